@@ -1,0 +1,1 @@
+"""Kafka behind the ports; two clients are hidden here."""

@@ -1,0 +1,66 @@
+"""A signal: one observation of one broker from one source, with its age.
+
+Probers write them, the Kubernetes adapter reads them back and ages them on its own clock, ``verdicts`` adds them up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class SignalType(StrEnum):
+    """The kinds of evidence that this version judges (DESIGN section 8 names those to come)."""
+
+    EXTERNAL_REACHABILITY = "ExternalReachability"
+    STORAGE_LATENCY = "StorageLatency"
+
+
+class Reading(StrEnum):
+    """What a source says of a broker. A prober counts its own thresholds, so a reading has already been confirmed."""
+
+    PASSING = "Passing"
+    FAILING = "Failing"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One source's word on one broker.
+
+    ``control`` is the internal listener's answer to the same request (ExternalReachability only). ``latency_seconds`` is
+    the last measured latency. ``age_seconds`` is the time since the reader saw the source's Lease advance, on the
+    reader's monotonic clock; ``None`` means never, and is not evidence.
+    """
+
+    broker: int
+    type: SignalType
+    source: str
+    reading: Reading
+    since: datetime
+    age_seconds: float | None = None
+    control: Reading = Reading.UNKNOWN
+    latency_seconds: float | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A person's word on a broker (``BrokerHealth.spec.override``); ``until`` ``None`` means until taken away."""
+
+    broker: int
+    state: OverrideState
+    reason: str = ""
+    until: datetime | None = None
+
+    def active(self, now: datetime) -> bool:
+        """Whether the override still holds at ``now``."""
+        return self.until is None or now < self.until
+
+
+class OverrideState(StrEnum):
+    """What an override asks for."""
+
+    DEMOTED = "Demoted"
+    PROMOTED = "Promoted"

@@ -1,0 +1,1 @@
+"""How we look at brokers, one file a signal: measure (IO), then say what was seen."""
