@@ -14,6 +14,7 @@ from enum import StrEnum
 from bellwether.core.clusters import PartitionKey
 
 FORMAT_VERSION = 1
+EARLIER_ORDERS = 4
 
 
 class EntryState(StrEnum):
@@ -41,20 +42,31 @@ class Cause(StrEnum):
 class Entry:
     """One displaced partition.
 
-    ``baseline`` is the order to go back to; ``written`` the last order that we set out to write and ``before`` the order
-    that stood then. An observed order that is none of the three is foreign (law 9).
+    ``baseline`` is the order to go back to; ``written`` the last order that we set out to write; ``earlier`` the orders
+    that we may have sent before it, newest first, at most ``EARLIER_ORDERS``: a late batch can still write them. An
+    observed order that is none of these is foreign (law 9). ``finished_at`` marks since when a tombstone is one, or
+    since when a partition is missing from metadata. ``contests`` counts how often somebody else overwrote our order,
+    last at ``contested_at``: re-assertion backs off with it.
     """
 
     topic: str
     baseline: tuple[int, ...]
-    before: tuple[int, ...]
     written: tuple[int, ...]
+    earlier: tuple[tuple[int, ...], ...] = ()
     state: EntryState = EntryState.INTENDED
     finished_at: datetime | None = None
+    contests: int = 0
+    contested_at: datetime | None = None
 
     def knows(self, order: tuple[int, ...]) -> bool:
         """Whether an observed replica order is one of those that this entry accounts for."""
-        return order in (self.baseline, self.before, self.written)
+        return order == self.baseline or order == self.written or order in self.earlier
+
+    def write(self, order: tuple[int, ...], state: EntryState) -> Entry:
+        """The entry as it must stand before ``order`` is sent; what was sent before stays known."""
+        sent = tuple(dict.fromkeys((self.written, *self.earlier)))
+        earlier = tuple(o for o in sent if o not in (order, self.baseline))[:EARLIER_ORDERS]
+        return replace(self, written=order, earlier=earlier, state=state, finished_at=None)
 
 
 @dataclass(frozen=True, slots=True)
