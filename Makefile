@@ -1,0 +1,113 @@
+# Everything that a person or a CI job starts. `make` alone lists it.
+#
+# Needs GNU make, Python 3.11 or newer with its venv module, and a C compiler for the slow-disk shim. Go and Java are used
+# where the machine has them. Variables given on the command line (KEEP=1, PYTHON=...) reach every recipe.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+LOCK := requirements/dev.lock
+PYTEST ?= $(BIN)/python -m pytest
+PYTEST_ARGS ?=
+UV_VERSION := 0.11.33
+
+# The first interpreter that is new enough; asked only when the environment has to be made.
+find_python = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
+	if command -v "$$p" >/dev/null && "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then echo "$$p"; exit 0; fi; done; \
+	echo 'error: no Python 3.11 or newer found. Install one, or name it: make $@ PYTHON=/path/to/python3' >&2; exit 1
+
+##@ Start here
+
+.PHONY: help
+help: ## List the targets (this is the default)
+	@awk 'BEGIN {FS = ":.*## "} \
+		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z][a-z-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: setup
+setup: $(READY) ## Make the environment in .venv from the locked requirements
+
+.PHONY: demo
+demo: setup parts ## Break a real cluster twice and watch its leaders leave and come back (KEEP=1 leaves it up)
+	@$(BIN)/python -m demo
+
+##@ Tests
+
+.PHONY: test
+test: lint parts ## Lint, then unit, property, contract, architecture and integration tests, real parts included
+	@$(PYTEST) -m "not slow" $(PYTEST_ARGS)
+
+.PHONY: test-fast
+test-fast: setup ## What needs no real part, in under a minute
+	@$(PYTEST) -m "not kafka and not apiserver and not slow" $(PYTEST_ARGS)
+
+.PHONY: test-slow
+test-slow: setup parts ## Only the tests that take longer than a minute each
+	@$(PYTEST) -m slow $(PYTEST_ARGS)
+
+.PHONY: test-all
+test-all: lint verify parts ## Every test, the long ones too (for CI)
+	@$(PYTEST) $(PYTEST_ARGS)
+
+.PHONY: bench-demo
+bench-demo: setup parts ## Repeat the demo's faults ten times; report median and worst
+	@$(BIN)/python -m demo --repeat $(or $(REPEAT),10)
+
+##@ Code
+
+.PHONY: lint
+lint: setup ## Check style, formatting, types and import contracts
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet . || { echo 'error: some files are not formatted; run: make fmt' >&2; exit 1; }
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+.PHONY: fmt
+fmt: setup ## Format the code and mend what can be mended mechanically
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+.PHONY: generate
+generate: setup ## Write the files that are generated from the API's models
+	@$(BIN)/python -m bellwether.api.v1alpha1.generate
+
+.PHONY: verify
+verify: setup ## Check that the generated files are fresh
+	@$(PYTEST) -q tests/architecture/test_generated_files.py
+
+##@ Parts and requirements
+
+.PHONY: parts
+parts: setup ## Fetch and build the real parts (Kafka, API server, load balancer) into the cache
+	@$(BIN)/python -m realparts.prepare
+
+.PHONY: lock
+lock: setup ## Resolve the requirements anew and write them, with hashes and without hosts
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-emit-index-url --no-annotate --no-header \
+		--python-version 3.11 pyproject.toml --group lint --group test --group parts --group build -o $(LOCK)
+	@if grep -n '://' $(LOCK); then echo 'error: $(LOCK) names a host' >&2; exit 1; fi
+
+.PHONY: clean
+clean: ## Remove the environment, caches and reports; the real parts' cache stays
+	rm -rf $(VENV) dist reports .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+# Made again only when the lock or pyproject.toml changes. The stamp is touched last, so a broken install is not taken for done.
+$(READY): $(LOCK) pyproject.toml
+	@python="$$($(find_python))"; \
+	if ! test -x $(BIN)/python; then \
+		echo "==> Making $(VENV) with $$("$$python" --version)"; \
+		"$$python" -m venv $(VENV) || { rm -rf $(VENV); echo 'error: this Python cannot make environments; on Debian: apt install python3-venv' >&2; exit 1; }; \
+	fi
+	@echo '==> Installing the locked requirements (about 100 MB the first time)'
+	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r $(LOCK) | awk '/^Collecting|^Installing/ {print; fflush()}'
+	@echo '==> Installing bellwether itself, editable'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
