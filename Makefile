@@ -15,7 +15,7 @@ READY := $(VENV)/.ready
 LOCK := requirements/dev.lock
 PYTEST ?= $(BIN)/python -m pytest
 PYTEST_ARGS ?=
-UV_VERSION := 0.11.33
+UV_VERSION := 0.13.8
 
 # The first interpreter that is new enough; asked only when the environment has to be made.
 find_python = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
@@ -88,9 +88,9 @@ parts: setup ## Fetch and build the real parts (Kafka, API server, load balancer
 	@$(BIN)/python -m realparts.prepare
 
 .PHONY: lock
-lock: setup ## Resolve the requirements anew and write them, with hashes and without hosts
+lock: setup ## Resolve the requirements and write them, with hashes and without hosts (UPGRADE=1 takes new versions)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	@$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-emit-index-url --no-annotate --no-header \
+	@$(BIN)/uv pip compile --quiet $(if $(UPGRADE),--upgrade) --universal --generate-hashes --no-emit-index-url --no-annotate --no-header \
 		--python-version 3.11 pyproject.toml --group lint --group test --group parts --group build -o $(LOCK)
 	@if grep -n '://' $(LOCK); then echo 'error: $(LOCK) names a host' >&2; exit 1; fi
 
