@@ -1,0 +1,240 @@
+"""The Lease of one Kafka cluster: who may move its leaders (law 7).
+
+In: the API's Lease object and our own monotonic clock; nobody else's clock is trusted. Out: ``seconds_left``, which
+the executor asks before each batch. The Lease is named by Kafka's cluster id and its annotations name the policy that
+holds it, so two policies for one Kafka cluster find each other. A thread renews it.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from datetime import datetime
+
+from bellwether.adapters.kubernetes import names
+from bellwether.adapters.kubernetes.client import LEASES, Conflict, KubernetesClient, NotFound, Object
+from bellwether.ports import BellwetherError, Clock, Fenced, Terminal, Transient
+
+CLUSTER_ANNOTATION = "bellwether.dev/kafka-cluster-id"
+POLICY_ANNOTATION = "bellwether.dev/policy"
+
+
+def micro_time(moment: datetime) -> str:
+    """A time as the API's MicroTime."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class ClusterLease:
+    """``ports.Leadership`` by a coordination.k8s.io Lease.
+
+    ``policy`` is ``namespace/name``. ``margin_seconds`` is the hard timeout of a Kafka request: a new holder waits
+    the Lease's duration and that much longer after the last sign of life that it saw of another one, so that a batch
+    which the other sent at the last moment has ended. ``renew_seconds`` must leave room for several tries.
+    """
+
+    def __init__(
+        self,
+        api: KubernetesClient,
+        namespace: str,
+        cluster_id: str,
+        policy: str,
+        clock: Clock,
+        *,
+        duration_seconds: int = 10,
+        renew_seconds: float = 2.0,
+        margin_seconds: float = 2.0,
+        holder: str | None = None,
+    ) -> None:
+        self._api = api.with_timeout(min(api.timeout_seconds, renew_seconds))
+        self._namespace = namespace
+        self._cluster_id = cluster_id
+        self._policy = policy
+        self._clock = clock
+        self._duration = duration_seconds
+        self._renew_every = renew_seconds
+        self._margin = margin_seconds
+        self._name = names.cluster_lease(cluster_id)
+        self.holder = holder or str(uuid.uuid4())
+        # ``_io`` is held across requests; ``_state`` never is, so that seconds_left() does not wait for the network.
+        self._io = threading.Lock()
+        self._state = threading.Lock()
+        self._held: Object | None = None
+        self._held_until = 0.0
+        self._seen: tuple[str, float] | None = None
+        self._owner: str | None = None
+        self._lost: str | None = None
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def owner(self) -> str | None:
+        """Who holds the Lease as last seen, in words for a person; None while it is free or ours."""
+        with self._state:
+            return self._owner
+
+    @property
+    def lost(self) -> str | None:
+        """Why the Lease is no longer ours though it was; None otherwise. Cleared by the next ``acquire``."""
+        with self._state:
+            return self._lost
+
+    def seconds_left(self) -> float:
+        """How long this process surely still holds the Lease; counted from before its last renewal was sent."""
+        with self._state:
+            return max(0.0, self._held_until - self._clock.monotonic()) if self._lost is None else 0.0
+
+    def check(self) -> None:
+        """Raise Fenced when the Lease was lost."""
+        lost = self.lost
+        if lost is not None:
+            raise Fenced(lost)
+
+    def acquire(self) -> bool:
+        """Try once; True when the Lease is ours, and is renewed from now on. Otherwise try again in ``renew_seconds``.
+
+        Transient when the API is away, Terminal when it refuses.
+        """
+        with self._io:
+            if self.seconds_left() > 0:
+                return True
+            taken = self._take()
+        if taken:
+            self._stop.set()
+            self._stop = threading.Event()
+            self._thread = threading.Thread(
+                target=self._renew_until, args=(self._stop,), name=f"lease-{self._cluster_id}", daemon=True
+            )
+            self._thread.start()
+        return taken
+
+    def wait(self, stop: threading.Event) -> bool:
+        """Acquire, however long it takes; False when ``stop`` was set first. An API that is away is waited for, too."""
+        while not stop.is_set():
+            try:
+                if self.acquire():
+                    return True
+            except Transient:
+                pass  # the next try tells
+            stop.wait(self._renew_every)
+        return False
+
+    def release(self) -> None:
+        """Give the Lease up, so that the next holder need not wait. Only after the last batch has been answered."""
+        self._stop.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=2 * self._renew_every + self._api.timeout_seconds)
+        with self._io:
+            held = self._held
+            with self._state:
+                self._held_until, self._held = 0.0, None
+            if held is None or self._lost is not None:
+                return
+            body = {**held, "spec": {**held["spec"], "holderIdentity": "", "renewTime": micro_time(self._clock.now())}}
+            try:
+                self._api.replace(LEASES, self._namespace, body)
+            except (NotFound, Transient):
+                return  # it expires by itself, or is another's already
+
+    def _take(self) -> bool:
+        found = self._api.find(LEASES, self._namespace, self._name)
+        sent = self._clock.monotonic()
+        if found is not None and not self._free(found, sent):
+            return False
+        try:
+            if found is None:
+                written = self._api.create(LEASES, self._namespace, self._fresh(None))
+            else:
+                written = self._api.replace(LEASES, self._namespace, self._fresh(found))
+        except Conflict:
+            return False
+        self._hold(written, sent)
+        return True
+
+    def _free(self, found: Object, now: float) -> bool:
+        spec = found.get("spec") or {}
+        other = spec.get("holderIdentity") or ""
+        policy = (found["metadata"].get("annotations") or {}).get(POLICY_ANNOTATION, "")
+        if not other or (other == self.holder and policy == self._policy):
+            return True
+        with self._state:
+            version = found["metadata"]["resourceVersion"]
+            if self._seen is None or self._seen[0] != version:
+                self._seen = (version, now)
+            waited = now - self._seen[1]
+            self._owner = f"policy {policy or 'unknown'} (holder {other})"
+        return waited > float(spec.get("leaseDurationSeconds") or self._duration) + self._margin
+
+    def _fresh(self, found: Object | None) -> Object:
+        now = micro_time(self._clock.now())
+        transitions = int(((found or {}).get("spec") or {}).get("leaseTransitions") or 0) + 1 if found else 0
+        metadata: Object = dict(found["metadata"]) if found else {"name": self._name, "namespace": self._namespace}
+        metadata.pop("managedFields", None)
+        metadata["annotations"] = {
+            **(metadata.get("annotations") or {}),
+            CLUSTER_ANNOTATION: self._cluster_id,
+            POLICY_ANNOTATION: self._policy,
+        }
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": metadata,
+            "spec": {
+                "holderIdentity": self.holder,
+                "leaseDurationSeconds": self._duration,
+                "acquireTime": now,
+                "renewTime": now,
+                "leaseTransitions": transitions,
+            },
+        }
+
+    def _hold(self, written: Object, sent: float) -> None:
+        with self._state:
+            self._held, self._held_until = written, sent + self._duration
+            self._seen, self._owner, self._lost = None, None, None
+
+    def _renew_until(self, stop: threading.Event) -> None:
+        while not stop.wait(self._renew_every):
+            with self._io:
+                try:
+                    self._renew()
+                except (Transient, Terminal):
+                    continue  # seconds_left() runs down meanwhile; the next try may still come in time
+                except Fenced:
+                    return
+
+    def _renew(self) -> None:
+        held = self._held
+        if held is None:
+            return
+        sent = self._clock.monotonic()
+        body = {**held, "spec": {**held["spec"], "renewTime": micro_time(self._clock.now())}}
+        try:
+            self._hold(self._api.replace(LEASES, self._namespace, body), sent)
+        except Conflict:
+            current = self._api.find(LEASES, self._namespace, self._name)
+            if current is not None and self._still_ours(current):
+                # A renewal of ours landed without its answer, or somebody touched only the metadata.
+                with self._state:
+                    self._held = current
+                return
+            raise self._lose(current) from None
+        except NotFound:
+            raise self._lose(None) from None
+
+    def _still_ours(self, current: Object) -> bool:
+        annotations = current["metadata"].get("annotations") or {}
+        return (current.get("spec") or {}).get("holderIdentity") == self.holder and (
+            annotations.get(POLICY_ANNOTATION) == self._policy
+        )
+
+    def _lose(self, current: Object | None) -> BellwetherError:
+        if current is None:
+            why = "it was deleted"
+        else:
+            annotations = current["metadata"].get("annotations") or {}
+            other = (current.get("spec") or {}).get("holderIdentity") or "nobody"
+            why = f"policy {annotations.get(POLICY_ANNOTATION, 'unknown')} (holder {other}) has it"
+        with self._state:
+            self._lost = f"lost the Lease {self._namespace}/{self._name} of Kafka cluster {self._cluster_id}: {why}"
+            self._held, self._held_until = None, 0.0
+            return Fenced(self._lost)

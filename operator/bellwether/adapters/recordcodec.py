@@ -1,0 +1,161 @@
+"""An undo record as bytes, and back: what every store of undo records keeps.
+
+In: ``core.baselines`` values. Out: compact JSON, zlib-compressed where a store asks for it, with a format version.
+Called by ``kubernetes/records`` (by shards) and ``files/records`` (whole). A newer format is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from bellwether.core.baselines import FORMAT_VERSION, Cause, Demoted, Entry, EntryState, UndoRecord
+from bellwether.core.clusters import PartitionKey
+from bellwether.ports import Terminal
+
+_CODES = {EntryState.INTENDED: "I", EntryState.DISPLACED: "D", EntryState.RESTORING: "R", EntryState.RESTORED: "T"}
+_STATES = {code: state for state, code in _CODES.items()}
+
+
+def check_format(version: object, where: str) -> None:
+    """Refuse (Terminal) what this program cannot read; ``where`` names the object or file in the message."""
+    if not isinstance(version, int) or version < 1:
+        raise Terminal(f"{where}: not an undo record: format version {version!r} is not a positive number")
+    if version > FORMAT_VERSION:
+        raise Terminal(
+            f"{where}: the undo record has format version {version}, this program reads up to {FORMAT_VERSION}: "
+            "run the newer version of Bellwether that wrote it"
+        )
+
+
+def pack_entries(entries: Iterable[tuple[PartitionKey, Entry]]) -> bytes:
+    """Entries as compressed bytes; the same entries give the same bytes in whatever order they come."""
+    return zlib.compress(_dump(_entries_to_json(entries)), 1)
+
+
+def unpack_entries(data: bytes, where: str) -> dict[PartitionKey, Entry]:
+    """The inverse of ``pack_entries``. Terminal when the bytes are damaged."""
+    try:
+        return _entries_from_json(json.loads(zlib.decompress(data)))
+    except (zlib.error, ValueError, KeyError, TypeError) as error:
+        raise _damaged(where, error) from error
+
+
+def pack_demoted(demoted: Mapping[int, Demoted]) -> str:
+    """The demoted brokers as JSON text, in order of broker id."""
+    return _dump(_demoted_to_json(demoted)).decode()
+
+
+def unpack_demoted(text: str, where: str) -> dict[int, Demoted]:
+    """The inverse of ``pack_demoted``. Terminal when the text is damaged."""
+    try:
+        return _demoted_from_json(json.loads(text))
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(where, error) from error
+
+
+def export_record(record: UndoRecord) -> bytes:
+    """A whole record as one JSON document (which is YAML, too), for files and for people."""
+    document = {
+        "format": FORMAT_VERSION,
+        "clusterId": record.cluster_id,
+        "epoch": record.epoch,
+        "demoted": _demoted_to_json(record.demoted),
+        "topics": _entries_to_json(record.entries.items()),
+    }
+    return _dump(document) + b"\n"
+
+
+def import_record(data: bytes, where: str) -> UndoRecord:
+    """The inverse of ``export_record``. Terminal when the document is damaged or newer than this program."""
+    try:
+        document = json.loads(data)
+        check_format(document["format"], where)
+        return UndoRecord(
+            cluster_id=str(document["clusterId"]),
+            epoch=int(document["epoch"]),
+            demoted=_demoted_from_json(document["demoted"]),
+            entries=_entries_from_json(document["topics"]),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(where, error) from error
+
+
+def _dump(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _damaged(where: str, error: Exception) -> Terminal:
+    return Terminal(
+        f"{where}: the undo record is damaged ({type(error).__name__}: {error}): import an exported copy, or compare "
+        "the replica orders by hand before deleting it"
+    )
+
+
+def _entries_to_json(entries: Iterable[tuple[PartitionKey, Entry]]) -> list[Any]:
+    # By topic, then partition: neighbours look alike, which is what the compressor lives on.
+    topics: dict[tuple[str, str], list[Any]] = {}
+    for key, entry in sorted(entries):
+        row: list[Any] = [key.partition, _CODES[entry.state], entry.baseline, entry.written, entry.earlier]
+        rare = [_time_or_none(entry.finished_at), entry.contests, _time_or_none(entry.contested_at)]
+        if any(rare):
+            row += rare
+        topics.setdefault((key.topic_id, entry.topic), []).append(row)
+    return [[topic_id, topic, rows] for (topic_id, topic), rows in topics.items()]
+
+
+def _entries_from_json(topics: Any) -> dict[PartitionKey, Entry]:
+    entries: dict[PartitionKey, Entry] = {}
+    for topic_id, topic, rows in topics:
+        for partition, code, baseline, written, earlier, *rare in rows:
+            finished, contests, contested = rare or (None, 0, None)
+            entries[PartitionKey(topic_id, partition)] = Entry(
+                topic=topic,
+                baseline=tuple(baseline),
+                written=tuple(written),
+                earlier=tuple(tuple(order) for order in earlier),
+                state=_STATES[code],
+                finished_at=datetime.fromisoformat(finished) if finished else None,
+                contests=contests,
+                contested_at=datetime.fromisoformat(contested) if contested else None,
+            )
+    return entries
+
+
+def _demoted_to_json(demoted: Mapping[int, Demoted]) -> list[Any]:
+    return [
+        {
+            "broker": one.broker,
+            "cause": one.cause.value,
+            "reason": one.reason,
+            "message": one.message,
+            "since": _time_to_text(one.since),
+        }
+        for _, one in sorted(demoted.items())
+    ]
+
+
+def _demoted_from_json(rows: Any) -> dict[int, Demoted]:
+    return {
+        row["broker"]: Demoted(
+            broker=row["broker"],
+            cause=Cause(row["cause"]),
+            reason=row["reason"],
+            message=row["message"],
+            since=datetime.fromisoformat(row["since"]),
+        )
+        for row in rows
+    }
+
+
+def _time_or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else _time_to_text(moment)
+
+
+def _time_to_text(moment: datetime) -> str:
+    if moment.tzinfo is None:
+        raise ValueError(f"a time without time zone cannot be recorded: {moment}")
+    return moment.astimezone(UTC).isoformat()
