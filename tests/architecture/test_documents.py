@@ -1,0 +1,40 @@
+"""The documents lead somewhere: every link between them and every file that they name exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from sourcetree import ROOT, texts
+
+LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
+NAMED = re.compile(r"`((?:operator|spark|tests|examples|docs|crds|requirements|\.ci)/[\w./-]*)`")
+
+
+def dead_ends(root: Path) -> list[str]:
+    """Links and named files that do not exist, as ``document: target``.
+
+    Decisions are history and may name what is gone.
+    """
+    found = set()
+    for path, text in texts(root).items():
+        name = path.relative_to(root).as_posix()
+        if path.suffix != ".md":
+            continue
+        found |= {f"{name}: {link}" for link in LINK.findall(text) if not (path.parent / link).exists()}
+        if not name.startswith("docs/decisions/"):
+            found |= {f"{name}: {named}" for named in NAMED.findall(text) if not (root / named).exists()}
+    return sorted(found)
+
+
+def test_every_link_and_every_named_file_exists() -> None:
+    assert dead_ends(ROOT) == []
+
+
+def test_a_dead_link_and_a_missing_file_are_found(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text(
+        "[on](docs/on.md) [off](docs/off.md#x) [web](https://example.com) `operator/gone.py` `docs/`"
+    )
+    (tmp_path / "docs" / "on.md").write_text("[back](../README.md)")
+    assert dead_ends(tmp_path) == ["README.md: docs/off.md", "README.md: operator/gone.py"]

@@ -1,0 +1,73 @@
+"""The contracts of ``.importlinter``: who may import whom. The drawing of the system, executed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sourcetree import ROOT
+
+
+def broken_contracts(root: Path) -> str:
+    """What import-linter says of the tree at ``root``; empty when all contracts are kept."""
+    environment = {**os.environ, "PYTHONPATH": str(root / "operator"), "NO_COLOR": "1"}
+    done = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--config", root / ".importlinter", "--no-cache"],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+@pytest.fixture
+def copied_tree(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "operator", tmp_path / "operator", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / ".importlinter", tmp_path)
+    return tmp_path
+
+
+def add_import(root: Path, module: str, statement: str) -> None:
+    path = root / "operator" / "bellwether" / module
+    path.write_text(
+        path.read_text().replace(
+            "from __future__ import annotations\n", f"from __future__ import annotations\n{statement}\n"
+        )
+    )
+
+
+def test_every_import_contract_is_kept() -> None:
+    assert broken_contracts(ROOT) == ""
+
+
+@pytest.mark.parametrize(
+    ("module", "statement", "contract"),
+    [
+        ("core/clusters.py", "import time", "does not read the clock"),
+        ("core/clusters.py", "import kafka", "does no IO"),
+        ("core/clusters.py", "from bellwether.core import signals", "a stage may look back, never ahead"),
+        ("core/signals.py", "from bellwether import ports", "the core knows nobody"),
+        ("cycle.py", "import confluent_kafka", "Kafka clients stay behind"),
+        ("cycle.py", "from bellwether.adapters import memory", "only through ports"),
+    ],
+)
+def test_an_import_against_a_contract_is_found(copied_tree: Path, module: str, statement: str, contract: str) -> None:
+    add_import(copied_tree, module, statement)
+    broken = broken_contracts(copied_tree)
+    named = next((line for line in broken.splitlines() if contract in line and "BROKEN" in line), None)
+    assert named is not None, broken
+
+
+def test_a_new_stage_must_find_its_place_in_the_flow(copied_tree: Path) -> None:
+    (copied_tree / "operator" / "bellwether" / "core" / "afterthoughts.py").write_text(
+        '"""A stage that nobody placed."""\n'
+    )
+    assert "afterthoughts" in broken_contracts(copied_tree)
