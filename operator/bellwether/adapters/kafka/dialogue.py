@@ -1,0 +1,155 @@
+"""A conversation with the broker at one address: versions agreed, authenticated, one request after another.
+
+In: an address and a connection configuration. Out: decoded responses, or ``Broken``. Used by ``nodes`` (a broker that
+we choose) and ``probing`` (a broker at exactly that address). Messages are encoded by kafka-python's protocol classes;
+its networking, with its own routing, retries and timeouts, is not used.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+from bellwether import __version__
+from bellwether.adapters.kafka.errors import (
+    ILLEGAL_SASL_STATE,
+    UNSUPPORTED_SASL_MECHANISM,
+    UNSUPPORTED_VERSION,
+    Broken,
+    Stage,
+    error_name,
+)
+from bellwether.adapters.kafka.security import Tokens
+from bellwether.adapters.kafka.wire import Deadline, HiddenBytes, Wire
+from bellwether.connections import Connection
+
+# Every Kafka from 2.4 on answers it; topic ids, which we need, came with 2.8.
+_API_VERSIONS = 3
+_FRAME_LIMIT = 100 << 20
+
+
+class Dialogue:
+    """An authenticated conversation. Close it, or use it as a context. Not for two threads at once."""
+
+    def __init__(self, wire: Wire, client_id: str) -> None:
+        self._wire = wire
+        self._client_id = client_id
+        self._correlation = 0
+        self._versions: dict[int, tuple[int, int]] = {}
+        self.features: dict[str, int] = {}
+
+    @property
+    def address(self) -> str:
+        """Whom we speak to."""
+        return self._wire.address
+
+    @classmethod
+    def open(cls, address: str, connection: Connection, deadline: Deadline) -> Dialogue:
+        """Connect, agree on versions, authenticate; all before the deadline, or ``Broken``.
+
+        When it returns, the broker has answered at least one request: a frozen one does not get this far.
+        """
+        dialogue = cls(Wire.open(address, connection.security, deadline), connection.client_id)
+        try:
+            sasl = connection.security.protocol.sasl
+            dialogue._agree(deadline, Stage.SASL if sasl else Stage.REQUEST)
+            if sasl:
+                dialogue._authenticate(connection, deadline)
+        except BaseException:
+            dialogue.close()
+            raise
+        return dialogue
+
+    def version(self, request: Any, wanted: int) -> int | None:
+        """The version of a request to use, at most ``wanted``; ``None`` where the broker does not know the request."""
+        low, high = self._versions.get(request.API_KEY, (0, -1))
+        chosen = min(wanted, high, request.max_version)
+        return chosen if chosen >= low else None
+
+    def ask(self, request: Any, response: Any, deadline: Deadline, stage: Stage = Stage.REQUEST) -> Any:
+        """Send one request (with its version set) and decode its response."""
+        self._correlation += 1
+        request.with_header(correlation_id=self._correlation, client_id=self._client_id)
+        self._wire.send(HiddenBytes(request.encode(framed=True, header=True)), deadline, stage)
+        frame = self._wire.receive(deadline, stage, _FRAME_LIMIT)
+        (correlation,) = struct.unpack_from(">i", frame)
+        if correlation != self._correlation:
+            raise Broken(
+                stage, self.address, "answered something that was not asked: is it a Kafka broker?", lasting=True
+            )
+        try:
+            return response.decode(frame, version=request.API_VERSION, header=True)
+        except (ValueError, IndexError, struct.error, UnicodeError) as error:
+            raise Broken(
+                stage, self.address, f"its answer to {type(request).__name__} cannot be read: is it a Kafka broker?"
+            ) from error
+
+    def close(self) -> None:
+        """Hang up."""
+        self._wire.close()
+
+    def __enter__(self) -> Dialogue:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _agree(self, deadline: Deadline, stage: Stage) -> None:
+        request = ApiVersionsRequest(
+            version=_API_VERSIONS, client_software_name="bellwether", client_software_version=__version__
+        )
+        answer = self.ask(request, ApiVersionsResponse, deadline, stage)
+        if answer.error_code == UNSUPPORTED_VERSION:
+            raise Broken(stage, self.address, "is older than Kafka 2.8, which is the oldest supported", lasting=True)
+        if answer.error_code:
+            raise Broken(stage, self.address, f"answered ApiVersions with {error_name(answer.error_code)}")
+        self._versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+        self.features = {feature.name: feature.max_version_level for feature in answer.finalized_features or ()}
+
+    def _authenticate(self, connection: Connection, deadline: Deadline) -> None:
+        security = connection.security
+        answer = self.ask(
+            SaslHandshakeRequest(version=1, mechanism=str(security.mechanism)),
+            SaslHandshakeResponse,
+            deadline,
+            Stage.SASL,
+        )
+        if answer.error_code == UNSUPPORTED_SASL_MECHANISM:
+            offered = ", ".join(answer.mechanisms) or "none"
+            message = f"does not offer the SASL mechanism {security.mechanism}: choose one of {offered}"
+            raise Broken(Stage.SASL, self.address, message, lasting=True)
+        if answer.error_code == ILLEGAL_SASL_STATE:
+            message = (
+                f"this listener takes no SASL: check the port, or set security.protocol other than {security.protocol}"
+            )
+            raise Broken(Stage.SASL, self.address, message, lasting=True)
+        if answer.error_code:
+            raise Broken(Stage.SASL, self.address, f"answered SaslHandshake with {error_name(answer.error_code)}")
+        tokens = Tokens(security)
+        version = self.version(SaslAuthenticateRequest, 2) or 0
+        for number in range(tokens.rounds()):
+            answer = self.ask(
+                SaslAuthenticateRequest(version=version, auth_bytes=HiddenBytes(tokens.token(number))),
+                SaslAuthenticateResponse,
+                deadline,
+                Stage.SASL,
+            )
+            if answer.error_code:
+                message = (
+                    f"refused user {security.username!r} ({answer.error_message or error_name(answer.error_code)})"
+                )
+                raise Broken(
+                    Stage.SASL, self.address, f"{message}: check username, password and mechanism", lasting=True
+                )
+            try:
+                tokens.answer(number, bytes(answer.auth_bytes))
+            except ValueError as error:
+                raise Broken(Stage.SASL, self.address, str(error), lasting=True) from None

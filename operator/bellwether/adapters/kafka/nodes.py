@@ -1,0 +1,132 @@
+"""Chooses the broker that is asked, and asks it on a connection of our own. Used by ``reader`` and ``mover``.
+
+Clients of Kafka send admin requests to "the controller", under KRaft a random broker, perhaps the sick one, and go on
+retrying by themselves. Here every question goes to a broker that we choose, once, with a hard time limit. Only what
+surely was not sent is tried elsewhere, unless it is a mere read.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bellwether.adapters.kafka.dialogue import Dialogue
+from bellwether.adapters.kafka.errors import Broken, from_attempts
+from bellwether.adapters.kafka.wire import Deadline
+from bellwether.connections import Connection, join_address
+from bellwether.core.clusters import Broker
+from bellwether.ports import Transient
+
+T = TypeVar("T")
+
+_SHUN_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Hard limits in seconds: to open a conversation, for the answers in it, for a read with its second choices."""
+
+    opening_seconds: float = 1.0
+    request_seconds: float = 2.0
+    read_seconds: float = 5.0
+
+    @property
+    def mutation_seconds(self) -> float:
+        """The longest that a mutation takes: finding a broker that answers, and the request."""
+        return 2 * self.opening_seconds + self.request_seconds
+
+
+class Nodes:
+    """The brokers of one cluster as places to ask. Shared by the reader and the mover of one policy."""
+
+    def __init__(self, connection: Connection, limits: Limits | None = None) -> None:
+        self._connection = connection
+        self.limits = limits or Limits()
+        self._known: dict[int, str] = {}
+        self._avoided: frozenset[int] = frozenset()
+        self._failed_at: dict[str, float] = {}
+        self._answered: str | None = None
+
+    def learn(self, brokers: Iterable[Broker]) -> None:
+        """Remember the addresses of the brokers that metadata names; those that it no longer names are forgotten."""
+        known = {b.id: join_address(b.host, b.port) for b in brokers if b.host and b.port > 0 and not b.fenced}
+        if known:
+            self._known = known
+
+    def avoid(self, brokers: Collection[int]) -> None:
+        """Ask these only when no other answers. Replaces what was said before."""
+        self._avoided = frozenset(brokers)
+
+    def addresses(self) -> tuple[str, ...]:
+        """Whom to ask, in order: brokers that may be asked, bootstrap addresses, those to avoid.
+
+        Within each group those that lately failed come last, and the one that answered last comes first.
+        """
+        avoided = {address for broker, address in self._known.items() if broker in self._avoided}
+        known = [address for address in self._known.values() if address not in avoided]
+        bootstrap = [a for a in self._connection.bootstrap if a not in avoided and a not in known]
+        # While somebody is to be avoided, a bootstrap address may be that broker under another name: known ones first.
+        groups = (known, bootstrap, sorted(avoided)) if self._avoided else (known + bootstrap, sorted(avoided))
+        return tuple(dict.fromkeys(address for group in groups for address in sorted(group, key=self._rank)))
+
+    def read(self, ask: Callable[[Dialogue, Deadline], T]) -> T:
+        """The answer of the first broker that gives one before the limit of a read; Transient or Terminal otherwise."""
+        deadline = Deadline(self.limits.read_seconds)
+        attempts: list[Broken] = []
+        for address in self._until(deadline):
+            try:
+                with self._open(address, deadline.within(self.limits.opening_seconds)) as dialogue:
+                    answer = ask(dialogue, deadline.within(self.limits.request_seconds))
+            except Broken as broken:
+                self._failed(address, broken, attempts)
+            else:
+                self._succeeded(address)
+                return answer
+        raise from_attempts(attempts, proven=self._answered is not None)
+
+    def send_once(self, ask: Callable[[Dialogue, Deadline], T]) -> T:
+        """Ask one broker, once; another is tried only while nothing has been sent.
+
+        Raises Transient when the answer did not come in time: what was asked may be carried out, even later.
+        """
+        deadline = Deadline(self.limits.mutation_seconds)
+        finding = Deadline(2 * self.limits.opening_seconds)
+        attempts: list[Broken] = []
+        for address in self._until(finding):
+            try:
+                dialogue = self._open(address, finding.within(self.limits.opening_seconds))
+            except Broken as broken:
+                self._failed(address, broken, attempts)
+                continue
+            with dialogue:
+                try:
+                    answer = ask(dialogue, deadline.within(self.limits.request_seconds))
+                except Broken as broken:
+                    self._failed(address, broken, attempts)
+                    raise Transient(f"{broken}; the request was sent and may have been carried out") from broken
+            self._succeeded(address)
+            return answer
+        raise from_attempts(attempts, proven=self._answered is not None)
+
+    def _open(self, address: str, deadline: Deadline) -> Dialogue:
+        return Dialogue.open(address, self._connection, deadline)
+
+    def _until(self, deadline: Deadline) -> Iterator[str]:
+        for address in self.addresses():
+            if deadline.left <= 0:
+                return
+            yield address
+
+    def _failed(self, address: str, broken: Broken, attempts: list[Broken]) -> None:
+        self._failed_at[address] = time.monotonic()
+        attempts.append(broken)
+
+    def _succeeded(self, address: str) -> None:
+        self._failed_at.pop(address, None)
+        self._answered = address
+
+    def _rank(self, address: str) -> tuple[bool, bool]:
+        failed = time.monotonic() - self._failed_at.get(address, float("-inf")) < _SHUN_SECONDS
+        return failed, address != self._answered

@@ -1,0 +1,251 @@
+"""One socket to one address, on which nothing takes longer than its deadline: resolve, connect, TLS, frames.
+
+In: an address, a security configuration, a deadline. Out: whole response frames, or ``Broken``. Used by ``dialogue``.
+Every blocking call is given what is left until the deadline, so neither a peer that never answers nor one that sends a
+byte now and then can hold the caller.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+import struct
+import threading
+import time
+from types import TracebackType
+
+from bellwether.adapters.kafka.errors import Broken, Stage
+from bellwether.adapters.kafka.security import tls_context
+from bellwether.connections import Security, split_address
+from bellwether.ports import Transient
+
+_CHUNK = 1 << 18
+# These say that this machine, not the broker, is in trouble: no evidence about anybody.
+_OURS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL}
+
+
+class HiddenBytes(bytes):
+    """Bytes that ``repr`` does not show: a request may carry a password."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} bytes>"
+
+
+class Deadline:
+    """A moment on the monotonic clock."""
+
+    __slots__ = ("_at",)
+
+    def __init__(self, seconds: float) -> None:
+        self._at = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds until then; 0 when it has passed."""
+        return max(0.0, self._at - time.monotonic())
+
+    def within(self, seconds: float) -> Deadline:
+        """The earlier of this deadline and one in ``seconds``."""
+        return Deadline(min(seconds, self.left))
+
+
+class Wire:
+    """An open connection. Not for use by two threads at once."""
+
+    def __init__(self, sock: socket.socket, address: str) -> None:
+        self._socket = sock
+        self.address = address
+
+    @classmethod
+    def open(cls, address: str, security: Security, deadline: Deadline) -> Wire:
+        """Connect and, where asked for, shake hands by TLS."""
+        host, port = split_address(address)
+        sock = _connect(address, host, port, deadline)
+        if not security.protocol.tls:
+            return cls(sock, address)
+        try:
+            context = tls_context(security)
+            sock.settimeout(_left(deadline, Stage.TLS, address))
+            return cls(context.wrap_socket(sock, server_hostname=host), address)
+        except OSError as error:
+            sock.close()
+            raise _tls_failure(error, address, security) from error
+        except BaseException:
+            sock.close()
+            raise
+
+    def send(self, frame: HiddenBytes, deadline: Deadline, stage: Stage) -> None:
+        """Send a whole frame."""
+        view = memoryview(frame)
+        try:
+            while view:
+                self._socket.settimeout(_left(deadline, stage, self.address))
+                view = view[self._socket.send(view) :]
+        except OSError as error:
+            raise _request_failure(error, self.address, stage) from error
+
+    def receive(self, deadline: Deadline, stage: Stage, limit: int) -> bytes:
+        """The next whole frame, without its length; a frame longer than ``limit`` bytes is not Kafka's."""
+        (size,) = struct.unpack(">i", self._exactly(4, deadline, stage))
+        if not 4 <= size <= limit:
+            raise Broken(
+                stage,
+                self.address,
+                "what answers there does not speak the Kafka protocol in the clear: check the port and "
+                "security.protocol (a TLS listener needs SSL or SASL_SSL)",
+                lasting=True,
+            )
+        return self._exactly(size, deadline, stage)
+
+    def _exactly(self, size: int, deadline: Deadline, stage: Stage) -> bytes:
+        got = bytearray()
+        try:
+            while len(got) < size:
+                self._socket.settimeout(_left(deadline, stage, self.address))
+                chunk = self._socket.recv(min(_CHUNK, size - len(got)))
+                if not chunk:
+                    raise ConnectionResetError(errno.ECONNRESET, "closed by peer")
+                got += chunk
+        except OSError as error:
+            raise _request_failure(error, self.address, stage) from error
+        return bytes(got)
+
+    def close(self) -> None:
+        """Close without waiting for anybody."""
+        self._socket.close()
+
+    def __enter__(self) -> Wire:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _left(deadline: Deadline, stage: Stage, address: str) -> float:
+    left = deadline.left
+    if left <= 0:
+        raise Broken(stage, address, _silence(stage))
+    return left
+
+
+def _silence(stage: Stage) -> str:
+    if stage is Stage.CONNECT:
+        return "no connection in time"
+    return f"connected, but no answer in time ({stage})"
+
+
+def _connect(address: str, host: str, port: int, deadline: Deadline) -> socket.socket:
+    found = _resolve(address, host, port, deadline)
+    failure: OSError | None = None
+    for index, (family, target) in enumerate(found):
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            # Each of a host's addresses gets an equal share of the time, so a dead first one leaves room for the next.
+            sock.settimeout(_left(deadline, Stage.CONNECT, address) / (len(found) - index))
+            sock.connect(target)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            sock.close()
+            failure = error
+        except BaseException:
+            sock.close()
+            raise
+        else:
+            return sock
+    if failure is not None and failure.errno in _OURS:
+        raise Transient(f"this process cannot open a connection: {failure.strerror}. Raise its limits") from failure
+    if failure is None or isinstance(failure, TimeoutError):
+        raise Broken(Stage.CONNECT, address, _silence(Stage.CONNECT)) from failure
+    raise Broken(Stage.CONNECT, address, f"cannot connect: {failure.strerror or failure}") from failure
+
+
+class _Lookup(threading.Thread):
+    """A name lookup that can be left behind: getaddrinfo knows no time limit."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(name=f"resolve {host}", daemon=True)
+        self._host, self._port = host, port
+        self.found: list[tuple[int, tuple[object, ...]]] = []
+        self.failure: OSError | None = None
+
+    def run(self) -> None:
+        try:
+            answers = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            self.failure = error
+        except UnicodeError:
+            self.failure = socket.gaierror(socket.EAI_NONAME, "not a host name")
+        else:
+            self.found = list(dict.fromkeys((family, target) for family, _, _, _, target in answers))
+
+
+_lookups: dict[tuple[str, int], _Lookup] = {}
+_lookups_lock = threading.Lock()
+
+
+def _resolve(address: str, host: str, port: int, deadline: Deadline) -> list[tuple[int, tuple[object, ...]]]:
+    # A lookup under way is joined, not doubled: with name service down, threads must not pile up.
+    with _lookups_lock:
+        lookup = _lookups.get((host, port))
+        if lookup is None or not lookup.is_alive():
+            lookup = _lookups[host, port] = _Lookup(host, port)
+            lookup.start()
+    lookup.join(deadline.left)
+    if lookup.is_alive():
+        raise Broken(Stage.CONNECT, address, f"the name {host} was not resolved in time: check the cluster's DNS")
+    with _lookups_lock:
+        if _lookups.get((host, port)) is lookup:
+            del _lookups[host, port]
+    if lookup.failure is not None:
+        unknown = isinstance(lookup.failure, socket.gaierror) and lookup.failure.errno == socket.EAI_NONAME
+        message = f"the name {host} cannot be resolved ({lookup.failure.strerror}): check the spelling and DNS"
+        raise Broken(Stage.CONNECT, address, message, suspicious=unknown)
+    return lookup.found
+
+
+def _tls_failure(error: OSError, address: str, security: Security) -> Broken:
+    if isinstance(error, TimeoutError):
+        return Broken(Stage.TLS, address, _silence(Stage.TLS))
+    if isinstance(error, ssl.SSLCertVerificationError):
+        trust = f"ca_file {security.ca_file}" if security.ca_file else "the system's trust store (ca_file is not set)"
+        return Broken(
+            Stage.TLS,
+            address,
+            f"its certificate does not verify against {trust}: {error.verify_message}. Check the CA and the host name",
+            lasting=True,
+        )
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return Broken(
+            Stage.TLS,
+            address,
+            f"TLS failed ({error.reason or error}): check that the port is a TLS listener, and the client certificate",
+            lasting=True,
+        )
+    return Broken(
+        Stage.TLS,
+        address,
+        "closed the connection during the TLS handshake: check that the port is a TLS listener",
+        suspicious=True,
+    )
+
+
+def _request_failure(error: OSError, address: str, stage: Stage) -> Broken:
+    if isinstance(error, TimeoutError):
+        return Broken(stage, address, _silence(stage))
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        # TLS 1.3 reports a refused client certificate only after the handshake, on the first read.
+        return Broken(
+            Stage.TLS, address, f"TLS failed ({error.reason or error}): check the client certificate", lasting=True
+        )
+    return Broken(
+        stage,
+        address,
+        "closed the connection instead of answering: check the port, security.protocol and, where the listener asks "
+        "for one, the client certificate",
+        suspicious=True,
+    )
