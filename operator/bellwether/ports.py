@@ -133,6 +133,10 @@ class Clock(Protocol):
         """Seconds that never go back."""
         ...
 
+    def sleep(self, seconds: float) -> None:
+        """Wait that long."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class World:

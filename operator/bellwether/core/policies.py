@@ -107,6 +107,7 @@ class Policy:
     mode: Mode = Mode.OBSERVE
     suspend: bool = False
     deletion_policy: DeletionPolicy = DeletionPolicy.RESTORE
+    deletion_timeout_seconds: int = 120
     reachability: Reachability = field(default_factory=Reachability)
     storage: StorageLatency = field(default_factory=StorageLatency)
     demotion: Demotion = field(default_factory=Demotion)

@@ -29,8 +29,8 @@ class Reading(StrEnum):
 class Signal:
     """One source's word on one broker.
 
-    ``control`` is the internal listener's answer to the same request (ExternalReachability only). ``latency_seconds`` is
-    the last measured latency. ``age_seconds`` is the time since the reader saw the source's Lease advance, on the
+    ``control`` is the internal listener's answer to the same request (ExternalReachability only). ``latency_seconds``
+    is the last measured latency. ``age_seconds`` is the time since the reader saw the source's Lease advance, on the
     reader's monotonic clock; ``None`` means never, and is not evidence.
     """
 

@@ -1,0 +1,137 @@
+"""Decide who may lead: verdicts, overrides and the cap in; the demoted, the promoted and the held out.
+
+Law 4 lives here: the cap counts every broker that cannot lead; above it the worst go first; from half of the cluster on
+nobody new is demoted; holding never promotes. An override beats signals and cap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from bellwether.core.baselines import Cause, Demoted
+from bellwether.core.policies import Policy, PromotionMode, WhenExceeded
+from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.signals import OverrideState
+from bellwether.core.snapshots import Snapshot
+from bellwether.core.verdicts import Standing, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerHold:
+    """A broker that would be demoted or promoted, but for a named reason."""
+
+    broker: int
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Who is to be kept from leading from now on, who no longer, and what was refused."""
+
+    demoted: Mapping[int, Demoted]
+    promoted: tuple[int, ...] = ()
+    held: tuple[BrokerHold, ...] = ()
+
+    def hold_of(self, broker: int) -> BrokerHold | None:
+        """Why a broker's demotion or promotion is held back, if it is."""
+        return next((h for h in self.held if h.broker == broker), None)
+
+
+def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) -> Decisions:
+    """Who is demoted from now on, with the reasons for whoever is held."""
+    kept, held = keep(snapshot, verdicts, policy)
+    for broker in sorted(verdicts):
+        override = snapshot.override_of(broker)
+        if override is not None and override.state is OverrideState.DEMOTED:
+            kept[broker] = _demoted(kept.get(broker), snapshot, broker, Cause.OVERRIDE, override.reason)
+    candidates = [
+        v
+        for v in verdicts.values()
+        if v.standing is Standing.SICK and v.broker not in kept and snapshot.override_of(v.broker) is None
+    ]
+    admitted, refused = admit(candidates, frozenset(kept), snapshot, verdicts, policy)
+    for verdict in admitted:
+        kept[verdict.broker] = Demoted(
+            verdict.broker, Cause.SIGNALS, verdict.reason, verdict.message, since=snapshot.now
+        )
+    promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
+    return Decisions(dict(sorted(kept.items())), promoted, (*held, *refused))
+
+
+def keep(
+    snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
+) -> tuple[dict[int, Demoted], list[BrokerHold]]:
+    """Of those demoted before, who stays so. Only a well broker, or a person's word, ends a demotion."""
+    kept: dict[int, Demoted] = {}
+    held = []
+    for broker, demoted in sorted(snapshot.record.demoted.items()):
+        verdict = verdicts.get(broker)
+        override = snapshot.override_of(broker)
+        if verdict is None:
+            continue  # decommissioned: no replica list names it any more, so there is nothing to keep it from
+        if override is not None and override.state is OverrideState.PROMOTED:
+            continue
+        if demoted.cause is Cause.COMMAND or (override is not None and demoted.cause is Cause.OVERRIDE):
+            kept[broker] = demoted
+        elif demoted.cause is Cause.OVERRIDE:
+            if verdict.standing is Standing.SICK:  # the word has ended, the sickness has not
+                kept[broker] = replace(demoted, cause=Cause.SIGNALS, reason=verdict.reason, message=verdict.message)
+        elif verdict.standing is not Standing.HEALTHY:
+            kept[broker] = demoted
+        elif policy.promotion.mode is PromotionMode.MANUAL:
+            kept[broker] = demoted
+            text = "well again; set spec.override.state to Promoted on its BrokerHealth to give its leaders back"
+            held.append(BrokerHold(broker, Reason.PROMOTION_MANUAL, text))
+    return kept, held
+
+
+def admit(
+    candidates: list[Verdict],
+    kept: frozenset[int],
+    snapshot: Snapshot,
+    verdicts: Mapping[int, Verdict],
+    policy: Policy,
+) -> tuple[list[Verdict], list[BrokerHold]]:
+    """Law 4: which of the sick may be demoted now."""
+    if not candidates:
+        return [], []
+    worst_first = sorted(candidates, key=lambda v: (-v.severity, v.since, v.broker))
+    down = {v.broker for v in verdicts.values() if v.standing is Standing.DOWN}
+    cannot_lead = (snapshot.cluster.named - snapshot.cluster.live) | kept | down
+    ailing = cannot_lead | {v.broker for v in candidates}
+    total = len(snapshot.cluster.named)
+    if 2 * len(ailing) >= total:
+        text = f"{len(ailing)} of {total} brokers cannot lead or are sick: {SENTENCES[Reason.SYSTEMIC_CAUSE]}"
+        return [], [BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in worst_first]
+    cap = policy.demotion.cap(total)
+    if one_failure_domain(ailing, snapshot, policy):
+        return worst_first, []
+    room = max(0, cap - len(cannot_lead))
+    if len(worst_first) > room and policy.demotion.when_exceeded is WhenExceeded.HOLD:
+        room = 0
+    text = f"{len(cannot_lead)} of {total} brokers cannot lead already, the cap is {cap} (spec.demotion.maxBrokers)"
+    return worst_first[:room], [BrokerHold(v.broker, Reason.CAP_REACHED, text) for v in worst_first[room:]]
+
+
+def one_failure_domain(ailing: frozenset[int] | set[int], snapshot: Snapshot, policy: Policy) -> bool:
+    """Whether all that ails stands in as few racks as the policy allows, the others being well.
+
+    Then it counts as one cause, if every partition that the ailing hold keeps a live ISR member elsewhere.
+    """
+    brokers = snapshot.cluster.brokers
+    racks = {b.rack for b in brokers.values()}
+    if None in racks or any(b not in brokers for b in ailing):
+        return False
+    domains = {brokers[b].rack for b in ailing}
+    if len(domains) > policy.demotion.max_failure_domains or len(domains) >= len(racks):
+        return False
+    safe = snapshot.cluster.live - ailing
+    return all(safe & set(p.isr) for p in snapshot.cluster.partitions if p.leader in ailing)
+
+
+def _demoted(before: Demoted | None, snapshot: Snapshot, broker: int, cause: Cause, message: str) -> Demoted:
+    since = before.since if before is not None else snapshot.now
+    reason = Reason.OVERRIDE_DEMOTED if cause is Cause.OVERRIDE else Reason.COMMANDED
+    return Demoted(broker, cause, reason, message or SENTENCES[reason], since)

@@ -1,0 +1,100 @@
+"""Why a partition's move may not happen now: ordered lists of small named functions; the first refusal wins.
+
+Pure. ``plans`` asks before it plans a move; ``elections`` asks again, on fresh metadata, before a batch is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from bellwether.core.baselines import Entry
+from bellwether.core.clusters import Partition, PartitionKey
+from bellwether.core.reasons import Reason
+from bellwether.core.recovery import contest_delay
+from bellwether.core.snapshots import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A named reason why a move may not happen now."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A partition whose move is held back, and why."""
+
+    key: PartitionKey
+    topic: str
+    reason: Reason
+    message: str
+
+
+class Proposal(NamedTuple):
+    """A partition, the order that is wanted for it, what the undo record says of it, and the time."""
+
+    partition: Partition
+    target: tuple[int, ...]
+    entry: Entry | None
+    now: datetime
+
+
+ReorderGuard = Callable[[Proposal], "Refusal | None"]
+
+
+def reassigning(proposal: Proposal) -> Refusal | None:
+    """A partition in reassignment is left alone (law 10)."""
+    partition = proposal.partition
+    if not partition.reassigning:
+        return None
+    text = f"replicas are being added {list(partition.adding)} or removed {list(partition.removing)}"
+    return Refusal(Reason.REASSIGNING, text)
+
+
+def contested(proposal: Proposal) -> Refusal | None:
+    """Whoever overwrites our order gets time before it is asserted again (law 9)."""
+    entry = proposal.entry
+    if entry is None or entry.contested_at is None or proposal.target == proposal.partition.replicas:
+        return None
+    if proposal.now - entry.contested_at >= contest_delay(entry):
+        return None
+    return Refusal(Reason.CONTESTED, f"overwritten {entry.contests} times by somebody else; asserted again in time")
+
+
+REORDER_GUARDS: tuple[ReorderGuard, ...] = (
+    reassigning,  # replicas are moving: not our turn
+    contested,  # somebody else insists: back off
+)
+
+
+def refuse_reorder(proposal: Proposal) -> Refusal | None:
+    """The first reason not to touch the partition's order now, if any."""
+    return next((r for guard in REORDER_GUARDS if (r := guard(proposal)) is not None), None)
+
+
+def refuse_election(
+    partition: Partition,
+    target: tuple[int, ...],
+    demoted: frozenset[int],
+    chosen: int | None,
+    snapshot: Snapshot,
+) -> Refusal | None:
+    """Why the first of the target order cannot be elected now: never outside the ISR, and never a worse leader."""
+    touched = demoted.intersection(partition.replicas)
+    if touched and len(partition.replicas) == 1:
+        return Refusal(Reason.ONLY_REPLICA, "the demoted broker holds the only replica; raise its replication factor")
+    if touched and set(partition.replicas) <= demoted:
+        return Refusal(Reason.ALL_REPLICAS_DEMOTED, "every replica is on a demoted broker")
+    if touched and chosen is None:
+        away = [r for r in partition.replicas if r not in demoted]
+        return Refusal(Reason.NO_HEALTHY_ISR_MEMBER, f"of the other replicas {away} none is live and in the ISR")
+    first = target[0]
+    if first not in partition.isr or first not in snapshot.cluster.live:
+        text = f"broker {first}, first in its order, is not in the ISR or not alive; elected when it is back"
+        return Refusal(Reason.PREFERRED_NOT_IN_ISR, text)
+    return None

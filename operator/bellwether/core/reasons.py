@@ -1,0 +1,119 @@
+"""Every reason that Bellwether gives, with the sentence that explains it. The one table that documents draw on.
+
+Reasons are born in the judgement that they explain and travel unchanged into status, events, metrics and the CLI.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """A reason's name, as it stands in conditions and metrics."""
+
+    # Verdicts on a broker
+    SIGNALS_PASSING = "SignalsPassing"
+    STABILIZING = "Stabilizing"
+    EXTERNALLY_UNREACHABLE = "ExternallyUnreachable"
+    STORAGE_SLOW = "StorageSlow"
+    STILL_UNFENCED = "StillUnfenced"
+    UNANSWERING = "Unanswering"
+    UNCONFIRMED = "Unconfirmed"
+    VANTAGES_DISAGREE = "VantagesDisagree"
+    NO_EVIDENCE = "NoEvidence"
+    NOT_REGISTERED = "NotRegistered"
+    FENCED = "Fenced"
+    # Why a broker is, or is not, kept from leading
+    OVERRIDE_DEMOTED = "OverrideDemoted"
+    OVERRIDE_PROMOTED = "OverridePromoted"
+    COMMANDED = "Commanded"
+    CAP_REACHED = "CapReached"
+    SYSTEMIC_CAUSE = "SystemicCause"
+    PROMOTION_MANUAL = "PromotionManual"
+    LEADING_ALLOWED = "LeadingAllowed"
+    UNKNOWN_BROKER = "UnknownBroker"
+    # Why a partition's move is held back
+    ONLY_REPLICA = "OnlyReplica"
+    NO_HEALTHY_ISR_MEMBER = "NoHealthyIsrMember"
+    ALL_REPLICAS_DEMOTED = "AllReplicasDemoted"
+    PREFERRED_NOT_IN_ISR = "PreferredNotInIsr"
+    REASSIGNING = "Reassigning"
+    CONTESTED = "Contested"
+    TOPIC_GONE = "TopicGone"
+    TOPIC_RECREATED = "TopicRecreated"
+    REPLICA_SET_CHANGED = "ReplicaSetChanged"
+    ORDER_CHANGED = "OrderChanged"
+    REORDER_REFUSED = "ReorderRefused"
+    NOT_APPLIED = "NotApplied"
+    ELECTION_REFUSED = "ElectionRefused"
+    # Why a run stopped
+    REPLICA_SET_TOUCHED = "ReplicaSetTouched"
+    LEASE_TOO_SHORT = "LeaseTooShort"
+    NO_ANSWER = "NoAnswer"
+    # Why a policy is, or is not, ready
+    SETTLED = "Settled"
+    MOVING = "Moving"
+    HELD = "Held"
+    OBSERVING = "Observing"
+    SUSPENDED = "Suspended"
+    STANDING_BY = "StandingBy"
+    CONNECTING = "Connecting"
+    CLUSTER_UNREACHABLE = "ClusterUnreachable"
+    CLUSTER_CHANGED = "ClusterChanged"
+    CLUSTER_CLAIMED = "ClusterClaimed"
+    CLUSTER_EMPTY = "ClusterEmpty"
+    INVALID_POLICY = "InvalidPolicy"
+    RECORD_UNAVAILABLE = "RecordUnavailable"
+
+
+SENTENCES: dict[Reason, str] = {
+    Reason.SIGNALS_PASSING: "Every signal of the broker passes.",
+    Reason.STABILIZING: "Every signal passes again; the broker must stay well for the stabilization time.",
+    Reason.EXTERNALLY_UNREACHABLE: "A quorum of vantages cannot reach its external listener; the internal one answers.",
+    Reason.STORAGE_SLOW: "The broker's log directory answers slower than the threshold.",
+    Reason.STILL_UNFENCED: "The broker answers nobody, and Kafka has not fenced it within its session timeout.",
+    Reason.UNANSWERING: "Neither listener answers; Kafka's own fencing is given its session timeout.",
+    Reason.UNCONFIRMED: "The external listener fails and no vantage can ask the internal one to confirm it.",
+    Reason.VANTAGES_DISAGREE: "Some vantages fail to reach the broker, fewer than the quorum.",
+    Reason.NO_EVIDENCE: "There is no fresh evidence from enough sources; nothing moves on it.",
+    Reason.NOT_REGISTERED: "Replica lists name the broker and it is not registered with the controller.",
+    Reason.FENCED: "The controller has fenced the broker: it missed its heartbeats and leads nothing.",
+    Reason.OVERRIDE_DEMOTED: "A person asked for the broker to be demoted.",
+    Reason.OVERRIDE_PROMOTED: "A person asked for the broker to lead, whatever its signals say.",
+    Reason.COMMANDED: "A person demoted the broker from the command line.",
+    Reason.CAP_REACHED: "As many brokers as the policy's cap allows cannot lead already.",
+    Reason.SYSTEMIC_CAUSE: "Half of the brokers or more cannot lead or are sick: the cause is elsewhere.",
+    Reason.PROMOTION_MANUAL: "The broker is well again and the policy leaves its promotion to a person.",
+    Reason.LEADING_ALLOWED: "Nothing keeps the broker from leading.",
+    Reason.UNKNOWN_BROKER: "No broker with this id is registered and no replica list names it.",
+    Reason.ONLY_REPLICA: "The demoted broker holds the partition's only replica.",
+    Reason.NO_HEALTHY_ISR_MEMBER: "No healthy, live member of the ISR is left to lead: availability first.",
+    Reason.ALL_REPLICAS_DEMOTED: "Every replica of the partition is on a demoted broker.",
+    Reason.PREFERRED_NOT_IN_ISR: "The preferred leader is not in the ISR, so Kafka would refuse the election.",
+    Reason.REASSIGNING: "Replicas of the partition are being added or removed; it is left alone until that ends.",
+    Reason.CONTESTED: "Somebody else keeps overwriting our order; re-assertion backs off.",
+    Reason.TOPIC_GONE: "The topic was deleted between the check and the plan.",
+    Reason.TOPIC_RECREATED: "Another topic has taken the name since the plan was made.",
+    Reason.REPLICA_SET_CHANGED: "The partition's replicas changed since the plan was made.",
+    Reason.ORDER_CHANGED: "Somebody else changed the replica order since the plan was made.",
+    Reason.REORDER_REFUSED: "Kafka refused the new replica order.",
+    Reason.NOT_APPLIED: "Kafka accepted the new order and a later read does not show it yet.",
+    Reason.ELECTION_REFUSED: "Kafka refused the election.",
+    Reason.REPLICA_SET_TOUCHED: "A replica set changed around our reorder; the run stopped and undid what it could.",
+    Reason.LEASE_TOO_SHORT: "The time left on the Lease does not cover another request.",
+    Reason.NO_ANSWER: "Kafka did not answer in time; the request may still be carried out, and the next turn looks.",
+    Reason.SETTLED: "Every partition has the order and the leader that it should have.",
+    Reason.MOVING: "Leadership is moving.",
+    Reason.HELD: "Some moves are held back; the reasons are counted in status.",
+    Reason.OBSERVING: "The policy observes: it judges, plans, and changes nothing.",
+    Reason.SUSPENDED: "The policy is suspended: it neither moves nor restores.",
+    Reason.STANDING_BY: "Another operator process holds the Lease of this Kafka cluster.",
+    Reason.CONNECTING: "The Kafka cluster has not been read yet.",
+    Reason.CLUSTER_UNREACHABLE: "No bootstrap server gave a usable answer.",
+    Reason.CLUSTER_CHANGED: "The bootstrap servers lead to another Kafka cluster than the policy is pinned to.",
+    Reason.CLUSTER_CLAIMED: "Another policy already manages this Kafka cluster.",
+    Reason.CLUSTER_EMPTY: "The Kafka cluster has no partitions yet.",
+    Reason.INVALID_POLICY: "The policy cannot be understood; the message names the field and the remedy.",
+    Reason.RECORD_UNAVAILABLE: "The undo record cannot be read or written, so nothing new starts.",
+}
+"""What each reason means, one sentence a reason."""

@@ -1,0 +1,157 @@
+"""Hold the undo record against what Kafka shows: what a killed, frozen or contested run left behind.
+
+Pure: record and cluster in, the record as it should stand out, with a note for everything that a person should hear of.
+Called first in every turn, so that resuming after a kill and an ordinary turn are the same thing (law 6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from bellwether.core.baselines import Entry, EntryState, UndoRecord
+from bellwether.core.clusters import Cluster, Partition, PartitionKey
+from bellwether.core.reasons import Reason
+
+CONTEST_FIRST_SECONDS = 5
+CONTEST_LONGEST_SECONDS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that happened to a baseline and that a person may want to know."""
+
+    topic: str
+    partition: int
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """The record as it should stand, and what was noticed on the way."""
+
+    record: UndoRecord
+    notes: tuple[Note, ...] = ()
+
+
+def recover(record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: float) -> Recovered:
+    """The record, reconciled with the cluster.
+
+    ``grace_seconds`` is how long an older holder's batch may still arrive (law 7): tombstones, and the baselines of
+    partitions that metadata no longer names, are kept that long.
+    """
+    changes: dict[PartitionKey, Entry | None] = {}
+    notes: list[Note] = []
+    grace = timedelta(seconds=grace_seconds)
+    for key, entry in record.entries.items():
+        partition = cluster.by_key.get(key)
+        if partition is None:
+            after, note = _missing(key, entry, now, grace)
+        else:
+            after, note = _reconcile(entry, partition, record, now, grace)
+        if after != entry:
+            changes[key] = after
+        if note is not None:
+            notes.append(note)
+    return Recovered(record.with_entries(changes), tuple(notes))
+
+
+def contest_delay(entry: Entry) -> timedelta:
+    """How long re-assertion waits after the last time that somebody overwrote our order; doubling, bounded."""
+    if entry.contests == 0:
+        return timedelta(0)
+    return timedelta(seconds=min(CONTEST_LONGEST_SECONDS, CONTEST_FIRST_SECONDS * 2 ** min(entry.contests - 1, 16)))
+
+
+def project(baseline: tuple[int, ...], placed: tuple[int, ...]) -> tuple[int, ...]:
+    """A baseline for another replica set: survivors keep their relative order, newcomers stand as placed (law 9)."""
+    survivors = iter([r for r in baseline if r in placed])
+    return tuple(next(survivors) if r in baseline else r for r in placed)
+
+
+def _missing(key: PartitionKey, entry: Entry, now: datetime, grace: timedelta) -> tuple[Entry | None, Note | None]:
+    """A partition that metadata does not name: kept for a while, as one broker's view may lag, then dropped."""
+    if entry.finished_at is None:
+        return replace(entry, finished_at=now), None
+    if now - entry.finished_at < grace:
+        return entry, None
+    text = f"topic id {key.topic_id} is gone; its baseline {_order(entry.baseline)} is dropped"
+    return None, Note(entry.topic, key.partition, Reason.TOPIC_GONE, text)
+
+
+def _reconcile(
+    entry: Entry, partition: Partition, record: UndoRecord, now: datetime, grace: timedelta
+) -> tuple[Entry | None, Note | None]:
+    if entry.topic != partition.topic:
+        entry = replace(entry, topic=partition.topic)
+    if entry.finished_at is not None and entry.state is not EntryState.RESTORED:
+        entry = replace(entry, finished_at=None)  # it was missing, and is back
+    if partition.reassigning:
+        return entry, None
+    observed = partition.replicas
+    if set(observed) != set(entry.baseline):
+        return _projected(entry, partition)
+    if not entry.knows(observed):
+        return _foreign(entry, partition, record, now)
+    if entry.state is EntryState.RESTORED:
+        return _tombstone(entry, partition, now, grace), None
+    if observed == entry.written:
+        if entry.state is EntryState.INTENDED:
+            return replace(entry, state=EntryState.DISPLACED), None
+        if entry.state is EntryState.RESTORING:
+            return replace(entry, state=EntryState.RESTORED, finished_at=now), None
+    elif observed == entry.baseline and entry.state is EntryState.DISPLACED:
+        # Somebody put the old order back: the same as foreign, but the baseline stands.
+        note = _contest_note(partition, "put its old order back")
+        return replace(_contested(entry, now), written=observed), note
+    return entry, None
+
+
+def _projected(entry: Entry, partition: Partition) -> tuple[Entry | None, Note | None]:
+    if entry.state is EntryState.RESTORED:
+        return None, None
+    baseline = project(entry.baseline, partition.replicas)
+    text = (
+        f"its replicas changed from {_order(sorted(entry.baseline))} to {_order(sorted(partition.replicas))}; "
+        f"the baseline becomes {_order(baseline)}"
+    )
+    after = replace(entry, baseline=baseline, written=partition.replicas, earlier=(), state=EntryState.DISPLACED)
+    return after, Note(partition.topic, partition.index, Reason.REPLICA_SET_CHANGED, text)
+
+
+def _foreign(entry: Entry, partition: Partition, record: UndoRecord, now: datetime) -> tuple[Entry | None, Note | None]:
+    """An order that nobody of us wrote is somebody's wish: it becomes the baseline (law 9)."""
+    note = _contest_note(partition, f"set the order {_order(partition.replicas)}, which becomes the baseline")
+    if entry.state is EntryState.RESTORED or not set(partition.replicas) & set(record.demoted):
+        return None, note
+    after = _contested(entry, now)
+    return replace(after, baseline=partition.replicas, written=partition.replicas, earlier=()), note
+
+
+def _contested(entry: Entry, now: datetime) -> Entry:
+    quiet = timedelta(seconds=CONTEST_LONGEST_SECONDS)
+    recent = entry.contested_at is not None and now - entry.contested_at < quiet
+    return replace(
+        entry,
+        state=EntryState.DISPLACED,
+        contests=entry.contests + 1 if recent else 1,
+        contested_at=now,
+    )
+
+
+def _tombstone(entry: Entry, partition: Partition, now: datetime, grace: timedelta) -> Entry | None:
+    if partition.replicas != entry.baseline:
+        # A batch of an earlier holder arrived late; it is undone like any displacement (law 7).
+        return replace(entry, state=EntryState.DISPLACED, finished_at=None)
+    if entry.finished_at is not None and now - entry.finished_at < grace:
+        return entry
+    return None
+
+
+def _contest_note(partition: Partition, did: str) -> Note:
+    return Note(partition.topic, partition.index, Reason.CONTESTED, f"somebody else {did}")
+
+
+def _order(replicas: tuple[int, ...] | list[int]) -> str:
+    return "[" + ",".join(str(r) for r in replicas) + "]"

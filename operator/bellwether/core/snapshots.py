@@ -1,0 +1,25 @@
+"""Everything that one turn knows, gathered before anything is judged. Nothing later in the turn fetches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bellwether.core.baselines import UndoRecord
+from bellwether.core.clusters import Cluster
+from bellwether.core.signals import Override, Signal
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The facts of one turn: metadata, signals, overrides, the undo record as recovered, and the time of the turn."""
+
+    now: datetime
+    cluster: Cluster
+    record: UndoRecord
+    signals: tuple[Signal, ...] = ()
+    overrides: tuple[Override, ...] = ()
+
+    def override_of(self, broker: int) -> Override | None:
+        """The override of a broker that holds now, if any."""
+        return next((o for o in self.overrides if o.broker == broker and o.active(self.now)), None)

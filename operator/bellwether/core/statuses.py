@@ -1,0 +1,250 @@
+"""Report: what a turn saw, thinks, did and holds back, as values. The same news makes the same report.
+
+Called last in every turn. The Kubernetes adapter writes it as status, the handlers turn it into events and metrics, the
+command line prints it; the words in it were born in the judgements.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bellwether.core.baselines import Demoted
+from bellwether.core.clusters import PartitionKey
+from bellwether.core.demotions import BrokerHold
+from bellwether.core.guards import Hold
+from bellwether.core.plans import Plan
+from bellwether.core.policies import Mode, Policy
+from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.recovery import Note
+from bellwether.core.snapshots import Snapshot
+from bellwether.core.verdicts import Standing, Verdict
+
+SAMPLE_SIZE = 20
+"""How many held partitions a status names; the rest is a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a run ended before its plan did."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deeds:
+    """What a turn did in Kafka. ``touched`` names partitions whose replica set changed around our reorder."""
+
+    reordered: int = 0
+    elected: int = 0
+    holds: tuple[Hold, ...] = ()
+    touched: tuple[Hold, ...] = ()
+    stopped: Stop | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was done, so that the next turn should look at once."""
+        return bool(self.reordered or self.elected)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition without its times, which whoever writes it keeps (Kubernetes API conventions)."""
+
+    type: str
+    status: bool | None
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerReport:
+    """What is to be said of one broker."""
+
+    broker: int
+    verdict: Verdict
+    rack: str | None
+    registered: bool
+    leaders: int
+    preferred_leaders: int
+    replicas: int
+    demoted: Demoted | None
+    hold: BrokerHold | None
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """``Healthy`` and ``Demoted``, with the reason that the judgement gave."""
+        standing = self.verdict.standing
+        healthy = None if standing is Standing.UNKNOWN else standing is Standing.HEALTHY
+        healthy_condition = Condition("Healthy", healthy, self.verdict.reason, self.verdict.message)
+        if self.demoted is not None:
+            reason, text = Reason(self.demoted.reason), self.demoted.message
+            if self.hold is not None:
+                text = f"{text}; {self.hold.message}"
+            return healthy_condition, Condition("Demoted", True, reason, text)
+        if self.hold is not None:
+            return healthy_condition, Condition("Demoted", False, self.hold.reason, self.hold.message)
+        allowed = Condition("Demoted", False, Reason.LEADING_ALLOWED, SENTENCES[Reason.LEADING_ALLOWED])
+        return healthy_condition, allowed
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a turn has to say of a policy."""
+
+    now: datetime
+    cluster_id: str
+    epoch: int
+    conditions: tuple[Condition, ...]
+    brokers: tuple[BrokerReport, ...]
+    standings: Mapping[Standing, int]
+    displaced: int
+    leaders_out_of_place: int
+    plan: Plan
+    held: tuple[Hold, ...]
+    would_demote: tuple[int, ...]
+    notes: tuple[Note, ...] = ()
+    deeds: Deeds = field(default_factory=Deeds)
+
+    @property
+    def held_by_reason(self) -> dict[Reason, int]:
+        """How many partitions are held back for each reason."""
+        return dict(sorted(Counter(h.reason for h in self.held).items()))
+
+    @property
+    def held_sample(self) -> tuple[Hold, ...]:
+        """The first few held partitions, in a stable order."""
+        return tuple(sorted(self.held, key=lambda h: (h.topic, h.key.partition))[:SAMPLE_SIZE])
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to do: no move planned and none held back for long."""
+        return self.plan.quiet and not self.deeds.changed
+
+    def condition(self, type_: str) -> Condition:
+        """The condition of that type. Raises KeyError where there is none."""
+        for condition in self.conditions:
+            if condition.type == type_:
+                return condition
+        raise KeyError(type_)
+
+
+def report(
+    snapshot: Snapshot,
+    policy: Policy,
+    verdicts: Mapping[int, Verdict],
+    plan: Plan,
+    deeds: Deeds,
+    notes: tuple[Note, ...] = (),
+) -> Report:
+    """What to say of a turn. Pure, and without anything that changes from turn to turn by itself."""
+    held = tuple({h.key: h for h in (*plan.holds, *deeds.holds)}.values())
+    acting = policy.acts
+    demoted = plan.decisions.demoted if acting else snapshot.record.demoted
+    would = () if acting else tuple(sorted(set(plan.decisions.demoted) - set(snapshot.record.demoted)))
+    out_of_place = sum(1 for p in snapshot.cluster.partitions if p.leader != plan.targets.get(p.key, p.replicas)[0])
+    return Report(
+        now=snapshot.now,
+        cluster_id=snapshot.cluster.cluster_id,
+        epoch=snapshot.record.epoch,
+        conditions=_conditions(snapshot, policy, plan, deeds, held, would),
+        brokers=_brokers(snapshot, verdicts, plan, demoted),
+        standings={s: sum(1 for v in verdicts.values() if v.standing is s) for s in Standing},
+        displaced=sum(1 for p in snapshot.cluster.partitions if _displaced(p.replicas, snapshot, p.key)),
+        leaders_out_of_place=out_of_place,
+        plan=plan,
+        held=held,
+        would_demote=would,
+        notes=notes,
+        deeds=deeds,
+    )
+
+
+def _displaced(replicas: tuple[int, ...], snapshot: Snapshot, key: PartitionKey) -> bool:
+    entry = snapshot.record.entries.get(key)
+    return entry is not None and replicas != entry.baseline
+
+
+def _brokers(
+    snapshot: Snapshot, verdicts: Mapping[int, Verdict], plan: Plan, demoted: Mapping[int, Demoted]
+) -> tuple[BrokerReport, ...]:
+    leaders = snapshot.cluster.leaders()
+    replicas = Counter(r for p in snapshot.cluster.partitions for r in p.replicas)
+    preferred = Counter(p.replicas[0] for p in snapshot.cluster.partitions)
+    reports = []
+    for broker, verdict in sorted(verdicts.items()):
+        registered = snapshot.cluster.brokers.get(broker)
+        reports.append(
+            BrokerReport(
+                broker=broker,
+                verdict=verdict,
+                rack=registered.rack if registered is not None else None,
+                registered=registered is not None,
+                leaders=leaders.get(broker, 0),
+                preferred_leaders=preferred[broker],
+                replicas=replicas[broker],
+                demoted=demoted.get(broker),
+                hold=plan.decisions.hold_of(broker),
+            )
+        )
+    return tuple(reports)
+
+
+def _conditions(
+    snapshot: Snapshot,
+    policy: Policy,
+    plan: Plan,
+    deeds: Deeds,
+    held: tuple[Hold, ...],
+    would: tuple[int, ...],
+) -> tuple[Condition, ...]:
+    settled = _settled(plan, deeds, held)
+    return (
+        _ready(snapshot, policy, settled, would),
+        settled,
+        _contested(held),
+        _demotion_held(plan),
+    )
+
+
+def _ready(snapshot: Snapshot, policy: Policy, settled: Condition, would: tuple[int, ...]) -> Condition:
+    if not snapshot.cluster.partitions:
+        return Condition("Ready", True, Reason.CLUSTER_EMPTY, SENTENCES[Reason.CLUSTER_EMPTY])
+    if policy.suspend:
+        return Condition("Ready", False, Reason.SUSPENDED, SENTENCES[Reason.SUSPENDED])
+    if policy.mode is Mode.OBSERVE:
+        named = ", ".join(str(b) for b in would)
+        text = f"would demote {named}" if would else "would demote nobody"
+        return Condition("Ready", True, Reason.OBSERVING, text)
+    return Condition("Ready", True, settled.reason, settled.message)
+
+
+def _settled(plan: Plan, deeds: Deeds, held: tuple[Hold, ...]) -> Condition:
+    if deeds.stopped is not None:
+        return Condition("Settled", False, deeds.stopped.reason, deeds.stopped.message)
+    if not plan.quiet:
+        return Condition("Settled", False, Reason.MOVING, f"{len(plan.moves)} partitions are to move")
+    if held:
+        counts = Counter(h.reason for h in held)
+        text = ", ".join(f"{n} {r}" for r, n in sorted(counts.items()))
+        return Condition("Settled", True, Reason.HELD, f"partitions held back: {text}")
+    return Condition("Settled", True, Reason.SETTLED, SENTENCES[Reason.SETTLED])
+
+
+def _contested(held: tuple[Hold, ...]) -> Condition:
+    contested = [h for h in held if h.reason is Reason.CONTESTED]
+    if contested:
+        text = f"{len(contested)} partitions are being reordered by somebody else, {contested[0].topic} among them"
+        return Condition("Contested", True, Reason.CONTESTED, text)
+    return Condition("Contested", False, Reason.SETTLED, "nobody else reorders what this policy displaced")
+
+
+def _demotion_held(plan: Plan) -> Condition:
+    held = plan.decisions.held
+    if held:
+        text = "; ".join(f"broker {h.broker}: {h.message}" for h in held)
+        return Condition("DemotionHeld", True, held[0].reason, text[:1024])
+    return Condition("DemotionHeld", False, Reason.SETTLED, "no broker is held back")

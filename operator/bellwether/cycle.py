@@ -1,0 +1,64 @@
+"""One turn: what we saw, what we think, what we will do, what we did, what we say.
+
+Called by the operator's policy loop, by the command line and by simulations. Everything it needs comes through ports,
+so a turn can be replayed in memory; everything it decides is decided in :mod:`bellwether.core`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bellwether.core.baselines import UndoRecord
+from bellwether.core.demotions import decide
+from bellwether.core.plans import devise
+from bellwether.core.policies import Policy
+from bellwether.core.recovery import recover
+from bellwether.core.snapshots import Snapshot
+from bellwether.core.statuses import Deeds, Report, report
+from bellwether.core.verdicts import Standing, Verdict, judge
+from bellwether.execution import carry_out
+from bellwether.ports import World
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What one turn hands to the next: the undo record as it stands in the store, and the last verdicts."""
+
+    record: UndoRecord
+    verdicts: Mapping[int, Verdict] = field(default_factory=dict)
+    grace_seconds: float = 15.0
+
+
+def turn(world: World, policy: Policy, memory: Memory) -> tuple[Report, Memory]:
+    """One turn. Raises what the ports raise; whoever calls decides when to try again."""
+    # 1. Observe: gather all facts once. Nothing below this step reads the cluster to make up its mind.
+    now = world.clock.now()
+    world.clusters.avoid(_suspects(memory))
+    cluster = world.clusters.read()
+    recovered = recover(memory.record, cluster, now, memory.grace_seconds)
+    snapshot = Snapshot(now, cluster, recovered.record, world.signals.signals(), world.signals.overrides())
+
+    # 2. Judge every broker, then decide who may lead. "Unknown" is a verdict and moves nothing.
+    verdicts = judge(snapshot, policy, memory.verdicts)
+    decisions = decide(snapshot, verdicts, policy)
+
+    # 3. Plan: the order every partition should have. What a guard refuses stays in the plan, with its reason.
+    plan = devise(snapshot, decisions, verdicts)
+
+    # 4. Elect: batch by batch, each checked once more against fresh facts. Observing or suspended, nothing is touched.
+    deeds, record = Deeds(), memory.record
+    if policy.acts:
+        world.clusters.avoid(_suspects(Memory(record, verdicts)) | set(decisions.demoted))
+        execution = carry_out(plan, recovered.record, policy, world)
+        deeds, record = execution.deeds, execution.record
+
+    # 5. Report. The same news makes the same bytes.
+    said = report(snapshot, policy, verdicts, plan, deeds, recovered.notes)
+    return said, Memory(record, verdicts, memory.grace_seconds)
+
+
+def _suspects(memory: Memory) -> set[int]:
+    """Brokers that are not to be asked while others answer: the demoted, and whoever does not look well."""
+    doubtful = (Standing.SICK, Standing.DOWN, Standing.SUSPECT)
+    return set(memory.record.demoted) | {b for b, v in memory.verdicts.items() if v.standing in doubtful}
