@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bellwether.core.baselines import UndoRecord
-from bellwether.core.demotions import decide
+from bellwether.core.demotions import Decide, decide
 from bellwether.core.plans import devise
 from bellwether.core.policies import Policy
 from bellwether.core.recovery import recover
@@ -30,8 +30,11 @@ class Memory:
     grace_seconds: float = 15.0
 
 
-def turn(world: World, policy: Policy, memory: Memory) -> tuple[Report, Memory]:
-    """One turn. Raises what the ports raise; whoever calls decides when to try again."""
+def turn(world: World, policy: Policy, memory: Memory, decide: Decide = decide) -> tuple[Report, Memory]:
+    """One turn, with the policy's way to decide or a person's.
+
+    Raises what the ports raise; whoever calls knows when to try again.
+    """
     # 1. Observe: gather all facts once. Nothing below this step reads the cluster to make up its mind.
     now = world.clock.now()
     world.clusters.avoid(_suspects(memory))

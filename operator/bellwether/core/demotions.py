@@ -6,7 +6,7 @@ nobody new is demoted; holding never promotes. An override beats signals and cap
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from bellwether.core.baselines import Cause, Demoted
@@ -58,6 +58,38 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
         )
     promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
     return Decisions(dict(sorted(kept.items())), promoted, (*held, *refused))
+
+
+Decide = Callable[[Snapshot, Mapping[int, Verdict], Policy], Decisions]
+"""How a turn decides who may lead; ``decide`` is the policy's way, the others are for a person's or a policy's end."""
+
+
+def part(snapshot: Snapshot, verdicts: Mapping[int, Verdict], _policy: Policy) -> Decisions:
+    """The decision when the policy is being deleted: who is not known to be sick may lead again.
+
+    A broker that signals demoted needs evidence to lead again; one that a person demoted needs only not to be sick.
+    """
+    kept = {}
+    for broker, demoted in sorted(snapshot.record.demoted.items()):
+        verdict = verdicts.get(broker)
+        if verdict is None or verdict.standing in (Standing.HEALTHY, Standing.RECOVERING):
+            continue
+        if verdict.standing is Standing.UNKNOWN and demoted.cause is not Cause.SIGNALS:
+            continue
+        kept[broker] = demoted
+    return Decisions(kept, tuple(sorted(set(snapshot.record.demoted) - set(kept))))
+
+
+def commanded(demote: Collection[int] = (), promote: Collection[int] = (), message: str = "") -> Decide:
+    """The decision of a person at the command line: these are demoted, those no longer, everybody else as before."""
+
+    def as_commanded(snapshot: Snapshot, _verdicts: Mapping[int, Verdict], _policy: Policy) -> Decisions:
+        kept = {b: d for b, d in snapshot.record.demoted.items() if b not in promote}
+        for broker in sorted(demote):
+            kept[broker] = _demoted(kept.get(broker), snapshot, broker, Cause.COMMAND, message)
+        return Decisions(dict(sorted(kept.items())), tuple(sorted(set(snapshot.record.demoted) - set(kept))))
+
+    return as_commanded
 
 
 def keep(

@@ -41,10 +41,11 @@ class PromotionMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reachability:
-    """How external reachability is probed and judged."""
+    """How external reachability is probed and judged; no ``bootstrap_servers`` means those of the policy itself."""
 
     enabled: bool = True
     listener: str = "EXTERNAL"
+    bootstrap_servers: tuple[str, ...] = ()
     vantages: tuple[str, ...] = ()
     period_seconds: int = 1
     timeout_seconds: int = 2

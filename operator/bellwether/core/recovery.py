@@ -49,7 +49,7 @@ def recover(record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: 
         if partition is None:
             after, note = _missing(key, entry, now, grace)
         else:
-            after, note = _reconcile(entry, partition, record, now, grace)
+            after, note = _reconcile(entry, partition, record, cluster, now, grace)
         if after != entry:
             changes[key] = after
         if note is not None:
@@ -81,7 +81,7 @@ def _missing(key: PartitionKey, entry: Entry, now: datetime, grace: timedelta) -
 
 
 def _reconcile(
-    entry: Entry, partition: Partition, record: UndoRecord, now: datetime, grace: timedelta
+    entry: Entry, partition: Partition, record: UndoRecord, cluster: Cluster, now: datetime, grace: timedelta
 ) -> tuple[Entry | None, Note | None]:
     if entry.topic != partition.topic:
         entry = replace(entry, topic=partition.topic)
@@ -95,7 +95,7 @@ def _reconcile(
     if not entry.knows(observed):
         return _foreign(entry, partition, record, now)
     if entry.state is EntryState.RESTORED:
-        return _tombstone(entry, partition, now, grace), None
+        return _tombstone(entry, partition, cluster, now, grace), None
     if observed == entry.written:
         if entry.state is EntryState.INTENDED:
             return replace(entry, state=EntryState.DISPLACED), None
@@ -140,13 +140,15 @@ def _contested(entry: Entry, now: datetime) -> Entry:
     )
 
 
-def _tombstone(entry: Entry, partition: Partition, now: datetime, grace: timedelta) -> Entry | None:
+def _tombstone(entry: Entry, partition: Partition, cluster: Cluster, now: datetime, grace: timedelta) -> Entry | None:
     if partition.replicas != entry.baseline:
         # A batch of an earlier holder arrived late; it is undone like any displacement (law 7).
         return replace(entry, state=EntryState.DISPLACED, finished_at=None)
     if entry.finished_at is not None and now - entry.finished_at < grace:
         return entry
-    return None
+    first = entry.baseline[0]
+    awaited = partition.leader != first and first in cluster.live
+    return entry if awaited else None  # its preferred leader lives and does not lead yet: elected once it is in the ISR
 
 
 def _contest_note(partition: Partition, did: str) -> Note:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bellwether.core.baselines import Demoted
-from bellwether.core.clusters import PartitionKey
 from bellwether.core.demotions import BrokerHold
 from bellwether.core.guards import Hold
 from bellwether.core.plans import Plan
@@ -101,7 +100,6 @@ class Report:
     conditions: tuple[Condition, ...]
     brokers: tuple[BrokerReport, ...]
     standings: Mapping[Standing, int]
-    displaced: int
     leaders_out_of_place: int
     plan: Plan
     held: tuple[Hold, ...]
@@ -145,7 +143,12 @@ def report(
     acting = policy.acts
     demoted = plan.decisions.demoted if acting else snapshot.record.demoted
     would = () if acting else tuple(sorted(set(plan.decisions.demoted) - set(snapshot.record.demoted)))
-    out_of_place = sum(1 for p in snapshot.cluster.partitions if p.leader != plan.targets.get(p.key, p.replicas)[0])
+    entries = snapshot.record.entries
+    out_of_place = 0
+    for partition in snapshot.cluster.partitions:
+        entry = entries.get(partition.key)
+        home = entry.baseline[0] if entry is not None else partition.replicas[0]
+        out_of_place += partition.leader != home
     return Report(
         now=snapshot.now,
         cluster_id=snapshot.cluster.cluster_id,
@@ -153,7 +156,6 @@ def report(
         conditions=_conditions(snapshot, policy, plan, deeds, held, would),
         brokers=_brokers(snapshot, verdicts, plan, demoted),
         standings={s: sum(1 for v in verdicts.values() if v.standing is s) for s in Standing},
-        displaced=sum(1 for p in snapshot.cluster.partitions if _displaced(p.replicas, snapshot, p.key)),
         leaders_out_of_place=out_of_place,
         plan=plan,
         held=held,
@@ -161,11 +163,6 @@ def report(
         notes=notes,
         deeds=deeds,
     )
-
-
-def _displaced(replicas: tuple[int, ...], snapshot: Snapshot, key: PartitionKey) -> bool:
-    entry = snapshot.record.entries.get(key)
-    return entry is not None and replicas != entry.baseline
 
 
 def _brokers(
@@ -206,7 +203,7 @@ def _conditions(
         _ready(snapshot, policy, settled, would),
         settled,
         _contested(held),
-        _demotion_held(plan),
+        _held(plan),
     )
 
 
@@ -242,9 +239,9 @@ def _contested(held: tuple[Hold, ...]) -> Condition:
     return Condition("Contested", False, Reason.SETTLED, "nobody else reorders what this policy displaced")
 
 
-def _demotion_held(plan: Plan) -> Condition:
+def _held(plan: Plan) -> Condition:
     held = plan.decisions.held
     if held:
         text = "; ".join(f"broker {h.broker}: {h.message}" for h in held)
-        return Condition("DemotionHeld", True, held[0].reason, text[:1024])
-    return Condition("DemotionHeld", False, Reason.SETTLED, "no broker is held back")
+        return Condition("Held", True, held[0].reason, text[:1024])
+    return Condition("Held", False, Reason.SETTLED, "no broker is held back")
