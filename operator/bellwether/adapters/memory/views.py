@@ -73,6 +73,7 @@ class Sent:
 class MemoryMover:
     """``ports.LeaderMover`` over a simulated cluster. ``sent`` keeps every request that was carried out.
 
+    Raises ValueError, as the real one does, for a partition that is named twice; an empty request is not sent.
     ``allow_rf_change`` plays a cluster without KIP-860, where another number of replicas is not refused either.
     """
 
@@ -92,6 +93,8 @@ class MemoryMover:
 
     def reorder(self, orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
         """AlterPartitionReassignments. Raises Transient when the broker that was asked does not answer."""
+        if not orders:
+            return {}
         self._send("reorder", [r.name for r in orders], [r.order for r in orders])
         if len(orders) > MAX_RECORDS_PER_USER_OPERATION:
             changing = [r for r in orders if (p := self.cluster.find(r.name)) and p.replicas != tuple(r.order)]
@@ -101,18 +104,21 @@ class MemoryMover:
 
     def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
         """ElectLeaders, preferred. Raises Transient when the broker that was asked does not answer."""
+        if not names:
+            return {}
         self._send("elect", names)
         if len(names) > MAX_RECORDS_PER_USER_OPERATION:
-            moving = [n for n in set(names) if self._first_may_lead(n)]
+            moving = [n for n in names if self._first_may_lead(n)]
             if len(moving) > MAX_RECORDS_PER_USER_OPERATION:
                 return _too_large(names)
-        # A duplicate is answered twice by the broker and once by a mapping: the first answer is the telling one.
-        return {name: self._elect(name) for name in dict.fromkeys(names)}
+        return {name: self._elect(name) for name in names}
 
     def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
         """Cancel reassignments. Raises Transient when the broker that was asked does not answer."""
+        if not names:
+            return {}
         self._send("cancel", names)
-        return {name: self._cancel(name) for name in dict.fromkeys(names)}
+        return {name: self._cancel(name) for name in names}
 
     def _send(
         self,
@@ -120,6 +126,8 @@ class MemoryMover:
         names: Sequence[TopicPartition],
         orders: Sequence[tuple[int, ...]] = (),
     ) -> None:
+        if len(set(names)) != len(names):
+            raise ValueError(f"a partition is named twice in one {kind} request")
         through = self.route.through()
         if not self.cluster.quorum:
             raise Transient("the controller has no quorum: the broker's answer did not come in time")

@@ -1,0 +1,1 @@
+"""What the tests share: builders with defaults for plain cases, Hypothesis strategies for all the others."""
