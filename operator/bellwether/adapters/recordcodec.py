@@ -33,7 +33,7 @@ def check_format(version: object, where: str) -> None:
 
 def pack_entries(entries: Iterable[tuple[PartitionKey, Entry]]) -> bytes:
     """Entries as compressed bytes; the same entries give the same bytes in whatever order they come."""
-    return zlib.compress(_dump(_entries_to_json(entries)), 1)
+    return zlib.compress(_dump(_entries_to_json(entries)), 6)
 
 
 def unpack_entries(data: bytes, where: str) -> dict[PartitionKey, Entry]:

@@ -1,14 +1,15 @@
-"""The Lease of one Kafka cluster: who may move its leaders (law 7).
+"""Leases: who may move the leaders of one Kafka cluster (law 7), and who speaks for one vantage.
 
 In: the API's Lease object and our own monotonic clock; nobody else's clock is trusted. Out: ``seconds_left``, which
-the executor asks before each batch. The Lease is named by Kafka's cluster id and its annotations name the policy that
-holds it, so two policies for one Kafka cluster find each other. A thread renews it.
+the executor asks before each batch. A cluster's Lease is named by Kafka's cluster id and its annotations name
+the policy that holds it, so two policies for one Kafka cluster find each other. A thread renews it.
 """
 
 from __future__ import annotations
 
 import threading
 import uuid
+from collections.abc import Mapping
 from datetime import datetime
 
 from bellwether.adapters.kubernetes import names
@@ -24,36 +25,39 @@ def micro_time(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-class ClusterLease:
-    """``ports.Leadership`` by a coordination.k8s.io Lease.
+class HeldLease:
+    """One coordination.k8s.io Lease that this process holds or waits for.
 
-    ``policy`` is ``namespace/name``. ``margin_seconds`` is the hard timeout of a Kafka request: a new holder waits
-    the Lease's duration and that much longer after the last sign of life that it saw of another one, so that a batch
-    which the other sent at the last moment has ended. ``renew_seconds`` must leave room for several tries.
+    ``policy`` is ``namespace/name``; together with ``holder`` it is the holder's identity. A Lease of another holder is
+    free when it stood still on our own clock for its duration and ``margin_seconds`` more, or was cleanly released.
+    ``renew_seconds`` must leave room for several tries within the duration.
     """
 
     def __init__(
         self,
         api: KubernetesClient,
         namespace: str,
-        cluster_id: str,
+        name: str,
         policy: str,
         clock: Clock,
         *,
-        duration_seconds: int = 10,
-        renew_seconds: float = 2.0,
-        margin_seconds: float = 2.0,
+        duration_seconds: int,
+        renew_seconds: float,
+        margin_seconds: float = 0.0,
         holder: str | None = None,
+        annotations: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         self._api = api.with_timeout(min(api.timeout_seconds, renew_seconds))
         self._namespace = namespace
-        self._cluster_id = cluster_id
         self._policy = policy
         self._clock = clock
         self._duration = duration_seconds
         self._renew_every = renew_seconds
         self._margin = margin_seconds
-        self._name = names.cluster_lease(cluster_id)
+        self._annotations = {**(annotations or {}), POLICY_ANNOTATION: policy}
+        self._labels = dict(labels or {})
+        self.name = name
         self.holder = holder or str(uuid.uuid4())
         # ``_io`` is held across requests; ``_state`` never is, so that seconds_left() does not wait for the network.
         self._io = threading.Lock()
@@ -102,7 +106,7 @@ class ClusterLease:
             self._stop.set()
             self._stop = threading.Event()
             self._thread = threading.Thread(
-                target=self._renew_until, args=(self._stop,), name=f"lease-{self._cluster_id}", daemon=True
+                target=self._renew_until, args=(self._stop,), name=f"lease-{self.name}", daemon=True
             )
             self._thread.start()
         return taken
@@ -136,7 +140,7 @@ class ClusterLease:
                 return  # it expires by itself, or is another's already
 
     def _take(self) -> bool:
-        found = self._api.find(LEASES, self._namespace, self._name)
+        found = self._api.find(LEASES, self._namespace, self.name)
         sent = self._clock.monotonic()
         if found is not None and not self._free(found, sent):
             return False
@@ -167,13 +171,10 @@ class ClusterLease:
     def _fresh(self, found: Object | None) -> Object:
         now = micro_time(self._clock.now())
         transitions = int(((found or {}).get("spec") or {}).get("leaseTransitions") or 0) + 1 if found else 0
-        metadata: Object = dict(found["metadata"]) if found else {"name": self._name, "namespace": self._namespace}
+        metadata: Object = dict(found["metadata"]) if found else {"name": self.name, "namespace": self._namespace}
         metadata.pop("managedFields", None)
-        metadata["annotations"] = {
-            **(metadata.get("annotations") or {}),
-            CLUSTER_ANNOTATION: self._cluster_id,
-            POLICY_ANNOTATION: self._policy,
-        }
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **self._annotations}
+        metadata["labels"] = {**(metadata.get("labels") or {}), **self._labels}
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
@@ -194,6 +195,8 @@ class ClusterLease:
 
     def _renew_until(self, stop: threading.Event) -> None:
         while not stop.wait(self._renew_every):
+            if not self._worth_renewing():
+                continue
             with self._io:
                 try:
                     self._renew()
@@ -201,6 +204,10 @@ class ClusterLease:
                     continue  # seconds_left() runs down meanwhile; the next try may still come in time
                 except Fenced:
                     return
+
+    def _worth_renewing(self) -> bool:
+        """Whether the holder does what it holds the Lease for; a subclass may know better."""
+        return True
 
     def _renew(self) -> None:
         held = self._held
@@ -211,7 +218,7 @@ class ClusterLease:
         try:
             self._hold(self._api.replace(LEASES, self._namespace, body), sent)
         except Conflict:
-            current = self._api.find(LEASES, self._namespace, self._name)
+            current = self._api.find(LEASES, self._namespace, self.name)
             if current is not None and self._still_ours(current):
                 # A renewal of ours landed without its answer, or somebody touched only the metadata.
                 with self._state:
@@ -235,6 +242,41 @@ class ClusterLease:
             other = (current.get("spec") or {}).get("holderIdentity") or "nobody"
             why = f"policy {annotations.get(POLICY_ANNOTATION, 'unknown')} (holder {other}) has it"
         with self._state:
-            self._lost = f"lost the Lease {self._namespace}/{self._name} of Kafka cluster {self._cluster_id}: {why}"
+            self._lost = f"lost the Lease {self._namespace}/{self.name}: {why}"
             self._held, self._held_until = None, 0.0
             return Fenced(self._lost)
+
+
+class ClusterLease(HeldLease):
+    """``ports.Leadership``: the Lease of one Kafka cluster, in the operator's own namespace.
+
+    ``margin_seconds`` is the hard timeout of a Kafka request: a new holder waits that much longer than the Lease's
+    duration after the last sign of life of another one, so that a batch which the other sent at the last moment has
+    ended.
+    """
+
+    def __init__(
+        self,
+        api: KubernetesClient,
+        namespace: str,
+        cluster_id: str,
+        policy: str,
+        clock: Clock,
+        *,
+        duration_seconds: int = 10,
+        renew_seconds: float = 2.0,
+        margin_seconds: float = 2.0,
+        holder: str | None = None,
+    ) -> None:
+        super().__init__(
+            api,
+            namespace,
+            names.cluster_lease(cluster_id),
+            policy,
+            clock,
+            duration_seconds=duration_seconds,
+            renew_seconds=renew_seconds,
+            margin_seconds=margin_seconds,
+            holder=holder,
+            annotations={CLUSTER_ANNOTATION: cluster_id},
+        )

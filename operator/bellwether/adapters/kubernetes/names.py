@@ -43,3 +43,8 @@ def undo_record(policy: str) -> str:
 def broker_health(policy: str, broker: int) -> str:
     """The name of one broker's BrokerHealth."""
     return f"{legal(policy, 240)}-{broker}"
+
+
+def prober_manager(signal_type: str, source: str) -> str:
+    """The field manager under which one prober owns its entries."""
+    return f"bellwether-prober-{legal(f'{signal_type.lower()}-{source}', 100)}"
