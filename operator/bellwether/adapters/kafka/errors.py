@@ -101,7 +101,13 @@ def from_code(code: int, message: str | None, address: str, what: str, acl: str)
 
 
 def _sentence(attempts: Sequence[Broken]) -> str:
-    """The distinct failures, first four in full."""
-    said = list(dict.fromkeys(str(broken) for broken in attempts))
-    rest = f"; and {len(said) - 4} more" if len(said) > 4 else ""
-    return "; ".join(said[:4]) + rest
+    """Who said what; the same word of several brokers is said once, with at most three of their addresses."""
+    said: dict[str, list[str]] = {}
+    for broken in attempts:
+        said.setdefault(broken.message, []).append(broken.address)
+    return "; ".join(f"{_names(addresses)}: {message}" for message, addresses in said.items())
+
+
+def _names(addresses: Sequence[str]) -> str:
+    rest = f" and {len(addresses) - 3} more" if len(addresses) > 3 else ""
+    return ", ".join(addresses[:3]) + rest

@@ -26,16 +26,21 @@ _SHUN_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Hard limits in seconds: to open a conversation, for the answers in it, for a read with its second choices."""
+    """Hard limits in seconds.
 
-    opening_seconds: float = 1.0
+    ``opening_seconds`` to open one conversation, ``finding_seconds`` to find a broker that takes a mutation,
+    ``request_seconds`` for the answers of one broker, ``read_seconds`` for a read with all its second choices.
+    """
+
+    opening_seconds: float = 1.5
+    finding_seconds: float = 2.0
     request_seconds: float = 2.0
     read_seconds: float = 5.0
 
     @property
     def mutation_seconds(self) -> float:
         """The longest that a mutation takes: finding a broker that answers, and the request."""
-        return 2 * self.opening_seconds + self.request_seconds
+        return self.finding_seconds + self.request_seconds
 
 
 class Nodes:
@@ -92,7 +97,7 @@ class Nodes:
         Raises Transient when the answer did not come in time: what was asked may be carried out, even later.
         """
         deadline = Deadline(self.limits.mutation_seconds)
-        finding = Deadline(2 * self.limits.opening_seconds)
+        finding = deadline.within(self.limits.finding_seconds)
         attempts: list[Broken] = []
         for address in self._until(finding):
             try:

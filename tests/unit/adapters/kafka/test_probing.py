@@ -1,0 +1,135 @@
+"""How far a question to a broker comes, against peers that are no well-behaved brokers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
+
+from bellwether.adapters.kafka.errors import Stage
+from bellwether.adapters.kafka.probing import BrokerProbe
+from bellwether.connections import Connection, Security
+from bellwether.ports import Terminal
+from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, web_server
+
+PLAIN = BrokerProbe(Connection(("127.0.0.1:1",)))
+
+
+def described(error: int = 0, message: str | None = None, **configs: str | None) -> Callable[[Any], Any]:
+    result = DescribeConfigsResponse.DescribeConfigsResult
+    return lambda request: DescribeConfigsResponse(
+        throttle_time_ms=0,
+        results=[
+            result(
+                error_code=error,
+                error_message=message,
+                resource_type=4,
+                resource_name=request.resources[0].resource_name,
+                configs=[
+                    result.DescribeConfigsResourceResult(
+                        name=name.replace("_", "."), value=value, read_only=True, config_source=4, is_sensitive=False
+                    )
+                    for name, value in configs.items()
+                ],
+            )
+        ],
+    )
+
+
+def test_the_broker_itself_is_asked_and_says_where_it_is() -> None:
+    advertised = "INTERNAL://10.0.0.1:9092, EXTERNAL://[2001:db8::1]:9094,BROKEN"
+    with ScriptedBroker({DescribeConfigsRequest: described(advertised_listeners=advertised)}) as broker:
+        answer = PLAIN.ask(broker.address, 7, 2)
+    assert answer.ok
+    assert answer.advertised == {"INTERNAL": "10.0.0.1:9092", "EXTERNAL": "[2001:db8::1]:9094"}
+    assert not answer.weaker
+    asked = broker.asked(DescribeConfigsRequest)[0].resources[0]
+    assert (asked.resource_type, asked.resource_name) == (4, "7")
+
+
+def test_a_broker_that_advertises_nothing_of_its_own_advertises_its_listeners_but_not_all_interfaces() -> None:
+    configs = described(advertised_listeners=None, listeners="A://h:1,B://:2,C://0.0.0.0:3,D://[::]:4")
+    with ScriptedBroker({DescribeConfigsRequest: configs}) as broker:
+        assert PLAIN.ask(broker.address, 1, 2).advertised == {"A": "h:1"}
+
+
+def test_another_broker_at_the_address_is_named_as_the_wrong_one() -> None:
+    refusal = described(42, "Unexpected broker id, expected 2 or empty string, but received 1")
+    with ScriptedBroker({DescribeConfigsRequest: refusal}) as broker:
+        answer = PLAIN.ask(broker.address, 1, 2)
+    assert (answer.ok, answer.stage) == (False, Stage.WRONG_BROKER)
+    assert "expected 2" in answer.message
+
+
+def test_a_missing_permission_makes_the_answer_weaker_and_names_the_acl() -> None:
+    with ScriptedBroker({DescribeConfigsRequest: described(31)}) as broker:
+        answer = PLAIN.ask(broker.address, 1, 2)
+    assert (answer.ok, answer.weaker) == (True, True)
+    assert "ACL DescribeConfigs on Cluster" in answer.message
+
+
+def test_any_other_refusal_is_a_failed_request() -> None:
+    with ScriptedBroker({DescribeConfigsRequest: described(-1, "it broke")}) as broker:
+        answer = PLAIN.ask(broker.address, 1, 2)
+    assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
+    assert "UNKNOWN_SERVER_ERROR (it broke)" in answer.message
+
+
+@pytest.mark.parametrize("peer", [silent, dripping])
+def test_a_peer_that_never_finishes_an_answer_is_left_in_time(peer: Any) -> None:
+    with ScriptedBroker(raw=peer) as broker:
+        started = time.monotonic()
+        answer = PLAIN.ask(broker.address, 1, 0.5)
+        assert time.monotonic() - started < 0.8
+    assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
+    assert "no answer in time" in answer.message
+
+
+def test_a_broker_that_answers_the_first_request_and_then_freezes_is_left_in_time() -> None:
+    with ScriptedBroker({DescribeConfigsRequest: lambda _: None}) as broker:
+        started = time.monotonic()
+        answer = PLAIN.ask(broker.address, 1, 0.5)
+        assert time.monotonic() - started < 0.8
+    assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
+
+
+@pytest.mark.parametrize(
+    ("security", "stage"),
+    [
+        (Security(protocol="SSL"), Stage.TLS),
+        (
+            Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="p"),
+            Stage.SASL,
+        ),
+    ],
+    ids=["tls", "sasl"],
+)
+def test_the_stage_says_where_a_black_hole_swallowed_the_question(security: Security, stage: Stage) -> None:
+    with ScriptedBroker(raw=silent) as broker:
+        answer = BrokerProbe(Connection((broker.address,), security)).ask(broker.address, 1, 0.3)
+    assert (answer.ok, answer.stage) == (False, stage)
+
+
+def test_a_refused_connection_fails_at_once() -> None:
+    with ScriptedBroker() as broker:
+        address = broker.address
+    answer = PLAIN.ask(address, 1, 2)
+    assert (answer.ok, answer.stage) == (False, Stage.CONNECT)
+    assert answer.seconds < 0.5
+    assert address in answer.message
+
+
+@pytest.mark.parametrize("peer", [hanging_up, web_server])
+def test_what_is_no_broker_fails_the_request(peer: Any) -> None:
+    with ScriptedBroker(raw=peer) as broker:
+        answer = PLAIN.ask(broker.address, 1, 2)
+    assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
+
+
+def test_an_unusable_certificate_here_says_nothing_about_the_broker() -> None:
+    with ScriptedBroker(raw=silent) as broker, pytest.raises(Terminal, match="ca_file /nowhere/ca.pem"):
+        security = Security(protocol="SSL", ca_file="/nowhere/ca.pem")
+        BrokerProbe(Connection((broker.address,), security)).ask(broker.address, 1, 1)
