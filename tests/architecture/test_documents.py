@@ -1,10 +1,11 @@
-"""The documents lead somewhere: every link between them and every file that they name exists."""
+"""The documents lead somewhere: every link and every named file exists, and every reason that we give is explained."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from bellwether.core.reasons import Reason
 from sourcetree import ROOT, texts
 
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
@@ -38,3 +39,22 @@ def test_a_dead_link_and_a_missing_file_are_found(tmp_path: Path) -> None:
     )
     (tmp_path / "docs" / "on.md").write_text("[back](../README.md)")
     assert dead_ends(tmp_path) == ["README.md: docs/off.md", "README.md: operator/gone.py"]
+
+
+def unexplained(runbook: str) -> list[str]:
+    """Reasons that no row of the runbook's tables begins with."""
+    explained = {
+        name
+        for row in re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", runbook, re.MULTILINE)
+        for name in re.findall(r"\w+", row)
+    }
+    return sorted(set(Reason) - explained)
+
+
+def test_the_runbook_explains_every_reason() -> None:
+    assert unexplained((ROOT / "docs" / "runbook.md").read_text()) == []
+
+
+def test_a_reason_without_a_row_is_found() -> None:
+    rows = "\n".join(f"| `{reason}` | means | do |" for reason in Reason if reason is not Reason.FENCED)
+    assert unexplained(rows) == ["Fenced"]

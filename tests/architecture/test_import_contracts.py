@@ -51,19 +51,19 @@ def test_every_import_contract_is_kept() -> None:
 @pytest.mark.parametrize(
     ("module", "statement", "contract"),
     [
-        ("core/clusters.py", "import time", "does not read the clock"),
-        ("core/clusters.py", "import kafka", "does no IO"),
+        ("core/clusters.py", "import time", "The core does no IO and does not read the clock"),
+        ("core/clusters.py", "import kafka", "The core does no IO and does not read the clock"),
         ("core/clusters.py", "from bellwether.core import signals", "a stage may look back, never ahead"),
         ("core/signals.py", "from bellwether import ports", "the core knows nobody"),
-        ("cycle.py", "import confluent_kafka", "Kafka clients stay behind"),
-        ("cycle.py", "from bellwether.adapters import memory", "only through ports"),
+        ("cycle.py", "import confluent_kafka", "Kafka clients stay behind the Kafka adapter"),
+        ("cycle.py", "from bellwether.adapters import memory", "The cycle meets the world only through ports"),
     ],
 )
 def test_an_import_against_a_contract_is_found(copied_tree: Path, module: str, statement: str, contract: str) -> None:
     add_import(copied_tree, module, statement)
-    broken = broken_contracts(copied_tree)
-    named = next((line for line in broken.splitlines() if contract in line and "BROKEN" in line), None)
-    assert named is not None, broken
+    # Long contract names are wrapped.
+    said = " ".join(broken_contracts(copied_tree).split())
+    assert f"{contract} BROKEN" in said
 
 
 def test_a_new_stage_must_find_its_place_in_the_flow(copied_tree: Path) -> None:
