@@ -90,9 +90,8 @@ def entry(
     finished_at: datetime | None = None,
 ) -> Entry:
     """Broker 1 put last."""
-    return Entry(
-        topic, tuple(baseline), tuple(tuple(o) for o in (before or [baseline])), tuple(written), state, finished_at
-    )
+    sent = tuple(tuple(o) for o in earlier)
+    return Entry(topic, tuple(baseline), tuple(written), sent, state, finished_at)
 
 
 def demoted(broker: int = 1, cause: Cause = Cause.SIGNALS, since: datetime = START) -> Demoted:

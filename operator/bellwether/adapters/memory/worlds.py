@@ -40,6 +40,10 @@ class ManualClock:
             raise ValueError(f"a clock does not go back: {seconds} s")
         self._elapsed += seconds
 
+    def sleep(self, seconds: float) -> None:
+        """Waiting is advancing: nobody waits in earnest."""
+        self.advance(seconds)
+
 
 @dataclass
 class MemoryLease:
