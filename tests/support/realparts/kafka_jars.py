@@ -1,0 +1,45 @@
+"""Kafka's jars and how to run a class of them. In: nothing. Out: command lines for the JVM.
+
+Called by the Kafka starter (brokers), ``kafka_storage`` (formatting) and whoever wants one of Kafka's own tools.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+from realparts import downloads, jvm
+
+VERSION = "4.3.1"
+# Small heap, one collector thread, no optimising compiler: a broker in a test lives for minutes, beside many others.
+FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true")
+LOGGING = (
+    "-Dorg.slf4j.simpleLogger.logFile=System.out",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+    "-Dorg.slf4j.simpleLogger.log.state.change.logger=warn",
+    "-Dorg.slf4j.simpleLogger.log.kafka.log=warn",
+    "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.storage.internals.log=warn",
+)
+
+
+@functools.cache
+def folder() -> Path:
+    """The folder of the jars, fetched and checked the first time."""
+    return downloads.ivy_jars(jvm.java().path, f"kafka-{VERSION}", downloads.TOOLS / "kafka" / "ivy.xml")
+
+
+def command(main_class: str, arguments: Sequence[str | Path], *, heap: str = "256m") -> list[str]:
+    """The command line that runs a class of Kafka."""
+    class_path = ":".join(str(jar) for jar in sorted(folder().iterdir()))
+    return [
+        str(jvm.java().path),
+        f"-Xmx{heap}",
+        *FLAGS,
+        *LOGGING,
+        "-cp",
+        class_path,
+        main_class,
+        *(str(argument) for argument in arguments),
+    ]

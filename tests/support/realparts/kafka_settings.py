@@ -1,0 +1,122 @@
+"""One node's server.properties as a pure function. In: what the node is and where it listens. Out: a mapping.
+
+Called by ``kafka`` when it lays out a cluster. Everything that is not set here is Kafka's own default: the session
+timeout, the replica lag time and the automatic preferred election stand as operators know them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SECURE_USER = "admin"
+SECURE_PASSWORD = "bellwether"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One Kafka process. Ports are on 127.0.0.1; a role that the node does not play has port None."""
+
+    id: int
+    folder: Path
+    controller_port: int | None = None
+    internal_port: int | None = None
+    external_port: int | None = None
+    external_advertised_port: int | None = None
+    secure_port: int | None = None
+    rack: str | None = None
+    key_store: Path | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def log_dir(self) -> Path:
+        """Where the partitions' data are."""
+        return self.folder / "data"
+
+    @property
+    def metadata_dir(self) -> Path:
+        """Where the cluster's metadata log is: outside the data, so that a slow disk slows the data alone."""
+        return self.folder / "metadata"
+
+    @property
+    def is_broker(self) -> bool:
+        """Whether it holds partitions."""
+        return self.internal_port is not None
+
+
+def properties(node: Node, voters: Sequence[Node], brokers: int) -> dict[str, str]:
+    """The node's settings in a cluster of that many brokers whose quorum the voters are."""
+    replicas = str(min(3, brokers))
+    roles = [*(["broker"] if node.is_broker else []), *(["controller"] if node.controller_port else [])]
+    listeners, advertised = _listeners(node)
+    return {
+        "process.roles": ",".join(roles),
+        "node.id": str(node.id),
+        "controller.quorum.voters": ",".join(f"{voter.id}@127.0.0.1:{voter.controller_port}" for voter in voters),
+        "controller.listener.names": "CONTROLLER",
+        "listeners": ",".join(listeners),
+        "listener.security.protocol.map": (
+            "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT,SECURE:SASL_SSL"
+        ),
+        "log.dirs": str(node.log_dir),
+        "metadata.log.dir": str(node.metadata_dir),
+        **(
+            {"advertised.listeners": ",".join(advertised), "inter.broker.listener.name": "INTERNAL"}
+            if advertised
+            else {}
+        ),
+        **({"broker.rack": node.rack} if node.rack else {}),
+        **(_secure(node.key_store) if node.key_store else {}),
+        # Small, so that several brokers and thousands of partitions fit on two cores.
+        "auto.create.topics.enable": "false",
+        "group.initial.rebalance.delay.ms": "0",
+        "offsets.topic.num.partitions": "10",
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.num.partitions": "5",
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.num.partitions": "2",
+        "share.coordinator.state.topic.replication.factor": replicas,
+        "share.coordinator.state.topic.min.isr": "1",
+        "group.coordinator.threads": "1",
+        "share.coordinator.threads": "1",
+        "num.network.threads": "2",
+        "num.io.threads": "4",
+        "background.threads": "4",
+        "log.cleaner.dedupe.buffer.size": str(4 * 1024 * 1024),
+        "log.index.size.max.bytes": str(256 * 1024),
+        **node.extra,
+    }
+
+
+def render(settings: Mapping[str, str]) -> str:
+    """The text of a properties file; backslashes are doubled, as Java's format wants it."""
+    return "".join(f"{key}={value.replace(chr(92), chr(92) * 2)}\n" for key, value in settings.items())
+
+
+def _listeners(node: Node) -> tuple[list[str], list[str]]:
+    listeners, advertised = [], []
+    if node.internal_port is not None:
+        listeners.append(f"INTERNAL://127.0.0.1:{node.internal_port}")
+        listeners.append(f"EXTERNAL://127.0.0.1:{node.external_port}")
+        advertised.append(f"INTERNAL://127.0.0.1:{node.internal_port}")
+        advertised.append(f"EXTERNAL://127.0.0.1:{node.external_advertised_port}")
+    if node.secure_port is not None:
+        listeners.append(f"SECURE://127.0.0.1:{node.secure_port}")
+        advertised.append(f"SECURE://127.0.0.1:{node.secure_port}")
+    if node.controller_port is not None:
+        listeners.append(f"CONTROLLER://127.0.0.1:{node.controller_port}")
+    return listeners, advertised
+
+
+def _secure(key_store: Path) -> dict[str, str]:
+    return {
+        "listener.name.secure.ssl.keystore.type": "PEM",
+        "listener.name.secure.ssl.keystore.location": str(key_store),
+        "listener.name.secure.ssl.client.auth": "none",
+        "listener.name.secure.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        "listener.name.secure.scram-sha-512.sasl.jaas.config": (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        ),
+    }

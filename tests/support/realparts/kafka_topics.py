@@ -1,0 +1,78 @@
+"""Topics and liveness through the admin client. In: bootstrap servers. Out: created topics, ids of live brokers.
+
+Called by the Kafka starter (is a broker in?) and by demo, tests and benchmarks (a thousand partitions, quickly).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+# librdkafka would print each refused connection while a broker starts; what matters is in the broker's own log.
+_SILENT = logging.getLogger("realparts.librdkafka")
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
+
+
+def admin(bootstrap: str, settings: Mapping[str, str] | None = None) -> AdminClient:
+    """An admin client that gives up on a silent broker soon, and logs nothing."""
+    return AdminClient(
+        {"bootstrap.servers": bootstrap, "socket.timeout.ms": 10_000, **(settings or {})}, logger=_SILENT
+    )
+
+
+def live_brokers(bootstrap: str, timeout_seconds: float = 2.0) -> frozenset[int]:
+    """The unfenced brokers that the answering broker knows of; empty when none answers in time."""
+    try:
+        return frozenset(admin(bootstrap).list_topics(timeout=timeout_seconds).brokers)
+    except KafkaException:
+        return frozenset()
+
+
+def create_topics(
+    bootstrap: str,
+    partitions: Mapping[str, int],
+    *,
+    replication_factor: int = 3,
+    configs: Mapping[str, str] | None = None,
+    assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
+    timeout_seconds: float = 60,
+) -> None:
+    """Create topics (name to number of partitions) and wait until each partition has a leader and a full ISR.
+
+    ``assignments`` gives the replica lists of some topics, partition by partition, in place of Kafka's own placement.
+    Raises KafkaException when one cannot be created, TimeoutError when some are not led in time.
+    """
+    client = admin(bootstrap)
+    chosen = assignments or {}
+    topics = []
+    for name, number in partitions.items():
+        if name in chosen:
+            placed = [list(replicas) for replicas in chosen[name]]
+            topics.append(NewTopic(name, replica_assignment=placed, num_partitions=number, config=dict(configs or {})))
+        else:
+            topics.append(NewTopic(name, number, replication_factor, config=dict(configs or {})))
+    for created in client.create_topics(topics, operation_timeout=timeout_seconds).values():
+        created.result(timeout_seconds)
+    deadline = time.monotonic() + timeout_seconds
+    while missing := _not_yet_led(client, partitions):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"without leader or full ISR after {timeout_seconds:g} s: {', '.join(missing[:5])}")
+        time.sleep(0.2)
+
+
+def _not_yet_led(client: AdminClient, partitions: Mapping[str, int]) -> list[str]:
+    known = client.list_topics(timeout=10).topics
+    missing = []
+    for name, number in partitions.items():
+        found = known[name].partitions if name in known else {}
+        missing += [
+            f"{name}-{index}"
+            for index in range(number)
+            if index not in found or found[index].leader < 0 or len(found[index].isrs) < len(found[index].replicas)
+        ]
+    return missing
