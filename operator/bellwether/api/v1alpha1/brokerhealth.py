@@ -1,0 +1,127 @@
+"""BrokerHealth: what is known of one broker, and a person's word on it.
+
+Probers write their own entries of ``status.signals`` by server-side apply, the operator the rest of the status, people
+``spec.override``. Read by the handlers, the probers and the CLI.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import AwareDatetime, Field
+
+from bellwether.api.v1alpha1.conditions import Conditions
+from bellwether.api.v1alpha1.models import Model, Object, Reported, Rule
+from bellwether.api.v1alpha1.policystatus import BrokerId, Count, Message, ReasonName
+from bellwether.api.v1alpha1.signalentries import Signals
+from bellwether.core import signals
+from bellwether.core.reasons import Reason
+from bellwether.core.verdicts import Standing, Verdict
+
+OVERRIDE_REASON_LIMIT = 512
+
+
+class PolicyRef(Model):
+    """The policy that a broker's cluster belongs to, in the same namespace."""
+
+    name: str = Field(min_length=1, max_length=63, description="Name of the LeadershipPolicy, in the same namespace.")
+
+
+class Override(Model):
+    """A person's word on the broker. It beats signals and cap, and not suspend or Observe."""
+
+    state: signals.OverrideState = Field(
+        description="Demoted keeps the broker from leading, Promoted lets it lead, whatever its signals say."
+    )
+    reason: str = Field(
+        min_length=1,
+        max_length=OVERRIDE_REASON_LIMIT,
+        description="Why, for whoever comes next; kept in conditions and events.",
+    )
+    until: AwareDatetime | None = Field(
+        default=None, description="When the override ends by itself, RFC 3339. Absent: when it is taken away."
+    )
+    by: str = Field(default="", max_length=256, description="Who asks.")
+
+
+class BrokerHealthSpec(Model):
+    """Which broker, and a person's word on it."""
+
+    policy_ref: PolicyRef = Field(description="The policy that made this object.")
+    broker_id: BrokerId = Field(strict=True, description="The broker's id in its Kafka cluster.")
+    override: Override | None = Field(default=None, description="A person's word on the broker.")
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="self.brokerId == oldSelf.brokerId",
+            message="is immutable: an object is about one broker; the operator makes one for every broker",
+            field="brokerId",
+        ),
+        Rule(
+            cel="self.policyRef == oldSelf.policyRef",
+            message="is immutable: the operator makes one object for every broker of a policy",
+            field="policyRef",
+        ),
+    )
+
+
+class BrokerVerdict(Reported):
+    """What the signals of the broker add up to. A judgement and not an action: a Sick broker may lead."""
+
+    standing: Standing = Field(description="The verdict.")
+    reason: ReasonName = Field(description="Why, in one word.")
+    message: Message = Field(default="", description="Why, in one sentence.")
+    since: AwareDatetime = Field(description="Since when standing and reason have been so.")
+
+    def to_core(self, broker: int) -> Verdict | None:
+        """The verdict for the next turn to carry on from; None for a reason that this version does not know."""
+        if self.reason not in set(Reason):
+            return None
+        return Verdict(broker, self.standing, Reason(self.reason), self.message, self.since)
+
+
+class BrokerHealthStatus(Reported):
+    """What is known of the broker."""
+
+    observed_generation: int | None = Field(
+        default=None, ge=0, description="metadata.generation of the object that this status is about."
+    )
+    signals: Signals = Field(
+        default=(),
+        description="The last word of every source; each prober owns its own entries by server-side apply.",
+    )
+    verdict: BrokerVerdict | None = Field(default=None, description="What the signals add up to.")
+    leaders: Count | None = Field(default=None, description="Partitions that the broker leads.")
+    preferred_leaders: Count | None = Field(
+        default=None, description="Partitions whose replica order has the broker first."
+    )
+    replicas: Count | None = Field(default=None, description="Partitions that have a replica on the broker.")
+    registered: bool | None = Field(default=None, description="Whether the controller knows the broker.")
+    rack: str | None = Field(default=None, max_length=256, description="The broker's rack.")
+    conditions: Conditions = Field(
+        default=(), description="Healthy: whether the broker is well. Demoted: whether it is kept from leading."
+    )
+
+
+class BrokerHealth(Object):
+    """The health of one broker. Made by the operator; spec.override is for people."""
+
+    kind: Literal["BrokerHealth"] = "BrokerHealth"
+    spec: BrokerHealthSpec
+    status: BrokerHealthStatus = Field(default_factory=BrokerHealthStatus)
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="self.metadata.name.endsWith('-' + string(self.spec.brokerId))",
+            message="metadata.name must end in '-' and spec.brokerId, as in main-0: the operator makes these objects",
+            holds=lambda health: health.metadata.name.endswith(f"-{health.spec.broker_id}"),
+        ),
+    )
+
+    def override_(self) -> signals.Override | None:
+        """The person's word on the broker, ended or not: ``signals.Override.active`` tells."""
+        said = self.spec.override
+        if said is None:
+            return None
+        reason = f"{said.reason} ({said.by})" if said.by else said.reason
+        return signals.Override(self.spec.broker_id, said.state, reason, said.until)

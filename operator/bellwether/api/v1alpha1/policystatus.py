@@ -1,0 +1,131 @@
+"""What Bellwether says about a policy: counts, the plan as a digest, and why what does not move does not.
+
+Everything is bounded: a cluster has more partitions than an object may have bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AwareDatetime, Field
+
+from bellwether.api.v1alpha1.conditions import Conditions
+from bellwether.api.v1alpha1.models import Reported, as_map
+
+SAMPLE_LIMIT = 20
+BROKER_LIMIT = 100
+REASON_LIMIT = 64
+MESSAGE_LIMIT = 1024
+
+Message = Annotated[str, Field(max_length=MESSAGE_LIMIT)]
+ReasonName = Annotated[str, Field(min_length=1, max_length=128, pattern="^[A-Za-z][A-Za-z0-9]*$")]
+BrokerId = Annotated[int, Field(ge=0, le=2147483647)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class BrokerCounts(Reported):
+    """Brokers by verdict, and how many are demoted."""
+
+    healthy: Count = Field(default=0, description="Brokers judged Healthy.")
+    suspect: Count = Field(default=0, description="Brokers judged Suspect.")
+    sick: Count = Field(default=0, description="Brokers judged Sick.")
+    down: Count = Field(default=0, description="Brokers judged Down.")
+    recovering: Count = Field(default=0, description="Brokers judged Recovering.")
+    unknown: Count = Field(default=0, description="Brokers without enough fresh evidence.")
+    demoted: Count = Field(default=0, description="Brokers kept from leading, whatever their verdict.")
+
+
+class PlanSummary(Reported):
+    """The current plan as counts and a digest."""
+
+    digest: str = Field(default="", max_length=64, description="Fingerprint of the plan's moves; empty without any.")
+    moves: Count = Field(default=0, description="Partitions whose order or leader is to change.")
+    elections: Count = Field(default=0, description="Moves among them that elect another leader.")
+    held: Count = Field(default=0, description="Partitions whose move is held back.")
+    message: Message = Field(default="", description="The plan in one sentence.")
+
+
+class PartitionAtRisk(Reported):
+    """One partition that a demoted or sick broker still leads, or that nobody else can lead."""
+
+    topic: str = Field(max_length=249, description="Topic.")
+    partition: Count = Field(description="Partition.")
+    reason: ReasonName = Field(description="Why its leader cannot move.")
+
+
+class PartitionsAtRisk(Reported):
+    """Partitions that stay with a broker that should not lead them."""
+
+    total: Count = Field(default=0, description="How many there are.")
+    sample: tuple[PartitionAtRisk, ...] = Field(
+        default=(),
+        max_length=SAMPLE_LIMIT,
+        description="The first of them, by topic and partition.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+
+
+class HeldReason(Reported):
+    """How many moves one reason holds back."""
+
+    reason: ReasonName = Field(description="The reason.")
+    count: Count = Field(description="How many moves it holds back.")
+    message: Message = Field(default="", description="What the reason means.")
+
+
+class LastElection(Reported):
+    """The last time that leaders moved."""
+
+    time: AwareDatetime = Field(description="When it ended.")
+    partitions: Count = Field(description="How many partitions got another leader.")
+
+
+class WouldDemote(Reported):
+    """A broker that an enforcing policy would demote."""
+
+    broker_id: BrokerId = Field(description="The broker.")
+    reason: ReasonName = Field(description="Why.")
+    message: Message = Field(default="", description="Why, in one sentence.")
+    since: AwareDatetime = Field(description="Since when.")
+
+
+class LeadershipPolicyStatus(Reported):
+    """What Bellwether last saw, thought and did."""
+
+    observed_generation: int | None = Field(
+        default=None, ge=0, description="metadata.generation of the policy that this status is about."
+    )
+    conditions: Conditions = Field(
+        default=(),
+        description="Ready sums up: the policy does its work. Settled: nothing is left to move. Contested: somebody"
+        " else reorders what the policy displaced. DemotionHeld: a broker's demotion or promotion is held back.",
+    )
+    cluster_id: str = Field(
+        default="", max_length=64, description="Id of the Kafka cluster that the policy is pinned to once seen."
+    )
+    epoch: Count | None = Field(default=None, description="Epoch of the undo record's writer.")
+    brokers: BrokerCounts | None = Field(default=None, description="Brokers by verdict.")
+    displaced_partitions: Count | None = Field(
+        default=None, description="Partitions whose replica order is not the one that they had before."
+    )
+    leaders_out_of_place: Count | None = Field(
+        default=None, description="Partitions led by another broker than the one that should lead them now."
+    )
+    plan: PlanSummary | None = Field(default=None, description="The current plan.")
+    partitions_at_risk: PartitionsAtRisk | None = Field(
+        default=None, description="Partitions that stay with a broker that should not lead them."
+    )
+    held_by_reason: tuple[HeldReason, ...] = Field(
+        default=(),
+        max_length=REASON_LIMIT,
+        description="Moves held back, by reason.",
+        json_schema_extra=as_map("reason"),
+    )
+    last_election: LastElection | None = Field(default=None, description="The last time that leaders moved.")
+    would_demote: tuple[WouldDemote, ...] = Field(
+        default=(),
+        max_length=BROKER_LIMIT,
+        description="Brokers that the policy would demote if its mode were Enforce.",
+        json_schema_extra=as_map("brokerId"),
+    )
+    message: Message = Field(default="", description="The news in one sentence.")
