@@ -17,7 +17,7 @@ _NOTE_LENGTH = 1024
 
 
 class EventWriter:
-    """Posts Events. ``instance`` names this process (the pod); the same words are not repeated for ``quiet_seconds``."""
+    """Posts Events. ``instance`` names this process (the pod); the same words are told once in ``quiet_seconds``."""
 
     def __init__(self, api: KubernetesClient, clock: Clock, instance: str, quiet_seconds: float = 600.0) -> None:
         self._api = api

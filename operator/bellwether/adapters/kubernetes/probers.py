@@ -6,21 +6,18 @@ own field manager, on news only; freshness is the Lease's renewal, not the entry
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+import threading
+from dataclasses import replace
 
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, KubernetesClient, NotFound, Object
 from bellwether.adapters.kubernetes.leases import HeldLease
-from bellwether.core.signals import Reading, SignalType
-from bellwether.ports import Clock
+from bellwether.api.v1alpha1.signalentries import entry_of, read_entries
+from bellwether.core.signals import Signal, SignalType
+from bellwether.ports import Clock, Transient
 
 SOURCE_ANNOTATION = "bellwether.dev/source"
 TYPE_ANNOTATION = "bellwether.dev/signal-type"
-# A message alone is news at most this often: it may carry figures.
-_MESSAGE_SECONDS = 60.0
-_MESSAGE_LENGTH = 512
 
 
 class ProberLease(HeldLease):
@@ -65,26 +62,11 @@ class ProberLease(HeldLease):
         return self._clock.monotonic() - self._beaten <= self._duration
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What a prober says of one broker now; ``latency_seconds`` and ``message`` as last measured."""
-
-    broker: int
-    reading: Reading
-    control: Reading = Reading.UNKNOWN
-    message: str = ""
-    latency_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    observation: Observation
-    since: datetime
-    at: float
-
-
 class SignalWriter:
-    """Writes one prober's entries. Not thread-safe: the prober's loop calls it while it holds ``lease``."""
+    """Writes one prober's entries while it holds ``lease``; safe to use from several threads.
+
+    Which word is news is the prober's to say: a word that says what stands already is not written again.
+    """
 
     def __init__(
         self,
@@ -94,7 +76,6 @@ class SignalWriter:
         signal_type: SignalType,
         source: str,
         lease: ProberLease,
-        clock: Clock,
     ) -> None:
         self._api = api
         self._namespace = namespace
@@ -102,84 +83,76 @@ class SignalWriter:
         self._type = signal_type
         self._source = source
         self._lease = lease
-        self._clock = clock
         self._manager = names.prober_manager(signal_type.value, source)
-        self._written: dict[int, _Written] = {}
+        self._lock = threading.Lock()
+        self._written: dict[int, Signal] = {}
         self._sequence = 0
 
-    def write(self, observations: Iterable[Observation]) -> tuple[int, ...]:
-        """Write those that are news; returns the brokers written.
+    def write(self, signal: Signal) -> None:
+        """Replace this prober's entry on the signal's broker; Transient while the broker has no BrokerHealth yet."""
+        if (signal.type, signal.source) != (self._type, self._source):
+            raise ValueError(f"{signal.type}/{signal.source} is not this prober's: it is {self._type}/{self._source}")
+        with self._lock:
+            if _word(self._written.get(signal.broker)) != _word(signal):
+                self._apply(signal)
 
-        A broker without a BrokerHealth is passed over and tried again at the next call. Transient or Terminal leave the
-        rest for the next call.
-        """
-        written = []
-        for observation in observations:
-            last = self._written.get(observation.broker)
-            if last is not None and not self._news(last, observation):
-                continue
-            if self._apply(observation, last):
-                written.append(observation.broker)
-        return tuple(written)
+    def forget(self, broker: int) -> None:
+        """Take this prober's entry on a broker away; a broker that has none is fine."""
+        with self._lock:
+            self._written.pop(broker, None)
+            name = names.broker_health(self._policy, broker)
+            if self._entry_of(self._api.find(BROKER_HEALTHS, self._namespace, name)) is None:
+                return
+            try:
+                self._api.apply(BROKER_HEALTHS, self._namespace, name, {"status": {}}, self._manager, sub="status")
+            except NotFound:
+                return  # it went meanwhile, and the entry with it
 
-    def check(self) -> None:
-        """Forget those of our entries that no longer stand, so that the next ``write`` restores them."""
+    def check(self) -> tuple[int, ...]:
+        """Write those of our entries again that somebody removed; returns their brokers. One list request."""
         labels = {names.POLICY_LABEL: names.legal(self._policy)}
         found = {o["metadata"]["name"]: o for o in self._api.list(BROKER_HEALTHS, self._namespace, labels)}
-        for broker in tuple(self._written):
-            entry = self._entry_of(found.get(names.broker_health(self._policy, broker)))
-            if entry is None or entry.get("proberUID") != self._lease.holder:
-                del self._written[broker]
+        again = []
+        with self._lock:
+            for broker, signal in tuple(self._written.items()):
+                one = found.get(names.broker_health(self._policy, broker))
+                entry = self._entry_of(one)
+                if one is not None and (entry is None or entry.get("proberUID") != self._lease.holder):
+                    self._apply(signal)
+                    again.append(broker)
+        return tuple(again)
 
-    def _news(self, last: _Written, now: Observation) -> bool:
-        if (now.reading, now.control) != (last.observation.reading, last.observation.control):
-            return True
-        return now.message != last.observation.message and self._clock.monotonic() - last.at >= _MESSAGE_SECONDS
-
-    def _apply(self, observation: Observation, last: _Written | None) -> bool:
-        name = names.broker_health(self._policy, observation.broker)
+    def _apply(self, signal: Signal) -> None:
+        name = names.broker_health(self._policy, signal.broker)
+        last = self._written.get(signal.broker)
         if last is None:
-            found = self._api.find(BROKER_HEALTHS, self._namespace, name)
-            if found is None:
-                return False
-            since = self._since(self._entry_of(found), observation)
-        elif last.observation.reading is observation.reading:
-            since = last.since
-        else:
-            since = self._clock.now()
+            signal = self._carry_on(signal, self._entry_of(self._api.find(BROKER_HEALTHS, self._namespace, name)))
+        elif last.reading is signal.reading:
+            signal = replace(signal, since=last.since)
         self._sequence += 1
-        entry: Object = {
-            "type": self._type.value,
-            "source": self._source,
-            "reading": observation.reading.value,
-            "control": observation.control.value,
-            "since": since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "message": observation.message[:_MESSAGE_LENGTH],
-            "proberUID": self._lease.holder,
-            "sequence": self._sequence,
-            "leaseName": self._lease.name,
-        }
-        if observation.latency_seconds is not None:
-            entry["latencyMilliseconds"] = round(observation.latency_seconds * 1000)
+        entry = entry_of(signal, self._lease.holder, self._sequence, self._lease.name).body()
         try:
             self._api.apply(
                 BROKER_HEALTHS, self._namespace, name, {"status": {"signals": [entry]}}, self._manager, sub="status"
             )
         except NotFound:
-            self._written.pop(observation.broker, None)
-            return False
-        self._written[observation.broker] = _Written(observation, since, self._clock.monotonic())
-        return True
+            self._written.pop(signal.broker, None)
+            raise Transient(
+                f"brokerhealth {self._namespace}/{name} does not exist yet: the operator makes it"
+            ) from None
+        self._written[signal.broker] = signal
 
-    def _since(self, entry: Object | None, observation: Observation) -> datetime:
-        # A prober that starts again goes on with the since-time of its predecessor while they agree.
-        if entry is not None and entry.get("reading") == observation.reading.value:
-            try:
-                return datetime.fromisoformat(entry["since"])
-            except (KeyError, TypeError, ValueError):
-                pass
-        return self._clock.now()
+    def _carry_on(self, signal: Signal, entry: Object | None) -> Signal:
+        """A prober that starts again goes on with the since-time of its predecessor while the two agree."""
+        entries, _ = read_entries([entry] if entry is not None else None)
+        if entries and entries[0].reading is signal.reading:
+            return replace(signal, since=entries[0].since)
+        return signal
 
     def _entry_of(self, found: Object | None) -> Object | None:
         entries: list[Object] = ((found or {}).get("status") or {}).get("signals") or []
         return next((e for e in entries if (e.get("type"), e.get("source")) == (self._type.value, self._source)), None)
+
+
+def _word(signal: Signal | None) -> tuple[str, ...] | None:
+    return None if signal is None else (signal.reading, signal.control, signal.message)

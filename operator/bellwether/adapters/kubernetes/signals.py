@@ -8,18 +8,23 @@ None, and it is no evidence. Called by ``handlers`` (feeding) and through ``port
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from pydantic import ValidationError
+
 from bellwether.adapters.kubernetes.client import Object
-from bellwether.core.signals import Override, OverrideState, Reading, Signal, SignalType
+from bellwether.api.v1alpha1 import brokerhealth
+from bellwether.api.v1alpha1.models import explain
+from bellwether.api.v1alpha1.signalentries import read_entries
+from bellwether.core.signals import Override, Signal
 from bellwether.ports import Clock
 
 
 @dataclass(frozen=True, slots=True)
 class _Pulse:
-    """One prober's Lease: its holder, the renewal last seen, and when on our clock; ``advanced`` None before the first."""
+    """One prober's Lease: its holder, the last renewal, when we saw it, and when it advanced (None: not yet)."""
 
     holder: str
     renewed: datetime | None
@@ -80,7 +85,7 @@ class SignalBook:
             if (renewed, holder) == (last.renewed, last.holder):
                 return False
             advanced = now
-            if renewed is not None and last.renewed is not None and renewed > last.renewed:
+            if renewed is not None and last.renewed is not None and renewed > last.renewed and holder == last.holder:
                 # After a gap in the watch an advance may be old news. The prober's clock is trusted for the distance
                 # between its own two renewals only, never for what time it is.
                 advanced = min(now, last.seen + (renewed - last.renewed).total_seconds())
@@ -116,21 +121,10 @@ class SignalBook:
 
 
 def _aged(entry: _Entry, pulse: _Pulse | None, now: float) -> Signal:
-    signal = entry.signal
     # A Lease in another prober's hands says nothing of the prober that wrote the entry.
-    known = pulse is not None and pulse.holder == entry.prober and pulse.advanced is not None
-    age = max(0.0, now - pulse.advanced) if known and pulse is not None and pulse.advanced is not None else None
-    return Signal(
-        broker=signal.broker,
-        type=signal.type,
-        source=signal.source,
-        reading=signal.reading,
-        since=signal.since,
-        age_seconds=age,
-        control=signal.control,
-        latency_seconds=signal.latency_seconds,
-        message=signal.message,
-    )
+    if pulse is None or pulse.holder != entry.prober or pulse.advanced is None:
+        return entry.signal
+    return replace(entry.signal, age_seconds=max(0.0, now - pulse.advanced))
 
 
 def _read(found: Object) -> _Broker:
@@ -138,51 +132,29 @@ def _read(found: Object) -> _Broker:
     broker = spec.get("brokerId")
     if not isinstance(broker, int):
         return _Broker((), None, (f"brokerhealth {name}: spec.brokerId is missing: let the operator make the object",))
-    entries: list[_Entry] = []
-    problems: list[str] = []
-    for raw in (found.get("status") or {}).get("signals") or []:
-        try:
-            entries.append(_entry(broker, raw))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            who = f"{raw.get('type')}/{raw.get('source')}" if isinstance(raw, dict) else repr(raw)
-            problems.append(f"brokerhealth {name}: signal {who} is passed over: {type(error).__name__}: {error}")
+    good, bad = read_entries((found.get("status") or {}).get("signals"))
+    entries = tuple(_Entry(entry.to_core(broker, None), entry.lease_name, entry.prober_uid) for entry in good)
+    problems = [f"brokerhealth {name}: {unreadable}" for unreadable in bad]
     override = None
     try:
         override = _override(broker, spec.get("override"))
-    except (KeyError, TypeError, ValueError) as error:
-        problems.append(f"brokerhealth {name}: spec.override is passed over: {type(error).__name__}: {error}")
-    return _Broker(tuple(entries), override, tuple(problems))
-
-
-def _entry(broker: int, raw: Any) -> _Entry:
-    since, latency = _time(raw["since"]), raw.get("latencyMilliseconds")
-    if since is None:
-        raise ValueError("since is empty")
-    signal = Signal(
-        broker=broker,
-        type=SignalType(raw["type"]),
-        source=str(raw["source"]),
-        reading=Reading(raw["reading"]),
-        since=since,
-        control=Reading(raw.get("control") or Reading.UNKNOWN),
-        latency_seconds=None if latency is None else float(latency) / 1000,
-        message=str(raw.get("message") or ""),
-    )
-    return _Entry(signal, str(raw["leaseName"]), str(raw["proberUID"]))
+    except ValidationError as error:
+        problems.append(f"brokerhealth {name}: spec.override is passed over: {explain(error)}")
+    return _Broker(entries, override, tuple(problems))
 
 
 def _override(broker: int, raw: Any) -> Override | None:
     if not raw:
         return None
-    reason, by = str(raw.get("reason") or ""), raw.get("by")
-    return Override(broker, OverrideState(raw["state"]), f"{reason} ({by})" if by else reason, _time(raw.get("until")))
+    said = brokerhealth.Override.model_validate(raw)
+    return Override(broker, said.state, f"{said.reason} ({said.by})" if said.by else said.reason, said.until)
 
 
 def _time(value: Any) -> datetime | None:
-    """A time as the API shows it; a watch may have parsed it already."""
-    if value is None or value == "":
+    """A Lease's time; None where there is none or it cannot be read. A watch may have parsed it already."""
+    if isinstance(value, datetime):
+        return value
+    try:
+        return datetime.fromisoformat(str(value))
+    except ValueError:
         return None
-    moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-    if moment.tzinfo is None:
-        raise ValueError(f"{value} has no time zone")
-    return moment
