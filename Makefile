@@ -79,7 +79,7 @@ generate: setup ## Write the files that are generated from the API's models
 
 .PHONY: verify
 verify: setup ## Check that the generated files are fresh
-	@$(PYTEST) -q tests/architecture/test_generated_files.py
+	@$(BIN)/python -m bellwether.api.v1alpha1.generate --check
 
 ##@ Parts and requirements
 
