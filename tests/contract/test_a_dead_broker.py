@@ -1,0 +1,127 @@
+"""The contract of the ports while one broker of four is dead: reassignments stay in flight, elections are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bellwether.core.clusters import TopicPartition
+from bellwether.ports import Reorder
+from testkit.subjects import Subject, partition
+
+pytestmark = pytest.mark.usefixtures("dead_four")
+
+
+def first(topic: str) -> TopicPartition:
+    return TopicPartition(topic, 0)
+
+
+@pytest.fixture(scope="module")
+def made_before(subject: Subject) -> dict[str, str]:
+    """Topics that were whole before broker 4 died."""
+    return {
+        "led by 4": subject.create((4, 2, 3)),
+        "followed by 4": subject.create((1, 2, 4)),
+        "only on 4": subject.create((4,)),
+        "below min.insync.replicas": subject.create((3, 4), min_isr=2),
+    }
+
+
+@pytest.fixture(scope="module")
+def dead_four(subject: Subject, made_before: dict[str, str]) -> Iterator[dict[str, str]]:
+    subject.kill(4)
+    yield made_before
+    subject.revive(4)
+
+
+def test_a_dead_broker_is_not_live_and_still_named(subject: Subject):
+    seen = subject.reader.read()
+    assert seen.live == {1, 2, 3}
+    assert 4 in seen.named
+
+
+def test_the_next_in_the_order_leads_for_a_dead_leader(subject: Subject, dead_four: dict[str, str]):
+    topic = dead_four["led by 4"]
+    subject.eventually(lambda: partition(subject, topic).leader == 2)
+    assert partition(subject, topic).replicas == (4, 2, 3)
+    assert set(partition(subject, topic).isr) == {2, 3}
+
+
+def test_without_any_replica_alive_nobody_leads(subject: Subject, dead_four: dict[str, str]):
+    topic = dead_four["only on 4"]
+    subject.eventually(lambda: partition(subject, topic).leader is None)
+    assert (partition(subject, topic).isr, partition(subject, topic).elr) == ((), (4,))
+
+
+def test_who_left_while_the_isr_was_too_small_is_eligible(subject: Subject, dead_four: dict[str, str]):
+    topic = dead_four["below min.insync.replicas"]
+    subject.eventually(lambda: partition(subject, topic).elr == (4,))
+    assert partition(subject, topic).isr == (3,)
+
+
+def test_an_election_of_a_dead_first_replica_is_refused_and_the_leader_stays(
+    subject: Subject, dead_four: dict[str, str]
+):
+    topic = dead_four["followed by 4"]
+    assert subject.mover.reorder([Reorder(first(topic), (4, 2, 1))])[first(topic)].ok
+    before = partition(subject, topic)
+    outcome = subject.mover.elect([first(topic)])[first(topic)]
+    assert outcome.error == "PREFERRED_LEADER_NOT_AVAILABLE"
+    assert not outcome.ok
+    assert partition(subject, topic).leader == before.leader == 1
+
+
+def test_one_refused_election_does_not_hold_up_the_others(subject: Subject, dead_four: dict[str, str]):
+    dead = first(dead_four["led by 4"])
+    topic = subject.create((1, 2, 3))
+    subject.mover.reorder([Reorder(first(topic), (3, 2, 1))])
+    outcomes = subject.mover.elect([dead, first(topic), TopicPartition("never-made", 0)])
+    assert {n: o.error for n, o in outcomes.items()} == {
+        dead: "PREFERRED_LEADER_NOT_AVAILABLE",
+        first(topic): "NONE",
+        TopicPartition("never-made", 0): "UNKNOWN_TOPIC_OR_PARTITION",
+    }
+
+
+def test_a_stale_view_sets_replicas_moving_and_a_cancel_undoes_it(subject: Subject):
+    topic = subject.create((1, 2, 3))
+    assert subject.mover.reorder([Reorder(first(topic), (2, 3, 4))])[first(topic)].error == "NONE"
+    subject.eventually(lambda: partition(subject, topic).reassigning)
+    moving = partition(subject, topic)
+    assert (moving.adding, moving.removing, moving.leader) == ((4,), (1,), 1)
+    assert set(moving.replicas) == {1, 2, 3, 4}
+    assert subject.mover.cancel([first(topic)])[first(topic)].error == "NONE"
+    subject.eventually(lambda: not partition(subject, topic).reassigning)
+    after = partition(subject, topic)
+    # The set is as before; the order is that of the request, as far as it goes: a cancel restores no order.
+    assert after.replicas == (2, 3, 1)
+    assert (set(after.isr), after.leader) == ({1, 2, 3}, 1)
+
+
+def test_a_reorder_overrides_a_foreign_reassignment_in_flight(subject: Subject):
+    topic = subject.create((1, 2, 3))
+    subject.reassign(topic, (1, 2, 4))
+    before = partition(subject, topic)
+    assert (before.adding, before.removing) == ((4,), (3,))
+    assert subject.mover.reorder([Reorder(first(topic), (2, 3, 1))])[first(topic)].error == "NONE"
+    subject.eventually(lambda: not partition(subject, topic).reassigning)
+    after = partition(subject, topic)
+    assert after.replicas == (2, 3, 1)
+    # What an operator can know an overtaken reassignment by: a pure reorder leaves the epoch alone.
+    assert after.leader_epoch > before.leader_epoch
+
+
+def test_a_raise_of_the_replication_factor_in_flight_is_not_overridden(subject: Subject):
+    topic = subject.create((1, 2, 3))
+    subject.reassign(topic, (1, 2, 3, 4))
+    outcome = subject.mover.reorder([Reorder(first(topic), (2, 3, 1))])[first(topic)]
+    assert outcome.error == "INVALID_REPLICATION_FACTOR"
+    assert partition(subject, topic).adding == (4,)
+
+
+def test_the_dead_broker_can_be_reordered_to_the_end(subject: Subject):
+    topic = subject.create((4, 1, 2))
+    assert subject.mover.reorder([Reorder(first(topic), (2, 1, 4))])[first(topic)].error == "NONE"
+    assert subject.mover.elect([first(topic)])[first(topic)].ok
+    subject.eventually(lambda: partition(subject, topic).leader == 2)

@@ -1,0 +1,152 @@
+"""What the contract suite runs on: the shipped fake, always, and real Kafka brokers, marked ``kafka``.
+
+A ``Subject`` is four brokers, ids 1 to 4, read and moved through the ports, and what others do there.
+Brokers 1 to 3 of the real one carry the controller quorum, so that it is 4 that dies in these tests.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from bellwether.adapters.kafka.mover import KafkaMover
+from bellwether.adapters.kafka.nodes import Nodes
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.connections import Connection
+from bellwether.core.clusters import Partition
+from bellwether.ports import ClusterReader, LeaderMover
+
+
+class Subject(Protocol):
+    """What the suite asks of either cluster, besides the ports."""
+
+    @property
+    def reader(self) -> ClusterReader:
+        """Reads it."""
+
+    @property
+    def mover(self) -> LeaderMover:
+        """Moves its leaders."""
+
+    def create(self, *orders: Sequence[int], min_isr: int = 1, topic: str | None = None) -> str:
+        """A topic with a partition for each order, in sync wherever its brokers live; returns its name."""
+
+    def delete(self, topic: str) -> None:
+        """Delete a topic and wait until it is gone."""
+
+    def reassign(self, topic: str, target: Sequence[int]) -> None:
+        """Somebody else's reassignment of partition 0."""
+
+    def kill(self, broker: int) -> None:
+        """The broker's process dies, and the controller has noticed."""
+
+    def revive(self, broker: int) -> None:
+        """The broker is back and in sync."""
+
+    def eventually(self, holds: Callable[[], bool]) -> None:
+        """Wait until metadata shows something; fails when it does not in time."""
+
+
+def partition(subject: Subject, topic: str, index: int = 0) -> Partition:
+    """One partition, read afresh."""
+    return next(p for p in subject.reader.partitions([topic]) if p.index == index)
+
+
+class MemorySubject:
+    def __init__(self) -> None:
+        self.cluster = MemoryCluster(4)
+        route = MemoryRoute(self.cluster)
+        self.reader = MemoryReader(self.cluster, route)
+        self.mover = MemoryMover(self.cluster, route=route)
+        self._names = (f"contract-{n}" for n in itertools.count())
+
+    def create(self, *orders: Sequence[int], min_isr: int = 1, topic: str | None = None) -> str:
+        name = topic or next(self._names)
+        self.cluster.create_topic(name, assignment=orders, min_isr=min_isr)
+        return name
+
+    def delete(self, topic: str) -> None:
+        self.cluster.delete_topic(topic)
+
+    def reassign(self, topic: str, target: Sequence[int]) -> None:
+        self.cluster.foreign_reassign(self.cluster.partition(topic).name, target)
+        if self.cluster.brokers[4].alive:
+            self.cluster.finish_reassignments()
+
+    def kill(self, broker: int) -> None:
+        self.cluster.kill(broker)
+
+    def revive(self, broker: int) -> None:
+        self.cluster.revive(broker)
+
+    def eventually(self, holds: Callable[[], bool]) -> None:
+        self.cluster.finish_reassignments()
+        assert holds()
+
+
+class KafkaSubject:
+    def __init__(self, kafka: Any) -> None:
+        from realparts.kafka_topics import admin
+
+        self._kafka = kafka
+        self._admin = admin(kafka.bootstrap)
+        nodes = Nodes(Connection(tuple(kafka.bootstrap.split(","))))
+        self.reader = KafkaReader(nodes)
+        self.mover = KafkaMover(nodes)
+        self._names = (f"contract-{time.monotonic_ns()}-{n}" for n in itertools.count())
+
+    def create(self, *orders: Sequence[int], min_isr: int = 1, topic: str | None = None) -> str:
+        from confluent_kafka.admin import NewTopic
+
+        name = topic or next(self._names)
+        wanted = NewTopic(
+            name,
+            replica_assignment=[list(o) for o in orders],
+            config={"min.insync.replicas": str(min_isr)},
+        )
+        self._admin.create_topics([wanted])[name].result(30)
+        live = self.reader.read().live
+        self.eventually(
+            lambda: (
+                {p.index: set(p.isr) for p in self.reader.partitions([name]) if p.leader is not None}
+                == {i: live.intersection(o) for i, o in enumerate(orders)}
+            )
+        )
+        return name
+
+    def delete(self, topic: str) -> None:
+        self._admin.delete_topics([topic])[topic].result(30)
+        self.eventually(lambda: not self.reader.partitions([topic]))
+
+    def reassign(self, topic: str, target: Sequence[int]) -> None:
+        from kafka import TopicPartition
+        from kafka.admin import KafkaAdminClient
+
+        client = KafkaAdminClient(bootstrap_servers=self._kafka.bootstrap.split(","))
+        try:
+            answers = client.alter_partition_reassignments({TopicPartition(topic, 0): list(target)})
+        finally:
+            client.close()
+        assert set(answers.values()) == {None}
+        if set(target) <= self.reader.read().live:
+            self.eventually(lambda: partition(self, topic).replicas == tuple(target))
+        else:
+            self.eventually(lambda: partition(self, topic).reassigning)
+
+    def kill(self, broker: int) -> None:
+        self._kafka.broker(broker).kill()
+        self.eventually(lambda: broker not in self.reader.read().live)
+
+    def revive(self, broker: int) -> None:
+        self._kafka.broker(broker).restart()
+        self.eventually(lambda: broker in self.reader.read().live)
+
+    def eventually(self, holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 30
+        while not holds():
+            assert time.monotonic() < deadline, "metadata did not show it within 30 s"
+            time.sleep(0.1)
