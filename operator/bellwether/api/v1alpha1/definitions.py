@@ -45,7 +45,10 @@ class Kind:
             "properties": {
                 "apiVersion": {"type": "string", "description": f"Always {GROUP}/{VERSION}."},
                 "kind": {"type": "string", "description": f"Always {self.name}."},
-                "metadata": {"type": "object"},
+                "metadata": {
+                    "type": "object",
+                    "properties": {"name": {"type": "string", "maxLength": self.model.longest_name}},
+                },
                 "spec": structural(self.part("spec"), defaults=True),
                 "status": structural(self.part("status"), defaults=False),
             },

@@ -38,12 +38,6 @@ _WINDOW = Rule(
     holds=lambda s: s.failure_threshold <= s.window_samples,
     field="failureThreshold",
 )
-_RECOVERY_WINDOW = Rule(
-    cel="self.successThreshold <= self.windowSamples",
-    message="must be at most windowSamples, or it can never be reached: lower it, or raise windowSamples",
-    holds=lambda s: s.success_threshold <= s.window_samples,
-    field="successThreshold",
-)
 
 
 class ExternalReachability(Model):
@@ -116,7 +110,7 @@ class StorageLatency(Model):
         _STORAGE.stale_after_seconds, 2, 7200, "Silence of a prober after which its word counts for nothing."
     )
 
-    rules: ClassVar[tuple[Rule, ...]] = (_STALE, _WINDOW, _RECOVERY_WINDOW)
+    rules: ClassVar[tuple[Rule, ...]] = (_STALE, _WINDOW)
 
     def to_core(self) -> policies.StorageLatency:
         """The same as a value of the core."""

@@ -137,17 +137,11 @@ class LeadershipPolicySpec(Model):
 class LeadershipPolicy(Object):
     """Keeps leadership of one Kafka cluster away from sick brokers, and gives it back when they are well."""
 
+    longest_name: ClassVar[int] = 63  # it is the value of a label on what belongs to the policy
+
     kind: Literal["LeadershipPolicy"] = "LeadershipPolicy"
     spec: LeadershipPolicySpec
     status: LeadershipPolicyStatus = Field(default_factory=LeadershipPolicyStatus)
-
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            cel="self.metadata.name.size() <= 63",
-            message="metadata.name must have at most 63 characters: it is a label of what belongs to the policy",
-            holds=lambda policy: len(policy.metadata.name) <= 63,
-        ),
-    )
 
     def policy(self) -> policies.Policy:
         """What the cycle works with. Connection settings stay here: ``spec.kafka``."""

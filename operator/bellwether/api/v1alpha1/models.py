@@ -107,10 +107,18 @@ class Metadata(Reported):
 
 
 class Object(Reported):
-    """Base of the kinds."""
+    """Base of the kinds. ``longest_name`` bounds ``metadata.name``, and with it what rules on the name may cost."""
+
+    longest_name: ClassVar[int] = 253
 
     api_version: str = API_VERSION
     metadata: Metadata
+
+    @model_validator(mode="after")
+    def _check_name(self) -> Self:
+        if len(self.metadata.name) > self.longest_name:
+            raise ValueError(f"metadata.name: must have at most {self.longest_name} characters: shorten it")
+        return self
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> Self:

@@ -48,7 +48,11 @@ def _rows(schema: dict[str, Any], prefix: str) -> Iterator[str]:
     required = schema.get("required", [])
     for name, field in schema.get("properties", {}).items():
         shown = f"**`{prefix}{name}`**" if name in required else f"`{prefix}{name}`"
-        default = f"`{_literal(field['default'])}`" if field.get("default", {}) != {} else ""
+        default = (
+            f"`{_literal(field['default'])}`"
+            if "default" in field and field["type" if "type" in field else "default"] != "object"
+            else ""
+        )
         yield f"| {shown} | {_type(field)} | {default} | {field['description']} |"
         below = field.get("items", field)
         yield from _rows(below, f"{prefix}{name}{'[]' if 'items' in field else ''}.")

@@ -29,7 +29,6 @@ KEPT = frozenset(
         "items",
         "properties",
         "required",
-        "additionalProperties",
         "x-kubernetes-int-or-string",
         "x-kubernetes-list-type",
         "x-kubernetes-list-map-keys",
@@ -76,8 +75,18 @@ def _property(schema: Schema, definitions: Schema, defaults: bool, where: str) -
         raise ValueError(f"{where}: a field needs a description; kubectl explain shows it")
     nested = result.get("type") == "object" and not result.get("required")
     if defaults and nested and not _nullable(schema):
-        result["default"] = {}  # so that the defaults of what is inside apply to an object that is left out
+        result["default"] = _default(result)
     return result
+
+
+def _default(schema: Schema) -> Schema:
+    """What an object that is left out starts from: empty, as the API server then fills in the defaults inside.
+
+    Where a rule looks at the object it is written out: the rule is tried on the default as it stands here.
+    """
+    if VALIDATIONS not in schema:
+        return {}
+    return {name: inside["default"] for name, inside in schema["properties"].items() if "default" in inside}
 
 
 def _nullable(schema: Schema) -> bool:
