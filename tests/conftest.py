@@ -1,0 +1,41 @@
+"""The real parts that a test session shares, started when the first test asks and stopped at its end.
+
+A test that breaks a broker asks for ``breakable_kafka``, which is the same cluster, mended after the test. Nothing is
+downloaded or started unless a test that runs asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from realparts.apiserver import ApiServer
+    from realparts.kafka import KafkaCluster
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """Three real brokers behind a proxy, each on a disk that can be slowed, with a SASL_SSL listener besides."""
+    from realparts.kafka import KafkaCluster
+
+    with KafkaCluster(3, directory=tmp_path_factory.mktemp("kafka"), slow_disk=True, sasl_ssl=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def breakable_kafka(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
+    """The session's brokers, and every fault undone after the test."""
+    yield kafka
+    kafka.mend()
+
+
+@pytest.fixture(scope="session")
+def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """A real Kubernetes API server, without any of Kubernetes' controllers."""
+    from realparts.apiserver import ApiServer
+
+    with ApiServer(tmp_path_factory.mktemp("apiserver")) as server:
+        yield server

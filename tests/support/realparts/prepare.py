@@ -1,0 +1,48 @@
+"""Fetches and builds every real part into the cache, with progress, so that later starts take seconds.
+
+In: ``python -m realparts.prepare [PART ...]``. Out: one line for each part with its path; exit status 1 when a part
+cannot be had, with the reason and the remedy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from realparts import cache, gotools, jvm, kafka_jars, kubernetes_binaries, slowdisk
+from realparts.downloads import DownloadFailed
+
+PARTS: Mapping[str, Callable[[], Path]] = {
+    "java": lambda: jvm.java().path,
+    "kafka": kafka_jars.folder,
+    "toxiproxy": lambda: gotools.binary(gotools.TOXIPROXY),
+    "slowdisk": slowdisk.shim,
+    "kubectl": kubernetes_binaries.kubectl,
+    "etcd": kubernetes_binaries.etcd,
+    "kube-apiserver": kubernetes_binaries.kube_apiserver,
+}
+
+
+def all_parts(names: Sequence[str] = ()) -> dict[str, Path]:
+    """Have these parts (all of them by default) ready, and return where they are. Raises DownloadFailed."""
+    return {name: PARTS[name]() for name in names or PARTS}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m realparts.prepare", description=__doc__)
+    parser.add_argument("part", nargs="*", help=f"one of: {', '.join(PARTS)} (default: all)")
+    names = parser.parse_args().part
+    if unknown := [name for name in names if name not in PARTS]:
+        parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    try:
+        for name, path in all_parts(names).items():
+            print(f"{name:<15} {path}")
+    except DownloadFailed as problem:
+        sys.exit(f"{problem}\nwhat is complete stays in {cache.root()}")
+
+
+if __name__ == "__main__":
+    main()
