@@ -6,6 +6,7 @@ brought to say at will: late answers, refusals, peers that are no brokers.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 import threading
@@ -84,10 +85,8 @@ class ScriptedBroker:
     ) -> None:
         for sock in (self._server, *self._connections):
             # A shutdown, unlike a close, wakes the thread that waits on it.
-            try:
+            with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
             sock.close()
 
     def asked(self, request: Any) -> list[Any]:

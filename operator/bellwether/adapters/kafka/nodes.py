@@ -47,7 +47,7 @@ class Nodes:
     """The brokers of one cluster as places to ask. Shared by the reader and the mover of one policy."""
 
     def __init__(self, connection: Connection, limits: Limits | None = None) -> None:
-        self._connection = connection
+        self.connection = connection
         self.limits = limits or Limits()
         self._known: dict[int, str] = {}
         self._avoided: frozenset[int] = frozenset()
@@ -71,7 +71,7 @@ class Nodes:
         """
         avoided = {address for broker, address in self._known.items() if broker in self._avoided}
         known = [address for address in self._known.values() if address not in avoided]
-        bootstrap = [a for a in self._connection.bootstrap if a not in avoided and a not in known]
+        bootstrap = [a for a in self.connection.bootstrap if a not in avoided and a not in known]
         # While somebody is to be avoided, a bootstrap address may be that broker under another name: known ones first.
         groups = (known, bootstrap, sorted(avoided)) if self._avoided else (known + bootstrap, sorted(avoided))
         return tuple(dict.fromkeys(address for group in groups for address in sorted(group, key=self._rank)))
@@ -116,7 +116,7 @@ class Nodes:
         raise from_attempts(attempts, proven=self._answered is not None)
 
     def _open(self, address: str, deadline: Deadline) -> Dialogue:
-        return Dialogue.open(address, self._connection, deadline)
+        return Dialogue.open(address, self.connection, deadline)
 
     def _until(self, deadline: Deadline) -> Iterator[str]:
         for address in self.addresses():

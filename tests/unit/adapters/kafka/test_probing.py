@@ -130,6 +130,6 @@ def test_what_is_no_broker_fails_the_request(peer: Any) -> None:
 
 
 def test_an_unusable_certificate_here_says_nothing_about_the_broker() -> None:
-    with ScriptedBroker(raw=silent) as broker, pytest.raises(Terminal, match="ca_file /nowhere/ca.pem"):
-        security = Security(protocol="SSL", ca_file="/nowhere/ca.pem")
-        BrokerProbe(Connection((broker.address,), security)).ask(broker.address, 1, 1)
+    probe = BrokerProbe(Connection(("127.0.0.1:1",), Security(protocol="SSL", ca_file="/nowhere/ca.pem")))
+    with ScriptedBroker(raw=silent) as broker, pytest.raises(Terminal, match="ca_file /nowhere/ca"):
+        probe.ask(broker.address, 1, 1)

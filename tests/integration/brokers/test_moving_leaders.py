@@ -1,0 +1,127 @@
+"""Reorder, elect and cancel on real Kafka: leaders move, replica sets do not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from bellwether.adapters.kafka.mover import KafkaMover
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.core.clusters import Partition, TopicPartition
+from bellwether.ports import Reorder
+from realparts.kafka import KafkaCluster, create_topics
+
+pytestmark = pytest.mark.kafka
+
+
+def settled(
+    reader: KafkaReader, topic: str, done: Callable[[tuple[Partition, ...]], bool], seconds: float = 10
+) -> tuple[Partition, ...]:
+    """The topic's partitions as soon as ``done(partitions)``; brokers learn of the controller's word a little later."""
+    deadline = time.monotonic() + seconds
+    while True:
+        partitions = reader.partitions([topic])
+        if done(partitions):
+            return partitions
+        assert time.monotonic() < deadline, partitions
+        time.sleep(0.05)
+
+
+def test_reorder_and_elect_move_every_leader_away_and_change_no_replica_set(
+    reader: KafkaReader, mover: KafkaMover, topic: str
+) -> None:
+    before = {p.key: p for p in reader.partitions([topic])}
+    held = [p for p in before.values() if p.leader == 1]
+    assert held
+
+    orders = [Reorder(p.name, tuple(r for r in p.replicas if r != 1) + (1,)) for p in before.values()]
+    assert {o.error for o in mover.reorder(orders).values()} == {"NONE"}
+    reordered = settled(reader, topic, lambda ps: all(p.replicas[-1] == 1 for p in ps))
+    assert {p.key: p.leader for p in reordered} == {p.key: p.leader for p in before.values()}
+
+    outcomes = mover.elect([p.name for p in before.values()])
+    assert all(o.ok for o in outcomes.values())
+    assert {o.error for o in outcomes.values()} == {"NONE", "ELECTION_NOT_NEEDED"}
+    after = settled(reader, topic, lambda ps: all(p.leader == p.replicas[0] for p in ps))
+    assert {p.key: frozenset(p.replicas) for p in after} == {k: frozenset(p.replicas) for k, p in before.items()}
+    assert all(p.leader != 1 and 1 in p.isr and not p.reassigning for p in after)
+
+
+def test_a_changed_replication_factor_is_refused_and_changes_nothing(
+    reader: KafkaReader, mover: KafkaMover, topic: str
+) -> None:
+    partition = reader.partitions([topic])[0]
+    outcome = mover.reorder([Reorder(partition.name, partition.replicas[:2])])[partition.name]
+    assert outcome.error == "INVALID_REPLICATION_FACTOR"
+    assert not outcome.ok
+    assert reader.partitions([topic])[0] == partition
+
+
+def test_every_partition_gets_its_own_answer(reader: KafkaReader, mover: KafkaMover, topic: str) -> None:
+    good = reader.partitions([topic])[0]
+    gone = TopicPartition("no-such-topic", 0)
+    beyond = TopicPartition(topic, 4711)
+    unknown_broker = TopicPartition(topic, 1)
+    outcomes = mover.reorder(
+        [
+            Reorder(gone, (1, 2, 3)),
+            Reorder(good.name, good.replicas[1:] + good.replicas[:1]),
+            Reorder(beyond, (1, 2, 3)),
+            Reorder(unknown_broker, (1, 2, 99)),
+        ]
+    )
+    assert {name: o.error for name, o in outcomes.items()} == {
+        gone: "UNKNOWN_TOPIC_OR_PARTITION",
+        good.name: "NONE",
+        beyond: "UNKNOWN_TOPIC_OR_PARTITION",
+        unknown_broker: "INVALID_REPLICA_ASSIGNMENT",
+    }
+    assert all(o.message for o in outcomes.values() if not o.ok)
+    elected = mover.elect([gone, good.name, beyond])
+    assert {name: o.error for name, o in elected.items()} == {
+        gone: "UNKNOWN_TOPIC_OR_PARTITION",
+        good.name: "NONE",
+        beyond: "UNKNOWN_TOPIC_OR_PARTITION",
+    }
+
+
+def test_cancelling_where_nothing_moves_is_said_so(mover: KafkaMover, topic: str) -> None:
+    name = TopicPartition(topic, 0)
+    assert mover.cancel([name])[name].error == "NO_REASSIGNMENT_IN_PROGRESS"
+
+
+def test_a_reassignment_under_way_is_seen_and_can_be_cancelled(
+    brokers: KafkaCluster, reader: KafkaReader, mover: KafkaMover
+) -> None:
+    name = TopicPartition(f"moving-{time.monotonic_ns()}", 0)
+    create_topics(brokers.bootstrap, {name.topic: 1}, assignments={name.topic: [[1, 2]]})
+    # Broker 3 is frozen, so that it cannot take the replica over and the reassignment stays under way.
+    brokers.broker(3).pause()
+    try:
+        assert mover.reorder([Reorder(name, (1, 3))])[name].ok
+        moving = settled(reader, name.topic, lambda ps: ps[0].reassigning)[0]
+        assert (moving.adding, moving.removing) == ((3,), (2,))
+        assert reader.read().by_key[moving.key].reassigning
+        assert mover.cancel([name])[name].ok
+        back = settled(reader, name.topic, lambda ps: not ps[0].reassigning)[0]
+        assert sorted(back.replicas) == [1, 2]
+    finally:
+        brokers.mend()
+
+
+def test_a_thousand_leaders_move_in_one_request_within_its_limit(
+    brokers: KafkaCluster, reader: KafkaReader, mover: KafkaMover
+) -> None:
+    topic = f"many-{time.monotonic_ns()}"
+    create_topics(brokers.bootstrap, {topic: 1000})
+    before = reader.partitions([topic])
+    assert len(before) == 1000
+    started = time.monotonic()
+    orders = [Reorder(p.name, tuple(r for r in p.replicas if r != 2) + (2,)) for p in before]
+    assert all(o.ok for o in mover.reorder(orders).values())
+    assert all(o.ok for o in mover.elect([p.name for p in before]).values())
+    assert time.monotonic() - started < mover.request_timeout_seconds
+    after = settled(reader, topic, lambda ps: all(p.leader != 2 for p in ps))
+    assert {p.key: frozenset(p.replicas) for p in after} == {p.key: frozenset(p.replicas) for p in before}

@@ -1,0 +1,115 @@
+"""The snapshot says what another client sees."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import TopicCollection
+from confluent_kafka.admin import AdminClient
+
+from bellwether.adapters.kafka.nodes import Nodes
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.connections import Connection
+from bellwether.core.clusters import Partition
+from realparts.kafka import KafkaCluster, create_topics
+
+pytestmark = pytest.mark.kafka
+
+
+def until(holds: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait for what a broker learns from the controller a little later."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_the_snapshot_equals_what_another_client_sees(
+    brokers: KafkaCluster, connection: Connection, reader: KafkaReader, topic: str
+) -> None:
+    create_topics(brokers.bootstrap, {f"{topic}-2": 3}, assignments={f"{topic}-2": [[3, 1, 2], [2, 1, 3], [1, 3, 2]]})
+    until(lambda: len(reader.partitions([topic, f"{topic}-2"])) == 15)
+    cluster = reader.read()
+    client = AdminClient(connection.for_confluent())
+    seen = client.list_topics(timeout=10)
+    described = client.describe_topics(TopicCollection([topic, f"{topic}-2"]))
+    ids = {name: str(future.result(10).topic_id) for name, future in described.items()}
+
+    assert cluster.cluster_id == seen.cluster_id == brokers.cluster_id
+    assert {b.id: (b.host, b.port, b.fenced) for b in cluster.brokers.values()} == {
+        b.id: (b.host, b.port, False) for b in seen.brokers.values()
+    }
+    ours = {(p.topic, p.index): (p.replicas, p.isr, p.leader) for p in cluster.partitions}
+    assert ours == {
+        (name, index): (tuple(p.replicas), tuple(p.isrs), p.leader)
+        for name, found in seen.topics.items()
+        for index, p in found.partitions.items()
+    }
+    assert {p.topic: p.topic_id for p in cluster.partitions if p.topic in ids} == ids
+    assert all(p.leader_epoch >= 0 for p in cluster.partitions)
+
+
+def test_fresh_partitions_are_those_of_the_snapshot_and_a_topic_that_is_gone_is_absent(
+    reader: KafkaReader, topic: str
+) -> None:
+    fresh = reader.partitions([topic, "no-such-topic", "not a topic name!"])
+    assert fresh == tuple(p for p in reader.read().partitions if p.topic == topic)
+    assert len(fresh) == 12
+    assert reader.partitions([]) == ()
+
+
+def test_asking_for_a_topic_does_not_create_it(reader: KafkaReader) -> None:
+    assert reader.partitions(["never-made"]) == ()
+    assert "never-made" not in {p.topic for p in reader.read().partitions}
+
+
+def test_a_recreated_topic_has_another_id(
+    brokers: KafkaCluster, connection: Connection, reader: KafkaReader, topic: str
+) -> None:
+    before = {p.topic_id for p in reader.partitions([topic])}
+    client = AdminClient(connection.for_confluent())
+    client.delete_topics([topic])[topic].result(10)
+    until(lambda: not reader.partitions([topic]))
+    create_topics(brokers.bootstrap, {topic: 1})
+    until(lambda: bool(reader.partitions([topic])))
+    after = {p.topic_id for p in reader.partitions([topic])}
+    assert len(before) == len(after) == 1
+    assert before != after
+
+
+def test_a_dead_broker_is_fenced_and_its_partitions_name_their_eligible_leaders(
+    brokers: KafkaCluster, connection: Connection, reader: KafkaReader, topic: str
+) -> None:
+    name = f"{topic}-elr"
+    create_topics(
+        brokers.bootstrap,
+        {name: 1},
+        assignments={name: [[1, 2, 3]]},
+        configs={"min.insync.replicas": "3"},
+    )
+    brokers.broker(3).pause()
+    try:
+        until(lambda: reader.read().brokers[3].fenced, 30)
+        cluster = reader.read()
+        assert cluster.live == {1, 2}
+        assert 3 in cluster.named
+        partition: Partition = next(p for p in cluster.partitions if p.topic == name)
+        assert sorted(partition.isr) == [1, 2]
+        assert partition.elr == (3,)
+        assert reader.partitions([name])[0].elr == (3,)
+    finally:
+        brokers.mend()
+
+
+def test_a_thousand_partitions_more_cost_a_read_a_fraction_of_a_second(
+    brokers: KafkaCluster, connection: Connection
+) -> None:
+    topic = f"wide-{time.monotonic_ns()}"
+    create_topics(brokers.bootstrap, {topic: 1000}, replication_factor=1)
+    reader = KafkaReader(Nodes(connection))
+    reader.read()
+    started = time.monotonic()
+    assert len(reader.read().partitions) >= 1000
+    assert time.monotonic() - started < 0.5

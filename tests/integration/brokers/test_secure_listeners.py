@@ -1,0 +1,118 @@
+"""The SASL_SSL listener, with our own conversations and with both clients; and what a wrong configuration is told."""
+
+from __future__ import annotations
+
+import dataclasses
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaAdminClient
+
+from bellwether.adapters.kafka.errors import Stage
+from bellwether.adapters.kafka.mover import KafkaMover
+from bellwether.adapters.kafka.nodes import Nodes
+from bellwether.adapters.kafka.probing import BrokerProbe
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.connections import Connection, Security
+from bellwether.core.clusters import TopicPartition
+from bellwether.ports import Terminal, Transient
+from realparts.kafka import KafkaCluster
+from realparts.tls import Authority
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def secure(brokers: KafkaCluster) -> Connection:
+    known = brokers.security
+    assert known is not None
+    return Connection(
+        tuple(known.bootstrap.split(",")),
+        Security(
+            protocol="SASL_SSL",
+            mechanism="SCRAM-SHA-512",
+            username=known.username,
+            password=known.password,
+            ca_file=str(known.ca),
+        ),
+    )
+
+
+def changed(connection: Connection, **security: Any) -> Connection:
+    return dataclasses.replace(connection, security=dataclasses.replace(connection.security, **security))
+
+
+def test_reads_moves_and_probes_work_over_sasl_and_tls(brokers: KafkaCluster, secure: Connection, topic: str) -> None:
+    nodes = Nodes(secure)
+    cluster = KafkaReader(nodes).read()
+    assert {f"{b.host}:{b.port}" for b in cluster.brokers.values()} == set(secure.bootstrap)
+    name = TopicPartition(topic, 0)
+    assert KafkaMover(nodes).elect([name])[name].ok
+    address = brokers.broker(2).secure
+    assert address is not None
+    answer = BrokerProbe(secure).ask(address, 2, 3)
+    assert (answer.ok, answer.weaker) == (True, False)
+    assert answer.advertised["SECURE"] == address
+
+
+def test_the_same_configuration_feeds_both_clients(secure: Connection) -> None:
+    ids = {1, 2, 3}
+    assert set(AdminClient(secure.for_confluent()).list_topics(timeout=10).brokers) == ids
+    client = KafkaAdminClient(**secure.for_kafka_python())
+    try:
+        assert {b["broker_id"] for b in client.describe_cluster()["brokers"]} == ids
+    finally:
+        client.close()
+
+
+def test_a_wrong_password_is_terminal_names_the_user_and_keeps_the_secret(
+    brokers: KafkaCluster, secure: Connection
+) -> None:
+    wrong = changed(secure, password="s3cr3t-and-wrong")
+    with pytest.raises(Terminal, match="refused user 'admin'") as caught:
+        KafkaReader(Nodes(wrong)).read()
+    assert "check username, password and mechanism" in str(caught.value)
+    told = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+    assert "s3cr3t" not in told
+    answer = BrokerProbe(wrong).ask(brokers.broker(1).secure or "", 1, 3)
+    assert (answer.ok, answer.stage) == (False, Stage.SASL)
+
+
+def test_a_mechanism_that_is_not_offered_is_terminal_and_names_those_that_are(secure: Connection) -> None:
+    with pytest.raises(Terminal, match="choose one of SCRAM-SHA-512"):
+        KafkaReader(Nodes(changed(secure, mechanism="PLAIN"))).read()
+
+
+def test_a_wrong_authority_is_terminal_and_names_the_file(
+    brokers: KafkaCluster, secure: Connection, tmp_path: Path
+) -> None:
+    stranger = changed(secure, ca_file=str(Authority(tmp_path).path))
+    with pytest.raises(Terminal, match="does not verify against ca_file") as caught:
+        KafkaReader(Nodes(stranger)).read()
+    assert str(tmp_path) in str(caught.value)
+    answer = BrokerProbe(stranger).ask(brokers.broker(1).secure or "", 1, 3)
+    assert (answer.ok, answer.stage) == (False, Stage.TLS)
+
+
+def test_a_wrong_protocol_is_terminal_and_says_what_to_check(secure: Connection, connection: Connection) -> None:
+    plain = Connection(secure.bootstrap)
+    with pytest.raises(Terminal, match="a TLS listener needs SSL or SASL_SSL"):
+        KafkaReader(Nodes(plain)).read()
+    with pytest.raises(Terminal, match="check the port, security.protocol"):
+        KafkaReader(Nodes(changed(secure, protocol="SSL"))).read()
+    with pytest.raises(Terminal, match="check that the port is a TLS listener"):
+        KafkaReader(Nodes(dataclasses.replace(secure, bootstrap=connection.bootstrap))).read()
+    with pytest.raises(Terminal, match="this listener takes no SASL"):
+        KafkaReader(
+            Nodes(changed(dataclasses.replace(secure, bootstrap=connection.bootstrap), protocol="SASL_PLAINTEXT"))
+        ).read()
+
+
+def test_a_controller_s_port_is_not_taken_for_a_broker_s(brokers: KafkaCluster) -> None:
+    properties = (brokers.directory / "controller-101" / "server.properties").read_text()
+    port = next(line for line in properties.splitlines() if line.startswith("listeners=")).rpartition(":")[2]
+    with pytest.raises((Terminal, Transient), match=rf"127\.0\.0\.1:{port}"):
+        KafkaReader(Nodes(Connection((f"127.0.0.1:{port}",)))).read()
