@@ -15,6 +15,7 @@ READY := $(VENV)/.ready
 LOCK := requirements/dev.lock
 PYTEST ?= $(BIN)/python -m pytest
 PYTEST_ARGS ?=
+DEMO_ARGS ?=
 UV_VERSION := 0.13.8
 
 # The first interpreter that is new enough; asked only when the environment has to be made.
@@ -35,7 +36,7 @@ setup: $(READY) ## Make the environment in .venv from the locked requirements
 
 .PHONY: demo
 demo: setup parts ## Break a real cluster twice and watch its leaders leave and come back (KEEP=1 leaves it up)
-	@$(BIN)/python -m demo
+	@$(BIN)/python -m demo $(DEMO_ARGS)
 
 ##@ Tests
 
@@ -57,7 +58,7 @@ test-all: lint verify parts ## Every test, the long ones too (for CI)
 
 .PHONY: bench-demo
 bench-demo: setup parts ## Repeat the demo's faults ten times; report median and worst
-	@$(BIN)/python -m demo --repeat $(or $(REPEAT),10)
+	@$(BIN)/python -m demo --repeat $(or $(REPEAT),10) $(DEMO_ARGS)
 
 ##@ Code
 
