@@ -8,8 +8,10 @@ callers that expect them.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -169,18 +171,22 @@ class KubernetesClient:
         return parsed
 
 
-def connect(timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> KubernetesClient:
-    """A client from the pod's ServiceAccount, else from ``KUBECONFIG`` or ``~/.kube/config``; else Terminal."""
+def connect(kubeconfig: Path | None = None, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> KubernetesClient:
+    """A client from ``kubeconfig`` or ``KUBECONFIG``, else the pod's ServiceAccount, else ``~/.kube/config``.
+
+    Terminal when there is none of them, or it cannot be read.
+    """
     configuration = client.Configuration()
+    named = str(kubeconfig) if kubeconfig else os.environ.get("KUBECONFIG")
     try:
-        config.load_incluster_config(client_configuration=configuration)
-    except config.ConfigException:
-        try:
-            config.load_kube_config(client_configuration=configuration)
-        except config.ConfigException as error:
-            raise Terminal(
-                f"no Kubernetes API configured: run inside a cluster, or set KUBECONFIG ({str(error).splitlines()[0]})"
-            ) from error
+        if named is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+            config.load_incluster_config(client_configuration=configuration)
+        else:
+            config.load_kube_config(config_file=named, client_configuration=configuration)
+    except (config.ConfigException, OSError) as error:
+        raise Terminal(
+            f"no Kubernetes API configured: run inside a cluster, or set KUBECONFIG ({str(error).splitlines()[0]})"
+        ) from error
     return from_configuration(configuration, timeout_seconds)
 
 
