@@ -105,6 +105,7 @@ class KafkaSubject:
         name = topic or next(self._names)
         wanted = NewTopic(
             name,
+            num_partitions=len(orders),
             replica_assignment=[list(o) for o in orders],
             config={"min.insync.replicas": str(min_isr)},
         )

@@ -1,0 +1,186 @@
+"""kill -9 after, and before, every single side effect of a demotion and of a promotion: a new process finishes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from bellwether.adapters.memory.faults import Interruptions, Killed
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.core.policies import Election
+from bellwether.core.signals import OverrideState, Reading
+from testkit.builders import site
+from testkit.operators import POLICY, Operator
+
+# Small batches, so that there are many side effects to die at.
+SMALL = replace(POLICY, election=Election(batch_size=2, internal_batch_size=1))
+
+ENOUGH = 45
+
+
+def fresh() -> MemorySite:
+    made = site(4, {"orders": 8, "__consumer_offsets": 4})
+    for broker in (1, 2, 3, 4):
+        made.signals.say(broker, Reading.PASSING)
+    return made
+
+
+def sicken(made: MemorySite) -> None:
+    made.signals.say(2, Reading.FAILING)
+
+
+def heal(made: MemorySite) -> None:
+    made.signals.say(2, Reading.PASSING)
+
+
+def orders(made: MemorySite) -> dict[tuple[str, int], tuple[int, ...]]:
+    return {(p.topic, p.index): p.replicas for p in made.cluster.partitions()}
+
+
+def assert_demoted(made: MemorySite) -> None:
+    assert made.cluster.snapshot().leaders()[2] == 0
+    assert all(p.replicas[-1] == 2 for p in made.cluster.partitions() if 2 in p.replicas)
+
+
+def assert_as_before(made: MemorySite, before: dict[tuple[str, int], tuple[int, ...]]) -> None:
+    assert orders(made) == before
+    assert all(p.leader == p.replicas[0] for p in made.cluster.partitions())
+    assert made.store.record is not None
+    assert made.store.record.empty
+
+
+def run(made: MemorySite, act: Callable[[MemorySite], None], life: Interruptions) -> None:
+    """A process in peace, then something happens, and the process reacts until it dies or is done."""
+    operator = Operator(made, SMALL)
+    operator.turns(2)
+    act(made)
+    operator.world = life.around(operator.world)
+    operator.turns(ENOUGH)
+
+
+def demotion(life: Interruptions) -> tuple[MemorySite, dict[tuple[str, int], tuple[int, ...]]]:
+    made = fresh()
+    before = orders(made)
+    run(made, sicken, life)
+    return made, before
+
+
+def promotion(life: Interruptions) -> tuple[MemorySite, dict[tuple[str, int], tuple[int, ...]]]:
+    made = fresh()
+    before = orders(made)
+    run(made, sicken, Interruptions())
+    made.clock.advance(60)
+    run(made, heal, life)
+    return made, before
+
+
+def effects(scene: Callable[[Interruptions], object]) -> list[str]:
+    life = Interruptions()
+    scene(life)
+    return life.effects
+
+
+def dying(scene: Callable[[Interruptions], object]) -> list[object]:
+    return [
+        pytest.param(number, before, id=f"{'before' if before else 'after'} {number} {effect}")
+        for number, effect in enumerate(effects(scene), 1)
+        for before in (True, False)
+    ]
+
+
+def test_an_undisturbed_demotion_and_promotion_end_as_they_should():
+    made, before = demotion(Interruptions())
+    assert_demoted(made)
+    made, before = promotion(Interruptions())
+    assert_as_before(made, before)
+
+
+def test_there_are_side_effects_of_every_kind_to_die_at():
+    assert {"save", "reorder", "elect"} <= set(effects(demotion))
+    assert {"save", "reorder", "elect"} <= set(effects(promotion))
+    assert len(effects(demotion)) >= 8
+
+
+@pytest.mark.parametrize(("number", "before"), dying(demotion))
+def test_a_demotion_killed_anywhere_is_finished_and_later_undone_exactly(number: int, before: bool):
+    life = Interruptions(number, before=before)
+    made = fresh()
+    baseline = orders(made)
+    with pytest.raises(Killed):
+        run(made, sicken, life)
+    made.clock.advance(60)
+    successor = Operator(made, SMALL, identity="operator-b")
+    successor.turns(ENOUGH)
+    assert_demoted(made)
+    heal(made)
+    successor.turns(ENOUGH)
+    assert_as_before(made, baseline)
+
+
+@pytest.mark.parametrize(("number", "before"), dying(demotion))
+def test_a_demotion_killed_anywhere_of_a_broker_that_is_well_by_then_is_undone_exactly(number: int, before: bool):
+    life = Interruptions(number, before=before)
+    made = fresh()
+    baseline = orders(made)
+    with pytest.raises(Killed):
+        run(made, sicken, life)
+    heal(made)
+    made.clock.advance(60)
+    Operator(made, SMALL, identity="operator-b").turns(ENOUGH)
+    assert_as_before(made, baseline)
+
+
+@pytest.mark.parametrize(("number", "before"), dying(promotion))
+def test_a_promotion_killed_anywhere_is_finished(number: int, before: bool):
+    life = Interruptions(number, before=before)
+    made = fresh()
+    baseline = orders(made)
+    run(made, sicken, Interruptions())
+    made.clock.advance(60)
+    with pytest.raises(Killed):
+        run(made, heal, life)
+    made.clock.advance(60)
+    Operator(made, SMALL, identity="operator-b").turns(ENOUGH)
+    assert_as_before(made, baseline)
+
+
+@pytest.mark.parametrize(("number", "before"), dying(promotion))
+def test_a_promotion_killed_anywhere_of_a_broker_that_is_sick_again_ends_in_a_demotion(number: int, before: bool):
+    life = Interruptions(number, before=before)
+    made = fresh()
+    baseline = orders(made)
+    run(made, sicken, Interruptions())
+    made.clock.advance(60)
+    with pytest.raises(Killed):
+        run(made, heal, life)
+    sicken(made)
+    made.clock.advance(60)
+    successor = Operator(made, SMALL, identity="operator-b")
+    successor.turns(ENOUGH)
+    assert_demoted(made)
+    heal(made)
+    successor.turns(ENOUGH)
+    assert_as_before(made, baseline)
+
+
+def test_one_killed_after_every_second_side_effect_still_arrives():
+    made = fresh()
+    baseline = orders(made)
+    sicken(made)
+    for n in range(ENOUGH):
+        try:
+            Operator(made, SMALL, identity=f"operator-{n}", life=Interruptions(3)).turns(3)
+        except Killed:
+            made.clock.advance(60)
+    assert_demoted(made)
+    made.signals.override(2, OverrideState.PROMOTED)
+    for n in range(ENOUGH):
+        try:
+            Operator(made, SMALL, identity=f"operator-p{n}", life=Interruptions(4)).turns(3)
+        except Killed:
+            made.clock.advance(60)
+    made.clock.advance(60)
+    Operator(made, SMALL, identity="the-last").turns(30)
+    assert_as_before(made, baseline)

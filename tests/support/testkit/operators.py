@@ -1,0 +1,81 @@
+"""An operator process in memory: take over once, then turn after turn, as the policy loop does. Faults and death included.
+
+``Operator`` remembers between turns what a process remembers, and forgets it when it is made anew.
+"""
+
+from __future__ import annotations
+
+from bellwether.adapters.memory.faults import Faults, Interruptions
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.core.demotions import Decide, decide
+from bellwether.core.policies import Mode, Policy, Promotion
+from bellwether.core.statuses import Report
+from bellwether.cycle import Memory, turn
+from bellwether.ports import Fenced, Transient, World
+
+POLICY = Policy(name="main", mode=Mode.ENFORCE, promotion=Promotion(stabilization_seconds=10))
+GRACE_SECONDS = 20.0
+
+
+class Operator:
+    """One process on a site. ``reports`` holds what every finished turn said."""
+
+    def __init__(
+        self,
+        site: MemorySite,
+        policy: Policy = POLICY,
+        *,
+        identity: str = "operator-a",
+        faults: Faults | None = None,
+        life: Interruptions | None = None,
+    ) -> None:
+        self.site = site
+        self.policy = policy
+        self.faults = faults or Faults()
+        self.world: World = self.faults.around(site.process(identity))
+        if life is not None:
+            self.world = life.around(self.world)
+        self.memory: Memory | None = None
+        self.reports: list[Report] = []
+        self.fenced = False
+
+    def turn(self, how: Decide = decide) -> Report | None:
+        """One turn, or none where the world did not answer; a process that was fenced does nothing any more."""
+        if self.fenced:
+            return None
+        try:
+            if self.memory is None:
+                if not self.world.leadership.seconds_left():
+                    return None
+                taken = self.world.records.take_over(self.site.cluster.cluster_id)
+                self.memory = Memory(taken, grace_seconds=GRACE_SECONDS)
+            said, self.memory = turn(self.world, self.policy, self.memory, how)
+        except Transient:
+            self.memory = None  # what the store holds is not known: read it back
+            return None
+        except Fenced:
+            self.fenced = True
+            return None
+        self.reports.append(said)
+        return said
+
+    def turns(self, count: int, seconds: float = 1.0) -> None:
+        """So many turns, some time apart."""
+        for _ in range(count):
+            self.turn()
+            self.site.clock.advance(seconds)
+
+    def settle(self, most: int = 400, seconds: float = 1.0) -> Report:
+        """Turns until nothing is left to do and the record holds no tombstone. Raises AssertionError when none ends."""
+        for _ in range(most):
+            said = self.turn()
+            self.site.clock.advance(seconds)
+            if said is not None and said.settled and self.memory is not None and not self._waiting(said):
+                return said
+        raise AssertionError(f"not settled after {most} turns: {self.reports[-1:]}, {self.site.store.record}")
+
+    def _waiting(self, said: Report) -> bool:
+        assert self.memory is not None
+        recovering = any(b.verdict.standing == "Recovering" for b in said.brokers)
+        tombstones = any(e.state != "Displaced" for e in self.memory.record.entries.values())
+        return recovering or tombstones
