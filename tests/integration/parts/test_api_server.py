@@ -47,7 +47,7 @@ def with_bells(apiserver: ApiServer, tmp_path: Path) -> ApiServer:
 
 def test_a_definition_is_served_and_its_schema_holds_and_a_restart_keeps_both(with_bells: ApiServer) -> None:
     namespace = with_bells.create_namespace("bells-and-schemas")
-    with pytest.raises(KubectlFailed, match="spec.size"):
+    with pytest.raises(KubectlFailed, match=r"spec\.size"):
         with_bells.kubectl("apply", "--server-side", "-f", "-", stdin=bell(namespace, 0))
     with_bells.kubectl("apply", "--server-side", "-f", "-", stdin=bell(namespace, 3))
     with_bells.restart()

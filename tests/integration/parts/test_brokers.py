@@ -34,7 +34,7 @@ def test_the_secure_listener_takes_the_right_password_and_no_other(kafka: KafkaC
     settings = kafka.security.client_settings()
     assert set(admin(settings["bootstrap.servers"], settings).list_topics(timeout=10).brokers) == {1, 2, 3}
     wrong = admin(settings["bootstrap.servers"], {**settings, "sasl.password": "wrong"})
-    with pytest.raises(Exception, match="transport|timed out|Authentication"):
+    with pytest.raises(Exception, match=r"transport|timed out|Authentication"):
         wrong.list_topics(timeout=3)
 
 

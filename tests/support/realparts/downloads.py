@@ -20,6 +20,7 @@ from realparts import cache
 
 LOCKS = Path(__file__).parent / "locks"
 TOOLS = Path(__file__).parent / "tools"
+STANDARD_ERROR = 2  # the descriptor: in a test run sys.stderr may have none
 IVY_SUM = "9502aa5aabf0b1484924a13ef4b5d24f121f7f91aab6768f11cc9d0906c0803b"
 
 
@@ -29,7 +30,7 @@ class DownloadFailed(RuntimeError):
 
 def run(*command: str | Path, doing: str) -> None:
     """Run a client whose progress goes to standard error. Raises DownloadFailed when it fails."""
-    ended = subprocess.run([str(part) for part in command], stdout=sys.stderr, check=False)
+    ended = subprocess.run([str(part) for part in command], stdout=STANDARD_ERROR, check=False)
     if ended.returncode != 0:
         raise DownloadFailed(f"{doing} failed (exit status {ended.returncode}); its output is above")
 

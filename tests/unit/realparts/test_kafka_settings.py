@@ -1,0 +1,45 @@
+"""A node's settings follow from its roles and ports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from realparts.kafka_settings import Node, properties, render
+
+BROKER = Node(id=1, folder=Path("b1"), internal_port=11, external_port=12, external_advertised_port=13)
+CONTROLLER = Node(id=101, folder=Path("c1"), controller_port=21)
+
+
+def test_a_broker_advertises_the_proxy_and_listens_behind_it() -> None:
+    settings = properties(BROKER, [CONTROLLER], brokers=1)
+    assert settings["process.roles"] == "broker"
+    assert settings["listeners"] == "INTERNAL://127.0.0.1:11,EXTERNAL://127.0.0.1:12"
+    assert settings["advertised.listeners"] == "INTERNAL://127.0.0.1:11,EXTERNAL://127.0.0.1:13"
+    assert settings["controller.quorum.voters"] == "101@127.0.0.1:21"
+    assert settings["offsets.topic.replication.factor"] == "1"
+
+
+def test_a_controller_of_its_own_has_no_client_listener() -> None:
+    settings = properties(CONTROLLER, [CONTROLLER], brokers=3)
+    assert settings["process.roles"] == "controller"
+    assert settings["listeners"] == "CONTROLLER://127.0.0.1:21"
+    assert "advertised.listeners" not in settings
+
+
+def test_a_combined_node_plays_both_roles_and_its_metadata_lie_outside_its_data() -> None:
+    node = replace(BROKER, controller_port=14, rack="a")
+    settings = properties(node, [node], brokers=3)
+    assert settings["process.roles"] == "broker,controller"
+    assert settings["broker.rack"] == "a"
+    assert not Path(settings["metadata.log.dir"]).is_relative_to(settings["log.dirs"])
+
+
+def test_the_callers_properties_win() -> None:
+    node = replace(BROKER, extra={"min.insync.replicas": "2", "num.io.threads": "9"})
+    settings = properties(node, [CONTROLLER], brokers=3)
+    assert (settings["min.insync.replicas"], settings["num.io.threads"]) == ("2", "9")
+
+
+def test_backslashes_survive_javas_properties_format() -> None:
+    assert render({"a": "b\\c"}) == "a=b\\\\c\n"
