@@ -1,0 +1,75 @@
+"""One measurement, as a table for a person: what ``bellwether probe ... --once`` prints. Nothing is written anywhere.
+
+Each function returns the exit status: 0 when everything passed, 1 otherwise.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import click
+
+from bellwether.core.policies import Reachability, StorageLatency
+from bellwether.core.signals import Reading
+from bellwether.ports import Clock, Terminal, Transient
+from bellwether.probes.brokerwatch import Asker, NoAnswer, Seat
+from bellwether.probes.reachability import Roster
+from bellwether.probes.sightings import Answer, milliseconds
+from bellwether.probes.storage import Writer, measure_once, reading
+
+
+def reachability(roster: Roster, asker: Asker, settings: Reachability) -> int:
+    """Ask every broker once, over both paths."""
+    seats = roster.seats()
+    with ThreadPoolExecutor(max(1, len(seats))) as pool:
+        rows = list(pool.map(lambda item: _broker(item[0], item[1], asker, settings), seats.items()))
+    _table(("BROKER", "EXTERNAL ADDRESS", "EXTERNAL", "LATENCY", "INTERNAL", "LATENCY", "MESSAGE"), rows)
+    return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else 1
+
+
+def storage(writer: Writer, directory: str, settings: StorageLatency, clock: Clock) -> int:
+    """Write once."""
+    sample = measure_once(writer, settings.timeout_seconds, clock)
+    found = reading(sample, settings)
+    message = "the write has not ended in time" if sample.stalled else sample.problem
+    limit = f"{settings.threshold_milliseconds} ms"
+    _table(
+        ("DIRECTORY", "WRITE", "LATENCY", "THRESHOLD", "MESSAGE"),
+        [(directory, str(found), "" if sample.problem else milliseconds(sample.seconds), limit, message)],
+    )
+    return 0 if found is Reading.PASSING else 1
+
+
+def _broker(broker: int, seat: Seat, asker: Asker, settings: Reachability) -> tuple[str, ...]:
+    inside = _ask(asker, seat.internal, broker, settings)
+    said = inside.advertised if inside is not None and inside.ok else {}
+    address = said.get(settings.listener) or seat.external
+    outside = _ask(asker, address, broker, settings)
+    if not address:
+        names = ", ".join(sorted(said)) or "nothing"
+        note = f"no external address: it advertises {names}, not {settings.listener}"
+    else:
+        note = "; ".join(a.message for a in (outside, inside) if a is not None and a.message)
+    return (str(broker), address or "?", *_cells(outside), *_cells(inside), note)
+
+
+def _ask(asker: Asker, address: str, broker: int, settings: Reachability) -> Answer | None:
+    if not address:
+        return None
+    try:
+        return asker.ask(address, broker, settings.timeout_seconds)
+    except (Transient, Terminal) as error:
+        return NoAnswer(str(error), 0.0)
+
+
+def _cells(answer: Answer | None) -> tuple[str, str]:
+    if answer is None:
+        return str(Reading.UNKNOWN), ""
+    return str(Reading.PASSING if answer.ok else Reading.FAILING), milliseconds(answer.seconds)
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """Columns as wide as they must be: a table that is piped on is not cut."""
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    for row in (head, *rows):
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

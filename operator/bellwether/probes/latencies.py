@@ -1,0 +1,142 @@
+"""What the writes of a storage probe add up to: pure, so that every turn of it can be tested without a disk.
+
+In: samples (one for each write: how long it took, or what went wrong) and thresholds. Out: a ``Signal`` with a message
+for a person, and whether it is news. Called by ``storage``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from statistics import median
+
+from bellwether.core.policies import StorageLatency
+from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.probes.sightings import milliseconds
+from bellwether.probes.windows import Window
+
+# A latency alone is news at most this often, and only when it has more than doubled or halved.
+LATENCY_NEWS_SECONDS = 10.0
+_LATENCY_NEWS_RATIO = 2.0
+# ... compared above this share of the threshold: jitter of a fast disk is no news.
+_FLOOR_SHARE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One write. ``problem`` is why it failed; ``stalled`` that it has not ended yet, after ``seconds``.
+
+    ``own_trouble`` marks a problem of the prober's own, which says nothing of the disk.
+    """
+
+    seconds: float
+    problem: str = ""
+    stalled: bool = False
+    own_trouble: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """One log directory's writes up to now."""
+
+    window: Window = field(default_factory=Window)
+    times: tuple[float, ...] = ()
+    slow: int = 0
+    kind: str = ""
+    """What is wrong, without figures; empty while all is well."""
+    kind_seen: tuple[str, int] = ("", 0)
+    trouble: str = ""
+    troubles: int = 0
+
+    def after(self, sample: Sample, settings: StorageLatency, now: datetime) -> Latencies:
+        """What is known after one more sample."""
+        if sample.own_trouble:
+            return self._troubled(sample, settings, now)
+        slow = sample.seconds * 1000 > settings.threshold_milliseconds
+        ok = not slow and not sample.problem and not sample.stalled
+        window = self.window
+        # A write that took several periods stands for the writes that could not be made meanwhile.
+        for _ in range(1 if ok else _periods(sample, settings)):
+            window = window.seen(
+                ok,
+                now,
+                samples=settings.window_samples,
+                failure_threshold=settings.failure_threshold,
+                success_threshold=settings.success_threshold,
+            )
+        if sample.stalled:
+            window = window.failed(now)
+        times = self.times if sample.problem else (*self.times, sample.seconds)[-settings.window_samples :]
+        kind = "" if ok else "stalled" if sample.stalled else sample.problem or "slow"
+        seen = (kind, self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1)
+        return Latencies(window, times, sum(window.bad), self._settled(window, seen, settings), seen)
+
+    def word(self, broker: int, source: str, settings: StorageLatency) -> Signal | None:
+        """The signal to report; ``None`` while the directory has not been judged."""
+        if self.window.since is None:
+            return None
+        return Signal(
+            broker=broker,
+            type=SignalType.STORAGE_LATENCY,
+            source=source,
+            reading=self.window.reading,
+            since=self.window.since,
+            latency_seconds=self.typical(settings),
+            message=self.message(settings),
+        )
+
+    def typical(self, settings: StorageLatency) -> float | None:
+        """The median of the last writes, as many as make a failure: a single outlier does not show."""
+        recent = self.times[-max(1, settings.failure_threshold) :]
+        return median(recent) if recent else None
+
+    def message(self, settings: StorageLatency) -> str:
+        """One sentence for a person, with figures as they are now."""
+        if self.window.reading is Reading.UNKNOWN:
+            return f"the prober cannot write: {self.trouble}" if self.trouble else ""
+        if self.window.reading is Reading.FAILING and self.kind == "stalled":
+            return f"a write has not ended within {settings.timeout_seconds} s"
+        if self.window.reading is Reading.FAILING and self.kind not in ("", "slow"):
+            return f"writes fail: {self.kind}"
+        if not self.times:
+            return ""
+        figures = f"median {milliseconds(median(self.times))}, last {milliseconds(self.times[-1])}"
+        if self.window.reading is Reading.PASSING:
+            return f"writes take {figures}"
+        limit = settings.threshold_milliseconds
+        return f"{self.slow} of the last {len(self.window.bad)} writes took more than {limit} ms: {figures}"
+
+    def differs(self, told: Latencies | None, seconds_since: float, settings: StorageLatency) -> bool:
+        """Whether this is news to whoever was told ``told`` so many seconds ago."""
+        if told is None or (self.window.reading, self.kind) != (told.window.reading, told.kind):
+            return True
+        now, then = self.typical(settings), told.typical(settings)
+        if now is None or then is None or seconds_since < LATENCY_NEWS_SECONDS:
+            return False
+        floor = settings.threshold_milliseconds / 1000 * _FLOOR_SHARE
+        ratio = max(now, floor) / max(then, floor)
+        return ratio > _LATENCY_NEWS_RATIO or ratio < 1 / _LATENCY_NEWS_RATIO
+
+    def _settled(self, window: Window, seen: tuple[str, int], settings: StorageLatency) -> str:
+        """What is wrong changes with the reading, or when another thing has been wrong often enough."""
+        if window.reading is not Reading.FAILING:
+            return ""
+        kind, count = seen
+        if not kind:
+            return self.kind
+        turned = self.window.reading is not Reading.FAILING
+        return kind if turned or not self.kind or count >= max(1, settings.failure_threshold) else self.kind
+
+    def _troubled(self, sample: Sample, settings: StorageLatency, now: datetime) -> Latencies:
+        troubles = self.troubles + 1
+        if troubles < max(1, settings.failure_threshold):
+            return replace(self, troubles=troubles, trouble=sample.problem)
+        known = self.window.reading is not Reading.UNKNOWN
+        lost = Window(Reading.UNKNOWN, now if known else self.window.since)
+        return Latencies(lost, kind="trouble", trouble=sample.problem, troubles=troubles)
+
+
+def _periods(sample: Sample, settings: StorageLatency) -> int:
+    periods = math.ceil(sample.seconds / max(settings.period_seconds, 0.001))
+    return min(max(1, periods), settings.window_samples)

@@ -1,0 +1,144 @@
+"""Carries a probe's news to whoever keeps it, without ever making a measurement wait.
+
+In: signals, posted by measuring threads the moment that they change. Out: one write for each broker's last word, from a
+thread of its own. While the receiver is away only the last word of each broker is kept, and written when it is back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from bellwether.core.signals import Signal
+from bellwether.ports import Clock, Terminal, Transient
+
+
+class SignalWriter(Protocol):
+    """Where a prober's own entries are kept. Raises Transient or Terminal."""
+
+    def write(self, signal: Signal) -> None:
+        """Replace this prober's entry on the signal's broker."""
+        ...
+
+    def forget(self, broker: int) -> None:
+        """Take this prober's entry on a broker away; a broker that has none is fine."""
+        ...
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """The last undelivered word about one broker; no word asks to forget the entry."""
+
+    word: Signal | None
+    due: float
+    failures: int = 0
+
+
+class Outbox:
+    """Posted words by broker, and the thread that delivers them.
+
+    A broker whose entry cannot be written is tried again after a pause of its own, so it holds nobody else's news back.
+    ``on_result`` is told of each try (whether it succeeded), for metrics.
+    """
+
+    def __init__(
+        self,
+        writer: SignalWriter,
+        clock: Clock,
+        *,
+        first_pause_seconds: float = 0.5,
+        longest_pause_seconds: float = 5.0,
+        on_result: Callable[[bool], None] = lambda _ok: None,
+    ) -> None:
+        self._writer = writer
+        self._clock = clock
+        self._first_pause = first_pause_seconds
+        self._longest_pause = longest_pause_seconds
+        self._on_result = on_result
+        self._log = structlog.get_logger(__name__)
+        self._changed = threading.Condition()
+        self._waiting: dict[int, _Waiting] = {}
+        self._stopping = False
+        self._thread = threading.Thread(target=self._deliver, name="outbox", daemon=True)
+
+    def start(self) -> None:
+        """Begin to deliver."""
+        self._thread.start()
+
+    def post(self, signal: Signal) -> None:
+        """Have a word written as soon as can be; an older one about the same broker is dropped."""
+        self._put(signal.broker, signal)
+
+    def forget(self, broker: int) -> None:
+        """Have this prober's entry on a broker removed."""
+        self._put(broker, None)
+
+    def clear(self) -> None:
+        """Drop everything that was not delivered yet (another replica of this vantage speaks from now on)."""
+        with self._changed:
+            self._waiting.clear()
+
+    def stop(self, timeout_seconds: float = 2.0) -> None:
+        """Deliver what can be delivered in this time, then end."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(timeout_seconds)
+
+    def _put(self, broker: int, word: Signal | None) -> None:
+        with self._changed:
+            self._waiting[broker] = _Waiting(word, due=self._clock.monotonic())
+            self._changed.notify_all()
+
+    def _deliver(self) -> None:
+        while (chosen := self._next()) is not None:
+            broker, item = chosen
+            problem = self._try(broker, item.word)
+            with self._changed:
+                if problem is None:
+                    continue
+                newer = self._waiting.get(broker)
+                item.failures += 1
+                pause = min(self._longest_pause, self._first_pause * 2.0 ** min(item.failures - 1, 10))
+                item.due = self._clock.monotonic() + pause
+                if newer is None and not self._stopping:
+                    self._waiting[broker] = item
+            if item.failures == 1:
+                self._log.warning(
+                    "a signal could not be written; the last word is kept and tried again", broker=broker, error=problem
+                )
+
+    def _next(self) -> tuple[int, _Waiting] | None:
+        """The item that has been due for longest, once one is due; None when it is time to end."""
+        with self._changed:
+            while True:
+                now = self._clock.monotonic()
+                broker, item = min(self._waiting.items(), key=lambda pair: pair[1].due, default=(-1, None))
+                if item is not None and (item.due <= now or self._stopping):
+                    del self._waiting[broker]
+                    return broker, item
+                if self._stopping:
+                    return None
+                self._changed.wait(None if item is None else item.due - now)
+
+    def _try(self, broker: int, word: Signal | None) -> str | None:
+        try:
+            if word is None:
+                self._writer.forget(broker)
+            else:
+                self._writer.write(word)
+        except (Transient, Terminal) as error:
+            self._on_result(False)
+            return str(error)
+        self._on_result(True)
+        if word is None:
+            self._log.info("signal taken away", broker=broker)
+        else:
+            told = {"reading": str(word.reading), "control": str(word.control), "message": word.message}
+            self._log.info("signal written", broker=broker, **told)
+        return None

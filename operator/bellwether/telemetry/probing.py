@@ -1,0 +1,140 @@
+"""Prometheus metrics of a prober. Labels are bounded: brokers of one cluster, a handful of stages, no addresses.
+
+Told by the probes what they measure; served by ``bellwether probe ... --metrics-port``.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from bellwether.core.signals import Reading, Signal
+
+_VALUES = {Reading.PASSING: 1.0, Reading.FAILING: 0.0, Reading.UNKNOWN: -1.0}
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Answer(Protocol):
+    """What is needed of an answer."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was the right one."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        ...
+
+    @property
+    def stage(self) -> str:
+        """How far it came."""
+        ...
+
+
+class Sample(Protocol):
+    """What is needed of a write."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, or has taken so far."""
+        ...
+
+    @property
+    def problem(self) -> str:
+        """Why it failed; empty when it did not."""
+        ...
+
+    @property
+    def stalled(self) -> bool:
+        """Whether it has not ended in time."""
+        ...
+
+
+class ProbeMetrics:
+    """Counts and times of one prober, in a registry of its own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        asked = ["broker", "path"]
+        self._asks = Counter(
+            "bellwether_probe_asks",
+            "Questions to brokers, by path (external, internal) and result (ok, or the stage at which they broke).",
+            [*asked, "result"],
+            registry=self.registry,
+        )
+        self._ask_seconds = Histogram(
+            "bellwether_probe_ask_seconds",
+            "Time until the right broker answered.",
+            asked,
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self._writes = Counter(
+            "bellwether_probe_disk_writes",
+            "Writes to the log directory, by result (ok, failed, stalled).",
+            ["broker", "result"],
+            registry=self.registry,
+        )
+        self._write_seconds = Histogram(
+            "bellwether_probe_disk_write_seconds",
+            "Time of a 4 KiB write with fdatasync.",
+            ["broker"],
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self._reading = Gauge(
+            "bellwether_probe_reading",
+            "What the prober says of a broker: 1 passing, 0 failing, -1 unknown.",
+            ["broker"],
+            registry=self.registry,
+        )
+        self._reports = Counter(
+            "bellwether_probe_reports", "Entries written to the API, by result.", ["result"], registry=self.registry
+        )
+        self._voice = Gauge(
+            "bellwether_probe_voice",
+            "Whether this prober holds its Lease, and so is the one that reports.",
+            registry=self.registry,
+        )
+        self._policy_read = Gauge(
+            "bellwether_probe_policy_read_timestamp_seconds",
+            "When the policy was last read.",
+            registry=self.registry,
+        )
+
+    def asked(self, broker: int, path: str, answer: Answer) -> None:
+        """One answer over ``external`` or ``internal``."""
+        self._asks.labels(broker, path, "ok" if answer.ok else str(answer.stage)).inc()
+        if answer.ok:
+            self._ask_seconds.labels(broker, path).observe(answer.seconds)
+
+    def wrote(self, broker: int, sample: Sample) -> None:
+        """One write, or one that has not ended in time."""
+        result = "stalled" if sample.stalled else "failed" if sample.problem else "ok"
+        self._writes.labels(broker, result).inc()
+        if result == "ok":
+            self._write_seconds.labels(broker).observe(sample.seconds)
+
+    def judged(self, signal: Signal) -> None:
+        """A broker's reading."""
+        self._reading.labels(signal.broker).set(_VALUES[signal.reading])
+
+    def reported(self, ok: bool) -> None:
+        """One try to write an entry."""
+        self._reports.labels("ok" if ok else "failed").inc()
+
+    def voice(self, held: bool) -> None:
+        """Whether the Lease is held."""
+        self._voice.set(1.0 if held else 0.0)
+
+    def policy_read(self, at: float) -> None:
+        """The policy was read at this time (seconds since the epoch)."""
+        self._policy_read.set(at)
+
+    def gone(self, broker: int) -> None:
+        """The broker is no longer watched: its series go."""
+        for metric in (self._asks, self._ask_seconds, self._writes, self._write_seconds, self._reading):
+            metric.remove_by_labels({"broker": str(broker)})
