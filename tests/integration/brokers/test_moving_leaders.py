@@ -29,6 +29,11 @@ def settled(
         time.sleep(0.05)
 
 
+def last(broker: int, partition: Partition) -> tuple[int, ...]:
+    """The partition's replicas, that broker at the end."""
+    return (*(r for r in partition.replicas if r != broker), broker)
+
+
 def test_reorder_and_elect_move_every_leader_away_and_change_no_replica_set(
     reader: KafkaReader, mover: KafkaMover, topic: str
 ) -> None:
@@ -36,7 +41,7 @@ def test_reorder_and_elect_move_every_leader_away_and_change_no_replica_set(
     held = [p for p in before.values() if p.leader == 1]
     assert held
 
-    orders = [Reorder(p.name, tuple(r for r in p.replicas if r != 1) + (1,)) for p in before.values()]
+    orders = [Reorder(p.name, last(1, p)) for p in before.values()]
     assert {o.error for o in mover.reorder(orders).values()} == {"NONE"}
     reordered = settled(reader, topic, lambda ps: all(p.replicas[-1] == 1 for p in ps))
     assert {p.key: p.leader for p in reordered} == {p.key: p.leader for p in before.values()}
@@ -119,7 +124,7 @@ def test_a_thousand_leaders_move_in_one_request_within_its_limit(
     before = reader.partitions([topic])
     assert len(before) == 1000
     started = time.monotonic()
-    orders = [Reorder(p.name, tuple(r for r in p.replicas if r != 2) + (2,)) for p in before]
+    orders = [Reorder(p.name, last(2, p)) for p in before]
     assert all(o.ok for o in mover.reorder(orders).values())
     assert all(o.ok for o in mover.elect([p.name for p in before]).values())
     assert time.monotonic() - started < mover.request_timeout_seconds

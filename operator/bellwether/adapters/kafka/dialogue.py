@@ -87,7 +87,7 @@ class Dialogue:
             )
         try:
             return response.decode(frame, version=request.API_VERSION, header=True)
-        except (ValueError, IndexError, struct.error, UnicodeError) as error:
+        except (ValueError, LookupError, TypeError, OverflowError, struct.error) as error:
             raise Broken(
                 stage, self.address, f"its answer to {type(request).__name__} cannot be read: is it a Kafka broker?"
             ) from error

@@ -125,7 +125,8 @@ class Nodes:
             yield address
 
     def _failed(self, address: str, broken: Broken, attempts: list[Broken]) -> None:
-        self._failed_at[address] = time.monotonic()
+        now = time.monotonic()
+        self._failed_at = {a: at for a, at in self._failed_at.items() if now - at < _SHUN_SECONDS} | {address: now}
         attempts.append(broken)
 
     def _succeeded(self, address: str) -> None:

@@ -143,25 +143,31 @@ def _connect(address: str, host: str, port: int, deadline: Deadline) -> socket.s
     found = _resolve(address, host, port, deadline)
     failure: OSError | None = None
     for index, (family, target) in enumerate(found):
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock: socket.socket | None = None
         try:
+            sock = socket.socket(family, socket.SOCK_STREAM)
             # Each of a host's addresses gets an equal share of the time, so a dead first one leaves room for the next.
             sock.settimeout(_left(deadline, Stage.CONNECT, address) / (len(found) - index))
             sock.connect(target)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
-            sock.close()
             failure = error
-        except BaseException:
-            sock.close()
+        except Broken:
+            _close(sock)
             raise
         else:
             return sock
+        _close(sock)
     if failure is not None and failure.errno in _OURS:
         raise Transient(f"this process cannot open a connection: {failure.strerror}. Raise its limits") from failure
     if failure is None or isinstance(failure, TimeoutError):
         raise Broken(Stage.CONNECT, address, _silence(Stage.CONNECT)) from failure
     raise Broken(Stage.CONNECT, address, f"cannot connect: {failure.strerror or failure}") from failure
+
+
+def _close(sock: socket.socket | None) -> None:
+    if sock is not None:
+        sock.close()
 
 
 class _Lookup(threading.Thread):
