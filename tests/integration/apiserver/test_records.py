@@ -230,9 +230,7 @@ def test_another_kafka_cluster_is_refused_while_anything_is_recorded(api: Kubern
     assert ConfigMapRecords(api, namespace, "main").take_over("other").cluster_id == "other"
 
 
-def test_a_newer_format_is_refused_with_the_remedy(
-    api: KubernetesClient, namespace: str, apiserver: ApiServer
-) -> None:
+def test_a_newer_format_is_refused_with_the_remedy(api: KubernetesClient, namespace: str, apiserver: ApiServer) -> None:
     ConfigMapRecords(api, namespace, "main").take_over(CLUSTER)
     patch = '{"data":{"format":"99"}}'
     apiserver.kubectl("patch", "configmap", "-n", namespace, "bellwether-undo-main.3", "--type=merge", "-p", patch)
@@ -289,9 +287,7 @@ def test_an_exported_record_can_be_imported_elsewhere(api: KubernetesClient, nam
     assert (found.entries, found.demoted) == (record.entries, record.demoted)
 
 
-def test_a_hundred_thousand_entries_fit_and_a_thousand_are_saved_quickly(
-    api: KubernetesClient, namespace: str
-) -> None:
+def test_a_hundred_thousand_entries_fit_and_a_thousand_are_saved_quickly(api: KubernetesClient, namespace: str) -> None:
     records = ConfigMapRecords(api, namespace, "main")
     record = records.take_over(CLUSTER)
     started = time.monotonic()
@@ -307,9 +303,7 @@ def test_a_hundred_thousand_entries_fit_and_a_thousand_are_saved_quickly(
     assert ConfigMapRecords(api, namespace, "main").take_over(CLUSTER).entries == one_topic
 
 
-def test_an_api_server_that_does_not_answer_is_an_error_in_bounded_time(
-    apiserver: ApiServer, namespace: str
-) -> None:
+def test_an_api_server_that_does_not_answer_is_an_error_in_bounded_time(apiserver: ApiServer, namespace: str) -> None:
     quick = connect(apiserver.kubeconfig, timeout_seconds=0.5)
     records = ConfigMapRecords(quick, namespace, "main")
     record = records.take_over(CLUSTER).with_entries(some_entries(30))

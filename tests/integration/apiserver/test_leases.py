@@ -1,0 +1,224 @@
+"""The Lease on a real API: one holder at a time, judged by our own clock only (law 7)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes import names
+from bellwether.adapters.kubernetes.client import LEASES, KubernetesClient
+from bellwether.adapters.kubernetes.leases import ClusterLease
+from bellwether.adapters.kubernetes.probers import ProberLease
+from bellwether.core.signals import SignalType
+from bellwether.ports import Fenced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from realparts.apiserver import ApiServer
+
+pytestmark = pytest.mark.apiserver
+
+CLUSTER = "5L6g3nShT-eMCtK--X86sw"
+QUICK: dict[str, Any] = {"duration_seconds": 2, "renew_seconds": 0.3, "margin_seconds": 0.5}
+
+HOLDER = """
+import sys
+from pathlib import Path
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.client import connect
+from bellwether.adapters.kubernetes.leases import ClusterLease
+lease = ClusterLease(connect(Path(sys.argv[1])), sys.argv[2], sys.argv[3], "ns/frozen", SystemClock(),
+                     duration_seconds=2, renew_seconds=0.3, margin_seconds=0.5)
+assert lease.acquire()
+print("held", flush=True)
+for line in sys.stdin:
+    print(lease.seconds_left(), flush=True)
+"""
+
+
+def lease(api: KubernetesClient, namespace: str, policy: str = "ns/main", **more: Any) -> ClusterLease:
+    return ClusterLease(api, namespace, CLUSTER, policy, SystemClock(), **{**QUICK, **more})
+
+
+def stored(api: KubernetesClient, namespace: str) -> Any:
+    return api.get(LEASES, namespace, names.cluster_lease(CLUSTER))
+
+
+def wait_until(condition: Any, seconds: float = 10.0) -> float:
+    started = time.monotonic()
+    while not condition():
+        assert time.monotonic() - started < seconds, "waited in vain"
+        time.sleep(0.05)
+    return time.monotonic() - started
+
+
+@pytest.fixture
+def process(apiserver: ApiServer, namespace: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", HOLDER, str(apiserver.kubeconfig), namespace, CLUSTER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        assert started.stdout.readline() == "held\n"
+        yield started
+        started.kill()
+
+
+def test_a_free_lease_is_taken_at_once_and_says_for_whom(api: KubernetesClient, namespace: str) -> None:
+    mine = lease(api, namespace)
+    assert mine.seconds_left() == 0
+    assert mine.acquire()
+    assert 1.5 < mine.seconds_left() <= 2
+    found = stored(api, namespace)
+    assert found["spec"]["holderIdentity"] == mine.holder
+    assert found["spec"]["leaseTransitions"] == 0
+    assert found["metadata"]["annotations"]["bellwether.dev/kafka-cluster-id"] == CLUSTER
+    assert found["metadata"]["annotations"]["bellwether.dev/policy"] == "ns/main"
+    mine.release()
+
+
+def test_a_held_lease_is_renewed_and_keeps_others_out(api: KubernetesClient, namespace: str) -> None:
+    mine, other = lease(api, namespace), lease(api, namespace, "elsewhere/second")
+    assert mine.acquire()
+    deadline = time.monotonic() + 4
+    while time.monotonic() < deadline:
+        assert not other.acquire()
+        assert mine.seconds_left() > 0
+        time.sleep(0.2)
+    assert other.owner == f"policy ns/main (holder {mine.holder})"
+    assert other.seconds_left() == 0
+    mine.release()
+
+
+def test_a_second_policy_of_the_same_process_is_refused_too(api: KubernetesClient, namespace: str) -> None:
+    mine = lease(api, namespace, holder="one-process")
+    other = lease(api, namespace, "elsewhere/second", holder="one-process")
+    assert mine.acquire()
+    assert not other.acquire()
+    assert other.owner is not None
+    assert "ns/main" in other.owner
+    mine.release()
+
+
+def test_a_released_lease_is_taken_without_waiting(api: KubernetesClient, namespace: str) -> None:
+    mine, other = lease(api, namespace), lease(api, namespace)
+    assert mine.acquire()
+    assert not other.acquire()
+    mine.release()
+    assert mine.seconds_left() == 0
+    assert other.acquire()
+    assert stored(api, namespace)["spec"]["leaseTransitions"] == 1
+    other.release()
+
+
+def test_a_dead_holder_is_waited_for_as_long_as_its_lease_and_a_request_last(
+    api: KubernetesClient, namespace: str, process: subprocess.Popen[str]
+) -> None:
+    process.kill()
+    process.wait()
+    other = lease(api, namespace)
+    started = time.monotonic()
+    assert other.wait(threading.Event())
+    assert 2.5 <= time.monotonic() - started < 5
+    assert stored(api, namespace)["spec"]["leaseTransitions"] == 1
+    other.release()
+
+
+def test_an_old_renew_time_on_a_foreign_clock_does_not_make_a_lease_free(
+    api: KubernetesClient, namespace: str, apiserver: ApiServer
+) -> None:
+    mine = lease(api, namespace)
+    assert mine.acquire()
+    name = names.cluster_lease(CLUSTER)
+    patch = '{"spec":{"renewTime":"2001-01-01T00:00:00.000000Z","holderIdentity":"somebody"}}'
+    apiserver.kubectl("patch", "lease", name, "-n", namespace, "--type=merge", "-p", patch)
+    other = lease(api, namespace)
+    assert not other.acquire()
+    wait_until(lambda: mine.lost is not None)
+
+
+def test_a_process_frozen_past_its_lease_finds_nothing_left_when_it_goes_on(
+    api: KubernetesClient, namespace: str, process: subprocess.Popen[str]
+) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    os.kill(process.pid, signal.SIGSTOP)
+    other = lease(api, namespace)
+    assert other.wait(threading.Event())
+    process.stdin.write("?\n" * 3)
+    process.stdin.flush()
+    os.kill(process.pid, signal.SIGCONT)
+    assert [float(process.stdout.readline()) for _ in range(3)] == [0.0, 0.0, 0.0]
+    time.sleep(1)
+    process.stdin.write("?\n")
+    process.stdin.flush()
+    assert float(process.stdout.readline()) == 0.0
+    assert other.seconds_left() > 0
+    other.release()
+
+
+def test_a_deleted_lease_is_lost(api: KubernetesClient, namespace: str) -> None:
+    mine = lease(api, namespace)
+    assert mine.acquire()
+    api.delete(LEASES, namespace, names.cluster_lease(CLUSTER))
+    wait_until(lambda: mine.lost is not None)
+    assert mine.seconds_left() == 0
+    with pytest.raises(Fenced, match="it was deleted"):
+        mine.check()
+    assert mine.acquire(), "it can be acquired again, and is renewed again"
+    time.sleep(2.5)
+    assert mine.seconds_left() > 0
+    mine.release()
+
+
+def test_the_time_left_runs_down_while_the_api_server_is_away_and_recovers(
+    apiserver: ApiServer, api: KubernetesClient, namespace: str
+) -> None:
+    mine = lease(api, namespace)
+    assert mine.acquire()
+    apiserver.pause_apiserver()
+    try:
+        assert wait_until(lambda: mine.seconds_left() == 0) <= 2.1
+        assert mine.lost is None
+    finally:
+        apiserver.resume_apiserver()
+    wait_until(lambda: mine.seconds_left() > 0)
+    mine.release()
+
+
+def test_of_two_replicas_of_a_prober_one_speaks_and_the_other_follows_when_it_hangs(
+    api: KubernetesClient, namespace: str
+) -> None:
+    def replica(uid: str) -> ProberLease:
+        return ProberLease(
+            api,
+            namespace,
+            "main",
+            SignalType.EXTERNAL_REACHABILITY,
+            "eu-west-1a",
+            SystemClock(),
+            duration_seconds=1,
+            renew_seconds=0.2,
+            uid=uid,
+        )
+
+    first, second = replica("first"), replica("second")
+    assert first.acquire()
+    for _ in range(10):
+        first.beat()
+        assert not second.acquire()
+        time.sleep(0.2)
+    # The first one's rounds hang from here on: no beat.
+    assert second.wait(threading.Event())
+    found = api.get(LEASES, namespace, "bellwether-prober-main-externalreachability-eu-west-1a")
+    assert found["spec"]["holderIdentity"] == "second"
+    wait_until(lambda: first.seconds_left() == 0)
+    first.release()
+    second.release()

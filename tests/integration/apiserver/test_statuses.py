@@ -1,0 +1,153 @@
+"""What the operator writes on a real API: objects, status, events; and nothing at all once it is settled (law 8)."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths, Tidied
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, EVENTS, POLICIES, SECRETS, KubernetesClient
+from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.adapters.kubernetes.events import EventWriter
+from bellwether.adapters.kubernetes.statuses import StatusWriter
+from bellwether.ports import Terminal
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.usefixtures("crds")]
+
+CONDITION = {
+    "type": "Healthy",
+    "status": "False",
+    "reason": "Unreachable",
+    "message": "not reachable",
+    "lastTransitionTime": "2026-01-02T03:04:05Z",
+}
+
+
+@pytest.fixture
+def policy(api: KubernetesClient, namespace: str) -> Any:
+    body = {
+        "apiVersion": POLICIES.api_version,
+        "kind": POLICIES.kind,
+        "metadata": {"name": "main", "namespace": namespace},
+        "spec": {"mode": "Observe", "kafka": {"bootstrapServers": ["kafka:9092"]}},
+    }
+    return api.create(POLICIES, namespace, body)
+
+
+def versions(api: KubernetesClient, namespace: str) -> dict[str, str]:
+    found = api.list(BROKER_HEALTHS, namespace)
+    return {o["metadata"]["name"]: o["metadata"]["resourceVersion"] for o in found}
+
+
+def test_brokers_get_their_objects_once_and_lose_them_when_nothing_names_them(
+    api: KubernetesClient, namespace: str, policy: Any
+) -> None:
+    keeper = BrokerHealths(api, SystemClock())
+    assert keeper.ensure_broker_healths(policy, [3, 1, 2]) == Tidied(made=(1, 2, 3))
+    before = versions(api, namespace)
+    assert set(before) == {"main-1", "main-2", "main-3"}
+    assert keeper.ensure_broker_healths(policy, [1, 2, 3]) == Tidied()
+    assert versions(api, namespace) == before
+    assert keeper.ensure_broker_healths(policy, [1, 3]) == Tidied(deleted=(2,))
+    owner = api.get(BROKER_HEALTHS, namespace, "main-1")["metadata"]["ownerReferences"][0]
+    assert owner["uid"] == policy["metadata"]["uid"]
+
+
+def test_an_object_that_a_person_made_is_adopted_and_keeps_the_override(
+    api: KubernetesClient, namespace: str, policy: Any
+) -> None:
+    for broker in (1, 77):
+        body = {
+            "apiVersion": BROKER_HEALTHS.api_version,
+            "kind": BROKER_HEALTHS.kind,
+            "metadata": {"name": f"main-{broker}"},
+            "spec": {
+                "brokerId": broker,
+                "policyRef": {"name": "main"},
+                "override": {"state": "Demoted", "reason": "disk swap"},
+            },
+        }
+        api.create(BROKER_HEALTHS, namespace, body)
+    keeper = BrokerHealths(api, SystemClock())
+    assert keeper.ensure_broker_healths(policy, [1]) == Tidied(made=(1,))
+    found = api.get(BROKER_HEALTHS, namespace, "main-1")
+    assert found["spec"]["override"]["reason"] == "disk swap"
+    assert found["metadata"]["labels"]["bellwether.dev/broker-id"] == "1"
+    assert "main-77" in versions(api, namespace), "a person's object about an unknown broker is not ours to delete"
+
+
+def test_the_same_status_is_written_once_also_after_a_restart(
+    api: KubernetesClient, namespace: str, policy: Any
+) -> None:
+    BrokerHealths(api, SystemClock()).ensure_broker_healths(policy, [1])
+    status = {"leaders": 3, "registered": True, "conditions": [CONDITION]}
+    writer = StatusWriter(api)
+    assert writer.write_broker_health(namespace, "main", 1, status)
+    before = versions(api, namespace)
+    assert not writer.write_broker_health(namespace, "main", 1, dict(status))
+    assert not StatusWriter(api).write_broker_health(namespace, "main", 1, status)
+    assert versions(api, namespace) == before
+    assert writer.write_broker_health(namespace, "main", 1, {**status, "leaders": 2})
+
+
+def test_a_field_that_is_no_longer_reported_goes(api: KubernetesClient, namespace: str, policy: Any) -> None:
+    BrokerHealths(api, SystemClock()).ensure_broker_healths(policy, [1])
+    writer = StatusWriter(api)
+    writer.write_broker_health(namespace, "main", 1, {"leaders": 3, "rack": "a"})
+    writer.write_broker_health(namespace, "main", 1, {"leaders": 3})
+    assert "rack" not in api.get(BROKER_HEALTHS, namespace, "main-1")["status"]
+
+
+def test_the_status_of_what_is_gone_is_nobodys_error(api: KubernetesClient, namespace: str) -> None:
+    writer = StatusWriter(api)
+    assert not writer.write_policy(namespace, "gone", {"conditions": []})
+    assert not writer.write_broker_health(namespace, "gone", 1, {"leaders": 1})
+
+
+def test_the_probers_entries_are_not_the_operators_to_write(api: KubernetesClient, namespace: str) -> None:
+    with pytest.raises(ValueError, match="belongs to the probers"):
+        StatusWriter(api).write_broker_health(namespace, "main", 1, {"signals": []})
+
+
+def test_a_policys_conditions_are_written(api: KubernetesClient, namespace: str, policy: Any) -> None:
+    condition = {**CONDITION, "type": "Ready", "reason": "Settled"}
+    assert StatusWriter(api).write_policy(namespace, "main", {"conditions": [condition]})
+    assert api.get(POLICIES, namespace, "main")["status"]["conditions"] == [condition]
+
+
+def test_the_same_words_are_told_once(api: KubernetesClient, namespace: str, policy: Any) -> None:
+    events = EventWriter(api, SystemClock(), "pod-1")
+    assert events.post(policy, "Demoted", "broker 2 is demoted", warning=True)
+    assert not events.post(policy, "Demoted", "broker 2 is demoted", warning=True)
+    assert events.post(policy, "Demoted", "broker 3 is demoted", warning=True)
+    found = api.list(EVENTS, namespace)
+    assert sorted(e["note"] for e in found) == ["broker 2 is demoted", "broker 3 is demoted"]
+    assert found[0]["regarding"]["name"] == "main"
+    assert found[0]["type"] == "Warning"
+
+
+def test_an_event_that_cannot_be_posted_breaks_nothing(api: KubernetesClient, policy: Any) -> None:
+    nowhere = {**policy, "metadata": {**policy["metadata"], "namespace": "not-there"}}
+    assert not EventWriter(api, SystemClock(), "pod-1").post(nowhere, "Demoted", "broker 2 is demoted")
+
+
+def test_secrets_are_read_into_private_files_and_never_told(
+    api: KubernetesClient, namespace: str, tmp_path: Path
+) -> None:
+    data = {"password": base64.b64encode(b"hunter2\n").decode()}
+    api.create(SECRETS, namespace, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kafka"}, "data": data})
+    reader = SecretReader(api, namespace, tmp_path / "secrets")
+    assert reader.value("kafka", "password") == "hunter2"
+    path = reader.file("kafka", "password")
+    assert path.read_bytes() == b"hunter2\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert reader.file("kafka", "password") == path
+    with pytest.raises(Terminal, match=r"has no key 'pasword'; its keys: password") as wrong:
+        reader.value("kafka", "pasword")
+    assert "hunter2" not in str(wrong.value)
+    with pytest.raises(Terminal, match=f"secret {namespace}/kafak does not exist: create it with key 'password'"):
+        reader.value("kafak", "password")
