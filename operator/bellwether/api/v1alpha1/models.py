@@ -25,7 +25,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.alias_generators import to_camel
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from bellwether.ports import Terminal
 
@@ -33,6 +33,7 @@ GROUP = "bellwether.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 VALIDATIONS = "x-kubernetes-validations"
+RULE = "rule"
 
 
 class InvalidObject(Terminal):
@@ -71,7 +72,7 @@ class Model(BaseModel):
     def _check_rules(self) -> Self:
         for rule in self.rules:
             if rule.holds is not None and not rule.holds(self):
-                raise ValueError(f"{rule.field}: {rule.message}" if rule.field else rule.message)
+                raise refusal(rule.message, rule.field)
         return self
 
     @classmethod
@@ -117,7 +118,7 @@ class Object(Reported):
     @model_validator(mode="after")
     def _check_name(self) -> Self:
         if len(self.metadata.name) > self.longest_name:
-            raise ValueError(f"metadata.name: must have at most {self.longest_name} characters: shorten it")
+            raise refusal(f"must have at most {self.longest_name} characters: shorten it", "metadata.name")
         return self
 
     @classmethod
@@ -133,10 +134,17 @@ class Object(Reported):
 
 def explain(error: ValidationError) -> str:
     """What is wrong, field by field, in one line and without the values that were given."""
-    return "; ".join(
-        f"{path(problem['loc'])}: {problem['msg'].removeprefix('Value error, ')}"
-        for problem in error.errors(include_url=False, include_input=False, include_context=False)
-    )
+    told = []
+    for problem in error.errors(include_url=False, include_input=False):
+        below = problem.get("ctx", {}).get("field", "") if problem["type"] == RULE else ""
+        place = path((*problem["loc"], *([below] if below else [])))
+        told.append(f"{place}: {problem['msg'].removeprefix('Value error, ')}")
+    return "; ".join(told)
+
+
+def refusal(message: str, field: str) -> PydanticCustomError:
+    """The error of a rule; ``field`` is the path, below the model that has the rule, of what is at fault."""
+    return PydanticCustomError(RULE, "{message}", {"message": message, "field": field})
 
 
 def path(location: tuple[int | str, ...]) -> str:

@@ -1,0 +1,203 @@
+"""Objects of the API as people and probers write them, and the bad ones that both sides must refuse.
+
+``BAD_POLICIES`` and ``BAD_HEALTHS`` are one table for the models and for the real API server: the same object must be
+refused by both, with a message that names the field.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+Body = dict[str, Any]
+
+
+def policy(name: str = "main", **spec: Any) -> Body:
+    """The smallest LeadershipPolicy, with further fields of its spec."""
+    kafka = {"bootstrapServers": ["kafka-bootstrap.example:9092"]}
+    return {
+        "apiVersion": "bellwether.dev/v1alpha1",
+        "kind": "LeadershipPolicy",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"mode": "Observe", "kafka": kafka, **spec},
+    }
+
+
+def health(broker: Any = 1, name: str | None = None, **spec: Any) -> Body:
+    """The smallest BrokerHealth, with further fields of its spec."""
+    return {
+        "apiVersion": "bellwether.dev/v1alpha1",
+        "kind": "BrokerHealth",
+        "metadata": {"name": name or f"main-{broker}", "namespace": "default"},
+        "spec": {"brokerId": broker, "policyRef": {"name": "main"}, **spec},
+    }
+
+
+def entry(source: str = "eu-west-1a", **fields: Any) -> Body:
+    """One entry of status.signals."""
+    return {
+        "type": "ExternalReachability",
+        "source": source,
+        "reading": "Failing",
+        "control": "Passing",
+        "since": "2026-01-02T03:04:05Z",
+        "message": "connection refused",
+        "proberUID": f"uid-{source}",
+        "sequence": 7,
+        "leaseName": f"bellwether-prober-main-{source}",
+        **fields,
+    }
+
+
+def kafka(**fields: Any) -> Body:
+    """A spec.kafka with further fields."""
+    return {"bootstrapServers": ["kafka-bootstrap.example:9092"], **fields}
+
+
+def without(body: Body, *path: str) -> Body:
+    """The same object without one field."""
+    result = copy.deepcopy(body)
+    parent = result
+    for step in path[:-1]:
+        parent = parent[step]
+    del parent[path[-1]]
+    return result
+
+
+REFERENCE = {"name": "kafka-user", "key": "password"}
+SASL = {"mechanism": "SCRAM-SHA-512", "username": "bellwether", "passwordSecretRef": REFERENCE}
+
+
+def reachability(**fields: Any) -> Body:
+    """A policy with settings of external reachability."""
+    return policy(detection={"externalReachability": fields})
+
+
+def storage(**fields: Any) -> Body:
+    """A policy with settings of storage latency."""
+    return policy(detection={"storageLatency": fields})
+
+
+BAD_POLICIES: dict[str, tuple[Body, str]] = {
+    "mode is missing": (without(policy(), "spec", "mode"), "spec.mode"),
+    "mode is another word": (policy(mode="Dance"), "spec.mode"),
+    "kafka is missing": (without(policy(), "spec", "kafka"), "spec.kafka"),
+    "bootstrap servers are missing": (policy(kafka={}), "spec.kafka.bootstrapServers"),
+    "bootstrap servers are empty": (policy(kafka={"bootstrapServers": []}), "spec.kafka.bootstrapServers"),
+    "a bootstrap server has no port": (policy(kafka={"bootstrapServers": ["kafka"]}), "spec.kafka.bootstrapServers[0]"),
+    "a bootstrap server's port is too high": (
+        policy(kafka={"bootstrapServers": ["good:9092", "kafka:65536"]}),
+        "spec.kafka.bootstrapServers[1]",
+    ),
+    "a bootstrap server is a URL": (
+        policy(kafka={"bootstrapServers": ["https://kafka:9092"]}),
+        "spec.kafka.bootstrapServers[0]",
+    ),
+    "a bootstrap server ends in a newline": (
+        policy(kafka={"bootstrapServers": ["kafka:9092\n"]}),
+        "spec.kafka.bootstrapServers[0]",
+    ),
+    "a bootstrap server is named twice": (
+        policy(kafka={"bootstrapServers": ["kafka:9092", "kafka:9092"]}),
+        "spec.kafka.bootstrapServers",
+    ),
+    "too many bootstrap servers": (
+        policy(kafka={"bootstrapServers": [f"kafka-{n}:9092" for n in range(33)]}),
+        "spec.kafka.bootstrapServers",
+    ),
+    "SASL without TLS": (policy(kafka=kafka(sasl=SASL)), "spec.kafka.sasl"),
+    "SASL with TLS that is off": (policy(kafka=kafka(sasl=SASL, tls={"enabled": False})), "spec.kafka.sasl"),
+    "SASL mechanism that nobody knows": (
+        policy(kafka=kafka(tls={}, sasl={**SASL, "mechanism": "OAUTH"})),
+        "spec.kafka.sasl.mechanism",
+    ),
+    "SASL without a password": (
+        policy(kafka=kafka(tls={}, sasl={"mechanism": "PLAIN", "username": "u"})),
+        "spec.kafka.sasl.passwordSecretRef",
+    ),
+    "a certificate without its key": (policy(kafka=kafka(tls={"certificateSecretRef": REFERENCE})), "spec.kafka.tls"),
+    "a key without its certificate": (policy(kafka=kafka(tls={"keySecretRef": REFERENCE})), "spec.kafka.tls"),
+    "TLS is off and a CA is named": (
+        policy(kafka=kafka(tls={"enabled": False, "caSecretRef": REFERENCE})),
+        "spec.kafka.tls.enabled",
+    ),
+    "a Secret's name is none": (
+        policy(kafka=kafka(tls={"caSecretRef": {"name": "Kafka_CA", "key": "ca.crt"}})),
+        "spec.kafka.tls.caSecretRef.name",
+    ),
+    "a Secret's key is missing": (
+        policy(kafka=kafka(tls={"caSecretRef": {"name": "kafka-ca"}})),
+        "spec.kafka.tls.caSecretRef.key",
+    ),
+    "suspend is a word": (policy(suspend="yes"), "spec.suspend"),
+    "deletion policy is another word": (policy(deletionPolicy="Keep"), "spec.deletionPolicy"),
+    "deletion never times out": (policy(deletionTimeoutSeconds=0), "spec.deletionTimeoutSeconds"),
+    "a period of zero": (reachability(periodSeconds=0), "spec.detection.externalReachability.periodSeconds"),
+    "a period that is text": (reachability(periodSeconds="1"), "spec.detection.externalReachability.periodSeconds"),
+    "a period with a fraction": (reachability(periodSeconds=1.5), "spec.detection.externalReachability.periodSeconds"),
+    "evidence that is stale between two probes": (
+        reachability(periodSeconds=8),
+        "spec.detection.externalReachability.staleAfterSeconds",
+    ),
+    "a vantage twice": (reachability(vantages=["a", "b", "a"]), "spec.detection.externalReachability.vantages"),
+    "a vantage with a space": (reachability(vantages=["a b"]), "spec.detection.externalReachability.vantages[0]"),
+    "too many vantages": (
+        reachability(vantages=[f"v{n}" for n in range(17)]),
+        "spec.detection.externalReachability.vantages",
+    ),
+    "a listener without a name": (reachability(listener=""), "spec.detection.externalReachability.listener"),
+    "more failures than samples": (storage(failureThreshold=11), "spec.detection.storageLatency.failureThreshold"),
+    "storage evidence that is stale at once": (
+        storage(staleAfterSeconds=6),
+        "spec.detection.storageLatency.staleAfterSeconds",
+    ),
+    "a threshold of zero": (
+        storage(thresholdMilliseconds=0),
+        "spec.detection.storageLatency.thresholdMilliseconds",
+    ),
+    "a cap of nobody": (policy(demotion={"maxBrokers": 0}), "spec.demotion.maxBrokers"),
+    "a cap below nobody": (policy(demotion={"maxBrokers": -1}), "spec.demotion.maxBrokers"),
+    "a cap of half": (policy(demotion={"maxBrokers": "50%"}), "spec.demotion.maxBrokers"),
+    "a cap of zero percent": (policy(demotion={"maxBrokers": "0%"}), "spec.demotion.maxBrokers"),
+    "a number that is text": (policy(demotion={"maxBrokers": "2"}), "spec.demotion.maxBrokers"),
+    "an answer to an exceeded cap that nobody knows": (
+        policy(demotion={"whenExceeded": "Panic"}),
+        "spec.demotion.whenExceeded",
+    ),
+    "no failure domain at all": (policy(demotion={"maxFailureDomains": 0}), "spec.demotion.maxFailureDomains"),
+    "promotion by magic": (policy(promotion={"mode": "Magic"}), "spec.promotion.mode"),
+    "a negative stabilization": (
+        policy(promotion={"stabilizationSeconds": -1}),
+        "spec.promotion.stabilizationSeconds",
+    ),
+    "a batch that the controller refuses": (policy(election={"batchSize": 10001}), "spec.election.batchSize"),
+    "a name that is too long for a label": (policy("m" * 64), "metadata.name"),
+}
+
+BAD_HEALTHS: dict[str, tuple[Body, str]] = {
+    "a negative broker": (health(-1, name="main-1"), "spec.brokerId"),
+    "a broker in words": (health("one", name="main-1"), "spec.brokerId"),
+    "no broker": (without(health(), "spec", "brokerId"), "spec.brokerId"),
+    "no policy": (without(health(), "spec", "policyRef"), "spec.policyRef"),
+    "a name of another broker": (health(1, name="main-2"), "metadata.name"),
+    "a name without a broker": (health(1, name="main"), "metadata.name"),
+    "an override without a reason": (health(override={"state": "Demoted"}), "spec.override.reason"),
+    "an override with an empty reason": (health(override={"state": "Demoted", "reason": ""}), "spec.override.reason"),
+    "an override with an endless reason": (
+        health(override={"state": "Demoted", "reason": "x" * 513}),
+        "spec.override.reason",
+    ),
+    "an override to an unknown state": (health(override={"state": "Gone", "reason": "x"}), "spec.override.state"),
+    "an override until sometime": (
+        health(override={"state": "Demoted", "reason": "x", "until": "tomorrow"}),
+        "spec.override.until",
+    ),
+}
+
+UNKNOWN_FIELDS: dict[str, tuple[Body, str]] = {
+    "at the top of a policy": (policy(racks=["a"]), "racks"),
+    "deep in a policy": (reachability(periodMilliseconds=5), "periodMilliseconds"),
+    "misspelt": (policy(kafka=kafka(bootstrapServer="x:1")), "bootstrapServer"),
+    "in a BrokerHealth": (health(overide={"state": "Demoted"}), "overide"),
+    "in an override": (health(override={"state": "Demoted", "reason": "x", "for": "1h"}), "for"),
+}

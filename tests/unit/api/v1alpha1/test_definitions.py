@@ -1,0 +1,141 @@
+"""The definitions hold nothing that an API server refuses, and everything that a person needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from pydantic import Field
+
+from bellwether.api.v1alpha1 import BrokerHealth, LeadershipPolicy
+from bellwether.api.v1alpha1.definitions import KINDS, Kind, manifests
+from bellwether.api.v1alpha1.generate import differences, files, main
+from bellwether.api.v1alpha1.models import VALIDATIONS, Model, Rule
+from bellwether.api.v1alpha1.structural import KEPT, structural
+from bellwether.cli.crds import crds
+
+ROOT = Path(__file__).parents[4]
+EXAMPLES = ROOT / "examples" / "policies"
+
+
+def schemas(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield path, schema
+    for name, field in schema.get("properties", {}).items():
+        yield from schemas(field, f"{path}.{name}")
+    if "items" in schema:
+        yield from schemas(schema["items"], f"{path}[]")
+
+
+FIELDS = [field for kind in KINDS for field in schemas(kind.schema(), kind.name)]
+
+
+@pytest.mark.parametrize(("path", "schema"), FIELDS, ids=[path for path, _ in FIELDS])
+def test_a_field_says_only_what_an_api_server_accepts(path: str, schema: dict[str, Any]):
+    assert set(schema) <= KEPT
+    if schema.get("type") == "array":
+        assert "maxItems" in schema, "an unbounded list"
+    if schema.get("type") == "string" and not {"enum", "format"} & set(schema) and path.count(".") > 1:
+        assert "maxLength" in schema, "an unbounded string"
+    if schema.get("type") == "integer":
+        assert "minimum" in schema
+    for rule in schema.get(VALIDATIONS, []):
+        assert "\n" not in rule["message"]
+    if schema.get("x-kubernetes-list-type") == "map":
+        assert set(schema["x-kubernetes-list-map-keys"]) <= set(schema["items"]["required"])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.short)
+def test_every_column_shows_a_field_that_exists(kind: Kind):
+    names = {path.removeprefix(kind.name).replace("[]", "") for path, _ in schemas(kind.schema(), kind.name)}
+    for column in kind.columns:
+        path = re.sub(r"\[.*\]", "", column.path)
+        assert path in names | {".metadata.creationTimestamp"}, column
+
+
+def test_a_status_has_no_defaults():
+    assert not [path for path, schema in FIELDS if ".status" in path and "default" in schema]
+
+
+def test_a_model_that_a_crd_cannot_say_stops_the_generator():
+    class Choice(Model):
+        either: Annotated[list[str] | int, Field(description="x")] = 1
+
+    class Mute(Model):
+        field: int = 1
+
+    with pytest.raises(ValueError, match="cannot choose"):
+        structural(Choice, defaults=True)
+    with pytest.raises(ValueError, match="description"):
+        structural(Mute, defaults=True)
+
+
+def test_a_rule_is_written_once_for_both_sides():
+    class Pair(Model):
+        low: int = Field(default=0, description="x")
+        high: int = Field(default=1, description="x")
+        rules: ClassVar[tuple[Rule, ...]] = (
+            Rule("self.low < self.high", "must exceed low", lambda p: p.low < p.high, "high"),
+        )
+
+    assert structural(Pair, defaults=True)[VALIDATIONS] == [
+        {"rule": "self.low < self.high", "message": "must exceed low", "fieldPath": ".high"}
+    ]
+    with pytest.raises(ValueError, match="must exceed low"):
+        Pair(low=2)
+
+
+def test_the_generated_files_are_fresh():
+    assert differences(ROOT) == "", "run: make generate"
+
+
+def test_a_stale_file_is_found_and_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "pyproject.toml").touch()
+    arguments = ["--root", str(tmp_path)]
+    assert main(arguments) == 0
+    assert main([*arguments, "--check"]) == 0
+    (tmp_path / "crds" / "brokerhealths.yaml").write_text("stale: true\n")
+    assert main([*arguments, "--check"]) == 1
+    printed = capsys.readouterr()
+    assert "-stale: true" in printed.out
+    assert "make generate" in printed.err
+
+
+def test_it_is_not_written_elsewhere_by_mistake(tmp_path: Path):
+    with pytest.raises(SystemExit):
+        main(["--root", str(tmp_path)])
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_same_models_give_the_same_bytes():
+    assert files() == files()
+
+
+def test_the_command_prints_what_the_folder_holds():
+    result = CliRunner().invoke(crds)
+    assert result.exit_code == 0
+    printed = list(yaml.safe_load_all(result.output))
+    assert printed == [yaml.safe_load((ROOT / "crds" / f"{kind.plural}.yaml").read_text()) for kind in KINDS]
+    assert result.output == manifests()
+
+
+def test_the_examples_are_valid():
+    minimal = LeadershipPolicy.read(yaml.safe_load((EXAMPLES / "minimal.yaml").read_text()))
+    full = LeadershipPolicy.read(yaml.safe_load((EXAMPLES / "full.yaml").read_text()))
+    override = BrokerHealth.read(yaml.safe_load((EXAMPLES / "override.yaml").read_text()))
+    assert minimal.policy().mode == "Observe"
+    assert full.policy().mode == "Enforce"
+    assert override.override_() is not None
+
+
+def test_the_full_example_names_every_field():
+    spec = yaml.safe_load((EXAMPLES / "full.yaml").read_text())["spec"]
+    for path, _ in schemas(KINDS[0].schema()["properties"]["spec"], ""):
+        place = spec
+        for step in path.replace("[]", "").split(".")[1:]:
+            assert step in place, path
+            place = place[step]
