@@ -1,0 +1,139 @@
+"""Adds up a run. In: faults, samples, observations, losses. Out: one dictionary, which is reports/demo.json.
+
+Called by ``__main__`` once the traffic has ended; ``summary`` prints the same figures for people, ``invariants`` judges
+them. Nothing is left out because it looks bad: what could not be measured is ``null``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from demo.faults import Fault, FaultKind, Window
+from demo.latencies import Latency, summarise
+from demo.losses import Loss
+from demo.observations import Observations
+from demo.outages import outage, seen_by_clients
+from demo.samples import Kind, Sample
+from demo.settings import Settings
+
+Report = dict[str, Any]
+SCHEMA = 1
+HELD_BACK_FACTOR = 3.0
+
+
+def compile_report(
+    settings: Settings,
+    faults: Sequence[Fault],
+    samples: Sequence[Sample],
+    seen: Observations,
+    lost: dict[Kind, Loss] | None,
+    problems: Sequence[str],
+) -> Report:
+    """The whole report. ``lost`` is ``None`` when the topics were not read back; ``problems`` ended the run early."""
+    return {
+        "schema": SCHEMA,
+        "brokers": settings.brokers,
+        "partitions": len(seen.view),
+        "records_per_second": settings.rate,
+        "stabilization_seconds": settings.stabilization,
+        "faults": [fault_figures(fault, samples, seen) for fault in faults],
+        "repeated": repeated(faults) if settings.repeat > 1 else None,
+        "replica_sets_changed": len(seen.sets_changed),
+        "offline_partitions": len(seen.offline),
+        "orders_restored": seen.orders_restored(),
+        "orders_total": len(seen.view),
+        "acknowledged_lost": None
+        if lost is None
+        else {
+            kind.value: {**asdict(loss), "lost": len(loss.lost), "first_lost": loss.lost[:10]}
+            for kind, loss in lost.items()
+        },
+        "problems": list(problems),
+    }
+
+
+def fault_figures(fault: Fault, samples: Sequence[Sample], seen: Observations) -> Report:
+    """Everything about one fault."""
+    windows = fault.windows()
+    latency = {
+        kind.value: {w.value: asdict(summarise(samples, kind, *span)) for w, span in windows.items()} for kind in Kind
+    }
+    figures: Report = {
+        "fault": fault.kind.value,
+        "broker": fault.broker,
+        "seconds_to_zero_leaders": fault.seconds_to_zero_leaders,
+        "seconds_to_in_place": fault.seconds_to_in_place,
+        "partitions_led": len(fault.led),
+        "partitions_moved": fault.moved,
+        "unavailable": None,
+        "latency": latency,
+        "isr_held_back_by": held_back_by(fault, samples),
+    }
+    if fault.began is not None:
+        until = fault.mended or seen.at
+        partitions = fault.led
+        figures["unavailable"] = {
+            "led_by_the_sick_broker": asdict(outage(seen.seconds_led(fault.broker, fault.began, until), partitions)),
+            **{
+                kind.value: asdict(outage(seen_by_clients(samples, kind, fault.began, until), partitions))
+                for kind in (Kind.ACKS_1, Kind.ACKS_ALL)
+            },
+        }
+    return figures
+
+
+def held_back_by(fault: Fault, samples: Sequence[Sample]) -> str | None:
+    """Which broker keeps acks=all slow after it was demoted, in a sentence; ``None`` when acks=all is not slow.
+
+    Said of a slow disk only, and only if it was measured: acks=all at three times its latency of before, or more, while
+    the demoted broker stands in in-sync replica lists.
+    """
+    windows = fault.windows()
+    if fault.kind is not FaultKind.STORAGE or Window.AFTER not in windows or not fault.in_isr:
+        return None
+    before = summarise(samples, Kind.ACKS_ALL, *windows[Window.BEFORE])
+    after = summarise(samples, Kind.ACKS_ALL, *windows[Window.AFTER])
+    if not _held_back(before, after):
+        return None
+    return (
+        f"broker {fault.broker}: demoted, still slow, and in the ISR of {fault.in_isr} partitions; "
+        f"acks=all p50 was {before.p50_ms} ms before and is {after.p50_ms} ms"
+    )
+
+
+def repeated(faults: Sequence[Fault]) -> Report:
+    """Median and worst over the repetitions, by kind of fault."""
+    result: Report = {}
+    for kind in FaultKind:
+        chosen = [f for f in faults if f.kind is kind]
+        result[kind.value] = {
+            "runs": len(chosen),
+            "seconds_to_zero_leaders": spread([f.seconds_to_zero_leaders for f in chosen]),
+            "seconds_to_in_place": spread([f.seconds_to_in_place for f in chosen]),
+        }
+    return result
+
+
+def spread(values: Sequence[float | None]) -> dict[str, float | None]:
+    """Median and worst; a value that was never reached has no number, and makes the worst ``None``."""
+    known = [v for v in values if v is not None]
+    if not known:
+        return {"median": None, "worst": None}
+    return {"median": round(median(known), 2), "worst": max(known) if len(known) == len(values) else None}
+
+
+def save(report: Report, path: Path) -> None:
+    """Write the report as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report, indent=2) + "\n")
+
+
+def _held_back(before: Latency, after: Latency) -> bool:
+    if before.p50_ms is None or after.p50_ms is None:
+        return False
+    return after.p50_ms >= HELD_BACK_FACTOR * before.p50_ms

@@ -1,0 +1,147 @@
+"""Sets the stage: brokers, load balancer, API server, topics, policy, operator and probers, and ends all of them.
+
+In: ``Settings``. Out: a running ``Stage`` whose parts ``scenario`` breaks and mends. Operator and probers are the real
+commands, started as processes of their own exactly as anyone would start them; their logs are in ``Settings.logs``.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from demo.settings import ROOT, Settings
+from realparts.apiserver import ApiServer
+from realparts.kafka import KafkaCluster, create_topics
+from realparts.processes import ManagedProcess
+from realparts.toxiproxy import Toxiproxy
+
+POLICY = "demo"
+VANTAGES = ("zone-a", "zone-b")
+
+
+class PartDied(RuntimeError):
+    """Something that must run all the time has ended; the message holds the end of its log."""
+
+
+class Stage:
+    """Everything that runs, but for the traffic. A context manager: up on entry, gone on exit."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._stack = ExitStack()
+        self._processes: list[ManagedProcess] = []
+        self.kafka = KafkaCluster(
+            brokers=settings.brokers,
+            proxied=True,
+            slow_disk=True,
+            heap="256m",
+            properties={"min.insync.replicas": "2"},
+        )
+        self.api = ApiServer()
+        self.metrics_port = free_port()
+
+    def __enter__(self) -> Stage:
+        try:
+            self._set()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.ask_to_stop()
+        for process in self._processes:
+            process.stop(10)
+        self._stack.close()
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """The brokers' ids."""
+        return tuple(self.kafka.brokers)
+
+    def cut(self, broker: int) -> None:
+        """Cut a broker's external listener at the load balancer: connections close, new ones are refused."""
+        self._proxy.cut(self.kafka.broker(broker).proxy_name)
+
+    def join(self, broker: int) -> None:
+        """Undo ``cut``."""
+        self._proxy.mend(self.kafka.broker(broker).proxy_name)
+
+    def slow(self, broker: int) -> None:
+        """Make every write and sync in a broker's log directory slower."""
+        self.kafka.slow_disk(broker).set(self._settings.delay_milliseconds)
+
+    def quicken(self, broker: int) -> None:
+        """Undo ``slow``."""
+        self.kafka.slow_disk(broker).clear()
+
+    def check(self) -> None:
+        """Raise PartDied when the operator or a prober has ended."""
+        for process in self._processes:
+            if not process.alive:
+                raise PartDied(f"{process.name} has ended by itself; the end of {process.log}:\n{process.tail(15)}")
+
+    @property
+    def _proxy(self) -> Toxiproxy:
+        assert self.kafka.proxy is not None
+        return self.kafka.proxy
+
+    def _set(self) -> None:
+        shutil.rmtree(self._settings.logs, ignore_errors=True)
+        self.kafka.start()
+        self._stack.callback(self.kafka.stop)
+        create_topics(
+            self.kafka.bootstrap,
+            dict.fromkeys(self._settings.topics, self._settings.per_topic),
+            configs={"min.insync.replicas": "2"},
+        )
+        self._stack.enter_context(self.api)
+        self.api.apply(*sorted((ROOT / "crds").glob("*.yaml")))
+        self.api.kubectl("apply", "-f", "-", stdin=json.dumps(self._policy()))
+        self._run("operator", ["operator", "--metrics-port", str(self.metrics_port)])
+        for vantage in VANTAGES:
+            self._run(f"reachability-{vantage}", ["probe", "reachability", "--policy", POLICY, "--vantage", vantage])
+        for broker in self.kafka.brokers.values():
+            command = ["probe", "storage", "--policy", POLICY, "--broker", str(broker.id)]
+            self._run(
+                f"storage-{broker.id}",
+                [*command, "--directory", str(broker.log_dir)],
+                self.kafka.slow_disk(broker.id).environment(),
+            )
+
+    def _policy(self) -> Mapping[str, object]:
+        """The policy that the demo applies: everything that is not named here is the default."""
+        return {
+            "apiVersion": "bellwether.dev/v1alpha1",
+            "kind": "LeadershipPolicy",
+            "metadata": {"name": POLICY, "namespace": "default"},
+            "spec": {
+                "mode": "Enforce",
+                "kafka": {"bootstrapServers": self.kafka.bootstrap.split(",")},
+                "detection": {"externalReachability": {"vantages": list(VANTAGES)}},
+                "promotion": {"stabilizationSeconds": self._settings.stabilization},
+            },
+        }
+
+    def _run(self, name: str, arguments: list[str], environment: Mapping[str, str] | None = None) -> None:
+        process = ManagedProcess(
+            name,
+            [Path(sys.executable).parent / "bellwether", *arguments],
+            log=self._settings.logs / f"{name}.log",
+            environment={"KUBECONFIG": str(self.api.kubeconfig), **(environment or {})},
+        )
+        process.start()
+        self._processes.append(process)
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody uses at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,42 @@
+"""Small runs of the demo, made by hand, for the unit tests of the demo."""
+
+from __future__ import annotations
+
+from demo.faults import Fault, FaultKind
+from demo.losses import Loss
+from demo.observations import Observations, Seen
+from demo.report import Report, compile_report
+from demo.samples import Kind, Sample
+from demo.settings import Settings
+
+NAME = ("orders", 0)
+
+
+def sample(
+    due: float = 0.0, seconds: float = 0.01, kind: Kind = Kind.ACKS_1, partition: int = 0, **more: object
+) -> Sample:
+    values = {"sequence": 0, "error": "", **more}
+    return Sample(kind, "orders", partition, due=due, done=due + seconds, **values)  # type: ignore[arg-type]
+
+
+def fault(kind: FaultKind = FaultKind.REACHABILITY, **more: object) -> Fault:
+    made = Fault(kind, 1, quiet_from=0.0, began=10.0, zero_leaders=15.0, mended=25.0, in_place=45.0, ended=55.0)
+    made.led, made.moved, made.in_isr = frozenset({NAME}), 1, 1
+    for name, value in more.items():
+        setattr(made, name, value)
+    return made
+
+
+def observed() -> Observations:
+    seen = Observations()
+    for at, leader in ((9.0, 1), (15.0, 2), (45.0, 1)):
+        order = (1, 2, 3) if leader == 1 else (2, 3, 1)
+        seen.add(at, {NAME: Seen(leader, order, (1, 2, 3))})
+    return seen
+
+
+def report(**more: object) -> Report:
+    """A run in which everything held, with some figures replaced."""
+    kept = {kind: Loss(10, 10, 0, ()) for kind in (Kind.ACKS_1, Kind.ACKS_ALL)}
+    made = compile_report(Settings(), [fault()], [sample(due=1.0)], observed(), kept, [])
+    return {**made, **more}

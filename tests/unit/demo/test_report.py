@@ -1,0 +1,82 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from demo.faults import FaultKind
+from demo.observations import Observations
+from demo.report import fault_figures, held_back_by, repeated, save
+from demo.samples import Kind
+from demoruns import fault, observed, report, sample
+
+
+def test_the_report_has_every_figure_that_is_promised(tmp_path: Path) -> None:
+    save(report(), tmp_path / "reports" / "demo.json")
+    read = json.loads((tmp_path / "reports" / "demo.json").read_text())
+
+    assert {"replica_sets_changed", "offline_partitions", "orders_restored", "acknowledged_lost", "faults"} <= set(read)
+    found = read["faults"][0]
+    assert found["seconds_to_zero_leaders"] == 5.0
+    assert found["seconds_to_in_place"] == 20.0
+    assert found["partitions_moved"] == 1
+    assert found["unavailable"]["led_by_the_sick_broker"]["max_seconds"] == 5.0
+    assert set(found["latency"]) == {"acks=1", "acks=all", "fetch", "end to end"}
+    assert set(found["latency"]["acks=1"]) == {"before", "during", "after", "restored"}
+
+
+def test_latencies_fall_into_the_window_in_which_they_were_due() -> None:
+    samples = [sample(due=d, seconds=s) for d, s in ((5, 0.001), (12, 3.0), (20, 0.002), (50, 0.004))]
+
+    latency = fault_figures(fault(), samples, observed())["latency"]["acks=1"]
+
+    assert [latency[w]["p50_ms"] for w in ("before", "during", "after", "restored")] == [1.0, 3000.0, 2.0, 4.0]
+
+
+def test_what_was_never_reached_has_no_figure() -> None:
+    found = fault_figures(fault(zero_leaders=None, mended=None, in_place=None, ended=None), [], observed())
+
+    assert found["seconds_to_zero_leaders"] is None
+    assert found["seconds_to_in_place"] is None
+    assert set(found["latency"]["acks=1"]) == {"before"}
+
+
+def test_a_fault_that_never_began_has_no_unavailability() -> None:
+    found = fault(began=None, zero_leaders=None, mended=None, in_place=None, ended=None)
+
+    assert fault_figures(found, [], Observations())["unavailable"] is None
+
+
+def slow_acks_all(after: float) -> list[object]:
+    return [sample(due=5, seconds=0.002, kind=Kind.ACKS_ALL), sample(due=20, seconds=after, kind=Kind.ACKS_ALL)]
+
+
+def test_a_slow_demoted_broker_in_the_isr_is_named_as_what_holds_acks_all_back() -> None:
+    said = held_back_by(fault(FaultKind.STORAGE, in_isr=997), slow_acks_all(4.0))  # type: ignore[arg-type]
+
+    assert said is not None
+    assert said.startswith("broker 1")
+    assert "997 partitions" in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "in_isr", "after"),
+    [(FaultKind.STORAGE, 997, 0.002), (FaultKind.STORAGE, 0, 4.0), (FaultKind.REACHABILITY, 997, 4.0)],
+    ids=["acks=all is fast", "it has left every ISR", "its disk is well"],
+)
+def test_nobody_is_blamed_for_what_was_not_measured(kind: FaultKind, in_isr: int, after: float) -> None:
+    assert held_back_by(fault(kind, in_isr=in_isr), slow_acks_all(after)) is None  # type: ignore[arg-type]
+
+
+def test_repetitions_give_median_and_worst_of_each_kind() -> None:
+    faults = [fault(zero_leaders=10.0 + n) for n in (4, 9, 5)]
+
+    found = repeated(faults)["external listener cut"]
+
+    assert found["runs"] == 3
+    assert found["seconds_to_zero_leaders"] == {"median": 5.0, "worst": 9.0}
+
+
+def test_a_repetition_that_never_ended_leaves_no_worst_figure() -> None:
+    found = repeated([fault(), fault(zero_leaders=None)])["external listener cut"]
+
+    assert found["seconds_to_zero_leaders"] == {"median": 5.0, "worst": None}
