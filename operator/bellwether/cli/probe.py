@@ -21,7 +21,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.probing import BrokerProbe
 from bellwether.adapters.kafka.rosters import KafkaRoster
 from bellwether.adapters.kubernetes.client import POLICIES, KubernetesClient, connect
-from bellwether.adapters.kubernetes.connections import connection_of
+from bellwether.adapters.kubernetes.connections import connection
 from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli import measurements
@@ -197,7 +197,7 @@ class _Reachability:
 
     def connection(self, found: LeadershipPolicy) -> tuple[Connection, Reachability]:
         """How to ask, and under which settings."""
-        return connection_of(found.spec.kafka, self._secrets), found.policy().reachability
+        return connection(found.spec.kafka, self._secrets), found.policy().reachability
 
     def run(self, vantage: str, metrics: ProbeMetrics, stop: threading.Event) -> None:
         """Probe until ``stop``."""

@@ -12,7 +12,7 @@ from bellwether.connections import Connection, Mechanism, Protocol, Security
 from bellwether.ports import Terminal
 
 
-def connection_of(kafka: Kafka, secrets: SecretReader, bootstrap: tuple[str, ...] = ()) -> Connection:
+def connection(kafka: Kafka, secrets: SecretReader, bootstrap: tuple[str, ...] = ()) -> Connection:
     """How to connect; ``bootstrap`` stands in for the policy's own addresses. Raises Transient or Terminal."""
     try:
         return Connection(bootstrap or tuple(kafka.bootstrap_servers), _security(kafka, secrets), kafka.client_id)
