@@ -1,0 +1,221 @@
+"""The definitions on a real API server: what it accepts, refuses, fills in, merges and shows."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bellwether.api.v1alpha1 import BrokerHealth, LeadershipPolicy, read_entries
+from bellwether.api.v1alpha1.definitions import KINDS
+from realparts.apiserver import ApiServer, KubectlFailed
+from testkit import apiobjects
+
+pytestmark = pytest.mark.apiserver
+
+ROOT = Path(__file__).parents[3]
+NAMESPACE = "crds"
+
+
+@pytest.fixture(scope="module")
+def server(apiserver: ApiServer) -> ApiServer:
+    """The session's API server with the definitions of ``crds/`` and a namespace of this module's own."""
+    apiserver.apply(*(ROOT / "crds" / f"{kind.plural}.yaml" for kind in KINDS))
+    apiserver.create_namespace(NAMESPACE)
+    return apiserver
+
+
+def here(body: apiobjects.Body, name: str = "") -> apiobjects.Body:
+    placed = copy.deepcopy(body)
+    placed["metadata"]["namespace"] = NAMESPACE
+    if name:
+        placed["metadata"]["name"] = name
+    return placed
+
+
+def create(server: ApiServer, body: apiobjects.Body, *options: str) -> apiobjects.Body:
+    """Create it, or only try (``--dry-run=server``); the object as the server has it."""
+    text = server.kubectl("create", "-f", "-", "-o", "json", *options, stdin=json.dumps(here(body)))
+    created: apiobjects.Body = json.loads(text)
+    return created
+
+
+def apply_status(server: ApiServer, name: str, status: dict[str, Any], manager: str) -> None:
+    """Server-side apply of a status, as one field manager, without taking anything from another one."""
+    body = {
+        "apiVersion": "bellwether.dev/v1alpha1",
+        "kind": "BrokerHealth",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "status": status,
+    }
+    options = ("--server-side", "--subresource=status", f"--field-manager={manager}")
+    server.kubectl("apply", *options, "-f", "-", stdin=json.dumps(body))
+
+
+def read(server: ApiServer, kind: str, name: str) -> apiobjects.Body:
+    found: apiobjects.Body = json.loads(server.kubectl("get", kind, name, "-n", NAMESPACE, "-o", "json"))
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.short)
+def test_a_definition_is_established_and_all_of_its_schema_accepted(server: ApiServer, kind: Any):
+    name = f"{kind.plural}.bellwether.dev"
+    conditions = json.loads(server.kubectl("get", "crd", name, "-o", "json"))["status"]["conditions"]
+    states = {condition["type"]: condition["status"] for condition in conditions}
+    assert states["Established"] == "True"
+    assert states["NamesAccepted"] == "True"
+    assert "NonStructuralSchema" not in states
+
+
+def test_the_smallest_policy_gets_every_default_of_the_core(server: ApiServer):
+    created = create(server, apiobjects.policy("smallest"), "--dry-run=server")
+    given = LeadershipPolicy.read(here(apiobjects.policy("smallest")))
+    assert LeadershipPolicy.read(created).policy() == given.policy()
+    wanted = given.spec.body()
+    for empty in ("bootstrapServers", "vantages"):
+        del wanted["detection"]["externalReachability"][empty]
+    assert created["spec"] == wanted
+
+
+@pytest.mark.parametrize(("body", "field"), apiobjects.BAD_POLICIES.values(), ids=apiobjects.BAD_POLICIES)
+def test_a_bad_policy_is_refused_and_the_field_named(server: ApiServer, body: apiobjects.Body, field: str):
+    with pytest.raises(KubectlFailed) as refused:
+        create(server, body, "--dry-run=server")
+    assert field in str(refused.value)
+
+
+@pytest.mark.parametrize(("body", "field"), apiobjects.BAD_HEALTHS.values(), ids=apiobjects.BAD_HEALTHS)
+def test_a_bad_broker_health_is_refused_and_the_field_named(server: ApiServer, body: apiobjects.Body, field: str):
+    with pytest.raises(KubectlFailed) as refused:
+        create(server, body, "--dry-run=server")
+    assert field in str(refused.value)
+
+
+@pytest.mark.parametrize(("body", "field"), apiobjects.UNKNOWN_FIELDS.values(), ids=apiobjects.UNKNOWN_FIELDS)
+def test_an_unknown_field_is_refused_under_strict_validation(server: ApiServer, body: apiobjects.Body, field: str):
+    with pytest.raises(KubectlFailed, match=f'unknown field ".*{field}"'):
+        create(server, body, "--dry-run=server", "--validate=strict")
+
+
+@pytest.mark.parametrize(
+    ("server_name", "accepted"),
+    [
+        ("kafka:1", True),
+        ("[2001:db8::1]:9092", True),
+        ("k_1.example:65535", True),
+        ("kafka:0", False),
+        (":9092", False),
+    ],
+)
+def test_both_sides_judge_an_address_alike(server: ApiServer, server_name: str, accepted: bool):
+    body = apiobjects.policy(kafka={"bootstrapServers": [server_name]})
+    if accepted:
+        assert LeadershipPolicy.read(create(server, body, "--dry-run=server"))
+    else:
+        with pytest.raises(KubectlFailed, match="host:port"):
+            create(server, body, "--dry-run=server")
+
+
+def test_the_examples_are_accepted(server: ApiServer):
+    for path in sorted((ROOT / "examples" / "policies").glob("*.yaml")):
+        server.kubectl("create", "--dry-run=server", "--validate=strict", "-f", str(path))
+
+
+def test_a_broker_health_stays_with_its_broker_and_policy(server: ApiServer):
+    create(server, apiobjects.health(7, name="fixed-7"))
+    for patch, field in (({"brokerId": 8}, "spec.brokerId"), ({"policyRef": {"name": "other"}}, "spec.policyRef")):
+        with pytest.raises(KubectlFailed, match=rf"{field}.*is immutable"):
+            server.kubectl("patch", "bh", "fixed-7", "-n", NAMESPACE, "--type=merge", "-p", json.dumps({"spec": patch}))
+
+
+def test_an_override_is_patched_in_and_taken_away(server: ApiServer):
+    create(server, apiobjects.health(6, name="held-6"))
+    patch = ("patch", "bh", "held-6", "-n", NAMESPACE, "--type=merge", "-p")
+    server.kubectl(*patch, '{"spec":{"override":{"state":"Demoted","reason":"disk"}}}')
+    override = BrokerHealth.read(read(server, "bh", "held-6")).override_()
+    assert override is not None
+    assert (override.state, override.reason) == ("Demoted", "disk")
+    server.kubectl(*patch, '{"spec":{"override":null}}')
+    assert BrokerHealth.read(read(server, "bh", "held-6")).override_() is None
+
+
+def test_two_probers_and_the_operator_write_one_status_without_treading_on_each_other(server: ApiServer):
+    create(server, apiobjects.health(5, name="shared-5"))
+    verdict = {"standing": "Sick", "reason": "ExternallyUnreachable", "since": "2026-01-02T03:04:05Z"}
+    west, east = apiobjects.entry("west"), apiobjects.entry("east", reading="Passing")
+    apply_status(server, "shared-5", {"signals": [west]}, "prober-west")
+    apply_status(server, "shared-5", {"signals": [east]}, "prober-east")
+    apply_status(server, "shared-5", {"verdict": verdict, "leaders": 3}, "operator")
+    apply_status(server, "shared-5", {"signals": [{**west, "reading": "Passing", "sequence": 8}]}, "prober-west")
+    apply_status(server, "shared-5", {"verdict": verdict, "leaders": 0}, "operator")
+    found = read(server, "bh", "shared-5")["status"]
+    good, bad = read_entries(found["signals"])
+    assert {(entry.source, entry.sequence, entry.reading) for entry in good} == {
+        ("west", 8, "Passing"),
+        ("east", 7, "Passing"),
+    }
+    assert not bad
+    assert found["leaders"] == 0
+    with pytest.raises(KubectlFailed, match="prober-west"):
+        apply_status(server, "shared-5", {"signals": [apiobjects.entry("west")]}, "prober-east")
+    apply_status(server, "shared-5", {}, "prober-west")
+    left = read(server, "bh", "shared-5")["status"]
+    assert [entry["source"] for entry in left["signals"]] == ["east"]
+    assert left["verdict"]["standing"] == "Sick"
+
+
+def test_a_status_is_written_apart_from_the_spec(server: ApiServer):
+    create(server, {**apiobjects.health(4, name="apart-4"), "status": {"leaders": 9}})
+    assert "status" not in read(server, "bh", "apart-4")
+    apply_status(server, "apart-4", {"leaders": 9}, "operator")
+    assert read(server, "bh", "apart-4")["metadata"]["generation"] == 1
+
+
+def test_a_status_has_its_bounds(server: ApiServer):
+    create(server, apiobjects.health(3, name="bound-3"))
+    many = [apiobjects.entry(f"v{n}") for n in range(65)]
+    with pytest.raises(KubectlFailed, match=r"status\.signals"):
+        apply_status(server, "bound-3", {"signals": many}, "prober")
+    with pytest.raises(KubectlFailed, match="source"):
+        apply_status(server, "bound-3", {"signals": [apiobjects.without(apiobjects.entry(), "source")]}, "prober")
+
+
+def test_kubectl_get_answers_who_is_sick_why_since_when_and_who_leads(server: ApiServer):
+    create(server, apiobjects.policy("oncall"))
+    create(server, apiobjects.health(2, name="oncall-2", override={"state": "Demoted", "reason": "disk"}))
+    demoted = {
+        "type": "Demoted",
+        "status": "True",
+        "reason": "OverrideDemoted",
+        "message": "disk",
+        "lastTransitionTime": "2026-01-02T03:04:05Z",
+    }
+    verdict = {"standing": "Sick", "reason": "StorageSlow", "since": "2026-01-02T03:04:05Z", "message": "80 ms"}
+    apply_status(server, "oncall-2", {"verdict": verdict, "leaders": 17, "conditions": [demoted]}, "operator")
+    ready = {**demoted, "type": "Ready", "reason": "Moving"}
+    status = {"conditions": [ready], "brokers": {"sick": 1, "demoted": 2}, "displacedPartitions": 40}
+    body = json.dumps({"status": status})
+    server.kubectl("patch", "lp", "oncall", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", body)
+
+    policies = [line.split() for line in server.kubectl("get", "lp", "oncall", "-n", NAMESPACE).splitlines()]
+    assert policies[0] == ["NAME", "MODE", "READY", "REASON", "SICK", "DEMOTED", "DISPLACED", "AGE"]
+    assert policies[1][:7] == ["oncall", "Observe", "True", "Moving", "1", "2", "40"]
+    brokers = [line.split() for line in server.kubectl("get", "bh", "oncall-2", "-n", NAMESPACE).splitlines()]
+    assert brokers[0] == ["NAME", "BROKER", "VERDICT", "REASON", "SINCE", "LEADERS", "DEMOTED", "OVERRIDE"]
+    assert brokers[1][:4] == ["oncall-2", "2", "Sick", "StorageSlow"]
+    assert brokers[1][5:] == ["17", "True", "Demoted"]
+    assert "80 ms" in server.kubectl("get", "bh", "oncall-2", "-n", NAMESPACE, "-o", "wide")
+    both = server.kubectl("get", "lp,bh", "-n", NAMESPACE)
+    assert "leadershippolicy.bellwether.dev/oncall" in both
+    assert both.count("brokerhealth.bellwether.dev/") >= 1
+    assert server.kubectl("get", "bellwether", "-n", NAMESPACE).count("bellwether.dev/") == both.count(
+        "bellwether.dev/"
+    )
+
+
+def test_kubectl_explains_every_part(server: ApiServer):
+    assert "rounded down" in server.kubectl("explain", "leadershippolicy.spec.demotion.maxBrokers")
+    assert "person's word" in server.kubectl("explain", "brokerhealth.spec.override")
