@@ -93,6 +93,10 @@ class ScriptedBroker:
         """The requests of that class that came, in order."""
         return [seen for seen in self.seen if isinstance(seen, request)]
 
+    def forget(self, request: Any) -> None:
+        """From now on hang up on that request."""
+        self._answers.pop(request, None)
+
     def _accept(self) -> None:
         while True:
             try:
@@ -125,7 +129,9 @@ class ScriptedBroker:
             return False
         response = self._answers[kind](request)
         if response is not None:
-            response.API_VERSION = version  # before the header is made: kafka-python cannot set it after
+            # A broker that does not know the version of ApiVersions says so in version 0 (KIP-511).
+            unknown = kind is ApiVersionsRequest and response.error_code
+            response.API_VERSION = 0 if unknown else version
             response.with_header(correlation_id=correlation)
             sock.sendall(response.encode(header=True, framed=True))
         return True

@@ -83,13 +83,13 @@ class Dialogue:
         (correlation,) = struct.unpack_from(">i", frame)
         if correlation != self._correlation:
             raise Broken(
-                stage, self.address, "answered something that was not asked: is it a Kafka broker?", lasting=True
+                stage, self.address, "answered something that was not asked: it is no Kafka broker", lasting=True
             )
         try:
             return response.decode(frame, version=request.API_VERSION, header=True)
         except (ValueError, LookupError, TypeError, OverflowError, struct.error) as error:
             raise Broken(
-                stage, self.address, f"its answer to {type(request).__name__} cannot be read: is it a Kafka broker?"
+                stage, self.address, f"its answer to {type(request).__name__} cannot be read: it may be no Kafka broker"
             ) from error
 
     def close(self) -> None:

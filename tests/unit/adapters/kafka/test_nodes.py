@@ -1,0 +1,139 @@
+"""Who is asked, in which order, and what it means when nobody answers."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+import traceback
+from typing import Any
+
+import pytest
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.sasl import SaslHandshakeRequest, SaslHandshakeResponse
+
+from bellwether.adapters.kafka.dialogue import Dialogue
+from bellwether.adapters.kafka.nodes import Limits, Nodes
+from bellwether.adapters.kafka.wire import Deadline
+from bellwether.connections import Connection, Security
+from bellwether.core.clusters import Broker
+from bellwether.ports import Terminal, Transient
+from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
+
+QUICK = Limits(opening_seconds=0.3, finding_seconds=0.6, request_seconds=0.3, read_seconds=1.0)
+PLAIN = Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="s3cr3t")
+
+
+def address(dialogue: Dialogue, _: Deadline) -> str:
+    return dialogue.address
+
+
+def broker(number: int) -> Broker:
+    return Broker(number, host="h", port=number)
+
+
+def read(*addresses: str, security: Security | None = None) -> str:
+    return Nodes(Connection(addresses, security or Security()), QUICK).read(address)
+
+
+class TestOrder:
+    def test_brokers_that_metadata_names_come_with_the_bootstrap_addresses(self) -> None:
+        nodes = Nodes(Connection(("boot:1", "h:2")))
+        assert nodes.addresses() == ("boot:1", "h:2")
+        nodes.learn([broker(1), broker(2)])
+        assert nodes.addresses() == ("h:1", "h:2", "boot:1")
+
+    def test_a_fenced_broker_and_one_without_an_address_are_not_learned(self) -> None:
+        nodes = Nodes(Connection(("boot:1",)))
+        nodes.learn([broker(1), dataclasses.replace(broker(2), fenced=True), Broker(3)])
+        assert nodes.addresses() == ("h:1", "boot:1")
+
+    def test_metadata_without_any_broker_is_not_believed(self) -> None:
+        nodes = Nodes(Connection(("boot:1",)))
+        nodes.learn([broker(1)])
+        nodes.learn([])
+        assert nodes.addresses() == ("h:1", "boot:1")
+
+    def test_brokers_to_avoid_come_last_also_where_they_are_bootstrap_addresses(self) -> None:
+        nodes = Nodes(Connection(("h:1", "boot:1")))
+        nodes.learn([broker(1), broker(2)])
+        nodes.avoid([1])
+        assert nodes.addresses() == ("h:2", "boot:1", "h:1")
+        nodes.avoid([])
+        assert nodes.addresses() == ("h:1", "h:2", "boot:1")
+
+
+class TestReads:
+    @pytest.mark.parametrize("peer", [silent, dripping, hanging_up, web_server])
+    def test_a_peer_in_trouble_is_passed_over_and_not_tried_first_again(self, peer: Any) -> None:
+        with ScriptedBroker(raw=peer) as first, ScriptedBroker() as second:
+            nodes = Nodes(Connection((first.address, second.address)), QUICK)
+            assert nodes.read(address) == second.address
+            assert nodes.addresses() == (second.address, first.address)
+
+    def test_the_one_that_answered_last_is_asked_first(self) -> None:
+        with ScriptedBroker(raw=hanging_up) as first, ScriptedBroker() as second, ScriptedBroker() as third:
+            nodes = Nodes(Connection((first.address, second.address, third.address)), QUICK)
+            nodes.read(address)
+            assert nodes.addresses() == (second.address, third.address, first.address)
+
+    def test_many_silent_brokers_cost_no_more_than_the_limit_of_a_read(self) -> None:
+        with contextlib.ExitStack() as stack:
+            peers = [stack.enter_context(ScriptedBroker(raw=silent)) for _ in range(8)]
+            nodes = Nodes(Connection(tuple(peer.address for peer in peers)), QUICK)
+            started = time.monotonic()
+            with pytest.raises(Transient):
+                nodes.read(address)
+            assert time.monotonic() - started < QUICK.read_seconds + 0.3
+
+
+class TestNobodyAnswers:
+    def test_refused_connections_are_transient_and_named(self) -> None:
+        with pytest.raises(Transient, match=r"127\.0\.0\.1:1: cannot connect.*Check that Kafka runs"):
+            read("127.0.0.1:1")
+
+    def test_the_same_word_of_many_is_said_once(self) -> None:
+        with pytest.raises(Transient) as caught:
+            read(*(f"127.0.0.1:{port}" for port in range(1, 6)))
+        assert str(caught.value).count("cannot connect") == 1
+        assert "127.0.0.1:1, 127.0.0.1:2, 127.0.0.1:3 and 2 more" in str(caught.value)
+
+    def test_what_speaks_another_protocol_is_terminal(self) -> None:
+        with ScriptedBroker(raw=web_server) as peer, pytest.raises(Terminal, match="does not speak the Kafka protocol"):
+            read(peer.address)
+
+    def test_a_name_that_does_not_exist_is_terminal(self) -> None:
+        with pytest.raises(Terminal, match=r"nowhere\.invalid cannot be resolved"):
+            read("nowhere.invalid:9092")
+
+    def test_a_broker_that_hangs_up_is_a_wrong_configuration_only_until_it_has_once_worked(self) -> None:
+        with ScriptedBroker(raw=hanging_up) as peer, pytest.raises(Terminal, match="closed the connection"):
+            read(peer.address)
+        answers: dict[Any, Any] = {ApiVersionsRequest: versions()}
+        with ScriptedBroker(answers) as peer:
+            nodes = Nodes(Connection((peer.address,)), QUICK)
+            nodes.read(address)
+            peer.forget(ApiVersionsRequest)
+            with pytest.raises(Transient, match="closed the connection"):
+                nodes.read(address)
+
+    def test_a_cluster_that_is_too_old_is_terminal(self) -> None:
+        def old(_: Any) -> Any:
+            return ApiVersionsResponse(error_code=35, api_keys=[], version=0)
+
+        with ScriptedBroker({ApiVersionsRequest: old}) as peer, pytest.raises(Terminal, match=r"older than Kafka 2\.8"):
+            read(peer.address)
+
+
+class TestSecrets:
+    def test_a_connection_lost_while_the_password_is_sent_does_not_print_it(self) -> None:
+        def handshake(_: Any) -> Any:
+            return SaslHandshakeResponse(error_code=0, mechanisms=["PLAIN"])
+
+        with ScriptedBroker({SaslHandshakeRequest: handshake}) as peer:
+            with pytest.raises(Terminal) as caught:
+                read(peer.address, security=PLAIN)
+            assert any(b"\0u\0s3cr3t" in frame for frame in peer.frames), "the password did not get as far"
+        told = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+        shown = [line for line in told.splitlines() if "s3cr3t" in line and "in frame" not in line]
+        assert shown == []

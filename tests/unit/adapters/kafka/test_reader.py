@@ -1,0 +1,266 @@
+"""What constructed metadata is read as: identities, reassignments, ELR, fenced brokers, topics that cannot be read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import pytest
+from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
+from kafka.protocol.admin.topics import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
+
+from bellwether.adapters.kafka.nodes import Limits, Nodes
+from bellwether.adapters.kafka.reader import KafkaReader, topic_id
+from bellwether.connections import Connection
+from bellwether.core.clusters import Broker, Partition, PartitionKey
+from bellwether.ports import Terminal, Transient
+from testkit.scriptedbroker import ScriptedBroker, versions
+
+ID = UUID("e42f1285-8d55-4f11-9d4f-494cd7c59edc")
+KEPT = topic_id(ID)
+ELR = {"eligible.leader.replicas.version": 1}
+Answers = dict[Any, Callable[[Any], Any]]
+
+
+def partition(index: int, *, isr: Sequence[int] = (1, 2, 3), leader: int = 1) -> Any:
+    return MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(
+        error_code=0,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=5,
+        replica_nodes=[1, 2, 3],
+        isr_nodes=list(isr),
+        offline_replicas=[],
+    )
+
+
+def topic(name: str, *partitions: Any, error: int = 0, internal: bool = False) -> Any:
+    return MetadataResponse.MetadataResponseTopic(
+        error_code=error, name=name, topic_id=ID, is_internal=internal, partitions=list(partitions)
+    )
+
+
+def metadata(*topics: Any, brokers: Sequence[int] = (1, 2), error: int = 0) -> Callable[[Any], Any]:
+    return lambda _: MetadataResponse(
+        throttle_time_ms=0,
+        brokers=[
+            MetadataResponse.MetadataResponseBroker(node_id=n, host="127.0.0.1", port=n, rack=f"r{n}") for n in brokers
+        ],
+        cluster_id="the-cluster",
+        controller_id=1,
+        topics=list(topics),
+        error_code=error,
+    )
+
+
+def moves(
+    *found: Mapping[tuple[str, int], tuple[Sequence[int], Sequence[int]]], error: int = 0
+) -> Callable[[Any], Any]:
+    """Each call answers with the next of ``found``, the last one for good."""
+    left = list(found) or [{}]
+    kind = ListPartitionReassignmentsResponse.OngoingTopicReassignment
+
+    def answer(_: Any) -> Any:
+        now = left.pop(0) if len(left) > 1 else left[0]
+        return ListPartitionReassignmentsResponse(
+            throttle_time_ms=0,
+            error_code=error,
+            error_message=None,
+            topics=[
+                kind(
+                    name=name,
+                    partitions=[
+                        kind.OngoingPartitionReassignment(
+                            partition_index=index,
+                            replicas=[1, 2, 3],
+                            adding_replicas=list(adding),
+                            removing_replicas=list(removing),
+                        )
+                    ],
+                )
+                for (name, index), (adding, removing) in now.items()
+            ],
+        )
+
+    return answer
+
+
+def described(*fenced: int, error: int = 0) -> Callable[[Any], Any]:
+    return lambda _: DescribeClusterResponse(
+        throttle_time_ms=0,
+        error_code=error,
+        endpoint_type=1,
+        cluster_id="the-cluster",
+        controller_id=1,
+        brokers=[
+            DescribeClusterResponse.DescribeClusterBroker(
+                broker_id=n, host="127.0.0.1", port=n, rack=None, is_fenced=n in fenced
+            )
+            for n in (1, 2, *fenced)
+        ],
+    )
+
+
+def answers(*topics: Any, features: Mapping[str, int] | None = None, **others: Callable[[Any], Any]) -> Answers:
+    return {
+        ApiVersionsRequest: others.get("versions", versions(features=features)),
+        MetadataRequest: others.get("metadata", metadata(*topics)),
+        ListPartitionReassignmentsRequest: others.get("moves", moves()),
+        DescribeClusterRequest: others.get("described", described()),
+    }
+
+
+def reader(broker: ScriptedBroker) -> KafkaReader:
+    return KafkaReader(Nodes(Connection((broker.address,)), Limits(opening_seconds=1, request_seconds=1)))
+
+
+def test_a_partition_is_named_by_kafka_s_own_form_of_the_topic_id() -> None:
+    with ScriptedBroker(answers(topic("a", partition(1), partition(0, leader=-1)))) as broker:
+        cluster = reader(broker).read()
+    assert cluster.cluster_id == "the-cluster"
+    assert cluster.brokers[1] == Broker(1, "r1", "127.0.0.1", 1)
+    assert KEPT == "5C8ShY1VTxGdT0lM18We3A"
+    first, second = cluster.partitions
+    assert first == Partition("a", KEPT, 0, (1, 2, 3), (1, 2, 3), None, 5)
+    assert second == dataclasses.replace(first, index=1, leader=1)
+
+
+def test_metadata_is_asked_for_without_creating_topics() -> None:
+    with ScriptedBroker(answers(topic("a", partition(0)))) as broker:
+        reader(broker).partitions(["a", "a", "b"])
+        (sent,) = broker.asked(MetadataRequest)
+    assert sent.allow_auto_topic_creation is False
+    assert [t.name for t in sent.topics] == ["a", "b"]
+
+
+def test_internal_topics_are_marked() -> None:
+    with ScriptedBroker(answers(topic("__consumer_offsets", partition(0), internal=True))) as broker:
+        assert reader(broker).read().partitions[0].internal
+
+
+def test_fenced_brokers_are_kept_apart_from_those_that_can_lead() -> None:
+    with ScriptedBroker(answers(topic("a", partition(0)), described=described(3))) as broker:
+        cluster = reader(broker).read()
+    assert cluster.brokers[3].fenced
+    assert cluster.live == {1, 2}
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        {"versions": versions({DescribeClusterRequest: (0, 1)})},
+        {"described": described(error=31)},
+    ],
+    ids=["older", "not authorised"],
+)
+def test_a_cluster_that_cannot_say_who_is_fenced_is_read_all_the_same(without: dict[str, Any]) -> None:
+    with ScriptedBroker(answers(topic("a", partition(0)), **without)) as broker:
+        assert set(reader(broker).read().brokers) == {1, 2}
+
+
+@pytest.mark.parametrize("turns", [[{("a", 0): ([4], [2])}, {}], [{}, {("a", 0): ([4], [2])}]], ids=["ends", "begins"])
+def test_a_reassignment_that_ends_or_begins_while_metadata_is_read_is_seen(turns: list[Any]) -> None:
+    with ScriptedBroker(answers(topic("a", partition(0), partition(1)), moves=moves(*turns))) as broker:
+        moving, still = reader(broker).partitions(["a"])
+    assert (moving.adding, moving.removing, moving.reassigning) == ((4,), (2,), True)
+    assert not still.reassigning
+
+
+@pytest.mark.parametrize("code", [3, 17, 100])
+def test_a_topic_that_is_gone_is_absent(code: int) -> None:
+    with ScriptedBroker(answers(topic("a", partition(0)), topic("b", error=code))) as broker:
+        assert [p.topic for p in reader(broker).partitions(["a", "b"])] == ["a"]
+
+
+def test_a_topic_that_this_user_may_not_see_is_terminal_and_names_the_acl() -> None:
+    with ScriptedBroker(answers(topic("b", error=29))) as broker, pytest.raises(Terminal, match="Describe on Topic"):
+        reader(broker).read()
+
+
+def test_a_topic_that_cannot_be_described_now_is_transient() -> None:
+    with ScriptedBroker(answers(topic("b", error=5))) as broker, pytest.raises(Transient, match="LEADER_NOT_AVAILABLE"):
+        reader(broker).read()
+
+
+def test_reassignments_that_this_user_may_not_see_are_terminal_and_name_the_acl() -> None:
+    denied = answers(topic("a", partition(0)), moves=moves(error=31))
+    with ScriptedBroker(denied) as broker, pytest.raises(Terminal, match="ACL Describe on Cluster"):
+        reader(broker).read()
+
+
+def test_a_cluster_without_topic_ids_is_terminal() -> None:
+    old = answers(topic("a", partition(0)), versions=versions({MetadataRequest: (0, 9)}))
+    with ScriptedBroker(old) as broker, pytest.raises(Terminal, match=r"Kafka 2\.8"):
+        reader(broker).read()
+
+
+def test_an_error_of_the_whole_metadata_is_raised() -> None:
+    failing = answers(metadata=metadata(error=-1))
+    with ScriptedBroker(failing) as broker, pytest.raises(Transient, match="UNKNOWN_SERVER_ERROR"):
+        reader(broker).read()
+
+
+class TestEligibleLeaders:
+    @staticmethod
+    def paged(request: Any) -> Any:
+        """Partition 0 on the first page, partition 1 on the second."""
+        kind = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+        index = 0 if request.cursor is None else request.cursor.partition_index
+        return DescribeTopicPartitionsResponse(
+            throttle_time_ms=0,
+            topics=[
+                kind(
+                    error_code=0,
+                    name="a",
+                    topic_id=ID,
+                    is_internal=False,
+                    partitions=[
+                        kind.DescribeTopicPartitionsResponsePartition(
+                            error_code=0,
+                            partition_index=index,
+                            leader_id=-1,
+                            leader_epoch=5,
+                            replica_nodes=[1, 2, 3],
+                            isr_nodes=[],
+                            eligible_leader_replicas=[index + 2],
+                            last_known_elr=None,
+                            offline_replicas=[],
+                        )
+                    ],
+                )
+            ],
+            next_cursor=DescribeTopicPartitionsResponse.Cursor(topic_name="a", partition_index=1)
+            if index == 0
+            else None,
+        )
+
+    def test_they_are_read_page_by_page_for_topics_with_replicas_out_of_the_isr(self) -> None:
+        topics = [topic("a", partition(0, isr=()), partition(1, isr=(1,))), topic("b", partition(0))]
+        with ScriptedBroker(answers(*topics, features=ELR) | {DescribeTopicPartitionsRequest: self.paged}) as broker:
+            cluster = reader(broker).read()
+            asked = broker.asked(DescribeTopicPartitionsRequest)
+        assert [[t.name for t in request.topics] for request in asked] == [["a"], ["a"]]
+        assert cluster.by_key[PartitionKey(KEPT, 0)].elr == (2,)
+        assert {p.elr for p in cluster.partitions if p.index == 1} == {(3,)}
+
+    @pytest.mark.parametrize(
+        ("isr", "known"),
+        [
+            ((1, 2, 3), versions(features=ELR)),
+            ((1,), versions()),
+            ((1,), versions({DescribeTopicPartitionsRequest: (0, -1)}, ELR)),
+        ],
+        ids=["full isr", "feature off", "request unknown"],
+    )
+    def test_they_are_not_asked_for_where_there_can_be_none(self, isr: Sequence[int], known: Any) -> None:
+        with ScriptedBroker(answers(topic("a", partition(0, isr=isr)), versions=known)) as broker:
+            assert reader(broker).read().partitions[0].elr == ()
+            assert broker.asked(DescribeTopicPartitionsRequest) == []
