@@ -2,7 +2,7 @@ import pytest
 
 from demo.invariants import broken
 from demo.report import fault_figures
-from demoruns import fault, observed, report
+from testkit.demoruns import fault, observed, report
 
 
 def kept(**acks_all: int) -> dict[str, dict[str, int]]:

@@ -2,7 +2,7 @@ import pytest
 
 from demo.latencies import percentile, summarise
 from demo.samples import Kind
-from demoruns import sample
+from testkit.demoruns import sample
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 from demo.observations import Observations, Seen
-from demoruns import NAME, observed
+from testkit.demoruns import NAME, observed
 
 OTHER = ("orders", 1)
 

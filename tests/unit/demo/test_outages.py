@@ -1,6 +1,6 @@
 from demo.outages import outage, seen_by_clients, union_seconds
 from demo.samples import Kind
-from demoruns import sample
+from testkit.demoruns import sample
 
 
 def test_overlapping_waits_count_once() -> None:

@@ -7,7 +7,7 @@ from demo.faults import FaultKind
 from demo.observations import Observations
 from demo.report import fault_figures, held_back_by, repeated, save
 from demo.samples import Kind
-from demoruns import fault, observed, report, sample
+from testkit.demoruns import fault, observed, report, sample
 
 
 def test_the_report_has_every_figure_that_is_promised(tmp_path: Path) -> None:
