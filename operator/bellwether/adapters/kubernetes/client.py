@@ -161,6 +161,10 @@ class KubernetesClient:
                 method, url, headers=headers, body=body, _request_timeout=self.timeout_seconds
             )
             text = answer.read()
+        except urllib3.exceptions.NewConnectionError as error:  # calls itself a timeout
+            raise Transient(
+                f"Kubernetes API: {method} {what}: not reachable (connection refused or no route)"
+            ) from error
         except urllib3.exceptions.TimeoutError as error:
             raise Transient(f"Kubernetes API: {method} {what}: no answer in {self.timeout_seconds:g} s") from error
         except (urllib3.exceptions.HTTPError, client.ApiException, OSError) as error:

@@ -1,0 +1,142 @@
+"""The undo record in a file: durable before ``save`` returns, and one process at a time."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bellwether.adapters import recordcodec
+from bellwether.adapters.files.records import FileLeadership, FileRecords
+from bellwether.core.baselines import Entry, UndoRecord
+from bellwether.core.clusters import PartitionKey
+from bellwether.ports import Fenced, Terminal
+
+ENTRY = {PartitionKey("id", 0): Entry("orders", (1, 2, 3), (2, 3, 1))}
+
+SECOND = """
+import sys
+from pathlib import Path
+from bellwether.adapters.files.records import FileLeadership
+from bellwether.ports import Terminal
+try:
+    FileLeadership(Path(sys.argv[1])).acquire()
+except Terminal as refused:
+    print(refused)
+else:
+    print("acquired")
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "undo.json"
+
+
+def held(path: Path) -> FileLeadership:
+    leadership = FileLeadership(path)
+    leadership.acquire()
+    return leadership
+
+
+def test_what_was_saved_is_read_back_under_the_next_epoch(path: Path) -> None:
+    leadership = held(path)
+    records = FileRecords(path, leadership)
+    record = records.take_over("c").with_entries(ENTRY)
+    records.save(record)
+    again = FileRecords(path, leadership).take_over("c")
+    assert again.entries == ENTRY
+    assert again.epoch == record.epoch + 1
+    assert sorted(p.name for p in path.parent.iterdir()) == ["undo.json", "undo.json.lock"]
+
+
+def test_an_unchanged_record_is_not_written_again(path: Path) -> None:
+    records = FileRecords(path, held(path))
+    record = records.take_over("c").with_entries(ENTRY)
+    records.save(record)
+    before = path.stat()
+    records.save(record)
+    assert path.stat() == before
+
+
+def test_a_second_process_is_kept_out_and_told_by_whom(path: Path) -> None:
+    leadership = held(path)
+    assert leadership.seconds_left() == math.inf
+
+    def second() -> str:
+        command = [sys.executable, "-c", SECOND, str(path)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert "another bellwether process (pid " in second()
+    leadership.release()
+    assert leadership.seconds_left() == 0
+    assert second() == "acquired\n"
+
+
+def test_nothing_is_written_without_the_lock(path: Path) -> None:
+    leadership = held(path)
+    records = FileRecords(path, leadership)
+    record = records.take_over("c")
+    leadership.release()
+    with pytest.raises(Fenced, match="the lock of this record is not held"):
+        records.save(record.with_entries(ENTRY))
+
+
+def test_a_file_that_somebody_else_changed_is_not_written_over(path: Path) -> None:
+    records = FileRecords(path, held(path))
+    record = records.take_over("c")
+    foreign = recordcodec.export_record(UndoRecord("c", 7, entries=ENTRY))
+    path.write_bytes(foreign)
+    with pytest.raises(Fenced, match="somebody else changed the record"):
+        records.save(record.with_entries(ENTRY))
+    assert path.read_bytes() == foreign
+
+
+def test_a_copy_of_the_same_content_is_not_a_foreign_change(path: Path) -> None:
+    records = FileRecords(path, held(path))
+    record = records.take_over("c")
+    data = path.read_bytes()
+    path.unlink()
+    path.write_bytes(data)
+    records.save(record.with_entries(ENTRY))
+    assert FileRecords(path, held_again(records)).read() is not None
+
+
+def held_again(records: FileRecords) -> FileLeadership:
+    return records._leadership
+
+
+def test_another_clusters_record_is_refused_unless_it_is_empty(path: Path) -> None:
+    leadership = held(path)
+    records = FileRecords(path, leadership)
+    records.save(records.take_over("c").with_entries(ENTRY))
+    with pytest.raises(Terminal, match="belongs to Kafka cluster c, you have reached d"):
+        FileRecords(path, leadership).take_over("d")
+    records.save(records.take_over("c").with_entries(dict.fromkeys(ENTRY)))
+    assert FileRecords(path, leadership).take_over("d").cluster_id == "d"
+
+
+def test_a_record_that_is_not_empty_is_not_deleted(path: Path) -> None:
+    records = FileRecords(path, held(path))
+    record = records.take_over("c").with_entries(ENTRY)
+    records.save(record)
+    with pytest.raises(Terminal, match="still holds 1 partitions: promote first"):
+        records.delete()
+    records.save(record.with_entries(dict.fromkeys(ENTRY)))
+    records.delete()
+    assert records.read() is None
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Terminal, match=r"nowhere/undo\.json\.lock: cannot be opened"):
+        FileLeadership(tmp_path / "nowhere" / "undo.json").acquire()
+
+
+def test_a_damaged_file_is_named_and_left_alone(path: Path) -> None:
+    path.write_text("{")
+    with pytest.raises(Terminal, match=r"undo\.json: the undo record is damaged"):
+        FileRecords(path, held(path)).take_over("c")
+    assert path.read_text() == "{"

@@ -1,0 +1,99 @@
+"""Every answer of the API server becomes the error that says what to do next; none is waited for without end."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from kubernetes import client as official
+
+from bellwether.adapters.kubernetes.client import (
+    LEASES,
+    SECRETS,
+    Conflict,
+    KubernetesClient,
+    NotFound,
+    connect,
+    from_configuration,
+)
+from bellwether.ports import Terminal, Transient
+
+
+@pytest.fixture
+def server() -> Iterator[ThreadingHTTPServer]:
+    class Answering(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status = int(self.path.rsplit("/", 1)[1])
+            body = json.dumps({"kind": "Status", "message": "it said so"}).encode() if status != 502 else b"<html>"
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as running:
+        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def client_of(port: int) -> KubernetesClient:
+    configuration = official.Configuration()
+    configuration.host = f"http://127.0.0.1:{port}"
+    configuration.api_key = {"authorization": "Bearer very-secret-token"}
+    return from_configuration(configuration, timeout_seconds=0.3)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "words"),
+    [
+        (401, Terminal, "renew the token"),
+        (403, Terminal, "'get or list' on leases in API group coordination.k8s.io"),
+        (404, NotFound, "leases ns/404 not found"),
+        (409, Conflict, "it said so"),
+        (422, Terminal, "was refused: HTTP 422 it said so"),
+        (429, Transient, "HTTP 429"),
+        (500, Transient, "HTTP 500"),
+        (502, Transient, "HTTP 502"),
+    ],
+)
+def test_a_refusal_is_named_by_what_to_do_next(
+    server: ThreadingHTTPServer, status: int, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words) as raised:
+        client_of(server.server_port).get(LEASES, "ns", str(status))
+    assert "very-secret-token" not in str(raised.value)
+
+
+def test_what_is_not_there_can_be_asked_for(server: ThreadingHTTPServer) -> None:
+    assert client_of(server.server_port).find(LEASES, "ns", "404") is None
+
+
+def test_a_refused_connection_is_transient() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    with pytest.raises(Transient, match="not reachable"):
+        client_of(port).get(SECRETS, "ns", "x")
+
+
+def test_a_server_that_never_answers_is_given_up_in_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        started = time.monotonic()
+        with pytest.raises(Transient, match=r"no answer in 0\.3 s"):
+            client_of(silent.getsockname()[1]).get(SECRETS, "ns", "x")
+    assert time.monotonic() - started < 2
+
+
+def test_a_missing_kubeconfig_says_what_to_set(tmp_path: Path) -> None:
+    with pytest.raises(Terminal, match="set KUBECONFIG"):
+        connect(tmp_path / "nothing")

@@ -1,0 +1,90 @@
+"""An undo record survives being written down, whatever is in it; what cannot be read is refused in words."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.adapters import recordcodec
+from bellwether.core.baselines import FORMAT_VERSION, Cause, Demoted, Entry, EntryState, UndoRecord
+from bellwether.core.clusters import PartitionKey
+from bellwether.ports import Terminal
+
+ORDERS = st.lists(st.integers(0, 2**31 - 1), max_size=6).map(tuple)
+TIMES = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=2))]))
+ENTRIES = st.builds(
+    Entry,
+    topic=st.text(max_size=20),
+    baseline=ORDERS,
+    written=ORDERS,
+    earlier=st.lists(ORDERS, max_size=4).map(tuple),
+    state=st.sampled_from(EntryState),
+    finished_at=st.none() | TIMES,
+    contests=st.integers(0, 100),
+    contested_at=st.none() | TIMES,
+)
+KEYS = st.builds(PartitionKey, st.text(max_size=22), st.integers(0, 10_000))
+DEMOTED = st.builds(
+    Demoted,
+    broker=st.integers(0, 2**31 - 1),
+    cause=st.sampled_from(Cause),
+    reason=st.text(max_size=10),
+    message=st.text(max_size=40),
+    since=TIMES,
+)
+RECORDS = st.builds(
+    UndoRecord,
+    cluster_id=st.text(max_size=22),
+    epoch=st.integers(0, 10**9),
+    demoted=st.lists(DEMOTED, max_size=4).map(lambda found: {d.broker: d for d in found}),
+    entries=st.dictionaries(KEYS, ENTRIES, max_size=8),
+)
+
+
+@given(RECORDS)
+def test_an_exported_record_reads_back_as_it_was(record: UndoRecord) -> None:
+    assert recordcodec.import_record(recordcodec.export_record(record), "test") == record
+
+
+@given(RECORDS)
+def test_packed_parts_read_back_as_they_were(record: UndoRecord) -> None:
+    packed = recordcodec.pack_entries(record.entries.items())
+    assert recordcodec.unpack_entries(packed, "test") == record.entries
+    assert recordcodec.unpack_demoted(recordcodec.pack_demoted(record.demoted), "test") == record.demoted
+
+
+@given(st.dictionaries(KEYS, ENTRIES, max_size=8), st.randoms())
+def test_the_same_entries_give_the_same_bytes_in_any_order(entries: dict[PartitionKey, Entry], dice: Any) -> None:
+    shuffled = list(entries.items())
+    dice.shuffle(shuffled)
+    assert recordcodec.pack_entries(shuffled) == recordcodec.pack_entries(entries.items())
+
+
+def test_a_newer_format_is_refused_and_the_remedy_named() -> None:
+    document = json.loads(recordcodec.export_record(UndoRecord("c")))
+    document["format"] = FORMAT_VERSION + 1
+    with pytest.raises(Terminal, match=r"old\.json: the undo record has format version \d+.*run the newer version"):
+        recordcodec.import_record(json.dumps(document).encode(), "old.json")
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b"nonsense", b'{"format": "x"}', b'{"format": 1}', b"\xff"])
+def test_a_damaged_document_is_named(damage: bytes) -> None:
+    with pytest.raises(Terminal, match=r"^old\.json: "):
+        recordcodec.import_record(damage, "old.json")
+
+
+@given(st.binary(max_size=50))
+def test_damaged_entries_are_named(damage: bytes) -> None:
+    with pytest.raises(Terminal, match="configmap a/b: the undo record is damaged"):
+        recordcodec.unpack_entries(damage, "configmap a/b")
+
+
+def test_a_time_without_a_zone_is_not_recorded() -> None:
+    record = UndoRecord("c", entries={PartitionKey("t", 0): Entry("t", (1,), (1,), finished_at=datetime(2026, 1, 1))})  # noqa: DTZ001
+    with pytest.raises(ValueError, match="without time zone"):
+        recordcodec.export_record(record)
