@@ -77,7 +77,7 @@ class ApiServer:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def processes(self) -> list[ManagedProcess]:
-        """What runs for it."""
+        """What runs for it; ``detach`` each to leave it running."""
         return [process for process in (self._apiserver, self._etcd) if process is not None]
 
     def stop_apiserver(self) -> None:

@@ -216,16 +216,16 @@ class KafkaCluster:
         """Undo every fault: resume and restart brokers, mend the proxy and the disks, wait until all are in."""
         for disk in self._slow_disks.values():
             disk.clear()
-        for broker in self.brokers.values():
-            broker.resume()
-            if self.proxy:
+        if self.proxy:
+            for broker in self.brokers.values():
                 self.proxy.mend(broker.proxy_name)
         for process in self._processes.values():
+            process.resume()
             process.start()
         self._wait_for_all()
 
     def processes(self) -> list[ManagedProcess]:
-        """Everything that runs for this cluster, the proxy included."""
+        """Everything that runs for this cluster, the proxy included; ``detach`` each to leave the cluster running."""
         proxy = [self.proxy.process] if self.proxy and self.proxy.process else []
         return [*self._processes.values(), *proxy]
 
