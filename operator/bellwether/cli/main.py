@@ -10,7 +10,11 @@ from bellwether import __version__
 
 # verb -> module:command
 VERBS = {
+    "crds": "bellwether.cli.crds:crds",
+    "demote": "bellwether.cli.demote:demote",
+    "operator": "bellwether.cli.operate:operator",
     "probe": "bellwether.cli.probe:probe",
+    "promote": "bellwether.cli.demote:promote",
 }
 
 

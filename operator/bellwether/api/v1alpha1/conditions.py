@@ -14,6 +14,7 @@ class PolicyCondition(StrEnum):
     """The conditions of a LeadershipPolicy; each describes a state, never a transition."""
 
     READY = "Ready"
+    CONNECTED = "Connected"
     SETTLED = "Settled"
     CONTESTED = "Contested"
     DEMOTION_HELD = "DemotionHeld"
