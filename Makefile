@@ -21,7 +21,7 @@ UV_VERSION := 0.13.8
 # The first interpreter that is new enough; asked only when the environment has to be made.
 find_python = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
 	if command -v "$$p" >/dev/null && "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then echo "$$p"; exit 0; fi; done; \
-	echo 'error: no Python 3.11 or newer found. Install one, or name it: make $@ PYTHON=/path/to/python3' >&2; exit 1
+	echo 'error: no Python 3.11 or newer found. Install one, or name it: make setup PYTHON=/path/to/python3' >&2; exit 1
 
 ##@ Start here
 
