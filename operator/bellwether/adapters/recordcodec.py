@@ -10,11 +10,15 @@ import json
 import zlib
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 
 from bellwether.core.baselines import FORMAT_VERSION, Cause, Demoted, Entry, EntryState, UndoRecord
 from bellwether.core.clusters import PartitionKey
 from bellwether.ports import Terminal
+
+# Level 6 saves a fifth of the space and takes four times as long.
+_LEVEL = 1
 
 _CODES = {EntryState.INTENDED: "I", EntryState.DISPLACED: "D", EntryState.RESTORING: "R", EntryState.RESTORED: "T"}
 _STATES = {code: state for state, code in _CODES.items()}
@@ -33,7 +37,7 @@ def check_format(version: object, where: str) -> None:
 
 def pack_entries(entries: Iterable[tuple[PartitionKey, Entry]]) -> bytes:
     """Entries as compressed bytes; the same entries give the same bytes in whatever order they come."""
-    return zlib.compress(_dump(_entries_to_json(entries)), 6)
+    return zlib.compress(_dump(_entries_to_json(entries)), _LEVEL)
 
 
 def unpack_entries(data: bytes, where: str) -> dict[PartitionKey, Entry]:
@@ -98,13 +102,12 @@ def _damaged(where: str, error: Exception) -> Terminal:
 def _entries_to_json(entries: Iterable[tuple[PartitionKey, Entry]]) -> list[Any]:
     # By topic, then partition: neighbours look alike, which is what the compressor lives on.
     topics: dict[tuple[str, str], list[Any]] = {}
-    for key, entry in sorted(entries):
+    for key, entry in entries:
         row: list[Any] = [key.partition, _CODES[entry.state], entry.baseline, entry.written, entry.earlier]
-        rare = [_time_or_none(entry.finished_at), entry.contests, _time_or_none(entry.contested_at)]
-        if any(rare):
-            row += rare
+        if entry.finished_at is not None or entry.contests or entry.contested_at is not None:
+            row += [_time_or_none(entry.finished_at), entry.contests, _time_or_none(entry.contested_at)]
         topics.setdefault((key.topic_id, entry.topic), []).append(row)
-    return [[topic_id, topic, rows] for (topic_id, topic), rows in topics.items()]
+    return [[topic_id, topic, sorted(rows, key=itemgetter(0))] for (topic_id, topic), rows in sorted(topics.items())]
 
 
 def _entries_from_json(topics: Any) -> dict[PartitionKey, Entry]:

@@ -162,9 +162,7 @@ class KubernetesClient:
             )
             text = answer.read()
         except urllib3.exceptions.NewConnectionError as error:  # calls itself a timeout
-            raise Transient(
-                f"Kubernetes API: {method} {what}: not reachable (connection refused or no route)"
-            ) from error
+            raise Transient(f"Kubernetes API: {method} {what}: not reachable (refused)") from error
         except urllib3.exceptions.TimeoutError as error:
             raise Transient(f"Kubernetes API: {method} {what}: no answer in {self.timeout_seconds:g} s") from error
         except (urllib3.exceptions.HTTPError, client.ApiException, OSError) as error:
