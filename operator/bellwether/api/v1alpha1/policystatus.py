@@ -97,7 +97,8 @@ class LeadershipPolicyStatus(Reported):
     )
     conditions: Conditions = Field(
         default=(),
-        description="Ready sums up: the policy does its work. Connected: the pinned Kafka cluster answers. Settled: nothing is left to move. Contested: somebody"
+        description="Ready sums up: the policy does its work. Connected: the pinned Kafka cluster answers."
+        " Settled: nothing is left to move. Contested: somebody"
         " else reorders what the policy displaced. DemotionHeld: a broker's demotion or promotion is held back.",
     )
     cluster_id: str = Field(
