@@ -21,3 +21,7 @@ class SystemClock:
         """Seconds since some fixed point, never going back."""
         boottime = getattr(time, "CLOCK_BOOTTIME", None)
         return time.monotonic() if boottime is None else time.clock_gettime(boottime)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait that long."""
+        time.sleep(seconds)

@@ -1,0 +1,130 @@
+"""Demote and promote by hand, without a Kubernetes API: turns of the cycle with a person's decision.
+
+Called by the verbs ``demote`` and ``promote`` when ``--record FILE`` keeps the undo record.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.files.records import FileLeadership, FileRecords
+from bellwether.adapters.kafka.mover import KafkaMover
+from bellwether.adapters.kafka.nodes import Nodes
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.connections import Connection
+from bellwether.core.baselines import UndoRecord
+from bellwether.core.demotions import Decide
+from bellwether.core.policies import Mode, Policy
+from bellwether.core.reasons import SENTENCES
+from bellwether.core.signals import Override, Signal
+from bellwether.core.statuses import Report
+from bellwether.cycle import Memory, turn
+from bellwether.ports import World
+
+MOST_TURNS = 20
+PAUSE_SECONDS = 1.0
+
+
+class NoSignals:
+    """``ports.SignalSource`` where there are no probers: a person has judged."""
+
+    def signals(self) -> tuple[Signal, ...]:
+        """None."""
+        return ()
+
+    def overrides(self) -> tuple[Override, ...]:
+        """None."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run by hand came to."""
+
+    report: Report
+    record: UndoRecord
+    reordered: int
+    elected: int
+
+
+def run_by_hand(
+    connection: Connection,
+    record: Path,
+    decide: Decide,
+    brokers: Sequence[int],
+    *,
+    dry_run: bool,
+    say: Callable[[str], None],
+) -> Run:
+    """Turns until nothing is left to do, or nothing that is left can be done now.
+
+    Raises Terminal, Transient or Fenced; the record then stands, and the same
+    command goes on where this one stopped.
+    """
+    nodes = Nodes(connection)
+    # The broker that a person distrusts is asked last, from the first request on.
+    nodes.avoid(brokers)
+    reader, mover, leadership, clock = KafkaReader(nodes), KafkaMover(nodes), FileLeadership(record), SystemClock()
+    leadership.acquire()
+    try:
+        records = FileRecords(record, leadership)
+        cluster = reader.read()
+        say(f"Kafka cluster {cluster.cluster_id}: {len(cluster.brokers)} brokers, {len(cluster.partitions)} partitions")
+        found = (
+            records.take_over(cluster.cluster_id) if not dry_run else records.read() or UndoRecord(cluster.cluster_id)
+        )
+        unknown = [b for b in brokers if b not in cluster.named and b not in found.demoted]
+        if unknown:
+            known = ", ".join(str(b) for b in sorted(cluster.named))
+            raise UnknownBroker(f"no broker {unknown[0]} in this cluster; it has {known}")
+        world = World(reader, mover, records, leadership, NoSignals(), clock)
+        policy = Policy(name="command", mode=Mode.OBSERVE if dry_run else Mode.ENFORCE)
+        memory = Memory(found, grace_seconds=mover.request_timeout_seconds)
+        reordered = elected = 0
+        for _ in range(MOST_TURNS):
+            report, after = turn(world, policy, memory, decide)
+            reordered += report.deeds.reordered
+            elected += report.deeds.elected
+            if report.deeds.changed:
+                say(f"{report.deeds.reordered} partitions reordered, {report.deeds.elected} leaders elected")
+            if report.deeds.stopped is not None:
+                say(f"stopped: {report.deeds.stopped.message}")
+            quiet = not report.deeds.changed and after.record == memory.record
+            memory = after
+            if quiet or dry_run:
+                break
+            if not report.deeds.changed:
+                clock.sleep(PAUSE_SECONDS)
+        return Run(report, memory.record, reordered, elected)
+    finally:
+        leadership.release()
+
+
+class UnknownBroker(ValueError):
+    """A broker id that the cluster does not know."""
+
+
+def show(run: Run, console: Console) -> None:
+    """The brokers after the run, and what is held back, by reason."""
+    table = Table("broker", "rack", "leaders", "first in order", "replicas", "demoted", box=None, pad_edge=False)
+    for broker in run.report.brokers:
+        table.add_row(
+            str(broker.broker),
+            broker.rack or "-",
+            str(broker.leaders),
+            str(broker.preferred_leaders),
+            str(broker.replicas),
+            "yes" if broker.broker in run.record.demoted else "no",
+        )
+    console.print(table)
+    for reason, count in sorted(Counter(h.reason for h in run.report.held).items()):
+        console.print(f"{count} held back, {reason}: {SENTENCES[reason]}")
+    for hold in run.report.held_sample:
+        console.print(f"  {hold.topic}-{hold.key.partition}: {hold.message}", highlight=False)

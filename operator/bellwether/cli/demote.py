@@ -1,0 +1,155 @@
+"""``bellwether demote`` and ``bellwether promote``: move leadership by hand, through the operator or without it."""
+
+from __future__ import annotations
+
+import getpass
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.client import connect
+from bellwether.cli.byhand import UnknownBroker, run_by_hand, show
+from bellwether.cli.connecting import connection_from, kafka_options
+from bellwether.cli.overrides import await_effect, override_body, set_override
+from bellwether.core.demotions import commanded
+from bellwether.core.signals import OverrideState
+from bellwether.ports import BellwetherError
+
+EXIT_HELD = 3
+"""Exit status when something is held back, so that scripts can tell it from success."""
+
+_DURATION = re.compile(r"(\d+)([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(
+        (
+            click.argument("broker", type=click.IntRange(min=0)),
+            click.option("--policy", help="LeadershipPolicy to ask; its operator does the work."),
+            click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy."),
+            click.option("--for", "duration", metavar="TIME", help="End the override after 30m, 2h, 1d (--policy)."),
+            click.option("--wait", "wait_seconds", default=60, show_default=True, help="Seconds to wait (--policy)."),
+            click.option(
+                "--record",
+                type=click.Path(dir_okay=False, path_type=Path),
+                help="Work without an operator and keep the undo record in this file: it is what brings leaders back.",
+            ),
+            click.option("--reason", default="", help="Why, for whoever comes next."),
+            click.option("--dry-run", is_flag=True, help="Show the plan and change nothing (--record)."),
+            kafka_options,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_options
+def demote(broker: int, **options: Any) -> None:
+    """Move leadership away from BROKER; it goes on following.
+
+    With --policy an override is put on its BrokerHealth and the operator moves the leaders. With --record and
+    --bootstrap this command does it itself, which works while the Kubernetes API is away.
+    """
+    _run(broker, OverrideState.DEMOTED, options)
+
+
+@click.command()
+@_options
+def promote(broker: int, **options: Any) -> None:
+    """Give BROKER its leaders back: every replica order returns to what it was before.
+
+    With --policy an override Promoted is set, which also keeps the broker from being demoted by its signals until it is
+    taken away or ends (--for). With --record the orders are restored from the file.
+    """
+    _run(broker, OverrideState.PROMOTED, options)
+
+
+@click.command()
+@click.argument("broker", type=click.IntRange(min=0))
+@click.option("--policy", required=True, help="LeadershipPolicy that the broker belongs to.")
+@click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
+def release(broker: int, policy: str, namespace: str) -> None:
+    """Take a person's override of BROKER away: its signals decide again."""
+    try:
+        set_override(connect(), namespace, policy, broker, None)
+    except BellwetherError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"broker {broker}: the override is gone")
+
+
+def _run(broker: int, state: OverrideState, options: dict[str, Any]) -> None:
+    policy, record = options.pop("policy"), options.pop("record")
+    if (policy is None) == (record is None):
+        raise click.UsageError(
+            "give either --policy NAME (the operator does it) or --record FILE (this command does it)"
+        )
+    try:
+        if policy is not None:
+            _through_operator(broker, state, policy, options)
+        else:
+            _by_hand(broker, state, record, options)
+    except (BellwetherError, UnknownBroker) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _through_operator(broker: int, state: OverrideState, policy: str, options: dict[str, Any]) -> None:
+    if options["dry_run"] or options["bootstrap"]:
+        raise click.UsageError("--dry-run and --bootstrap go with --record; a policy knows its own cluster")
+    reason = options["reason"] or f"bellwether {'demote' if state is OverrideState.DEMOTED else 'promote'}"
+    until = _until(options["duration"], SystemClock().now())
+    api, namespace = connect(), options["namespace"]
+    set_override(api, namespace, policy, broker, override_body(state, reason, getpass.getuser(), until))
+    limit = timedelta(seconds=options["wait_seconds"])
+    demoted = state is OverrideState.DEMOTED
+    if limit and not await_effect(api, namespace, policy, broker, demoted, limit, click.echo):
+        click.echo(
+            f"not done within {options['wait_seconds']} s: see `kubectl describe lp {policy} -n {namespace}`", err=True
+        )
+        raise click.exceptions.Exit(EXIT_HELD)
+
+
+def _by_hand(broker: int, state: OverrideState, record: Path, options: dict[str, Any]) -> None:
+    if not options["bootstrap"]:
+        raise click.UsageError("--record needs --bootstrap HOST:PORT")
+    if options["duration"]:
+        raise click.UsageError("--for goes with --policy: nobody is there to end it otherwise")
+    dry_run, reason = options["dry_run"], options["reason"]
+    unused = ("namespace", "duration", "wait_seconds", "reason", "dry_run")
+    connection = connection_from(**{k: v for k, v in options.items() if k not in unused})
+    if state is OverrideState.PROMOTED and not record.exists():
+        raise click.UsageError(f"{record} does not exist: promoting needs the record that demoting wrote")
+
+    demoting = state is OverrideState.DEMOTED
+    decide = commanded(demote=[broker], message=reason) if demoting else commanded(promote=[broker])
+    run = run_by_hand(connection, record, decide, [broker], dry_run=dry_run, say=click.echo)
+    console = Console()
+    if dry_run:
+        moves = run.report.plan.moves
+        elections = sum(m.elect for m in moves)
+        click.echo(f"would reorder {sum(m.reorders for m in moves)} partitions and move {elections} leaders:")
+        for move in moves[:20]:
+            click.echo(
+                f"  {move.name}: {list(move.seen)} -> {list(move.order)}, leader {move.leader} -> {move.leads_next}"
+            )
+        if len(moves) > 20:
+            click.echo(f"  ... and {len(moves) - 20} more")
+    show(run, console)
+    if run.report.held or run.report.deeds.stopped is not None:
+        raise click.exceptions.Exit(EXIT_HELD)
+
+
+def _until(duration: str | None, now: datetime) -> datetime | None:
+    if duration is None:
+        return None
+    found = _DURATION.fullmatch(duration)
+    if found is None:
+        raise click.UsageError(f"--for {duration!r}: a number with s, m, h or d, as in 30m")
+    return now + timedelta(**{_UNITS[found[2]]: int(found[1])})

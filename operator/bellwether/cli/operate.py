@@ -1,0 +1,96 @@
+"""``bellwether operator``: watch the policies and act on them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+from typing import Any
+
+import click
+import kopf
+import structlog
+from prometheus_client import start_http_server
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.client import connect
+from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.handlers.custody import Custody
+from bellwether.handlers.links import LeaseTimes, Linker
+from bellwether.handlers.loops import PolicyLoop
+from bellwether.handlers.notices import Notices
+from bellwether.handlers.watches import Loops, register
+from bellwether.ports import BellwetherError
+from bellwether.telemetry import logs
+from bellwether.telemetry.metrics import OperatorMetrics
+
+log = structlog.get_logger(__name__)
+
+
+@click.command()
+@click.option("--namespace", "-n", "namespaces", multiple=True, help="Watch this namespace; repeat it. Default: all.")
+@click.option(
+    "--lease-namespace",
+    envvar="POD_NAMESPACE",
+    default="default",
+    show_default=True,
+    help="Where the Leases of Kafka clusters stand; the same for all operators of a Kubernetes cluster.",
+)
+@click.option("--lease-duration", default=10, show_default=True, help="Seconds that a Lease lasts.")
+@click.option("--lease-renew", default=2.0, show_default=True, help="Seconds between renewals of a Lease.")
+@click.option("--metrics-port", default=9464, show_default=True, help="Serve Prometheus metrics here; 0 for nowhere.")
+@click.option("--liveness", default=None, help="Serve kopf's liveness probe here, as in http://0.0.0.0:8080/healthz.")
+@click.option("--log-format", type=click.Choice(["auto", "json", "console"]), default="auto", show_default=True)
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning"]), default="info", show_default=True)
+def operator(
+    namespaces: tuple[str, ...],
+    lease_namespace: str,
+    lease_duration: int,
+    lease_renew: float,
+    metrics_port: int,
+    liveness: str | None,
+    log_format: logs.Format,
+    log_level: str,
+) -> None:
+    """Watch LeadershipPolicies and keep leadership away from sick brokers.
+
+    Connects to the Kubernetes API by KUBECONFIG or the pod's ServiceAccount. Several processes may run: one acts on
+    each Kafka cluster, the others stand by.
+    """
+    if lease_renew * 3 > lease_duration:
+        raise click.UsageError("--lease-duration must be at least three times --lease-renew, to survive a lost renewal")
+    logs.configure(log_format, log_level)
+    clock, metrics = SystemClock(), OperatorMetrics()
+    try:
+        api = connect()
+    except BellwetherError as error:
+        raise click.ClickException(str(error)) from None
+    if metrics_port:
+        start_http_server(metrics_port, registry=metrics.registry)
+    notices, custody = Notices(api, clock, socket.gethostname(), metrics), Custody(api)
+    times = LeaseTimes(lease_duration, lease_renew)
+
+    def linker(signals: SignalBook) -> Linker:
+        return Linker(api, clock, signals, times, lease_namespace)
+
+    def make(body: dict[str, Any]) -> PolicyLoop:
+        return PolicyLoop(body, linker, notices, custody, clock)
+
+    registry = kopf.OperatorRegistry()
+    loops = Loops(make, notices.forget)
+    register(registry, loops)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    log.info("watching", namespaces=list(namespaces) or "all", pid=os.getpid())
+    kopf.run(
+        registry=registry,
+        namespaces=list(namespaces),
+        clusterwide=not namespaces,
+        standalone=True,
+        liveness_endpoint=liveness,
+        stop_flag=stop,
+    )
+    sys.exit(0)

@@ -1,0 +1,95 @@
+"""One policy's link to its Kafka cluster and to its Lease: made when needed, made anew when the policy says otherwise.
+
+Called by ``loops``. Nothing here decides; it only keeps the adapters of one policy together.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from bellwether.adapters.kafka.mover import KafkaMover
+from bellwether.adapters.kafka.nodes import Nodes
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.adapters.kubernetes.client import KubernetesClient
+from bellwether.adapters.kubernetes.connections import connection
+from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.adapters.kubernetes.leases import ClusterLease
+from bellwether.adapters.kubernetes.records import ConfigMapRecords
+from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.core.reasons import Reason
+from bellwether.ports import Clock, Terminal, World
+
+
+class Refused(Terminal):
+    """A policy that cannot work as it stands; ``reason`` is the one that its condition gets."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass
+class Link:
+    """Everything that a turn of one policy needs, once its cluster has been seen and its Lease is held."""
+
+    world: World
+    lease: ClusterLease
+    records: ConfigMapRecords
+    cluster_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """How long the Lease of a cluster lasts and how often it is renewed, in seconds."""
+
+    duration_seconds: int = 10
+    renew_seconds: float = 2.0
+
+
+class Linker:
+    """Makes links for one policy. ``namespace`` is the policy's; the Lease stands in ``lease_namespace``."""
+
+    def __init__(
+        self, api: KubernetesClient, clock: Clock, signals: SignalBook, times: LeaseTimes, lease_namespace: str
+    ) -> None:
+        self._api = api
+        self._clock = clock
+        self._signals = signals
+        self._times = times
+        self._lease_namespace = lease_namespace
+        self._secrets = Path(tempfile.mkdtemp(prefix="bellwether-"))
+
+    def link(self, policy: LeadershipPolicy) -> Link:
+        """A link to the cluster that the policy names. Raises Transient, Terminal, or Refused with the reason."""
+        namespace, name = policy.metadata.namespace, policy.metadata.name
+        secrets = SecretReader(self._api, namespace, self._secrets)
+        nodes = Nodes(connection(policy.spec.kafka, secrets))
+        reader, mover = KafkaReader(nodes), KafkaMover(nodes)
+        cluster_id = reader.read().cluster_id
+        pinned = policy.status.cluster_id
+        if pinned and pinned != cluster_id:
+            text = (
+                f"the bootstrap servers lead to Kafka cluster {cluster_id}, and this policy is pinned to {pinned}: "
+                "correct spec.kafka.bootstrapServers, or make another policy for the other cluster"
+            )
+            raise Refused(Reason.CLUSTER_CHANGED, text)
+        lease = ClusterLease(
+            self._api,
+            self._lease_namespace,
+            cluster_id,
+            f"{namespace}/{name}",
+            self._clock,
+            duration_seconds=self._times.duration_seconds,
+            renew_seconds=self._times.renew_seconds,
+            margin_seconds=mover.request_timeout_seconds,
+        )
+        records = ConfigMapRecords(self._api, namespace, name)
+        world = World(reader, mover, records, lease, self._signals, self._clock)
+        return Link(world, lease, records, cluster_id)
+
+    def grace_seconds(self, link: Link) -> float:
+        """How long a batch of an older holder may still arrive: its Lease and its last request (law 7)."""
+        return self._times.duration_seconds + link.world.leaders.request_timeout_seconds

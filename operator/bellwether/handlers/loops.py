@@ -1,0 +1,279 @@
+"""The loop of one policy: wait for news, take a turn, say what came of it. One thread a policy.
+
+Fed by ``watches`` with the policy's objects; a changed signal wakes it at once, metadata is polled. It acts only while
+it holds the Lease of the policy's Kafka cluster; a process that stands by only tries to get it. What goes wrong in one
+policy is said in its status and leaves the others alone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+
+from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.models import InvalidObject
+from bellwether.core.baselines import UndoRecord
+from bellwether.core.demotions import Decide, decide
+from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.statuses import Report
+from bellwether.core.verdicts import Standing
+from bellwether.cycle import Memory, turn
+from bellwether.handlers.custody import Custody
+from bellwether.handlers.links import Link, Linker, Refused
+from bellwether.handlers.notices import Notices
+from bellwether.handlers.partings import Parting
+from bellwether.ports import BellwetherError, Clock, Fenced, Terminal, Transient
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often a loop looks, in seconds: at its inbox, at metadata while something is displaced, and otherwise."""
+
+    inbox_seconds: float = 1.0
+    busy_seconds: float = 5.0
+    idle_seconds: float = 60.0
+    retry_seconds: float = 5.0
+    lease_retry_seconds: float = 2.0
+    tidy_seconds: float = 300.0
+
+
+class PolicyLoop(threading.Thread):
+    """Runs one policy until it is told to stop or the policy is gone."""
+
+    def __init__(
+        self,
+        body: dict[str, Any],
+        linker: Callable[[SignalBook], Linker],
+        notices: Notices,
+        custody: Custody,
+        clock: Clock,
+        pace: Pace | None = None,
+    ) -> None:
+        metadata = body["metadata"]
+        self.namespace, self.policy_name = metadata["namespace"], metadata["name"]
+        super().__init__(name=f"policy-{self.namespace}-{self.policy_name}", daemon=True)
+        self.signals = SignalBook(clock)
+        self._linker = linker(self.signals)
+        self._notices = notices
+        self._custody = custody
+        self._clock = clock
+        self._pace = pace or Pace()
+        self._lock = threading.Lock()
+        self._body = body
+        self._news = threading.Event()
+        self._halt = threading.Event()
+        self._link: Link | None = None
+        self._linked_spec: object = None
+        self._memory: Memory | None = None
+        self._heard: object = None
+        self._seen: object = None
+
+    def update(self, body: dict[str, Any]) -> None:
+        """The policy's object as last seen; a changed spec or a deletion is news."""
+        with self._lock:
+            before, self._body = self._body["metadata"], body
+        after = body["metadata"]
+        if any(before.get(k) != after.get(k) for k in ("generation", "deletionTimestamp", "annotations")):
+            self._news.set()
+
+    def wake(self) -> None:
+        """A signal or an override may have changed: look at once."""
+        self._news.set()
+
+    def halt(self) -> None:
+        """End after the turn under way; the Lease is given up, so that another process need not wait."""
+        self._halt.set()
+        self._news.set()
+
+    def run(self) -> None:
+        """Turns until halted or done."""
+        structlog.contextvars.bind_contextvars(policy=f"{self.namespace}/{self.policy_name}")
+        pause = 0.0
+        while not self._wait(pause):
+            try:
+                pause = self._step()
+            except Exception:
+                # A defect in one policy's turn must neither end its loop in silence nor touch the others.
+                log.exception("the turn failed in a way that it should not")
+                self._notices.failed(self.namespace, self.policy_name, "Defect")
+                self._forget()
+                pause = self._pace.retry_seconds
+            if pause < 0:
+                break
+        self._unlink()
+        log.info("the policy's loop has ended")
+
+    def _step(self) -> float:
+        """One turn with everything around it; returns how long to wait for the next, negative when there is none."""
+        with self._lock:
+            body = self._body
+        parting = Parting.of(body, self._custody, self._clock.now())
+        try:
+            policy = LeadershipPolicy.read(body)
+        except InvalidObject as error:
+            if parting is not None:
+                return parting.finish(f"the policy cannot be understood: {error}")
+            self._notices.trouble(body, Reason.INVALID_POLICY, str(error), None)
+            return self._pace.idle_seconds
+        try:
+            if parting is not None:
+                return parting.step(self, policy)
+            self._custody.adopt(body)
+            self.ensure_linked(policy)
+            report = self.take_turn(policy)
+            return self._next(policy, report)
+        except Refused as error:
+            return self._refused(policy, error.reason, error)
+        except Fenced as error:
+            log.warning("stopped acting", why=str(error))
+            self._notices.failed(self.namespace, self.policy_name, "Fenced")
+            self._forget()
+            return 0.0
+        except Transient as error:
+            reason = Reason.CLUSTER_UNREACHABLE if self._link is None else Reason.NO_ANSWER
+            return self._refused(policy, reason, error)
+        except Terminal as error:
+            return self._refused(policy, Reason.CLUSTER_UNREACHABLE, error)
+
+    def take_turn(self, policy: LeadershipPolicy, decide: Decide = decide) -> Report:
+        """One turn of the cycle with its report written. Needs a link; raises what the ports raise."""
+        link = self._require_link()
+        if self._memory is None:
+            record = link.records.take_over(link.cluster_id)
+            verdicts = self._notices.last_verdicts(policy)
+            self._memory = Memory(record, verdicts, self._linker.grace_seconds(link))
+            log.info("took over", epoch=record.epoch, displaced=len(record.entries), demoted=sorted(record.demoted))
+        before = self._memory
+        began = self._clock.monotonic()
+        self._notices.begins(self.namespace, self.policy_name)
+        try:
+            report, self._memory = turn(link.world, policy.policy(), before, decide)
+        except (Terminal, Fenced):
+            self._memory = None  # the run broke off after its record was saved: read it again
+            raise
+        seconds = self._clock.monotonic() - began
+        self._notices.publish(policy, report, self._memory, seconds)
+        self._notices.heard(self.namespace, self.policy_name, self.signals.signals())
+        self._heard = self._fingerprint()
+        return report
+
+    @property
+    def record(self) -> UndoRecord | None:
+        """The undo record as this process knows it; None while it does not."""
+        return None if self._memory is None else self._memory.record
+
+    def ensure_linked(self, policy: LeadershipPolicy) -> None:
+        """A link with a held Lease. Raises Refused while another process, or another policy, has it."""
+        if self._link is not None and self._linked_spec != policy.spec.kafka:
+            self._forget()
+        if self._link is None:
+            self._link = self._linker.link(policy)
+            self._linked_spec = policy.spec.kafka
+        if self._link.lease.seconds_left() > 0:
+            return
+        self._memory = None
+        if not self._link.lease.acquire():
+            self._notices.leading(self.namespace, self.policy_name, False)
+            owner = self._link.lease.owner or "another holder"
+            mine = owner.startswith(f"policy {self.namespace}/{self.policy_name} ")
+            if mine:
+                raise Refused(Reason.STANDING_BY, SENTENCES[Reason.STANDING_BY])
+            text = (
+                f"{owner} already manages Kafka cluster {self._link.cluster_id}: one policy per Kafka cluster; delete "
+                "one of the two"
+            )
+            raise Refused(Reason.CLUSTER_CLAIMED, text)
+        self._notices.leading(self.namespace, self.policy_name, True)
+
+    def _next(self, policy: LeadershipPolicy, report: Report) -> float:
+        """How long the loop may wait when no news comes."""
+        memory = self._memory
+        if memory is None or report.deeds.changed:
+            return 0.0
+        if report.deeds.stopped is not None:
+            return self._pace.retry_seconds
+        if not memory.record.empty or any(b.hold is not None for b in report.brokers):
+            waits = [self._pace.busy_seconds]
+            patience = policy.spec.promotion.stabilization_seconds
+            for broker in report.brokers:
+                if broker.verdict.standing is Standing.RECOVERING:
+                    spent = (report.now - broker.verdict.since).total_seconds()
+                    waits.append(max(0.1, patience - spent))
+            return min(waits)
+        if any(b.verdict.standing in (Standing.SICK, Standing.SUSPECT, Standing.DOWN) for b in report.brokers):
+            return self._pace.busy_seconds
+        return self._pace.idle_seconds
+
+    def _refused(self, policy: LeadershipPolicy, reason: Reason, error: BellwetherError) -> float:
+        if reason is Reason.STANDING_BY:
+            return self._pace.lease_retry_seconds  # the process that leads writes the status
+        log.warning("no turn", reason=str(reason), why=str(error))
+        self._notices.failed(self.namespace, self.policy_name, type(error).__name__)
+        with self._lock:
+            body = self._body
+        self._notices.trouble(body, reason, str(error), policy)
+        return self._pace.lease_retry_seconds if reason is Reason.CLUSTER_CLAIMED else self._pace.retry_seconds
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait for news or the time to pass; True when halted. What only renews old news does not end the wait."""
+        until = self._clock.monotonic() + seconds
+        while not self._halt.is_set():
+            left = until - self._clock.monotonic()
+            if left <= 0:
+                break
+            if self._news.wait(min(left, self._pace.inbox_seconds)):
+                self._news.clear()
+                with self._lock:
+                    body = self._body
+                if self._changed(body):
+                    break
+            elif self._heard is not None and self._heard != self._fingerprint():
+                break  # evidence has gone stale
+        return self._halt.is_set()
+
+    def _changed(self, body: dict[str, Any]) -> bool:
+        metadata = body["metadata"]
+        seen = (metadata.get("generation"), metadata.get("deletionTimestamp"), str(metadata.get("annotations")))
+        changed, self._seen = seen != self._seen, seen
+        return changed or self._heard is None or self._heard != self._fingerprint()
+
+    def _fingerprint(self) -> object:
+        """What the signals say, without their age: whether each is fresh by the longest patience of its kind."""
+        now = self._clock.now()
+        with self._lock:
+            detection = (self._body.get("spec") or {}).get("detection") or {}
+        patience = {
+            "ExternalReachability": (detection.get("externalReachability") or {}).get("staleAfterSeconds", 10),
+            "StorageLatency": (detection.get("storageLatency") or {}).get("staleAfterSeconds", 10),
+        }
+        signals = tuple(
+            (
+                replace(s, age_seconds=None, latency_seconds=None),
+                s.age_seconds is not None and s.age_seconds <= patience[str(s.type)],
+            )
+            for s in self.signals.signals()
+        )
+        return signals, tuple((o, o.active(now)) for o in self.signals.overrides())
+
+    def _require_link(self) -> Link:
+        if self._link is None:
+            raise Transient("there is no connection to the Kafka cluster yet")
+        return self._link
+
+    def _forget(self) -> None:
+        """Drop the link and what was known, and let others have the Lease."""
+        self._unlink()
+        self._memory = None
+
+    def _unlink(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            link.lease.release()
+            self._notices.leading(self.namespace, self.policy_name, False)

@@ -1,0 +1,54 @@
+"""What of a report is news, as events for people. Pure: the report before and the report now in, events out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bellwether.core.reasons import Reason
+from bellwether.core.statuses import BrokerReport, Report
+from bellwether.core.verdicts import Standing
+
+NOTES_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One event: about a broker, or about the policy when ``broker`` is None."""
+
+    reason: Reason | str
+    message: str
+    broker: int | None = None
+    warning: bool = False
+
+
+def news(before: Report | None, now: Report) -> Iterator[News]:
+    """What changed since the last report; after a start only what is out of the ordinary."""
+    last = {b.broker: b for b in before.brokers} if before is not None else {}
+    for broker in now.brokers:
+        yield from _of_broker(last.get(broker.broker), broker)
+    for note in now.notes[:NOTES_SHOWN]:
+        text = f"{note.topic}-{note.partition}: {note.message}"
+        yield News(note.reason, text, warning=note.reason is Reason.CONTESTED)
+    if now.deeds.changed:
+        yield News("LeadersMoved", f"{now.deeds.reordered} partitions reordered, {now.deeds.elected} leaders elected")
+    if now.deeds.stopped is not None:
+        yield News(now.deeds.stopped.reason, now.deeds.stopped.message, warning=True)
+    held, was_held = now.condition("Held"), before.condition("Held") if before is not None else None
+    if held.status and (was_held is None or was_held.message != held.message):
+        yield News(held.reason, held.message, warning=True)
+
+
+def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]:
+    verdict = now.verdict
+    seen = (before.verdict.standing, before.verdict.reason) if before is not None else None
+    ordinary = before is None and verdict.standing in (Standing.HEALTHY, Standing.UNKNOWN)
+    if seen != (verdict.standing, verdict.reason) and not ordinary:
+        warning = verdict.standing in (Standing.SICK, Standing.DOWN)
+        text = f"{verdict.standing}: {verdict.message}"
+        yield News(verdict.reason, text, now.broker, warning)
+    was_demoted = before is not None and before.demoted is not None
+    if now.demoted is not None and not was_demoted:
+        yield News("Demoted", f"kept from leading: {now.demoted.message}", now.broker, warning=True)
+    if now.demoted is None and was_demoted:
+        yield News("Promoted", "may lead again; its leaders return", now.broker)

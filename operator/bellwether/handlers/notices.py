@@ -1,0 +1,187 @@
+"""Say what a turn came to: status on the objects, events on news, metrics always.
+
+Called by the policy loops. Status is written only when it differs (law 8); an API that is away is logged and tried
+again with the next turn, as nothing that Kafka needs depends on it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from bellwether.adapters.kubernetes import names
+from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, KubernetesClient, Object
+from bellwether.adapters.kubernetes.events import EventWriter
+from bellwether.adapters.kubernetes.statuses import StatusWriter
+from bellwether.api.v1alpha1.brokerhealth import BrokerHealth
+from bellwether.api.v1alpha1.conditions import Condition
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.models import API_VERSION, InvalidObject
+from bellwether.core.reasons import Reason
+from bellwether.core.statuses import Report
+from bellwether.core.verdicts import Verdict
+from bellwether.cycle import Memory
+from bellwether.handlers import renderings
+from bellwether.handlers.news import news
+from bellwether.ports import BellwetherError, Clock
+from bellwether.telemetry.metrics import OperatorMetrics
+
+log = structlog.get_logger(__name__)
+
+TIDY_SECONDS = 300.0
+
+
+@dataclass
+class _Said:
+    """What was last said of one policy."""
+
+    status: Object = field(default_factory=dict)
+    conditions: dict[str, Condition] = field(default_factory=dict)
+    brokers: dict[int, dict[str, Condition]] = field(default_factory=dict)
+    known: frozenset[int] = frozenset()
+    tidied_at: float = float("-inf")
+    report: Report | None = None
+
+
+class Notices:
+    """The voice of all policy loops of one process."""
+
+    def __init__(self, api: KubernetesClient, clock: Clock, instance: str, metrics: OperatorMetrics) -> None:
+        self._api = api
+        self._clock = clock
+        self._statuses = StatusWriter(api)
+        self._healths = BrokerHealths(api, clock)
+        self._events = EventWriter(api, clock, instance)
+        self._metrics = metrics
+        self._lock = threading.Lock()
+        self._said: dict[tuple[str, str], _Said] = {}
+
+    def last_verdicts(self, policy: LeadershipPolicy) -> Mapping[int, Verdict]:
+        """The verdicts that stand in status, so that a take-over carries since-times on. Raises Transient."""
+        namespace, name = policy.metadata.namespace, policy.metadata.name
+        said = self._of(namespace, name)
+        said.conditions = {c.type: c for c in policy.status.conditions}
+        said.status = policy.status.body()
+        verdicts = {}
+        for body in self._api.list(BROKER_HEALTHS, namespace, {names.POLICY_LABEL: names.legal(name)}):
+            try:
+                health = BrokerHealth.read(body)
+            except InvalidObject as error:
+                log.warning("a BrokerHealth cannot be read", why=str(error))
+                continue
+            broker = health.spec.broker_id
+            said.brokers[broker] = {c.type: c for c in health.status.conditions}
+            verdict = health.status.verdict.to_core(broker) if health.status.verdict is not None else None
+            if verdict is not None:
+                verdicts[broker] = verdict
+        return verdicts
+
+    def begins(self, namespace: str, name: str) -> None:
+        """A turn starts."""
+        self._metrics.turn_begins(namespace, name, self._clock.now().timestamp())
+
+    def failed(self, namespace: str, name: str, kind: str) -> None:
+        """A turn ended with an error."""
+        self._metrics.turn_failed(namespace, name, kind)
+
+    def leading(self, namespace: str, name: str, held: bool) -> None:
+        """This process holds the Lease of the policy's cluster, or does not."""
+        self._metrics.leading(namespace, name, held)
+
+    def publish(self, policy: LeadershipPolicy, report: Report, memory: Memory, seconds: float) -> None:
+        """A turn's report, everywhere."""
+        namespace, name = policy.metadata.namespace, policy.metadata.name
+        said = self._of(namespace, name)
+        self._metrics.turn_ended(namespace, name, seconds, report, len(memory.record.entries))
+        if report.deeds.changed or report.deeds.stopped is not None:
+            log.info(
+                "moved",
+                epoch=report.epoch,
+                reordered=report.deeds.reordered,
+                elected=report.deeds.elected,
+                held=len(report.held),
+                seconds=round(seconds, 3),
+                stopped=str(report.deeds.stopped.message) if report.deeds.stopped else None,
+            )
+        try:
+            self._write(policy, report, said)
+        except BellwetherError as error:
+            log.warning("status could not be written", why=str(error))
+
+    def heard(self, namespace: str, name: str, signals: Any) -> None:
+        """How old the signals of a policy are."""
+        self._metrics.heard(namespace, name, signals)
+
+    def trouble(self, body: dict[str, Any], reason: Reason, message: str, policy: LeadershipPolicy | None) -> None:
+        """No turn could be made, and why. ``policy`` is None when the object cannot be understood."""
+        metadata = body["metadata"]
+        namespace, name = metadata["namespace"], metadata["name"]
+        said = self._of(namespace, name)
+        if not said.conditions and policy is not None:
+            said.conditions = {c.type: c for c in policy.status.conditions}
+            said.status = policy.status.body()
+        generation = int(metadata.get("generation") or 0)
+        status = renderings.trouble_status(reason, message, generation, said.conditions, self._clock.now(), said.status)
+        said.conditions.update({c["type"]: Condition.model_validate(c) for c in status["conditions"]})
+        try:
+            self._statuses.write_policy(namespace, name, status)
+            self._events.post(_about(body), str(reason), message, warning=True)
+        except BellwetherError as error:
+            log.warning("status could not be written", why=str(error))
+
+    def forget(self, namespace: str, name: str) -> None:
+        """A policy is gone."""
+        with self._lock:
+            self._said.pop((namespace, name), None)
+        self._statuses.forget(namespace, name)
+        self._metrics.forget(namespace, name)
+
+    def _write(self, policy: LeadershipPolicy, report: Report, said: _Said) -> None:
+        namespace, name = policy.metadata.namespace, policy.metadata.name
+        about = _object_of(policy)
+        ids = frozenset(b.broker for b in report.brokers)
+        now = self._clock.monotonic()
+        if ids != said.known or now - said.tidied_at > TIDY_SECONDS:
+            self._healths.ensure_broker_healths(about, ids)
+            self._healths.collect(namespace, name)
+            said.known, said.tidied_at = ids, now
+        for broker in report.brokers:
+            before = said.brokers.get(broker.broker, {})
+            status = renderings.broker_status(broker, 0, before, report.now)
+            said.brokers[broker.broker] = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
+            self._statuses.write_broker_health(namespace, name, broker.broker, status)
+        last_election = said.status.get("lastElection")
+        if report.deeds.elected:
+            moment = report.now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
+            last_election = {"time": moment, "partitions": report.deeds.elected}
+        status = renderings.policy_status(report, policy.metadata.generation, said.conditions, last_election)
+        said.conditions = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
+        said.status = status
+        self._statuses.write_policy(namespace, name, status)
+        for item in news(said.report, report):
+            about_item = about if item.broker is None else _health_of(policy, item.broker)
+            self._events.post(about_item, str(item.reason), item.message, warning=item.warning)
+        said.report = report
+
+    def _of(self, namespace: str, name: str) -> _Said:
+        with self._lock:
+            return self._said.setdefault((namespace, name), _Said())
+
+
+def _about(body: dict[str, Any]) -> Object:
+    return {"apiVersion": API_VERSION, "kind": "LeadershipPolicy", "metadata": body["metadata"]}
+
+
+def _object_of(policy: LeadershipPolicy) -> Object:
+    metadata = policy.metadata
+    return _about({"metadata": {"name": metadata.name, "namespace": metadata.namespace, "uid": metadata.uid}})
+
+
+def _health_of(policy: LeadershipPolicy, broker: int) -> Object:
+    metadata = {"name": names.broker_health(policy.metadata.name, broker), "namespace": policy.metadata.namespace}
+    return {"apiVersion": API_VERSION, "kind": "BrokerHealth", "metadata": metadata}

@@ -1,0 +1,114 @@
+"""The end of a policy: restore what may be restored, export the rest, let the object go. Bounded in time.
+
+Called by the policy's loop in place of ordinary turns once its object is being deleted. Healthy brokers get their
+leaders back; sick ones stay demoted, and their baselines are exported. With Kafka gone, or the time over, everything is
+exported and the deletion ends all the same; the annotation ``bellwether.dev/abandon: "true"`` ends it at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.core.baselines import EntryState
+from bellwether.core.demotions import part
+from bellwether.core.policies import DeletionPolicy, Mode, Policy
+from bellwether.core.reasons import Reason
+from bellwether.handlers.custody import ABANDON, FINALIZER, Custody
+from bellwether.handlers.links import Refused
+from bellwether.ports import Terminal, Transient
+
+if TYPE_CHECKING:
+    from bellwether.handlers.loops import PolicyLoop
+
+log = structlog.get_logger(__name__)
+
+DONE = -1.0
+RETRY_SECONDS = 2.0
+DEFAULT_TIMEOUT_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Parting:
+    """One policy that is being deleted."""
+
+    body: dict[str, Any]
+    custody: Custody
+    now: datetime
+
+    @classmethod
+    def of(cls, body: dict[str, Any], custody: Custody, now: datetime) -> Parting | None:
+        """The parting of a policy's object; None while nobody deletes it."""
+        return cls(body, custody, now) if body["metadata"].get("deletionTimestamp") else None
+
+    def step(self, loop: PolicyLoop, policy: LeadershipPolicy) -> float:
+        """One turn towards the end; returns the wait until the next, ``DONE`` when the policy is gone."""
+        if FINALIZER not in (self.body["metadata"].get("finalizers") or []):
+            return DONE
+        why = self._reason_to_leave_as_is(policy.policy())
+        if why is not None:
+            return self.finish(why)
+        try:
+            loop.ensure_linked(policy)
+            report = loop.take_turn(policy, part)
+        except Refused as error:
+            if error.reason is Reason.STANDING_BY:
+                return RETRY_SECONDS  # the process that holds the Lease does it
+            return self.finish(str(error))
+        except (Transient, Terminal) as error:
+            if self._overdue():
+                return self.finish(f"the time for restoring is over: {error}")
+            log.warning("the deletion waits", why=str(error))
+            return RETRY_SECONDS
+        record = loop.record
+        if record is None or report.deeds.changed:
+            return 0.0
+        entries = record.entries.values()
+        waiting = any(e.state is EntryState.RESTORED or not _kept(e.baseline, record.demoted) for e in entries)
+        if record.empty:
+            return self.finish(None)
+        if not waiting and report.plan.quiet:
+            return self.finish(f"brokers {sorted(record.demoted)} are still sick")
+        if self._overdue():
+            return self.finish("the time for restoring is over")
+        return RETRY_SECONDS
+
+    def finish(self, left_as_is: str | None) -> float:
+        """Export what is left, remove the record and let the policy go."""
+        try:
+            exported = self.custody.close_record(self.body)
+            if exported is not None:
+                log.warning("displaced orders were left as they are", why=left_as_is, exported_to=exported)
+            self.custody.release(self.body)
+        except (Transient, Terminal) as error:
+            log.warning("the deletion cannot end yet", why=str(error))
+            return RETRY_SECONDS
+        return DONE
+
+    def _reason_to_leave_as_is(self, policy: Policy) -> str | None:
+        """Why nothing is restored at all, if there is a reason."""
+        annotations = self.body["metadata"].get("annotations") or {}
+        if annotations.get(ABANDON) == "true":
+            return f"the annotation {ABANDON} asks for it"
+        if policy.deletion_policy is DeletionPolicy.ABANDON:
+            return "spec.deletionPolicy is Abandon"
+        if policy.mode is Mode.OBSERVE:
+            return "spec.mode is Observe"
+        if policy.suspend:
+            return "the policy is suspended"
+        return None
+
+    def _overdue(self) -> bool:
+        spec = self.body.get("spec") or {}
+        limit = timedelta(seconds=int(spec.get("deletionTimeoutSeconds", DEFAULT_TIMEOUT_SECONDS)))
+        since = datetime.fromisoformat(str(self.body["metadata"]["deletionTimestamp"]))
+        return self.now - since > limit
+
+
+def _kept(baseline: tuple[int, ...], demoted: Collection[int]) -> bool:
+    return any(broker in demoted for broker in baseline)

@@ -1,0 +1,146 @@
+"""Turn a turn's report into the status that Kubernetes keeps. Pure: values in, plain objects out.
+
+The words were born in the judgements; here they only get the API's field names. A condition keeps its transition time
+while its status stands, so the same news makes the same bytes (law 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from bellwether.adapters.kubernetes.client import Object
+from bellwether.api.v1alpha1 import brokerhealth, conditions, policystatus
+from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.statuses import BrokerReport, Condition, Report
+from bellwether.core.verdicts import Standing
+
+MESSAGE_LIMIT = policystatus.MESSAGE_LIMIT
+
+
+def policy_status(
+    report: Report, generation: int, before: Mapping[str, conditions.Condition], last_election: Object | None
+) -> Object:
+    """The whole status of a policy after a turn. ``before`` are its conditions as they stand, by type."""
+    counts = {str(standing).lower(): n for standing, n in report.standings.items()}
+    demoted = sum(1 for b in report.brokers if b.demoted is not None)
+    elections = sum(1 for m in report.plan.moves if m.elect)
+    ready = report.condition("Ready")
+    status = policystatus.LeadershipPolicyStatus(
+        observed_generation=generation,
+        conditions=rendered((connected(report.cluster_id), *report.conditions), generation, before, report.now),
+        cluster_id=report.cluster_id,
+        epoch=report.epoch,
+        brokers=policystatus.BrokerCounts(**counts, demoted=demoted),
+        leaders_out_of_place=report.leaders_out_of_place,
+        plan=policystatus.PlanSummary(
+            digest=report.plan.digest if report.plan.moves else "",
+            moves=len(report.plan.moves),
+            elections=elections,
+            held=len(report.held),
+        ),
+        partitions_at_risk=policystatus.PartitionsAtRisk(
+            total=len(report.held),
+            sample=tuple(
+                policystatus.PartitionAtRisk(topic=h.topic, partition=h.key.partition, reason=str(h.reason))
+                for h in report.held_sample
+            ),
+        ),
+        held_by_reason=tuple(
+            policystatus.HeldReason(reason=str(reason), count=n, message=SENTENCES[reason])
+            for reason, n in report.held_by_reason.items()
+        ),
+        would_demote=tuple(_would_demote(report)),
+        message=_clip(ready.message),
+    ).body()
+    if last_election is not None:
+        status["lastElection"] = last_election
+    return status
+
+
+def trouble_status(
+    reason: Reason,
+    message: str,
+    generation: int,
+    before: Mapping[str, conditions.Condition],
+    now: datetime,
+    standing: Object,
+) -> Object:
+    """A policy's status when no turn could be made: what stood stays, ``Ready`` and ``Connected`` say why."""
+    unreachable = reason is Reason.CLUSTER_UNREACHABLE
+    said = (
+        Condition("Ready", False, reason, message),
+        Condition("Connected", False if unreachable else None, reason, message),
+    )
+    kept = {name: value for name, value in before.items() if name not in ("Ready", "Connected")}
+    new = rendered(said, generation, before, now)
+    all_conditions = [c.body() for c in (*new, *kept.values())]
+    return {
+        **standing,
+        "observedGeneration": generation,
+        "conditions": sorted(all_conditions, key=lambda c: str(c["type"])),
+        "message": _clip(message),
+    }
+
+
+def broker_status(
+    report: BrokerReport, generation: int, before: Mapping[str, conditions.Condition], now: datetime
+) -> Object:
+    """The operator's part of one broker's status; ``signals`` are the probers' and are not in it."""
+    status = brokerhealth.BrokerHealthStatus(
+        verdict=brokerhealth.BrokerVerdict(
+            standing=report.verdict.standing,
+            reason=str(report.verdict.reason),
+            message=_clip(report.verdict.message),
+            since=report.verdict.since,
+        ),
+        leaders=report.leaders,
+        preferred_leaders=report.preferred_leaders,
+        replicas=report.replicas,
+        registered=report.registered,
+        rack=report.rack,
+        conditions=rendered(report.conditions, generation, before, now),
+    ).body()
+    status.pop("signals", None)
+    return status
+
+
+def connected(cluster_id: str) -> Condition:
+    """The condition that says that the pinned cluster answers."""
+    return Condition("Connected", True, Reason.SETTLED, f"Kafka cluster {cluster_id} answers")
+
+
+def rendered(
+    said: Iterable[Condition], generation: int, before: Mapping[str, conditions.Condition], now: datetime
+) -> tuple[conditions.Condition, ...]:
+    """Conditions with their times, in order of type."""
+    rendered = []
+    for condition in sorted(said, key=lambda c: c.type):
+        status = conditions.ConditionStatus("Unknown" if condition.status is None else str(condition.status))
+        standing = before.get(condition.type)
+        since = standing.last_transition_time if standing is not None and standing.status is status else now
+        rendered.append(
+            conditions.Condition(
+                type=condition.type,
+                status=status,
+                observed_generation=generation,
+                last_transition_time=since.replace(microsecond=0),
+                reason=str(condition.reason),
+                message=_clip(condition.message),
+            )
+        )
+    return tuple(rendered)
+
+
+def _would_demote(report: Report) -> Iterable[policystatus.WouldDemote]:
+    for broker in report.would_demote[: policystatus.BROKER_LIMIT]:
+        demoted = report.plan.decisions.demoted[broker]
+        verdict = next(b.verdict for b in report.brokers if b.broker == broker)
+        since = verdict.since if verdict.standing is Standing.SICK else demoted.since
+        yield policystatus.WouldDemote(
+            broker_id=broker, reason=str(demoted.reason), message=_clip(demoted.message), since=since
+        )
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= MESSAGE_LIMIT else f"{text[: MESSAGE_LIMIT - 1]}…"
