@@ -8,9 +8,9 @@ repeated: what was not answered, or not done, is found by the next turn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from bellwether.core.baselines import UndoRecord
+from bellwether.core.baselines import EntryState, UndoRecord
 from bellwether.core.clusters import Partition, PartitionKey, TopicPartition
 from bellwether.core.elections import Checked, Seen, batches, check, electable, intents, verify
 from bellwether.core.guards import Hold
@@ -69,6 +69,7 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
         accepted = [m for m in pending if _accepted(m, outcomes.get(m.name), Reason.REORDER_REFUSED, done)]
         seen, after = _read_back(accepted, checked, world)
         done.reordered += sum(1 for m in accepted if seen[m.key] in (Seen.DONE, Seen.OVERTAKEN))
+        _remember_displaced(accepted, seen, done)
         done.holds.extend(
             Hold(m.key, m.topic, Reason.NOT_APPLIED, SENTENCES[Reason.NOT_APPLIED])
             for m in accepted
@@ -83,6 +84,18 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
         _require_lease(world)
         outcomes = world.leaders.elect([m.name for m in ready])
         done.elected += sum(_accepted(m, outcomes.get(m.name), Reason.ELECTION_REFUSED, done) for m in ready)
+
+
+def _remember_displaced(accepted: list[Move], seen: Mapping[PartitionKey, Seen], done: Execution) -> None:
+    """What stood once is contested when it does not stand at the next turn, however soon somebody overwrote it."""
+    stands = {m.key for m in accepted if seen[m.key] is Seen.DONE}
+    done.record = done.record.with_entries(
+        {
+            key: replace(entry, state=EntryState.DISPLACED)
+            for key in stands
+            if (entry := done.record.entries[key]).state is EntryState.INTENDED
+        }
+    )
 
 
 def _read_back(
