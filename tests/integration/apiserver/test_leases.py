@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.apiserver
 
 CLUSTER = "5L6g3nShT-eMCtK--X86sw"
-QUICK: dict[str, Any] = {"duration_seconds": 2, "renew_seconds": 0.3, "margin_seconds": 0.5}
+QUICK: dict[str, Any] = {"duration_seconds": 3, "renew_seconds": 0.4, "margin_seconds": 0.5}
 
 HOLDER = """
 import sys
@@ -37,7 +37,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import connect
 from bellwether.adapters.kubernetes.leases import ClusterLease
 lease = ClusterLease(connect(Path(sys.argv[1])), sys.argv[2], sys.argv[3], "ns/frozen", SystemClock(),
-                     duration_seconds=2, renew_seconds=0.3, margin_seconds=0.5)
+                     duration_seconds=3, renew_seconds=0.4, margin_seconds=0.5)
 assert lease.acquire()
 print("held", flush=True)
 for line in sys.stdin:
@@ -75,7 +75,7 @@ def test_a_free_lease_is_taken_at_once_and_says_for_whom(api: KubernetesClient, 
     mine = lease(api, namespace)
     assert mine.seconds_left() == 0
     assert mine.acquire()
-    assert 1.5 < mine.seconds_left() <= 2
+    assert 1 < mine.seconds_left() <= 3
     found = stored(api, namespace)
     assert found["spec"]["holderIdentity"] == mine.holder
     assert found["spec"]["leaseTransitions"] == 0
@@ -87,7 +87,7 @@ def test_a_free_lease_is_taken_at_once_and_says_for_whom(api: KubernetesClient, 
 def test_a_held_lease_is_renewed_and_keeps_others_out(api: KubernetesClient, namespace: str) -> None:
     mine, other = lease(api, namespace), lease(api, namespace, "elsewhere/second")
     assert mine.acquire()
-    deadline = time.monotonic() + 4
+    deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
         assert not other.acquire()
         assert mine.seconds_left() > 0
@@ -126,7 +126,7 @@ def test_a_dead_holder_is_waited_for_as_long_as_its_lease_and_a_request_last(
     other = lease(api, namespace)
     started = time.monotonic()
     assert other.wait(threading.Event())
-    assert 2.5 <= time.monotonic() - started < 5
+    assert 3.0 <= time.monotonic() - started < 8
     assert stored(api, namespace)["spec"]["leaseTransitions"] == 1
     other.release()
 
@@ -173,7 +173,7 @@ def test_a_deleted_lease_is_lost(api: KubernetesClient, namespace: str) -> None:
     with pytest.raises(Fenced, match="it was deleted"):
         mine.check()
     assert mine.acquire(), "it can be acquired again, and is renewed again"
-    time.sleep(2.5)
+    time.sleep(3.5)
     assert mine.seconds_left() > 0
     mine.release()
 
@@ -185,7 +185,7 @@ def test_the_time_left_runs_down_while_the_api_server_is_away_and_recovers(
     assert mine.acquire()
     apiserver.pause_apiserver()
     try:
-        assert wait_until(lambda: mine.seconds_left() == 0) <= 2.1
+        assert wait_until(lambda: mine.seconds_left() == 0) <= 3.5
         assert mine.lost is None
     finally:
         apiserver.resume_apiserver()
@@ -204,7 +204,7 @@ def test_of_two_replicas_of_a_prober_one_speaks_and_the_other_follows_when_it_ha
             SignalType.EXTERNAL_REACHABILITY,
             "eu-west-1a",
             SystemClock(),
-            duration_seconds=1,
+            duration_seconds=2,
             renew_seconds=0.2,
             uid=uid,
         )

@@ -48,7 +48,8 @@ class HeldLease:
         annotations: Mapping[str, str] | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        self._api = api.with_timeout(min(api.timeout_seconds, renew_seconds))
+        # Three tries that hang must fit into the duration.
+        self._api = api.with_timeout(min(api.timeout_seconds, max(renew_seconds, duration_seconds / 3)))
         self._namespace = namespace
         self._policy = policy
         self._clock = clock
