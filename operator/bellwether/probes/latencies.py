@@ -101,7 +101,8 @@ class Latencies:
             return f"writes fail: {self.kind}"
         if not self.times:
             return ""
-        figures = f"median {milliseconds(median(self.times))}, last {milliseconds(self.times[-1])}"
+        recent = self.times[-len(self.window.bad) :] if self.window.bad else self.times
+        figures = f"median {milliseconds(median(recent))}, last {milliseconds(self.times[-1])}"
         if self.window.reading is Reading.PASSING:
             return f"writes take {figures}"
         limit = settings.threshold_milliseconds

@@ -1,0 +1,119 @@
+"""``bellwether probe reachability`` as a process, against real brokers behind a real proxy and a real API."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from realparts.kafka import KafkaCluster
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+WELL = ("Passing", "Passing")
+OUTSIDE_BAD = ("Failing", "Passing")
+DEAD = ("Failing", "Failing")
+# failureThreshold * periodSeconds + timeoutSeconds + 1 s, and one more for reading it here.
+SOON = 3 * 1 + 2 + 1 + 1
+
+
+def started(bench: Any, *arguments: str) -> Any:
+    process = bench.start("reachability", "--vantage", "here", *arguments)
+    bench.until(lambda: bench.readings(1, 2, 3) == [WELL] * 3, 40)
+    return process
+
+
+def test_a_cut_listener_fails_for_exactly_that_broker_and_recovers(bench: Any, breakable_kafka: KafkaCluster) -> None:
+    started(bench)
+    assert breakable_kafka.proxy is not None
+    breakable_kafka.proxy.cut("broker-2")
+    bench.until(lambda: bench.readings(1, 2, 3) == [WELL, OUTSIDE_BAD, WELL], SOON)
+    assert breakable_kafka.broker(2).external in bench.entry(2)["message"]
+    breakable_kafka.proxy.mend("broker-2")
+    bench.until(lambda: bench.readings(1, 2, 3) == [WELL] * 3, SOON)
+
+
+def test_a_black_hole_is_known_as_soon_and_delays_no_other_broker(bench: Any, breakable_kafka: KafkaCluster) -> None:
+    started(bench)
+    assert breakable_kafka.proxy is not None
+    breakable_kafka.proxy.blackhole("broker-2")
+    time.sleep(0.5)
+    breakable_kafka.proxy.cut("broker-3")
+    bench.until(lambda: bench.readings(1, 2, 3) == [WELL, OUTSIDE_BAD, OUTSIDE_BAD], SOON)
+
+
+def test_a_dead_broker_fails_on_both_paths_although_it_has_left_metadata(
+    bench: Any, breakable_kafka: KafkaCluster
+) -> None:
+    started(bench)
+    breakable_kafka.broker(3).kill()
+    bench.until(lambda: bench.readings(1, 2, 3) == [WELL, WELL, DEAD], SOON)
+    version = bench.versions(3)
+    time.sleep(12)  # beyond its session, and a reading of the roster
+    assert bench.readings(3) == [DEAD]
+    assert bench.versions(3) == version
+
+
+def test_a_settled_cluster_causes_no_write_while_the_lease_is_renewed(bench: Any, kafka: KafkaCluster) -> None:
+    assert kafka.brokers
+    started(bench)
+    before, renewed = bench.versions(1, 2, 3), bench.lease()["renewTime"]
+    time.sleep(6)
+    assert bench.versions(1, 2, 3) == before
+    assert bench.lease()["renewTime"] > renewed
+    managers = {f["manager"] for f in bench.health(1)["metadata"]["managedFields"]}
+    assert "bellwether-prober-externalreachability-here" in managers
+
+
+def test_a_prober_that_is_stopped_releases_its_lease_and_one_that_is_killed_lets_it_lapse(
+    bench: Any, kafka: KafkaCluster
+) -> None:
+    assert kafka.brokers
+    process = started(bench)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(15) == 0, bench.logs()
+    assert not bench.lease().get("holderIdentity")
+    second = bench.start("reachability", "--vantage", "here")
+    bench.until(lambda: bool(bench.lease().get("holderIdentity")), 20)
+    second.kill()
+    second.wait()
+    lapsed = bench.lease()
+    assert lapsed["holderIdentity"]
+    time.sleep(3)
+    assert bench.lease()["renewTime"] == lapsed["renewTime"]
+
+
+def test_another_replica_of_the_vantage_stands_by_and_takes_over(bench: Any, kafka: KafkaCluster) -> None:
+    assert kafka.brokers
+    first = started(bench)
+    bench.start("reachability", "--vantage", "here")
+    time.sleep(3)
+    uid = bench.entry(1)["proberUID"]
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(15) == 0
+    bench.until(lambda: bench.entry(1)["proberUID"] != uid, 25)
+
+
+def test_one_measurement_is_a_table_and_an_exit_status(bench: Any, breakable_kafka: KafkaCluster) -> None:
+    command = [sys.executable, "-m", "bellwether", "probe", "reachability", "--once"]
+    without = [*command, "--bootstrap", breakable_kafka.broker(1).internal]
+    well = subprocess.run(without, capture_output=True, text=True, check=False)
+    assert (well.returncode, well.stdout.count("Passing")) == (0, 6), well.stderr
+    assert breakable_kafka.proxy is not None
+    breakable_kafka.proxy.cut("broker-2")
+    environment = {**os.environ, "KUBECONFIG": str(bench.server.kubeconfig)}
+    sick = subprocess.run(
+        [*command, "--policy", "main", "-n", bench.namespace],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert (sick.returncode, sick.stdout.count("Failing")) == (1, 1), sick.stderr
+    assert bench.entry(2) == {}

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bellwether import __version__
+from bellwether.cli.main import VERBS, main
+
+
+def test_the_version_is_the_packages() -> None:
+    assert CliRunner().invoke(main, ["--version"]).output == f"bellwether {__version__}\n"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_that_is_listed_can_be_asked_for_help(verb: str) -> None:
+    found = CliRunner().invoke(main, [verb, "--help"])
+    assert (found.exit_code, found.output.splitlines()[0].startswith("Usage: ")) == (0, True)
+
+
+def test_an_unknown_verb_is_refused_by_name() -> None:
+    found = CliRunner().invoke(main, ["elect-everybody"])
+    assert found.exit_code == 2
+    assert "elect-everybody" in found.output
+
+
+def test_one_storage_measurement_needs_no_cluster_and_leaves_nothing(tmp_path: Path) -> None:
+    found = CliRunner().invoke(main, ["probe", "storage", "--once", "--directory", str(tmp_path)])
+    assert "THRESHOLD" in found.output
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["reachability"], "--policy"),
+        (["reachability", "--policy", "p", "--bootstrap", "h:1"], "--bootstrap goes with --once"),
+        (["reachability", "--once", "--bootstrap", "nonsense"], "not host:port"),
+        (["storage", "--policy", "p"], "--directory"),
+        (["storage", "--directory", "/tmp", "--broker", "1"], "--policy"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_named(arguments: list[str], said: str) -> None:
+    found = CliRunner().invoke(main, ["probe", *arguments])
+    assert found.exit_code != 0
+    assert said in found.output

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.core.policies import StorageLatency
+from bellwether.core.signals import Reading
+from bellwether.probes.latencies import Latencies, Sample
+
+SETTINGS = StorageLatency()
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def after(*samples: Sample, start: Latencies | None = None) -> Latencies:
+    known = start or Latencies()
+    for second, sample in enumerate(samples):
+        known = known.after(sample, SETTINGS, START + timedelta(seconds=second))
+    return known
+
+
+FAST = Sample(0.001)
+SLOW = Sample(0.081)
+FULL = Sample(0.001, "the disk is full")
+
+
+def test_a_fast_disk_passes_after_the_success_threshold() -> None:
+    assert after(*[FAST] * 9).word(1, "b", SETTINGS) is None
+    word = after(*[FAST] * 10).word(1, "b", SETTINGS)
+    assert word is not None
+    assert (word.reading, word.message) == (Reading.PASSING, "writes take median 1.0 ms, last 1.0 ms")
+
+
+def test_a_slow_disk_fails_with_its_figures_and_recovers() -> None:
+    sick = after(*[FAST] * 10, *[SLOW] * 5)
+    word = sick.word(1, "b", SETTINGS)
+    assert word is not None
+    assert word.reading is Reading.FAILING
+    assert word.latency_seconds == pytest.approx(0.081)
+    assert word.message == "5 of the last 5 writes took more than 50 ms: median 81 ms, last 81 ms"
+    assert after(*[FAST] * 9, start=sick).window.reading is Reading.FAILING
+    assert after(*[FAST] * 10, start=sick).window.reading is Reading.PASSING
+
+
+def test_a_write_that_does_not_end_fails_at_once() -> None:
+    word = after(*[FAST] * 10, Sample(5.0, stalled=True)).word(1, "b", SETTINGS)
+    assert word is not None
+    assert (word.reading, word.message) == (Reading.FAILING, "a write has not ended within 5 s")
+
+
+def test_a_write_of_several_seconds_stands_for_the_writes_that_it_kept_out() -> None:
+    assert after(*[FAST] * 10, Sample(3.0)).window.reading is Reading.PASSING
+    assert after(*[FAST] * 10, Sample(3.0), Sample(2.0)).window.reading is Reading.FAILING
+
+
+def test_a_disk_that_refuses_writes_fails_with_the_reason() -> None:
+    word = after(*[FULL] * 5).word(1, "b", SETTINGS)
+    assert word is not None
+    assert (word.reading, word.message, word.latency_seconds) == (
+        Reading.FAILING,
+        "writes fail: the disk is full",
+        None,
+    )
+
+
+def test_trouble_of_our_own_is_no_evidence_about_the_disk() -> None:
+    trouble = Sample(0.0, "no permission to write there", own_trouble=True)
+    assert after(*[trouble] * 20).word(1, "b", SETTINGS) is None
+    word = after(*[FAST] * 10, *[trouble] * 5).word(1, "b", SETTINGS)
+    assert word is not None
+    assert word.reading is Reading.UNKNOWN
+
+
+@given(st.lists(st.floats(0.0001, 0.012), min_size=11, max_size=60))
+def test_jitter_of_a_fast_disk_is_no_news(times: list[float]) -> None:
+    told = after(*[FAST] * 10)
+    known = told
+    for seconds in times:
+        known = after(Sample(seconds), start=known)
+        assert not known.differs(told, 3600, SETTINGS)
+
+
+def test_a_latency_that_has_more_than_doubled_is_news_but_not_often() -> None:
+    sick = after(*[FAST] * 10, *[SLOW] * 5)
+    worse = after(*[Sample(0.4)] * 5, start=sick)
+    assert not worse.differs(sick, 5, SETTINGS)
+    assert worse.differs(sick, 10, SETTINGS)
+
+
+def test_a_settled_slow_disk_is_no_news() -> None:
+    sick = after(*[FAST] * 10, *[SLOW] * 5)
+    assert not after(*[SLOW] * 50, start=sick).differs(sick, 3600, SETTINGS)

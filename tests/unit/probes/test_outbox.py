@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.ports import Transient
+from bellwether.probes.outbox import Outbox
+
+
+def word(broker: int, message: str = "") -> Signal:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    return Signal(broker, SignalType.STORAGE_LATENCY, "s", Reading.PASSING, now, message=message)
+
+
+class Receiver:
+    def __init__(self) -> None:
+        self.written: list[tuple[int, str]] = []
+        self.forgotten: list[int] = []
+        self.refused: set[int] = set()
+        self.slow = threading.Event()
+        self.go_on = threading.Event()
+
+    def write(self, signal: Signal) -> None:
+        if self.slow.is_set():
+            self.go_on.wait(5)
+        if signal.broker in self.refused:
+            raise Transient("away")
+        self.written.append((signal.broker, signal.message))
+
+    def forget(self, broker: int) -> None:
+        self.forgotten.append(broker)
+
+
+def until(wanted: Callable[[], bool]) -> None:
+    end = time.monotonic() + 5
+    while not wanted():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def made(receiver: Receiver) -> Outbox:
+    outbox = Outbox(receiver, SystemClock(), first_pause_seconds=0.05, longest_pause_seconds=0.1)
+    outbox.start()
+    return outbox
+
+
+def test_only_the_last_word_is_written_when_the_receiver_is_back() -> None:
+    receiver = Receiver()
+    receiver.refused.add(1)
+    outbox = made(receiver)
+    for text in ("a", "b", "c"):
+        outbox.post(word(1, text))
+    time.sleep(0.1)
+    receiver.refused.clear()
+    until(lambda: receiver.written == [(1, "c")])
+    time.sleep(0.2)
+    assert receiver.written == [(1, "c")]
+    outbox.stop()
+
+
+def test_one_brokers_trouble_holds_back_no_other_brokers_news() -> None:
+    receiver = Receiver()
+    receiver.refused.add(1)
+    outbox = made(receiver)
+    outbox.post(word(1))
+    outbox.post(word(2))
+    until(lambda: receiver.written == [(2, "")])
+    outbox.stop()
+
+
+def test_a_word_that_came_during_a_failing_write_wins() -> None:
+    receiver = Receiver()
+    receiver.refused.add(1)
+    receiver.slow.set()
+    outbox = made(receiver)
+    outbox.post(word(1, "old"))
+    time.sleep(0.05)
+    outbox.post(word(1, "new"))
+    receiver.slow.clear()
+    receiver.go_on.set()
+    time.sleep(0.05)
+    receiver.refused.clear()
+    until(lambda: bool(receiver.written))
+    assert receiver.written == [(1, "new")]
+    outbox.stop()
+
+
+def test_forgetting_replaces_an_undelivered_word_and_stopping_delivers_what_is_left() -> None:
+    receiver = Receiver()
+    outbox = Outbox(receiver, SystemClock())
+    outbox.post(word(1))
+    outbox.forget(1)
+    outbox.post(word(2))
+    outbox.start()
+    outbox.stop()
+    assert (receiver.forgotten, receiver.written) == ([1], [(2, "")])
+
+
+def test_a_cleared_outbox_tells_nothing() -> None:
+    receiver = Receiver()
+    outbox = Outbox(receiver, SystemClock())
+    outbox.post(word(1))
+    outbox.clear()
+    outbox.start()
+    outbox.stop()
+    assert receiver.written == []

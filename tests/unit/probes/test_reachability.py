@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.core.policies import Reachability
+from bellwether.core.signals import Reading, Signal
+from bellwether.ports import Terminal, Transient
+from bellwether.probes.brokerwatch import Seat
+from bellwether.probes.reachability import ReachabilityProbe
+from bellwether.telemetry.probing import ProbeMetrics
+
+FAST: Any = Reachability(period_seconds=0.05, timeout_seconds=0.2)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Said:
+    ok: bool = True
+    seconds: float = 0.001
+    stage: str = "Request"
+    message: str = ""
+    advertised: Mapping[str, str] = field(default_factory=dict)
+    weaker: bool = False
+
+
+class Network:
+    """Brokers that answer, refuse, or say nothing until asked no more; ``moved`` changes what they advertise."""
+
+    def __init__(self) -> None:
+        self.refused: set[str] = set()
+        self.silent: set[str] = set()
+        self.trouble = False
+        self.moved: dict[int, str] = {}
+        self.asked: set[str] = set()
+        self.over = threading.Event()
+
+    def ask(self, address: str, broker_id: int, timeout_seconds: float) -> Said:
+        self.asked.add(address)
+        if self.trouble:
+            raise Transient("too many open files")
+        if address in self.silent:
+            self.over.wait(timeout_seconds * 50)  # obeys no timeout, as looking up a name may not
+        if address in self.refused:
+            return Said(False, 0.001, "Connect", f"{address}: refused")
+        return Said(advertised={"EXTERNAL": self.moved.get(broker_id, f"out-{broker_id}:1")})
+
+
+class People:
+    """The roster."""
+
+    def __init__(self, *brokers: int) -> None:
+        self.brokers = brokers
+        self.away = False
+
+    def seats(self) -> Mapping[int, Seat]:
+        if self.away:
+            raise Terminal("refused")
+        return {b: Seat(f"in-{b}:1") for b in self.brokers}
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.network = Network()
+        self.roster = People(1, 2, 3)
+        self.posts: list[Signal] = []
+        self.forgotten: list[int] = []
+        self.probe = ReachabilityProbe(
+            "here", self.network, FAST, self.posts.append, self.forgotten.append, SystemClock(), ProbeMetrics()
+        )
+
+    def last(self) -> dict[int, tuple[Reading, Reading]]:
+        return {s.broker: (s.reading, s.control) for s in self.posts}
+
+    def until(self, wanted: Callable[[], bool], seconds: float = 5) -> None:
+        end = time.monotonic() + seconds
+        while not wanted():
+            assert time.monotonic() < end, self.posts
+            time.sleep(0.01)
+
+
+WELL = (Reading.PASSING, Reading.PASSING)
+OUTSIDE_BAD = (Reading.FAILING, Reading.PASSING)
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    bench.probe.refresh(bench.roster)
+    bench.until(lambda: bench.last() == dict.fromkeys((1, 2, 3), WELL))
+    yield bench
+    bench.network.over.set()
+    bench.probe.stop()
+
+
+def test_each_broker_is_told_once_and_then_nothing_while_nothing_changes(bench: Bench) -> None:
+    time.sleep(0.5)
+    assert len(bench.posts) == 3
+
+
+def test_the_external_address_is_learned_from_the_broker_and_followed(bench: Bench) -> None:
+    assert "out-2:1" in bench.network.asked
+    bench.network.moved[2] = "elsewhere-2:1"
+    bench.until(lambda: "elsewhere-2:1" in bench.network.asked)
+    bench.network.refused.add("elsewhere-2:1")
+    bench.until(lambda: bench.last()[2] == OUTSIDE_BAD)
+
+
+def test_a_silent_broker_is_failing_and_delays_no_other(bench: Bench) -> None:
+    bench.network.silent.add("out-1:1")
+    bench.network.refused.add("out-2:1")
+    bench.until(lambda: bench.last()[2] == OUTSIDE_BAD, 1)
+    bench.until(lambda: bench.last()[1] == OUTSIDE_BAD, 3)
+    assert bench.last()[3] == WELL
+
+
+def test_a_mended_broker_passes_again(bench: Bench) -> None:
+    bench.network.refused.add("out-2:1")
+    bench.until(lambda: bench.last()[2] == OUTSIDE_BAD)
+    bench.network.refused.clear()
+    bench.until(lambda: bench.last()[2] == WELL)
+
+
+def test_the_vantages_own_trouble_is_never_passing(bench: Bench) -> None:
+    bench.network.trouble = True
+    bench.until(lambda: all(reading is Reading.UNKNOWN for reading, _ in bench.last().values()))
+
+
+def test_a_dead_broker_is_kept_while_it_has_a_health_object_and_forgotten_without(bench: Bench) -> None:
+    bench.roster.brokers = (1, 2)
+    bench.probe.refresh(bench.roster)
+    bench.probe.refresh(bench.roster, frozenset({1, 2, 3}))
+    assert set(bench.probe.sightings()) == {1, 2, 3}
+    bench.probe.refresh(bench.roster, frozenset({1, 2}))
+    assert set(bench.probe.sightings()) == {1, 2}
+    assert bench.forgotten == [3]
+
+
+def test_a_new_broker_is_followed(bench: Bench) -> None:
+    bench.roster.brokers = (1, 2, 3, 4)
+    bench.probe.refresh(bench.roster, frozenset())
+    bench.until(lambda: bench.last().get(4) == WELL)
+
+
+def test_a_roster_that_cannot_be_read_changes_nothing(bench: Bench) -> None:
+    bench.roster.away = True
+    bench.probe.refresh(bench.roster, frozenset())
+    assert set(bench.probe.sightings()) == {1, 2, 3}
+    assert bench.probe.alive()
+
+
+def test_a_new_voice_tells_everything_again(bench: Bench) -> None:
+    bench.probe.repeat()
+    bench.until(lambda: len(bench.posts) == 6)
