@@ -105,10 +105,14 @@ def test_a_reorder_overrides_a_foreign_reassignment_in_flight(subject: Subject):
     before = partition(subject, topic)
     assert (before.adding, before.removing) == ((4,), (3,))
     assert subject.mover.reorder([Reorder(first(topic), (2, 3, 1))])[first(topic)].error == "NONE"
+    subject.eventually(lambda: partition(subject, topic).replicas != before.replicas)
+    # What was being added is now to be removed as well, and stays in sight until somebody cancels it.
+    after = partition(subject, topic)
+    assert (after.replicas, after.adding, after.removing) == ((2, 3, 1, 4), (4,), (4,))
+    assert subject.mover.cancel([first(topic)])[first(topic)].error == "NONE"
     subject.eventually(lambda: not partition(subject, topic).reassigning)
     after = partition(subject, topic)
-    assert after.replicas == (2, 3, 1)
-    # What an operator can know an overtaken reassignment by: a pure reorder leaves the epoch alone.
+    assert (after.replicas, after.leader) == ((2, 3, 1), 1)
     assert after.leader_epoch > before.leader_epoch
 
 

@@ -1,4 +1,4 @@
-"""An operator process in memory: take over once, then turn after turn, as the policy loop does. Faults and death included.
+"""An operator process in memory: take over once, then turn after turn, as the policy loop does.
 
 ``Operator`` remembers between turns what a process remembers, and forgets it when it is made anew.
 """

@@ -244,10 +244,14 @@ class MemoryCluster:
     # What the controller does with a request; called by the ports' views, too.
 
     def assign(self, p: Partition, target: tuple[int, ...]) -> None:
-        """Reassign to ``target``, whatever was in flight: the same set in another order completes at once (KIP-455)."""
+        """Reassign to ``target``: the same set in another order completes at once (KIP-455).
+
+        What was in flight is overridden. As in Kafka, an empty list of adding or removing replicas leaves the one in
+        flight as it was, so that the overridden target is both added and removed and stays so until it is cancelled.
+        """
         adding = tuple(b for b in target if b not in p.replicas)
         removing = tuple(b for b in p.replicas if b not in target)
-        self._update(p, replicas=target + removing, adding=adding, removing=removing)
+        self._update(p, replicas=target + removing, adding=adding or p.adding, removing=removing or p.removing)
 
     def revert(self, p: Partition) -> None:
         """Cancel a reassignment in flight: the replicas of before it, less what was being added."""

@@ -8,13 +8,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeVar
 
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Cluster, Partition, TopicPartition
-from bellwether.ports import ClusterReader, LeaderMover, Outcome, Reorder, Transient, UndoRecords, World
+from bellwether.ports import (
+    BellwetherError,
+    ClusterReader,
+    LeaderMover,
+    Outcome,
+    Reorder,
+    Transient,
+    UndoRecords,
+    World,
+)
 
 T = TypeVar("T")
 
@@ -61,10 +71,14 @@ class Faults:
         self._races.setdefault(kind, deque()).append(act)
 
     def deliver(self) -> int:
-        """Carry out every late request, in the order in which they were sent; returns how many."""
+        """Carry out every late request, in the order in which they were sent; returns how many.
+
+        An error that one meets now (a fenced write, a cluster that is down) is an answer that nobody waits for.
+        """
         count = len(self.late)
         for _ in range(count):
-            self.late.popleft()()
+            with suppress(BellwetherError):
+                self.late.popleft()()
         return count
 
     def refusals(self, kind: str) -> Mapping[TopicPartition, Outcome]:

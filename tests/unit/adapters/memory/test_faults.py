@@ -1,10 +1,12 @@
 """The fault script and the interruptions do what they say, and nothing else."""
 
+from dataclasses import replace
+
 import pytest
 
 from bellwether.adapters.memory.faults import Fate, Faults, FaultyReader, Interruptions, Killed
 from bellwether.ports import Reorder, Transient
-from testkit.builders import name, site
+from testkit.builders import demoted, name, site
 
 ORDER = [Reorder(name(), (2, 3, 1))]
 
@@ -89,11 +91,12 @@ def test_a_process_dies_on_the_chosen_side_of_its_side_effect_and_stays_dead(bef
         world.leaders.elect([name()])
 
 
-def test_an_uninterrupted_process_only_has_its_side_effects_counted():
+def test_an_uninterrupted_process_has_its_side_effects_counted_and_an_unchanged_save_is_none():
     life = Interruptions()
     world = life.around(site().process())
     record = world.records.take_over("memory-cluster")
     world.records.save(record)
+    world.records.save(replace(record, demoted={1: demoted(1)}))
     world.leaders.reorder(ORDER)
     world.leaders.elect([name()])
     world.leaders.cancel([name()])

@@ -1,0 +1,92 @@
+"""Watches a process at its ports and says what it did against the laws, at the moment when it did it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from bellwether.adapters.memory.records import MemoryRecordStore
+from bellwether.core.clusters import Cluster, Partition, TopicPartition
+from bellwether.ports import ClusterReader, LeaderMover, Outcome, Reorder, World
+
+
+class Watcher:
+    """Reader and mover of one process, with what was last read of each partition. ``sins`` are broken laws."""
+
+    def __init__(self, store: MemoryRecordStore) -> None:
+        self.store = store
+        self.read: dict[TopicPartition, Partition] = {}
+        self.reorders = 0
+        self.elections = 0
+        self.sins: list[str] = []
+
+    def around(self, world: World) -> World:
+        """The same process, watched."""
+        return replace(world, clusters=_WatchedReader(world.clusters, self), leaders=_WatchedMover(world.leaders, self))
+
+    def saw(self, partitions: Collection[Partition], topics: Collection[str] | None = None) -> None:
+        """What was read now replaces what was read before."""
+        kept = {} if topics is None else {n: p for n, p in self.read.items() if n.topic not in topics}
+        self.read = {**kept, **{p.name: p for p in partitions}}
+
+    def reordering(self, orders: Sequence[Reorder]) -> None:
+        """Laws 1 and 6, at the moment of the request."""
+        self.reorders += len(orders)
+        entries = self.store.record.entries if self.store.record is not None else {}
+        for wanted in orders:
+            known = self.read.get(wanted.name)
+            if known is None:
+                self.sins.append(f"law 1: {wanted} was not read before")
+                continue
+            if sorted(known.replicas) != sorted(wanted.order):
+                self.sins.append(f"law 1: {wanted} asks for another set than {known.replicas}")
+            if known.reassigning:
+                self.sins.append(f"law 10: {wanted} is being reassigned: {known}")
+            entry = entries.get(known.key)
+            if entry is None or wanted.order != entry.written or sorted(entry.baseline) != sorted(wanted.order):
+                self.sins.append(f"law 6: {wanted} is not covered by the durable record: {entry}")
+
+    def electing(self, names: Sequence[TopicPartition]) -> None:
+        """Law 2, at the moment of the request."""
+        self.elections += len(names)
+        for name in names:
+            known = self.read.get(name)
+            if known is None or known.replicas[0] not in (known.isr or known.elr):
+                self.sins.append(f"law 2: the first of {known} is not in the ISR")
+
+
+class _WatchedReader:
+    def __init__(self, inner: ClusterReader, watcher: Watcher) -> None:
+        self.inner = inner
+        self.watcher = watcher
+
+    def read(self) -> Cluster:
+        seen = self.inner.read()
+        self.watcher.saw(seen.partitions)
+        return seen
+
+    def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
+        seen = self.inner.partitions(topics)
+        self.watcher.saw(seen, topics)
+        return seen
+
+    def avoid(self, brokers: Collection[int]) -> None:
+        self.inner.avoid(brokers)
+
+
+class _WatchedMover:
+    def __init__(self, inner: LeaderMover, watcher: Watcher) -> None:
+        self.inner = inner
+        self.watcher = watcher
+        self.request_timeout_seconds = inner.request_timeout_seconds
+
+    def reorder(self, orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
+        self.watcher.reordering(orders)
+        return self.inner.reorder(orders)
+
+    def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+        self.watcher.electing(names)
+        return self.inner.elect(names)
+
+    def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+        return self.inner.cancel(names)
