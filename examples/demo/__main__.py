@@ -31,7 +31,7 @@ def main() -> int:
     """Run the demo once; see the module for the exit status."""
     settings = parse(sys.argv[1:])
     console = Console()
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     stack = ExitStack()
     try:

@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
@@ -24,8 +24,9 @@ DELIVERY_TIMEOUT_SECONDS = 30
 FETCHES_PER_SECOND = 20.0
 WARM_UP_BATCH = 200
 # This client sends one partition a request, and a broker answers the requests of one connection one after the other. So
-# the share of acks=all is small enough that, even while a disk is slow, most of its latency is Kafka's and not a queue.
+# acks=all has several clients and a small share: its latency shall be Kafka's, not that of a queue in the client.
 ACKS_ALL_SHARE = 0.2
+CLIENTS = {Kind.ACKS_1: 1, Kind.ACKS_ALL: 4}
 PAYLOAD = b"x" * 200
 
 Name = tuple[str, int]
@@ -102,18 +103,20 @@ class Producing:
         if problems or left:
             raise RuntimeError(f"{len(problems) + left} partitions took no first record, as {problems[:3]}")
 
-    def run(self, per_second: float, first: int, stop: threading.Event) -> None:
-        """Send until told to stop, then wait for what is in flight. ``first`` shifts where the round begins."""
+    def run(self, sequences: Iterable[int], shift: int, per_second: float, stop: threading.Event) -> None:
+        """Send until told to stop, then wait for what is in flight.
+
+        Record n is due n / ``per_second`` after the start; ``sequences`` are those of this client, ``shift`` is where
+        in the round of partitions it begins.
+        """
         started = time.monotonic()
-        for sequence in itertools.count():
+        for sequence in sequences:
             due = started + sequence / per_second
-            while (left := due - time.monotonic()) > 0:
-                if stop.is_set():
-                    break
+            while (left := due - time.monotonic()) > 0 and not stop.is_set():
                 self._producer.poll(min(left, 0.2))
             if stop.is_set():
                 break
-            topic, partition = self._partitions[(first + sequence) % len(self._partitions)]
+            topic, partition = self._partitions[(shift + sequence) % len(self._partitions)]
             self._send(topic, partition, sequence, due)
         self._producer.flush(DELIVERY_TIMEOUT_SECONDS + 5)
 
@@ -191,9 +194,8 @@ def main() -> None:
     bootstrap, topics, count, rate = sys.argv[1], sys.argv[2].split(","), int(sys.argv[3]), float(sys.argv[4])
     partitions = [(topic, partition) for partition in range(count // len(topics)) for topic in topics]
     lines, stop, consumers_stop = Lines(), threading.Event(), threading.Event()
-    producers = {kind: Producing(bootstrap, kind, partitions, lines) for kind in (Kind.ACKS_1, Kind.ACKS_ALL)}
     try:
-        producers[Kind.ACKS_1].warm_up()
+        Producing(bootstrap, Kind.ACKS_1, partitions, lines).warm_up()
     except (RuntimeError, KafkaException) as problem:
         sys.exit(f"the traffic cannot start: {problem}")
     lines.write("ready")
@@ -203,11 +205,12 @@ def main() -> None:
         started.start()
         return started
 
-    half = len(partitions) // 2
-    senders = [
-        thread(producers[Kind.ACKS_1].run, rate * (1 - ACKS_ALL_SHARE), 0, stop),
-        thread(producers[Kind.ACKS_ALL].run, rate * ACKS_ALL_SHARE, half, stop),
-    ]
+    senders = []
+    for kind, share in ((Kind.ACKS_1, 1 - ACKS_ALL_SHARE), (Kind.ACKS_ALL, ACKS_ALL_SHARE)):
+        shift = len(partitions) // 2 if kind is Kind.ACKS_ALL else 0
+        for number in range(CLIENTS[kind]):
+            client = Producing(bootstrap, kind, partitions, lines)
+            senders.append(thread(client.run, itertools.count(number, CLIENTS[kind]), shift, rate * share, stop))
     readers = [
         thread(consume, bootstrap, topics, lines, consumers_stop),
         thread(fetch, bootstrap, partitions, lines, consumers_stop),
