@@ -48,6 +48,20 @@ def test_a_black_hole_is_known_as_soon_and_delays_no_other_broker(bench: Any, br
     bench.until(lambda: bench.readings(1, 2, 3) == [WELL, OUTSIDE_BAD, OUTSIDE_BAD], SOON)
 
 
+def test_another_broker_behind_the_load_balancer_is_named(bench: Any, breakable_kafka: KafkaCluster) -> None:
+    started(bench)
+    proxy, brokers = breakable_kafka.proxy, breakable_kafka.brokers
+    assert proxy is not None
+    way = f"/proxies/{brokers[2].proxy_name}"
+    proxy._call("POST", way, {"upstream": brokers[3].external_listen})
+    try:
+        bench.until(lambda: bench.readings(1, 2, 3) == [WELL, OUTSIDE_BAD, WELL], SOON)
+        assert "another broker than 2 answered" in bench.entry(2)["message"]
+    finally:
+        proxy._call("POST", way, {"upstream": brokers[2].external_listen})
+    bench.until(lambda: bench.readings(2) == [WELL], SOON)
+
+
 def test_a_dead_broker_fails_on_both_paths_although_it_has_left_metadata(
     bench: Any, breakable_kafka: KafkaCluster
 ) -> None:
