@@ -90,10 +90,7 @@ class MemorySubject:
 
 class KafkaSubject:
     def __init__(self, kafka: Any) -> None:
-        from realparts.kafka_topics import admin
-
         self._kafka = kafka
-        self._admin = admin(kafka.bootstrap)
         nodes = Nodes(Connection(tuple(kafka.bootstrap.split(","))))
         self.reader = KafkaReader(nodes)
         self.mover = KafkaMover(nodes)
@@ -109,7 +106,7 @@ class KafkaSubject:
             replica_assignment=[list(o) for o in orders],
             config={"min.insync.replicas": str(min_isr)},
         )
-        self._admin.create_topics([wanted])[name].result(30)
+        self._insist(lambda admin: admin.create_topics([wanted])[name].result(20))
         live = self.reader.read().live
         self.eventually(
             lambda: (
@@ -120,8 +117,24 @@ class KafkaSubject:
         return name
 
     def delete(self, topic: str) -> None:
-        self._admin.delete_topics([topic])[topic].result(30)
+        self._insist(lambda admin: admin.delete_topics([topic])[topic].result(20))
         self.eventually(lambda: not self.reader.partitions([topic]))
+
+    def _insist(self, act: Callable[[Any], object]) -> None:
+        """Act with a client of its own each time: one that takes a dead broker for the controller keeps to it."""
+        from confluent_kafka import KafkaException
+
+        from realparts.kafka_topics import admin
+
+        for remaining in (2, 1, 0):
+            try:
+                act(admin(self._kafka.bootstrap))
+                return
+            except KafkaException as error:
+                if error.args[0].name() == "TOPIC_ALREADY_EXISTS" and remaining < 2:
+                    return  # the try before was carried out, and not answered
+                if not remaining:
+                    raise
 
     def reassign(self, topic: str, target: Sequence[int]) -> None:
         from kafka import TopicPartition
