@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator
 
 import pytest
 
 from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Nodes
+from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
 from realparts.kafka import KafkaCluster, create_topics
+
+PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, read_seconds=60)
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +30,8 @@ def connection(brokers: KafkaCluster) -> Connection:
 
 @pytest.fixture
 def nodes(connection: Connection) -> Nodes:
-    return Nodes(connection)
+    """With time to spare, as tests share their machine; the default limits are tested with frozen brokers."""
+    return Nodes(connection, PATIENT)
 
 
 @pytest.fixture
@@ -45,4 +49,17 @@ def topic(brokers: KafkaCluster) -> str:
     """A topic of the test's own: 12 partitions, three replicas each."""
     name = f"t-{uuid.uuid4().hex[:8]}"
     create_topics(brokers.bootstrap, {name: 12})
+    everywhere(brokers, name, 12)
     return name
+
+
+def everywhere(brokers: KafkaCluster, topic: str, partitions: int) -> None:
+    """Wait until each broker knows the topic and its leaders: each learns of them in its own time."""
+    deadline = time.monotonic() + 60
+    for broker in brokers.brokers.values():
+        reader = KafkaReader(Nodes(Connection((broker.internal,)), PATIENT))
+        while (
+            not (found := reader.partitions([topic])) or len(found) < partitions or any(p.leader is None for p in found)
+        ):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)

@@ -101,7 +101,9 @@ class Nodes:
         attempts: list[Broken] = []
         for address in self._until(finding):
             try:
-                dialogue = self._open(address, finding.within(self.limits.opening_seconds))
+                # Half of the time at most, so that a frozen first choice leaves a second one its chance.
+                opening = min(self.limits.opening_seconds, self.limits.finding_seconds / 2)
+                dialogue = self._open(address, finding.within(opening))
             except Broken as broken:
                 self._failed(address, broken, attempts)
                 continue
