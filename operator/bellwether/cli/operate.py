@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import signal
 import socket
-import sys
-import threading
 from typing import Any
 
 import click
@@ -62,13 +60,18 @@ def operator(
     if lease_renew * 3 > lease_duration:
         raise click.UsageError("--lease-duration must be at least three times --lease-renew, to survive a lost renewal")
     logs.configure(log_format, log_level)
+    # kopf tells of every watched event; ours are told by the loops.
+    logging.getLogger("kopf").setLevel(logging.WARNING)
     clock, metrics = SystemClock(), OperatorMetrics()
     try:
         api = connect()
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
     if metrics_port:
-        start_http_server(metrics_port, registry=metrics.registry)
+        try:
+            start_http_server(metrics_port, registry=metrics.registry)
+        except OSError as error:
+            raise click.ClickException(f"--metrics-port {metrics_port}: {error.strerror}; choose another") from None
     notices, custody = Notices(api, clock, socket.gethostname(), metrics), Custody(api)
     times = LeaseTimes(lease_duration, lease_renew)
 
@@ -81,9 +84,6 @@ def operator(
     registry = kopf.OperatorRegistry()
     loops = Loops(make, notices.forget)
     register(registry, loops)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
     log.info("watching", namespaces=list(namespaces) or "all", pid=os.getpid())
     kopf.run(
         registry=registry,
@@ -91,6 +91,4 @@ def operator(
         clusterwide=not namespaces,
         standalone=True,
         liveness_endpoint=liveness,
-        stop_flag=stop,
     )
-    sys.exit(0)

@@ -67,9 +67,8 @@ def await_effect(
             status = {}
         condition = next((c for c in status.get("conditions", []) if c["type"] == "Demoted"), None)
         leaders = status.get("leaders")
-        text = (
-            f"broker {broker}: {condition['message'] if condition else 'not judged yet'}; it leads {leaders} partitions"
-        )
+        why = condition["message"] if condition else "not judged yet"
+        text = f"broker {broker} leads {leaders} partitions ({why})"
         if text != said:
             say(text)
             said = text

@@ -100,6 +100,7 @@ class Report:
     conditions: tuple[Condition, ...]
     brokers: tuple[BrokerReport, ...]
     standings: Mapping[Standing, int]
+    displaced: int
     leaders_out_of_place: int
     plan: Plan
     held: tuple[Hold, ...]
@@ -144,11 +145,12 @@ def report(
     demoted = plan.decisions.demoted if acting else snapshot.record.demoted
     would = () if acting else tuple(sorted(set(plan.decisions.demoted) - set(snapshot.record.demoted)))
     entries = snapshot.record.entries
-    out_of_place = 0
+    displaced = out_of_place = 0
     for partition in snapshot.cluster.partitions:
         entry = entries.get(partition.key)
         home = entry.baseline[0] if entry is not None else partition.replicas[0]
         out_of_place += partition.leader != home
+        displaced += entry is not None and partition.replicas != entry.baseline
     return Report(
         now=snapshot.now,
         cluster_id=snapshot.cluster.cluster_id,
@@ -156,6 +158,7 @@ def report(
         conditions=_conditions(snapshot, policy, plan, deeds, held, would),
         brokers=_brokers(snapshot, verdicts, plan, demoted),
         standings={s: sum(1 for v in verdicts.values() if v.standing is s) for s in Standing},
+        displaced=displaced,
         leaders_out_of_place=out_of_place,
         plan=plan,
         held=held,
@@ -243,5 +246,5 @@ def _held(plan: Plan) -> Condition:
     held = plan.decisions.held
     if held:
         text = "; ".join(f"broker {h.broker}: {h.message}" for h in held)
-        return Condition("Held", True, held[0].reason, text[:1024])
-    return Condition("Held", False, Reason.SETTLED, "no broker is held back")
+        return Condition("DemotionHeld", True, held[0].reason, text[:1024])
+    return Condition("DemotionHeld", False, Reason.SETTLED, "no broker is held back")

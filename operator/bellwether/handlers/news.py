@@ -34,7 +34,7 @@ def news(before: Report | None, now: Report) -> Iterator[News]:
         yield News("LeadersMoved", f"{now.deeds.reordered} partitions reordered, {now.deeds.elected} leaders elected")
     if now.deeds.stopped is not None:
         yield News(now.deeds.stopped.reason, now.deeds.stopped.message, warning=True)
-    held, was_held = now.condition("Held"), before.condition("Held") if before is not None else None
+    held, was_held = now.condition("DemotionHeld"), before.condition("DemotionHeld") if before is not None else None
     if held.status and (was_held is None or was_held.message != held.message):
         yield News(held.reason, held.message, warning=True)
 

@@ -32,6 +32,7 @@ def policy_status(
         cluster_id=report.cluster_id,
         epoch=report.epoch,
         brokers=policystatus.BrokerCounts(**counts, demoted=demoted),
+        displaced_partitions=report.displaced,
         leaders_out_of_place=report.leaders_out_of_place,
         plan=policystatus.PlanSummary(
             digest=report.plan.digest if report.plan.moves else "",

@@ -94,6 +94,10 @@ class Loops:
 def register(registry: kopf.OperatorRegistry, loops: Loops) -> None:
     """Put the watches into a kopf registry."""
 
+    @kopf.on.login(registry=registry)
+    def log_in(**login: Any) -> kopf.ConnectionInfo | None:
+        return kopf.login_with_kubeconfig(**login) or kopf.login_with_service_account(**login)
+
     @kopf.on.startup(registry=registry)
     def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
         settings.peering.standalone = True  # our own Lease decides who acts

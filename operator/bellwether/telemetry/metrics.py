@@ -89,7 +89,7 @@ class OperatorMetrics:
             _POLICY,
             registry=self.registry,
         )
-        self._displaced = Gauge(
+        self._entries = Gauge(
             "bellwether_undo_record_entries",
             "Partitions in the undo record, tombstones included.",
             _POLICY,
@@ -129,7 +129,7 @@ class OperatorMetrics:
         self._finished.labels(*labels).set(report.now.timestamp())
         self._at_rest.labels(*labels).set(report.settled)
         self._out_of_place.labels(*labels).set(report.leaders_out_of_place)
-        self._displaced.labels(*labels).set(entries)
+        self._entries.labels(*labels).set(entries)
         self._reordered.labels(*labels).inc(report.deeds.reordered)
         self._elected.labels(*labels).inc(report.deeds.elected)
         self._touched.labels(*labels).inc(len(report.deeds.touched))
