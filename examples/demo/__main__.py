@@ -80,6 +80,7 @@ def run(settings: Settings, console: Console, stack: ExitStack) -> int:
             scenario.play()
         except (TookTooLong, PartDied, TrafficFailed) as problem:
             problems.append(str(problem))
+            console.print(str(problem), style="red", highlight=False, markup=False)
     return finish(settings, console, stage, scenario, watch, traffic, problems)
 
 

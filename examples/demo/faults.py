@@ -19,6 +19,7 @@ class Window(StrEnum):
     BEFORE = "before"
     DURING = "during"
     AFTER = "after"
+    RETURNING = "returning"
     RESTORED = "restored"
 
 
@@ -53,11 +54,12 @@ class Fault:
         return _between(self.mended, self.in_place)
 
     def windows(self) -> dict[Window, tuple[float, float]]:
-        """The stretches that were reached: *during* until nothing is led, *after* while demoted and still sick."""
+        """The stretches that were reached; what each is called is told in the README beside this file."""
         bounds = {
             Window.BEFORE: (self.quiet_from, self.began),
             Window.DURING: (self.began, self.zero_leaders),
             Window.AFTER: (self.zero_leaders, self.mended),
+            Window.RETURNING: (self.mended, self.in_place),
             Window.RESTORED: (self.in_place, self.ended),
         }
         return {w: (start, end) for w, (start, end) in bounds.items() if start is not None and end is not None}

@@ -19,17 +19,16 @@ class Loss:
     sent: int
     acknowledged: int
     failed: int
-    lost: tuple[str, ...]
+    lost: tuple[Sample, ...]
 
 
 def losses(samples: Iterable[Sample], found: Collection[bytes], kind: Kind) -> Loss:
     """Compare the acknowledged records of one kind with the keys that were read back from the cluster."""
     sent = [s for s in samples if s.kind is kind]
     acknowledged = [s for s in sent if not s.error]
-    lost = [s for s in acknowledged if key_of(kind, s.sequence) not in found]
     return Loss(
         sent=len(sent),
         acknowledged=len(acknowledged),
         failed=len(sent) - len(acknowledged),
-        lost=tuple(f"{key_of(kind, s.sequence).decode()} on {s.topic}-{s.partition}" for s in lost),
+        lost=tuple(s for s in acknowledged if key_of(kind, s.sequence) not in found),
     )

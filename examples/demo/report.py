@@ -49,10 +49,7 @@ def compile_report(
         "orders_total": len(seen.view),
         "acknowledged_lost": None
         if lost is None
-        else {
-            kind.value: {**asdict(loss), "lost": len(loss.lost), "first_lost": loss.lost[:10]}
-            for kind, loss in lost.items()
-        },
+        else {kind.value: loss_figures(loss, faults) for kind, loss in lost.items()},
         "problems": list(problems),
     }
 
@@ -85,6 +82,24 @@ def fault_figures(fault: Fault, samples: Sequence[Sample], seen: Observations) -
             },
         }
     return figures
+
+
+def loss_figures(loss: Loss, faults: Sequence[Fault]) -> Report:
+    """How many acknowledged records are gone, in which window of which fault they were due, and the first of them."""
+    spans = {
+        f"{fault.kind}, broker {fault.broker}: {window}": span
+        for fault in faults
+        for window, span in fault.windows().items()
+    }
+    when = {name: sum(1 for s in loss.lost if start <= s.due < end) for name, (start, end) in spans.items()}
+    return {
+        "sent": loss.sent,
+        "acknowledged": loss.acknowledged,
+        "failed": loss.failed,
+        "lost": len(loss.lost),
+        "lost_by_window": {name: count for name, count in when.items() if count},
+        "first_lost": [f"{s.topic}-{s.partition}, record {s.sequence}" for s in loss.lost[:10]],
+    }
 
 
 def held_back_by(fault: Fault, samples: Sequence[Sample]) -> str | None:

@@ -23,7 +23,7 @@ def show(console: Console, report: Report, broken: Sequence[str]) -> None:
             console.print("Moving leaders does not cure that: the high watermark waits for every ISR member.")
     console.print(promises(report))
     for sentence in broken:
-        console.print(f"BROKEN  {sentence}", style="bold red", highlight=False)
+        console.print(f"BROKEN  {sentence}", style="bold red", highlight=False, markup=False)
     if not broken:
         console.print("Every invariant held.", style="bold green")
 
@@ -81,6 +81,8 @@ def promises(report: Report) -> Table:
     for kind, loss in (report["acknowledged_lost"] or {}).items():
         must = "0" if kind == Kind.ACKS_ALL.value else "not promised by Kafka"
         table.add_row(f"lost of {loss['acknowledged']} acknowledged with {kind}", str(loss["lost"]), must)
+        for when, count in loss["lost_by_window"].items():
+            table.add_row(f"    of these, due in {when}", str(count), "")
     return table
 
 

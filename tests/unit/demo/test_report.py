@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from demo.faults import FaultKind
+from demo.losses import Loss
 from demo.observations import Observations
-from demo.report import fault_figures, held_back_by, repeated, save
+from demo.report import fault_figures, held_back_by, loss_figures, repeated, save
 from demo.samples import Kind
 from testkit.demoruns import fault, observed, report, sample
 
@@ -21,7 +22,7 @@ def test_the_report_has_every_figure_that_is_promised(tmp_path: Path) -> None:
     assert found["partitions_moved"] == 1
     assert found["unavailable"]["led_by_the_sick_broker"]["max_seconds"] == 5.0
     assert set(found["latency"]) == {"acks=1", "acks=all", "fetch", "end to end"}
-    assert set(found["latency"]["acks=1"]) == {"before", "during", "after", "restored"}
+    assert set(found["latency"]["acks=1"]) == {"before", "during", "after", "returning", "restored"}
 
 
 def test_latencies_fall_into_the_window_in_which_they_were_due() -> None:
@@ -44,6 +45,18 @@ def test_a_fault_that_never_began_has_no_unavailability() -> None:
     found = fault(began=None, zero_leaders=None, mended=None, in_place=None, ended=None)
 
     assert fault_figures(found, [], Observations())["unavailable"] is None
+
+
+def test_lost_records_are_told_apart_by_when_they_were_due() -> None:
+    lost = tuple(sample(due=due) for due in (11.0, 12.0, 30.0))
+
+    found = loss_figures(Loss(9, 9, 0, lost), [fault()])
+
+    assert found["lost"] == 3
+    assert found["lost_by_window"] == {
+        "external listener cut, broker 1: during": 2,
+        "external listener cut, broker 1: returning": 1,
+    }
 
 
 def slow_acks_all(after: float) -> list[object]:

@@ -1,0 +1,82 @@
+"""The demo, small: it ends well, its figures are all there, and nothing of it is left running."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
+
+SMALL = ["--partitions", "60", "--rate", "40", "--hold", "8"]
+
+
+def started(reports: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "demo", *SMALL, "--reports", str(reports), *arguments]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+
+
+def children_of(process: int) -> set[int]:
+    """Ids of all processes below one, whatever groups and sessions they are in."""
+    below = {process}
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+    while more := {child for child, parent in parents.items() if parent in below} - below:
+        below |= more
+    return below - {process}
+
+
+@pytest.mark.timeout(600)
+def test_the_demo_keeps_every_invariant_and_writes_every_figure(tmp_path: Path) -> None:
+    demo = started(tmp_path)
+    said, _ = demo.communicate(timeout=550)
+
+    assert demo.returncode == 0, said[-4000:]
+    report = json.loads((tmp_path / "demo.json").read_text())
+    assert report["broken"] == []
+    assert [fault["fault"] for fault in report["faults"]] == ["external listener cut", "slow disk"]
+    for fault in report["faults"]:
+        assert fault["partitions_moved"] == fault["partitions_led"] > 0
+        assert fault["seconds_to_zero_leaders"] > 0
+        assert fault["seconds_to_in_place"] > 0
+        assert fault["unavailable"]["led_by_the_sick_broker"]["max_seconds"] > 0
+        for kind in ("acks=1", "acks=all", "fetch", "end to end"):
+            for window in ("before", "after", "restored"):
+                assert fault["latency"][kind][window]["count"] > 0
+    assert (report["replica_sets_changed"], report["offline_partitions"]) == (0, 0)
+    assert report["orders_restored"] == report["orders_total"] >= 60
+    assert report["acknowledged_lost"]["acks=all"]["lost"] == 0
+    assert "Every invariant held." in said
+
+
+@pytest.mark.timeout(300)
+def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path) -> None:
+    demo = started(tmp_path)
+    seen: set[int] = set()
+    deadline = time.monotonic() + 180
+    while not (tmp_path / "demo-logs" / "traffic.log").exists():
+        assert demo.poll() is None, "the demo ended before its traffic began"
+        assert time.monotonic() < deadline
+        seen |= children_of(demo.pid)
+        time.sleep(0.5)
+    seen |= children_of(demo.pid)
+
+    demo.send_signal(signal.SIGINT)
+    demo.communicate(timeout=90)
+
+    assert demo.returncode == 130
+    assert len(seen) >= 3 + 1 + 2 + 1 + 2 + 3  # brokers, balancer, API and its store, operator, probers
+    time.sleep(1)
+    assert {pid for pid in seen if Path(f"/proc/{pid}").exists()} == set()
