@@ -15,6 +15,7 @@ VERBS = {
     "operator": "bellwether.cli.operate:operator",
     "probe": "bellwether.cli.probe:probe",
     "promote": "bellwether.cli.demote:promote",
+    "record": "bellwether.cli.record:record",
     "release": "bellwether.cli.demote:release",
 }
 

@@ -1,0 +1,82 @@
+"""``bellwether record``: look at a policy's undo record, take a copy of it, and put a copy back."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from bellwether.adapters.kubernetes.client import connect
+from bellwether.adapters.kubernetes.records import ConfigMapRecords
+from bellwether.ports import BellwetherError
+
+_POLICY = click.option("--policy", required=True, help="LeadershipPolicy whose record it is.")
+_NAMESPACE = click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
+
+
+@click.group()
+def record() -> None:
+    """The undo record: the replica order that each displaced partition had before Bellwether moved it."""
+
+
+@record.command()
+@_POLICY
+@_NAMESPACE
+def show(policy: str, namespace: str) -> None:
+    """Who is demoted, and how many partitions are displaced."""
+    try:
+        found = ConfigMapRecords(connect(), namespace, policy).read()
+    except BellwetherError as error:
+        raise click.ClickException(str(error)) from None
+    if found is None:
+        raise click.ClickException(f"policy {namespace}/{policy} has no undo record")
+    click.echo(f"Kafka cluster {found.cluster_id}, epoch {found.epoch}")
+    for demoted in found.demoted.values():
+        since = demoted.since.isoformat(timespec="seconds")
+        click.echo(f"broker {demoted.broker} is demoted since {since} ({demoted.cause}): {demoted.message}")
+    for state, count in sorted(Counter(e.state for e in found.entries.values()).items()):
+        click.echo(f"{count} partitions {state}")
+    if found.empty:
+        click.echo("nothing is displaced")
+
+
+@record.command()
+@_POLICY
+@_NAMESPACE
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File; default: standard output.")
+def export(policy: str, namespace: str, output: Path | None) -> None:
+    """Write the record as one JSON document."""
+    try:
+        document = ConfigMapRecords(connect(), namespace, policy).export()
+    except BellwetherError as error:
+        raise click.ClickException(str(error)) from None
+    if output is None:
+        sys.stdout.buffer.write(document)
+    else:
+        output.write_bytes(document)
+        click.echo(f"written to {output}")
+
+
+@record.command("import")
+@_POLICY
+@_NAMESPACE
+@click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def import_(policy: str, namespace: str, document: Path) -> None:
+    """Put an exported DOCUMENT in the place of the policy's empty record.
+
+    The operator that runs notices within its next turn, and restores or keeps displaced what the document names.
+    """
+    records = ConfigMapRecords(connect(), namespace, policy)
+    try:
+        standing = records.read()
+        if standing is None:
+            raise click.ClickException(
+                f"policy {namespace}/{policy} has no undo record yet: create the policy, let the operator reach Kafka"
+            )
+        records.take_over(standing.cluster_id)
+        imported = records.import_record(document.read_bytes())
+    except BellwetherError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"imported: {len(imported.entries)} partitions, demoted brokers {sorted(imported.demoted)}")
