@@ -10,27 +10,42 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import structlog
 
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.core.baselines import EntryState
-from bellwether.core.demotions import part
+from bellwether.core.baselines import EntryState, UndoRecord
+from bellwether.core.demotions import Decide, part
 from bellwether.core.policies import DeletionPolicy, Mode, Policy
 from bellwether.core.reasons import Reason
+from bellwether.core.statuses import Report
 from bellwether.handlers.custody import ABANDON, FINALIZER, Custody
 from bellwether.handlers.links import Refused
 from bellwether.ports import Terminal, Transient
-
-if TYPE_CHECKING:
-    from bellwether.handlers.loops import PolicyLoop
 
 log = structlog.get_logger(__name__)
 
 DONE = -1.0
 RETRY_SECONDS = 2.0
 DEFAULT_TIMEOUT_SECONDS = 120
+
+
+class Turns(Protocol):
+    """What a parting needs of the policy's loop."""
+
+    @property
+    def record(self) -> UndoRecord | None:
+        """The undo record as far as this process knows it."""
+        ...
+
+    def ensure_linked(self, policy: LeadershipPolicy) -> None:
+        """Connect and hold the Lease, or raise."""
+        ...
+
+    def take_turn(self, policy: LeadershipPolicy, decide: Decide) -> Report:
+        """One turn with that way to decide."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -46,7 +61,7 @@ class Parting:
         """The parting of a policy's object; None while nobody deletes it."""
         return cls(body, custody, now) if body["metadata"].get("deletionTimestamp") else None
 
-    def step(self, loop: PolicyLoop, policy: LeadershipPolicy) -> float:
+    def step(self, loop: Turns, policy: LeadershipPolicy) -> float:
         """One turn towards the end; returns the wait until the next, ``DONE`` when the policy is gone."""
         if FINALIZER not in (self.body["metadata"].get("finalizers") or []):
             return DONE
