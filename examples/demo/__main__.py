@@ -54,7 +54,7 @@ def run(settings: Settings, console: Console, stack: ExitStack) -> int:
     )
     stage = stack.enter_context(Stage(settings))
     console.print(f"everything is up after {time.monotonic() - started:.0f} s; logs: {settings.logs}", highlight=False)
-    watch = stack.enter_context(Watch(stage.kafka.bootstrap))
+    watch = stack.enter_context(Watch({broker.id: broker.internal for broker in stage.kafka.brokers.values()}))
     health = stack.enter_context(Health(stage.api.kubeconfig, POLICY))
     console.print(f"filling {settings.partitions} partitions and starting the traffic ...")
     traffic = stack.enter_context(

@@ -36,6 +36,7 @@ class Fault:
     quiet_from: float
     began: float | None = None
     zero_leaders: float | None = None
+    knows_at: float | None = None
     mended: float | None = None
     in_place: float | None = None
     ended: float | None = None
@@ -47,6 +48,11 @@ class Fault:
     def seconds_to_zero_leaders(self) -> float | None:
         """From the fault to the first poll that showed the broker leading nothing."""
         return _between(self.began, self.zero_leaders)
+
+    @property
+    def seconds_until_it_knows(self) -> float | None:
+        """From the fault until the sick broker's own metadata showed that it leads nothing; ``None`` if not by then."""
+        return _between(self.began, self.knows_at)
 
     @property
     def seconds_to_in_place(self) -> float | None:

@@ -64,6 +64,7 @@ def fault_figures(fault: Fault, samples: Sequence[Sample], seen: Observations) -
         "fault": fault.kind.value,
         "broker": fault.broker,
         "seconds_to_zero_leaders": fault.seconds_to_zero_leaders,
+        "seconds_until_it_knows": fault.seconds_until_it_knows,
         "seconds_to_in_place": fault.seconds_to_in_place,
         "partitions_led": len(fault.led),
         "partitions_moved": fault.moved,

@@ -65,6 +65,7 @@ class Scenario:
 
         self.step = f"{what}: broken, waiting until it leads nothing"
         fault.led = self._watch.ask(lambda seen: seen.led_by(broker))
+        self._watch.broken(broker)
         fault.began = time.monotonic()
         break_it(broker)
         try:
@@ -78,9 +79,11 @@ class Scenario:
         finally:
             now_led = self._watch.ask(lambda seen: seen.led_by(broker))
             fault.moved = len(fault.led - now_led)
+            fault.knows_at = self._watch.knows_at
             fault.mended = time.monotonic()
             mend_it(broker)
 
+        self._watch.broken(None)
         self.step = f"{what}: mended, waiting until orders and leaders are back"
         fault.in_place = self._until(
             lambda: self._seen_since(fault.mended) and not self._watch.ask(lambda seen: seen.out_of_place()),

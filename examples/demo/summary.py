@@ -34,13 +34,14 @@ def times(report: Report) -> Table:
         title=f"Leadership, {report['partitions']} partitions on {report['brokers']} brokers", title_justify="left"
     )
     table.add_column("fault")
-    for name in ("fault to 0 leaders", "mended to in place", "moved", "unavailable s, median", "max"):
+    for name in ("fault to 0 leaders", "until it knows", "mended to in place", "moved", "unavailable s, median", "max"):
         table.add_column(name, justify="right")
     for fault in report["faults"]:
         led = (fault["unavailable"] or {}).get("led_by_the_sick_broker", {})
         table.add_row(
             f"{fault['fault']}, broker {fault['broker']}",
             _with(fault["seconds_to_zero_leaders"], " s"),
+            _with(fault["seconds_until_it_knows"], " s"),
             _with(fault["seconds_to_in_place"], " s"),
             f"{fault['partitions_moved']}/{fault['partitions_led']}",
             _with(led.get("median_seconds")),
@@ -49,7 +50,7 @@ def times(report: Report) -> Table:
     for kind, figures in (report["repeated"] or {}).items():
         for word in ("median", "worst"):
             zero, back = figures["seconds_to_zero_leaders"], figures["seconds_to_in_place"]
-            table.add_row(f"{word} of {figures['runs']}: {kind}", _with(zero[word], " s"), _with(back[word], " s"))
+            table.add_row(f"{word} of {figures['runs']}: {kind}", _with(zero[word], " s"), "", _with(back[word], " s"))
     return table
 
 

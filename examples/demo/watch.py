@@ -1,6 +1,10 @@
 """The independent observer: polls cluster metadata with a client of its own and feeds ``observations``.
 
-It asks through the internal listener, which no fault of the demo touches, four times a second. Used by ``scenario`` to
+It asks through the internal listener, which no fault of the demo touches, four times a second. It asks a broker that is
+not broken: one with a slow disk learns late what the controller has decided, as it applies each change to its own log
+directory first. When that broker itself knows is watched, too: until then it goes on acknowledging acks=1.
+
+Used by ``scenario`` to
 know when a broker leads nothing, by ``table`` to show leaders, by ``report`` for the invariants.
 """
 
@@ -8,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from confluent_kafka import KafkaException
@@ -24,26 +28,46 @@ Answer = TypeVar("Answer")
 class Watch:
     """A thread that looks until it is told to stop; all reading of what it saw goes through ``ask``."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self._admin = AdminClient({"bootstrap.servers": bootstrap, "client.id": "demo-watch", "log_level": 0})
+    def __init__(self, addresses: Mapping[int, str]) -> None:
+        # A client of its own for each broker: it stays with the broker that it first connected to.
+        self._admins = {
+            broker: AdminClient({"bootstrap.servers": address, "client.id": "demo-watch", "log_level": 0})
+            for broker, address in addresses.items()
+        }
+        self._broken: int | None = None
+        self._knows_at: float | None = None
         self._lock = threading.Lock()
         self._seen = Observations()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._look_on, daemon=True)
+        self._threads = [threading.Thread(target=t, daemon=True) for t in (self._look_on, self._look_at_broken)]
         self.problem = ""
 
     def __enter__(self) -> Watch:
         self.look()
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join(10)
+        for thread in self._threads:
+            thread.join(10)
+
+    def broken(self, broker: int | None) -> None:
+        """From now on this broker is broken, and others are asked; ``None`` when it is mended."""
+        self._knows_at = None
+        self._broken = broker
+
+    @property
+    def knows_at(self) -> float | None:
+        """When the broken broker's own metadata first showed that it leads nothing."""
+        return self._knows_at
 
     def look(self) -> None:
         """Poll once. Raises KafkaException when no broker answers."""
-        metadata = self._admin.list_topics(timeout=3)
+        broken = self._broken
+        asked = next(admin for broker, admin in self._admins.items() if broker != broken)
+        metadata = asked.list_topics(timeout=3)
         now = time.monotonic()
         view: dict[Name, Seen] = {
             (name, index): Seen(None if p.leader < 0 else p.leader, tuple(p.replicas), tuple(p.isrs))
@@ -65,3 +89,16 @@ class Watch:
                 self.problem = ""
             except KafkaException as problem:
                 self.problem = str(problem)
+
+    def _look_at_broken(self) -> None:
+        while not self._stop.wait(POLL_SECONDS):
+            broken = self._broken
+            if broken is None or self._knows_at is not None:
+                continue
+            try:
+                topics = self._admins[broken].list_topics(timeout=3).topics
+            except KafkaException:
+                continue  # it does not answer: it cannot tell what it knows
+            led = any(p.leader == broken for topic in topics.values() for p in topic.partitions.values())
+            if not led and broken == self._broken:
+                self._knows_at = time.monotonic()
