@@ -79,17 +79,18 @@ class Scenario:
         finally:
             now_led = self._watch.ask(lambda seen: seen.led_by(broker))
             fault.moved = len(fault.led - now_led)
-            fault.knows_at = self._watch.knows_at
             fault.mended = time.monotonic()
             mend_it(broker)
 
-        self._watch.broken(None)
         self.step = f"{what}: mended, waiting until orders and leaders are back"
         fault.in_place = self._until(
             lambda: self._seen_since(fault.mended) and not self._watch.ask(lambda seen: seen.out_of_place()),
             RETURN_LIMIT + self._settings.stabilization,
             "every replica order and every leader is as at the start",
         )
+        # Only now: until it has caught up, the broker's own metadata may still look as at the start.
+        fault.knows_at = self._watch.knows_at
+        self._watch.broken(None)
         self._rest(f"{what}: back in place, measuring")
         fault.ended = time.monotonic()
 

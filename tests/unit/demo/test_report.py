@@ -41,6 +41,13 @@ def test_what_was_never_reached_has_no_figure() -> None:
     assert set(found["latency"]["acks=1"]) == {"before"}
 
 
+def test_the_report_tells_when_the_sick_broker_itself_knew() -> None:
+    known = fault_figures(fault(knows_at=37.5), [], observed())
+
+    assert known["seconds_until_it_knows"] == 27.5
+    assert fault_figures(fault(), [], observed())["seconds_until_it_knows"] is None
+
+
 def test_a_fault_that_never_began_has_no_unavailability() -> None:
     found = fault(began=None, zero_leaders=None, mended=None, in_place=None, ended=None)
 
