@@ -51,7 +51,7 @@ class Fault:
 
     @property
     def seconds_until_it_knows(self) -> float | None:
-        """From the fault until the sick broker's own metadata showed that it leads nothing; ``None`` if it was not seen."""
+        """From the fault until the sick broker's own metadata showed that it leads nothing; ``None`` if never seen."""
         return _between(self.began, self.knows_at)
 
     @property

@@ -4,7 +4,7 @@ It asks through the internal listener, which no fault of the demo touches, four 
 not broken: one with a slow disk learns late what the controller has decided, as it applies each change to its own log
 directory first. When that broker itself knows is watched, too: until then it goes on acknowledging acks=1.
 
-Used by ``scenario`` to know when a broker leads nothing, by ``table`` to show leaders, by ``report`` for the invariants.
+Used by ``scenario`` to know when a broker leads nothing, by ``table`` to show leaders, by ``report`` to judge.
 """
 
 from __future__ import annotations
