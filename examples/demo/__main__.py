@@ -122,7 +122,7 @@ Everything is left up. To look around, in another terminal:
 
     export KUBECONFIG={stage.api.kubeconfig}
     kubectl get lp,bh
-    kubectl patch bh NAME --type merge -p '{{"spec":{{"override":{{"state":"Demoted","reason":"trying it"}}}}}}'
+    kubectl patch bh {POLICY}-1 --type merge -p '{{"spec":{{"override":{{"state":"Demoted","reason":"trying it"}}}}}}'
 
 Kafka, internal listeners: {stage.kafka.bootstrap}
 Kafka, external listeners: {stage.kafka.external_bootstrap}
