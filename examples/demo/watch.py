@@ -20,6 +20,8 @@ from confluent_kafka.admin import AdminClient
 from demo.observations import Name, Observations, Seen
 
 POLL_SECONDS = 0.25
+BROKEN_POLL_SECONDS = 1.0
+UNNAMED = -1  # what the client calls a bootstrap server before it has learnt its id
 
 Answer = TypeVar("Answer")
 
@@ -28,11 +30,8 @@ class Watch:
     """A thread that looks until it is told to stop; all reading of what it saw goes through ``ask``."""
 
     def __init__(self, addresses: Mapping[int, str]) -> None:
-        # A client of its own for each broker: it stays with the broker that it first connected to.
-        self._admins = {
-            broker: AdminClient({"bootstrap.servers": address, "client.id": "demo-watch", "log_level": 0})
-            for broker, address in addresses.items()
-        }
+        self._addresses = dict(addresses)
+        self._admins = {broker: _admin(address) for broker, address in addresses.items()}
         self._broken: int | None = None
         self._knows_at: float | None = None
         self._lock = threading.Lock()
@@ -68,6 +67,8 @@ class Watch:
         asked = next(admin for broker, admin in self._admins.items() if broker != broken)
         metadata = asked.list_topics(timeout=3)
         now = time.monotonic()
+        if metadata.orig_broker_id == broken:
+            return  # the client chose another broker than the one that it was given: the one that may not know
         view: dict[Name, Seen] = {
             (name, index): Seen(None if p.leader < 0 else p.leader, tuple(p.replicas), tuple(p.isrs))
             for name, topic in metadata.topics.items()
@@ -90,14 +91,19 @@ class Watch:
                 self.problem = str(problem)
 
     def _look_at_broken(self) -> None:
-        while not self._stop.wait(POLL_SECONDS):
+        while not self._stop.wait(BROKEN_POLL_SECONDS):
             broken = self._broken
             if broken is None or self._knows_at is not None:
                 continue
             try:
-                topics = self._admins[broken].list_topics(timeout=3).topics
+                metadata = _admin(self._addresses[broken]).list_topics(timeout=3)  # a new client asks whom it is given
             except KafkaException:
                 continue  # it does not answer: it cannot tell what it knows
-            led = any(p.leader == broken for topic in topics.values() for p in topic.partitions.values())
-            if not led and broken == self._broken:
+            led = any(p.leader == broken for topic in metadata.topics.values() for p in topic.partitions.values())
+            asked = metadata.orig_broker_id in (broken, UNNAMED)
+            if asked and not led and broken == self._broken:
                 self._knows_at = time.monotonic()
+
+
+def _admin(address: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": address, "client.id": "demo-watch", "log_level": 0})
