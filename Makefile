@@ -54,7 +54,7 @@ test-slow: setup parts ## Only the tests that take longer than a minute each
 
 .PHONY: test-all
 test-all: lint verify parts ## Every test, the long ones too (for CI)
-	@$(PYTEST) $(PYTEST_ARGS)
+	@$(PYTEST) --hypothesis-profile=thorough $(PYTEST_ARGS)
 
 .PHONY: bench-demo
 bench-demo: setup parts ## Repeat the demo's faults ten times; report median and worst

@@ -2,6 +2,9 @@
 
 A test that breaks a broker asks for ``breakable_kafka``, which is the same cluster, mended after the test. Nothing is
 downloaded or started unless a test that runs asks for it.
+
+Hypothesis runs by profile: ``quick`` by default, with the same few examples everywhere, so that a red test is red for
+everybody; ``thorough`` (``--hypothesis-profile=thorough``, as ``make test-all`` does) looks for new ones.
 """
 
 from __future__ import annotations
@@ -10,10 +13,20 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
     from realparts.kafka import KafkaCluster
+
+# A busy machine is no reason to fail: neither profile has a deadline.
+settings.register_profile(
+    "quick", max_examples=30, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "thorough", max_examples=200, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("quick")
 
 
 @pytest.fixture(scope="session")

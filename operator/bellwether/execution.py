@@ -117,7 +117,7 @@ def _read_back(
 def _undo(
     amiss: list[Move], seen: Mapping[PartitionKey, Seen], checked: Checked, world: World, done: Execution
 ) -> None:
-    """Cancel at once what our reorder set moving, name every partition concerned, and stop (DESIGN section 6)."""
+    """Cancel at once what our reorder set moving, name every partition concerned, and stop (law 1)."""
     touched = [m for m in amiss if seen[m.key] is Seen.TOUCHED]
     outcomes: Mapping[TopicPartition, Outcome] = {}
     if touched:

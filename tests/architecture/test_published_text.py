@@ -51,7 +51,7 @@ def _public(host: str) -> bool:
     host = host.lower().rstrip(".")
     if host in REGISTRIES:
         return False
-    local = host.startswith("127.") or host.endswith(".svc") or ".svc." in host or "." not in host
+    local = host.startswith(("127.", "0.")) or host.endswith(".svc") or ".svc." in host or "." not in host
     return local or any(host == known or host.endswith(f".{known}") for known in PUBLIC)
 
 

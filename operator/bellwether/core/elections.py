@@ -1,7 +1,7 @@
 """The steps of a move: cut a plan into batches, check each against fresh metadata, judge what a later read shows.
 
 Pure: ``execution`` does the sending between these functions. Kafka's reorder has no compare-and-set, so the check
-stands right before the send and the verification right after it (DESIGN section 6).
+stands right before the send and the verification right after it (law 1).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Plan: the order and the leader that every partition should have, less what guards refuse. Frozen and printable.
 
 Reorders every partition that a demoted broker holds, led by it or not: one that only follows today and stands first
-tomorrow would get its leadership back (DESIGN section 6). Called once a turn, and by dry runs,
-which print the same plan.
+tomorrow would get its leadership back. Called once a turn, and by dry runs, which print the same plan.
 """
 
 from __future__ import annotations
@@ -141,7 +140,7 @@ def devise(snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verd
 
 
 def _turn(move: Move) -> tuple[int, PartitionKey]:
-    """Internal topics carry coordinators: first to leave a sick broker, last to return (DESIGN section 6)."""
+    """Internal topics carry coordinators: first to leave a sick broker, last to return."""
     if move.kind is MoveKind.DISPLACE:
         return (0 if move.internal else 1, move.key)
     return (3 if move.internal else 2, move.key)

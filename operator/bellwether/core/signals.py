@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class SignalType(StrEnum):
-    """The kinds of evidence that this version judges (DESIGN section 8 names those to come)."""
+    """The kinds of evidence that are judged."""
 
     EXTERNAL_REACHABILITY = "ExternalReachability"
     STORAGE_LATENCY = "StorageLatency"

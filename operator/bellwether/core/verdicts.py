@@ -124,7 +124,7 @@ def quorum(vantages: int) -> int:
 
 
 def reachability(external: list[Signal], snapshot: Snapshot, policy: Policy, before: Verdict | None) -> Finding:
-    """ExternalReachability: a quorum of vantages, with the internal listener as the control (DESIGN section 8)."""
+    """ExternalReachability: a quorum of vantages, with the internal listener as the control."""
     known = {s.source for s in snapshot.signals if s.type is SignalType.EXTERNAL_REACHABILITY}
     vantages = sorted(policy.reachability.vantages) or sorted(known)
     words = [s for s in external if s.source in vantages and fresh(s, policy.reachability.stale_after_seconds)]

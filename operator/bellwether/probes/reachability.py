@@ -1,4 +1,4 @@
-"""External reachability of every broker of one cluster, as seen from one vantage (DESIGN section 8).
+"""External reachability of every broker of one cluster, as seen from one vantage.
 
 In: who the brokers are (a roster, read now and then) and how to ask one. Out: signals, posted on news. Called by
 ``bellwether probe reachability``. A roster that cannot be read changes nothing: brokers go on being asked where they

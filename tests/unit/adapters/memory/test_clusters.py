@@ -1,7 +1,7 @@
 """The simulated cluster by itself: what a controller does when brokers and people act."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters.memory.clusters import MemoryCluster, place
@@ -130,7 +130,6 @@ def test_a_dead_broker_cannot_join_an_isr(kafka):
         kafka.join_isr(name(), 2)
 
 
-@settings(max_examples=150)
 @given(memory_clusters(), st.lists(deeds(), max_size=15))
 def test_whatever_happens_leaders_are_in_sync_and_active_and_epochs_only_rise(
     made: MemoryCluster, script: list[tuple[str, Act]]
@@ -148,7 +147,6 @@ def test_whatever_happens_leaders_are_in_sync_and_active_and_epochs_only_rise(
                 assert (p.leader_epoch > old.leader_epoch) or p.leader == old.leader
 
 
-@settings(max_examples=100)
 @given(memory_clusters(), st.lists(deeds(), max_size=15))
 def test_no_leader_comes_from_outside_the_replicas_that_were_in_sync_or_eligible(
     made: MemoryCluster, script: list[tuple[str, Act]]

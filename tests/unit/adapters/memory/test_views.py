@@ -1,7 +1,7 @@
 """What only the fake's views do; what they share with real Kafka is in the contract suite."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters.memory.clusters import MemoryCluster
@@ -85,7 +85,6 @@ def test_a_cancel_that_would_need_an_unclean_election_is_refused():
     assert MemoryMover(made).cancel([name()])[name()].error == "INVALID_REPLICA_ASSIGNMENT"
 
 
-@settings(max_examples=100)
 @given(memory_clusters(), st.lists(deeds(), max_size=8), st.data())
 def test_a_pure_reorder_changes_no_set_no_leader_and_no_epoch(
     made: MemoryCluster, script: list[tuple[str, Act]], data: st.DataObject
@@ -107,7 +106,6 @@ def test_a_pure_reorder_changes_no_set_no_leader_and_no_epoch(
         assert not now.reassigning
 
 
-@settings(max_examples=100)
 @given(memory_clusters(), st.lists(deeds(), max_size=8))
 def test_an_election_moves_only_to_the_first_of_the_order_and_says_so(
     made: MemoryCluster, script: list[tuple[str, Act]]

@@ -1,0 +1,88 @@
+"""Who may be demoted on which evidence: laws 4 (the cap) and 5 (unknown moves nothing), and a person's word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.core.baselines import EntryState
+from bellwether.core.policies import Demotion
+from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
+from testkit.builders import site
+from testkit.operators import POLICY, Operator
+from testkit.plays import Play
+from testkit.strategies import memory_clusters
+
+
+@given(st.integers(3, 9), st.data(), st.integers(1, 3) | st.sampled_from(["10%", "20%", "40%"]))
+def test_law_4_the_cap_counts_everyone_who_cannot_lead_and_half_demotes_nobody(
+    count: int, data: st.DataObject, cap: int | str
+):
+    made = site(count, {"orders": 2 * count})
+    ids = st.integers(1, count)
+    down = data.draw(st.sets(ids, max_size=count - 1))
+    sick = data.draw(st.sets(ids, max_size=count)) - down
+    for broker in made.cluster.brokers:
+        made.signals.say(broker, Reading.FAILING if broker in sick else Reading.PASSING)
+    for broker in down:
+        made.cluster.kill(broker)
+    policy = replace(POLICY, demotion=Demotion(max_brokers=cap))
+    operator = Operator(made, policy)
+    operator.turns(3)
+    assert operator.memory is not None
+    demoted = set(operator.memory.record.demoted)
+    assert demoted <= sick
+    assert len(demoted | down) <= max(policy.demotion.cap(count), len(down))
+    if 2 * len(down | sick) >= count:
+        assert not demoted
+    said = operator.reports[-1]
+    # Each of the sick is demoted or named; where all the living look sick, it is the vantages that are.
+    assert {h.broker for h in said.plan.decisions.held} | demoted >= sick or sick == set(made.cluster.brokers) - down
+    # More of them fall ill: whoever is demoted stays so.
+    for broker in data.draw(st.sets(ids)):
+        made.signals.say(broker, Reading.FAILING)
+    operator.turns(30)
+    assert demoted <= set(operator.memory.record.demoted)
+
+
+@given(st.data())
+def test_law_5_without_fresh_evidence_from_a_quorum_nothing_moves(data: st.DataObject):
+    made = site(4, {"orders": 8})
+    now = made.clock.now()
+    readings = st.sampled_from([Reading.FAILING, Reading.UNKNOWN, Reading.PASSING])
+    stale = st.sampled_from([None, POLICY.reachability.stale_after_seconds + 1.0, 1000.0])
+    blind = data.draw(st.booleans())
+    for broker in made.cluster.brokers:
+        for source in ("a", "b", "c"):
+            # One vantage is fresh, and may be one that sees nobody; the others have gone silent.
+            age = 0.0 if source == "a" else data.draw(stale)
+            reading = Reading.FAILING if blind and source == "a" else data.draw(readings)
+            made.signals.put(
+                Signal(broker, SignalType.EXTERNAL_REACHABILITY, source, reading, now, age, control=Reading.PASSING)
+            )
+    before = made.cluster.mutations
+    Operator(made).turns(20)
+    assert made.cluster.mutations == before
+    assert made.store.record is not None
+    assert made.store.record.empty
+
+
+@given(memory_clusters(), st.integers(0, 4), st.integers(0, 40))
+def test_an_override_demotes_and_its_end_promotes_exactly(cluster: MemoryCluster, pick: int, wait: int):
+    play = Play(cluster)
+    baseline = play.orders
+    known = sorted(cluster.brokers)
+    broker = known[pick % len(known)]
+    play.site.signals.override(broker, OverrideState.DEMOTED, "disk swap")
+    play.turns(4)
+    alone = sum(1 for p in cluster.partitions() if p.replicas == (broker,))
+    assert cluster.snapshot().leaders()[broker] == alone
+    play.turns(wait)
+    play.site.signals.lift(broker)
+    play.turns(60)
+    assert play.orders == baseline
+    assert play.site.store.record is not None
+    assert not [e for e in play.site.store.record.entries.values() if e.state is EntryState.DISPLACED]

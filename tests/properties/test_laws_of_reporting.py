@@ -1,0 +1,62 @@
+"""What is said, and when nothing is: laws 8 (rest), 11 (secrets) and 12 (no claim without measurement)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.adapters.memory.faults import Killed
+from bellwether.connections import Connection, Mechanism, Protocol, Security
+from testkit.plays import Play, Step, befalling, perform, scripts, trouble
+from testkit.strategies import memory_clusters
+
+
+@given(memory_clusters(), scripts(befalling(), trouble()))
+def test_law_8_a_settled_cluster_causes_no_mutation_and_no_news(cluster: MemoryCluster, script: list[Step]):
+    play = Play(cluster)
+    perform(play, script)
+    play.calm()
+    play.turns(60, seconds=20.0)
+    assume(play.operator.reports)
+    before = (cluster.mutations, play.site.store.writes)
+    said = replace(play.operator.reports[-1], now=play.site.clock.now())
+    play.turns(10, seconds=20.0)
+    assert (cluster.mutations, play.site.store.writes) == before
+    assert all(replace(r, now=said.now) == said for r in play.operator.reports[-10:])
+
+
+SECRETS = st.text(alphabet="abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%$", min_size=12)
+
+
+@given(SECRETS)
+def test_law_11_a_secret_is_in_no_text_that_a_connection_makes_of_itself(secret: str):
+    security = Security(
+        protocol=Protocol.SASL_SSL, mechanism=Mechanism.SCRAM_SHA_512, username="bellwether", password=secret
+    )
+    connection = Connection(("kafka.test:9093",), security)
+    for text in (repr(security), str(security), f"{connection}", f"{connection!r}"):
+        assert secret not in text
+
+
+@given(memory_clusters(), scripts(trouble(), most=10))
+def test_law_12_no_turn_claims_more_than_the_cluster_shows(cluster: MemoryCluster, script: list[Step]):
+    play = Play(cluster)
+    for _, act in script:
+        act(play)
+        before = {p.key: p for p in cluster.partitions()}
+        try:
+            said = play.operator.turn()
+        except Killed:
+            play.succeed()
+            continue
+        play.site.clock.advance(1)
+        if said is None:
+            continue
+        after = {p.key: p for p in cluster.partitions()}
+        moved = sum(p.leader != before[k].leader for k, p in after.items())
+        reordered = sum(p.replicas != before[k].replicas for k, p in after.items())
+        assert said.deeds.elected <= moved
+        assert said.deeds.reordered <= reordered
