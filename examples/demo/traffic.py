@@ -49,11 +49,11 @@ class Traffic:
                 start_new_session=True,
             )
         threading.Thread(target=self._gather, args=(self._process.stdout,), daemon=True).start()
-        deadline = time.monotonic() + READY_SECONDS
-        while not self._ready.wait(0.2):
-            if not self.alive or time.monotonic() > deadline:
-                self.__exit__()
-                raise TrafficFailed(f"the traffic did not start: {self._log.read_text().strip() or 'it said nothing'}")
+        try:
+            self._wait_ready()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -83,6 +83,12 @@ class Traffic:
             raise TrafficFailed(f"the traffic did not end in {DRAIN_SECONDS:g} s: {self._log.read_text().strip()}")
         self._process.wait()
         return self.samples()
+
+    def _wait_ready(self) -> None:
+        deadline = time.monotonic() + READY_SECONDS
+        while not self._ready.wait(0.2):
+            if not self.alive or time.monotonic() > deadline:
+                raise TrafficFailed(f"the traffic did not start: {self._log.read_text().strip() or 'it said nothing'}")
 
     def _gather(self, lines: IO[str]) -> None:
         for line in lines:
