@@ -53,7 +53,7 @@ def turn(world: World, policy: Policy, memory: Memory, decide: Decide = decide) 
     deeds, record = Deeds(), memory.record
     if policy.acts:
         world.clusters.avoid(_suspects(Memory(record, verdicts)) | set(decisions.demoted))
-        execution = carry_out(plan, recovered.record, policy, world)
+        execution = carry_out(plan, recovered.record, policy, world, recovered.strays)
         deeds, record = execution.deeds, execution.record
 
     # 5. Report. The same news makes the same bytes.

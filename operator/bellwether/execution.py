@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from bellwether.core.baselines import EntryState, UndoRecord
 from bellwether.core.clusters import Partition, PartitionKey, TopicPartition
-from bellwether.core.elections import Checked, Seen, batches, check, electable, intents, verify
+from bellwether.core.elections import Checked, Seen, batches, check, electable, intents, overtaken, touch, verify
 from bellwether.core.guards import Hold
 from bellwether.core.plans import Move, Plan
 from bellwether.core.policies import Policy
@@ -22,6 +22,8 @@ from bellwether.ports import Fenced, Outcome, Reorder, Transient, World
 
 READ_BACK_TRIES = 20
 READ_BACK_PAUSE_SECONDS = 0.05
+
+_Facts = Mapping[PartitionKey, Partition]
 
 
 @dataclass
@@ -41,13 +43,23 @@ class Execution:
         return Deeds(self.reordered, self.elected, tuple(self.holds), tuple(self.touched), self.stopped)
 
 
-def carry_out(plan: Plan, record: UndoRecord, policy: Policy, world: World) -> Execution:
+def carry_out(
+    plan: Plan, record: UndoRecord, policy: Policy, world: World, strays: tuple[Partition, ...] = ()
+) -> Execution:
     """Do the plan. The undo record is durable before the first reorder that it covers (law 6).
+
+    ``strays`` are cancelled first: what an earlier run set moving and could not look after.
 
     Raises Fenced when another holder has taken over, and Transient when the record could not be saved.
     """
     done = Execution(intents(plan, record))
     world.records.save(done.record)
+    if strays:
+        try:
+            _cancel_strays(strays, world, done)
+        except Transient as error:
+            done.stopped = Stop(Reason.NO_ANSWER, str(error))
+        return done
     for batch in batches(plan, policy.election):
         try:
             _carry_out_batch(batch, world, done)
@@ -62,7 +74,7 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
     checked = check(batch, world.clusters.partitions({m.topic for m in batch}))
     done.holds.extend(checked.holds)
     pending = [m for m in checked.moves if m.reorders and checked.facts[m.key].replicas != m.order]
-    after: Mapping[PartitionKey, Partition] = checked.facts
+    after: _Facts = checked.facts
     if pending:
         _require_lease(world)
         outcomes = world.leaders.reorder([Reorder(m.name, m.order) for m in pending])
@@ -70,14 +82,15 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
         seen, after = _read_back(accepted, checked, world)
         done.reordered += sum(1 for m in accepted if seen[m.key] in (Seen.DONE, Seen.OVERTAKEN))
         _remember_displaced(accepted, seen, done)
+        unseen = {Seen.NOT_APPLIED: Reason.NOT_APPLIED, Seen.MOVING_ON: Reason.REASSIGNING}
         done.holds.extend(
-            Hold(m.key, m.topic, Reason.NOT_APPLIED, SENTENCES[Reason.NOT_APPLIED])
+            Hold(m.key, m.topic, reason, SENTENCES[reason])
             for m in accepted
-            if seen[m.key] is Seen.NOT_APPLIED
+            if (reason := unseen.get(seen[m.key])) is not None
         )
         amiss = [m for m in accepted if seen[m.key] in (Seen.TOUCHED, Seen.OVERTAKEN)]
         if amiss:
-            _undo(amiss, seen, checked, world, done)
+            _undo(amiss, seen, checked, after, world, done)
             return
     ready = [m for m in checked.moves if electable(m, after.get(m.key))]
     if ready:
@@ -98,16 +111,15 @@ def _remember_displaced(accepted: list[Move], seen: Mapping[PartitionKey, Seen],
     )
 
 
-def _read_back(
-    sent: list[Move], checked: Checked, world: World
-) -> tuple[dict[PartitionKey, Seen], Mapping[PartitionKey, Partition]]:
+def _read_back(sent: list[Move], checked: Checked, world: World) -> tuple[dict[PartitionKey, Seen], _Facts]:
     """Read until every reorder shows, something is amiss, or patience ends: metadata trails the controller."""
     topics = {m.topic for m in checked.moves}
     for attempt in range(READ_BACK_TRIES):
         fresh = world.clusters.partitions(topics)
         by_name = {p.name: p for p in fresh}
         seen = {m.key: verify(m, checked.facts[m.key], by_name.get(m.name)) for m in sent}
-        if Seen.NOT_APPLIED not in seen.values() or Seen.TOUCHED in seen.values():
+        # An order that does not show yet, or a reassignment that looks foreign, may be metadata that trails.
+        if Seen.TOUCHED in seen.values() or not {Seen.NOT_APPLIED, Seen.MOVING_ON} & set(seen.values()):
             break
         if attempt + 1 < READ_BACK_TRIES:
             world.clock.sleep(READ_BACK_PAUSE_SECONDS)
@@ -115,30 +127,59 @@ def _read_back(
 
 
 def _undo(
-    amiss: list[Move], seen: Mapping[PartitionKey, Seen], checked: Checked, world: World, done: Execution
+    amiss: list[Move], seen: Mapping[PartitionKey, Seen], checked: Checked, after: _Facts, world: World, done: Execution
 ) -> None:
-    """Cancel at once what our reorder set moving, name every partition concerned, and stop (law 1)."""
+    """Cancel at once what our reorder set moving, name every partition concerned, and stop (DESIGN section 6)."""
     touched = [m for m in amiss if seen[m.key] is Seen.TOUCHED]
     outcomes: Mapping[TopicPartition, Outcome] = {}
-    if touched:
-        outcomes = world.leaders.cancel([m.name for m in touched])
-    now = {p.name: p for p in world.clusters.partitions({m.topic for m in amiss})}
+    found = {p.name: p for p in after.values()}
+    # What somebody else sets moving by now, to another order than ours, is left to them.
+    ours = [m.name for m in touched if (p := found.get(m.name)) is not None and p.target == m.order]
+    if ours:
+        outcomes = world.leaders.cancel(ours)
+    cancelled = {n: frozenset(p.replicas) - frozenset(p.adding) for n, p in found.items() if _done(outcomes.get(n))}
+    now = _read_cancelled({m.topic for m in amiss}, cancelled, world)
     for move in amiss:
-        before = sorted(checked.facts[move.key].replicas)
-        after = now.get(move.name)
-        if seen[move.key] is Seen.OVERTAKEN:
-            text = "our reorder overtook a reassignment that somebody else started in the same moment; start it again"
-        elif after is None:
-            text = "the topic was deleted in the same moment"
+        before, was = checked.facts[move.key], found.get(move.name)
+        if seen[move.key] is Seen.OVERTAKEN and was is not None:
+            text = overtaken(before, was)
         else:
-            outcome = outcomes.get(move.name)
-            undone = outcome is not None and outcome.ok
-            text = (
-                f"its replicas were {before} when checked and are {sorted(after.replicas)} now; "
-                f"{'the reassignment was cancelled' if undone else 'there was nothing left to cancel'}"
-            )
+            text = touch(move, before, now.get(move.name), cancelled=move.name in cancelled)
         done.touched.append(Hold(move.key, move.topic, Reason.REPLICA_SET_TOUCHED, text))
     done.stopped = Stop(Reason.REPLICA_SET_TOUCHED, _summary(done.touched))
+
+
+def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution) -> None:
+    """Cancel what still is as it was found, name it, and stop: the next turn sees what is left."""
+    fresh = {p.key: p for p in world.clusters.partitions({p.topic for p in strays})}
+    ours = [p for p in strays if (now := fresh.get(p.key)) and now.reassigning and now.target == p.target]
+    if not ours:
+        return
+    _require_lease(world)
+    outcomes = world.leaders.cancel([p.name for p in ours])
+    for partition in ours:
+        ended = "it was cancelled" if _done(outcomes.get(partition.name)) else "there was nothing left to cancel"
+        text = f"a reorder of ours, left alone, was moving its replicas to {list(partition.target)}; {ended}"
+        done.touched.append(Hold(partition.key, partition.topic, Reason.REPLICA_SET_TOUCHED, text))
+    done.stopped = Stop(Reason.REPLICA_SET_TOUCHED, _summary(done.touched))
+
+
+def _read_cancelled(
+    topics: set[str], cancelled: Mapping[TopicPartition, frozenset[int]], world: World
+) -> dict[TopicPartition, Partition]:
+    """Read until what was cancelled shows the replicas that are left, or patience ends."""
+    for attempt in range(READ_BACK_TRIES):
+        now = {p.name: p for p in world.clusters.partitions(topics)}
+        standing = (now.get(name) for name in cancelled)
+        if all(p is None or (not p.reassigning and set(p.replicas) == cancelled[p.name]) for p in standing):
+            break
+        if attempt + 1 < READ_BACK_TRIES:
+            world.clock.sleep(READ_BACK_PAUSE_SECONDS)
+    return now
+
+
+def _done(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome.ok
 
 
 def _require_lease(world: World) -> None:

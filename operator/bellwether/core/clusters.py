@@ -71,6 +71,11 @@ class Partition:
         """Whether replicas are being added or removed at this moment (KIP-455)."""
         return bool(self.adding or self.removing)
 
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The order that the partition has once its reassignment is done: that of whoever asked for it last."""
+        return tuple(r for r in self.replicas if r not in self.removing)
+
 
 @dataclass(frozen=True)
 class Cluster:

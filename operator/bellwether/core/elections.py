@@ -26,6 +26,8 @@ class Seen(StrEnum):
     NOT_APPLIED = "NotApplied"
     TOUCHED = "Touched"
     OVERTAKEN = "Overtaken"
+    MOVING_ON = "MovingOn"
+    """Somebody else reassigns it by now, to another order than ours: theirs is to be left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +94,15 @@ def check(batch: Sequence[Move], fresh: Iterable[Partition]) -> Checked:
 def verify(move: Move, before: Partition, after: Iterable[Partition] | Partition | None) -> Seen:
     """What a read after the reorder says of one move; ``after`` is whatever partition bears the name now.
 
-    A pure reorder does not raise the leader epoch (KRaft raises it when a leader, or the replica set, changes). Where
-    it rose under the same leader, our request overtook somebody else's reassignment.
+    A pure reorder does not raise the leader epoch: KRaft raises it when the leader changes, or a replica leaves. Where
+    it rose under the same leader and the same replicas, either the leader left and returned, or our request undid
+    somebody else's reassignment, and was done with it before we looked. The two cannot be told apart.
     """
     if not isinstance(after, Partition):
         return Seen.NOT_APPLIED
-    if after.key != move.key or after.reassigning or set(after.replicas) != set(move.order):
+    if after.reassigning:
+        return Seen.TOUCHED if after.target == move.order else Seen.MOVING_ON
+    if after.key != move.key or set(after.replicas) != set(move.order):
         return Seen.TOUCHED
     if after.replicas != move.order:
         return Seen.NOT_APPLIED
@@ -105,6 +110,26 @@ def verify(move: Move, before: Partition, after: Iterable[Partition] | Partition
     if before.leader_epoch >= 0 and after.leader_epoch > before.leader_epoch and same_leader:
         return Seen.OVERTAKEN
     return Seen.DONE
+
+
+def overtaken(before: Partition, after: Partition) -> str:
+    """What a person should hear of a move that is ``Seen.OVERTAKEN``."""
+    return (
+        f"its leader's epoch rose from {before.leader_epoch} to {after.leader_epoch} around our reorder: our reorder "
+        "undid a reassignment that somebody else had just finished (start it again), or its leader left and returned"
+    )
+
+
+def touch(move: Move, before: Partition, after: Partition | None, *, cancelled: bool) -> str:
+    """What a person should hear of a move that is ``Seen.TOUCHED``; ``after`` is what stands once it was cancelled."""
+    if after is None:
+        return "the topic was deleted in the same moment"
+    now = f"its replicas were {sorted(before.replicas)} when checked and are {sorted(after.replicas)} now"
+    if after.key != move.key:
+        now = f"another topic has taken the name in the same moment; its replicas are {list(after.replicas)} now"
+    elif set(after.replicas) == set(before.replicas):
+        now = f"our reorder overrode a reassignment that somebody else had started (start it again); {now}"
+    return f"{now}; {'the reassignment was cancelled' if cancelled else 'there was nothing left to cancel'}"
 
 
 def electable(move: Move, after: Partition | None) -> bool:

@@ -33,6 +33,8 @@ class Recovered:
 
     record: UndoRecord
     notes: tuple[Note, ...] = ()
+    strays: tuple[Partition, ...] = ()
+    """Partitions whose replicas a request of ours has set moving, with nobody there to cancel that."""
 
 
 def recover(record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: float) -> Recovered:
@@ -43,6 +45,7 @@ def recover(record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: 
     """
     changes: dict[PartitionKey, Entry | None] = {}
     notes: list[Note] = []
+    strays: list[Partition] = []
     grace = timedelta(seconds=grace_seconds)
     for key, entry in record.entries.items():
         partition = cluster.by_key.get(key)
@@ -50,11 +53,23 @@ def recover(record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: 
             after, note = _missing(key, entry, now, grace)
         else:
             after, note = _reconcile(entry, partition, record, cluster, now, grace)
+            if astray(entry, partition):
+                strays.append(partition)
         if after != entry:
             changes[key] = after
         if note is not None:
             notes.append(note)
-    return Recovered(record.with_entries(changes), tuple(notes))
+    return Recovered(record.with_entries(changes), tuple(notes), tuple(strays))
+
+
+def astray(entry: Entry, partition: Partition) -> bool:
+    """Whether the reassignment in flight is what became of our reorder.
+
+    It leads to the very order that we set out to write and never saw: the replicas had changed under it, and its answer
+    was lost, or came late, or whoever sent it was killed before it looked.
+    """
+    unseen = entry.state in (EntryState.INTENDED, EntryState.RESTORING)
+    return unseen and partition.reassigning and partition.target == entry.written
 
 
 def contest_delay(entry: Entry) -> timedelta:

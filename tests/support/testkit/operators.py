@@ -1,12 +1,14 @@
-"""An operator process in memory: take over once, then turn after turn, as the policy loop does.
+"""An operator process: take over once, then turn after turn, as the policy loop does; in memory, or on real Kafka.
 
 ``Operator`` remembers between turns what a process remembers, and forgets it when it is made anew.
 """
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 from bellwether.adapters.memory.faults import Faults, Interruptions
-from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.adapters.memory.records import MemoryRecordStore
 from bellwether.core.demotions import Decide, decide
 from bellwether.core.policies import Mode, Policy, Promotion
 from bellwether.core.statuses import Report
@@ -17,20 +19,36 @@ POLICY = Policy(name="main", mode=Mode.ENFORCE, promotion=Promotion(stabilizatio
 GRACE_SECONDS = 20.0
 
 
+class Site(Protocol):
+    """What outlives a process: ``MemorySite``, or ``KafkaSite``."""
+
+    clock: Any
+    store: MemoryRecordStore
+
+    @property
+    def cluster_id(self) -> str:
+        """The Kafka cluster's id."""
+
+    def process(self, identity: str = "operator-a") -> World:
+        """A new process on this site."""
+
+
 class Operator:
     """One process on a site. ``reports`` holds what every finished turn said."""
 
     def __init__(
         self,
-        site: MemorySite,
+        site: Site,
         policy: Policy = POLICY,
         *,
         identity: str = "operator-a",
         faults: Faults | None = None,
         life: Interruptions | None = None,
+        grace_seconds: float = GRACE_SECONDS,
     ) -> None:
         self.site = site
         self.policy = policy
+        self.grace_seconds = grace_seconds
         self.faults = faults or Faults()
         self.world: World = self.faults.around(site.process(identity))
         if life is not None:
@@ -47,8 +65,8 @@ class Operator:
             if self.memory is None:
                 if not self.world.leadership.seconds_left():
                     return None
-                taken = self.world.records.take_over(self.site.cluster.cluster_id)
-                self.memory = Memory(taken, grace_seconds=GRACE_SECONDS)
+                taken = self.world.records.take_over(self.site.cluster_id)
+                self.memory = Memory(taken, grace_seconds=self.grace_seconds)
             said, self.memory = turn(self.world, self.policy, self.memory, how)
         except Transient:
             self.memory = None  # what the store holds is not known: read it back

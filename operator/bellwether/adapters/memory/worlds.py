@@ -14,7 +14,7 @@ from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.core.signals import Override, OverrideState, Reading, Signal, SignalType
-from bellwether.ports import World
+from bellwether.ports import Clock, World
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -49,7 +49,7 @@ class ManualClock:
 class MemoryLease:
     """The Lease that operators compete for (law 7); ``holder`` renewed it last at ``renewed_at``, monotonic seconds."""
 
-    clock: ManualClock
+    clock: Clock
     duration_seconds: float = 15.0
     holder: str | None = None
     renewed_at: float = 0.0
@@ -89,8 +89,8 @@ class MemoryLeadership:
 class MemorySignals:
     """``ports.SignalSource`` that a test writes into. Sources stay fresh by themselves until they are silenced."""
 
-    def __init__(self, clock: ManualClock | None = None) -> None:
-        self.clock = clock or ManualClock()
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.clock: Clock = clock or ManualClock()
         self._signals: dict[tuple[int, SignalType, str], Signal] = {}
         self._silent_since: dict[str, float] = {}
         self._overrides: dict[int, Override] = {}
@@ -176,6 +176,11 @@ class MemorySite:
     def __post_init__(self) -> None:
         self.signals = MemorySignals(self.clock)
         self.lease = MemoryLease(self.clock)
+
+    @property
+    def cluster_id(self) -> str:
+        """The Kafka cluster's id."""
+        return self.cluster.cluster_id
 
     def process(self, identity: str = "operator-a", *, request_timeout_seconds: float = 2.0) -> World:
         """A new operator process on this site; reader and mover share the choice of the broker to talk through."""

@@ -1,0 +1,95 @@
+"""Four real brokers, the controller apart so that any broker may freeze or die, and an operator over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from realparts.kafka import KafkaCluster
+from realparts.kafka_topics import admin
+from testkit.kafkasites import KafkaSite, Race
+from testkit.operators import Operator
+from testkit.subjects import KafkaSubject
+from testkit.watchers import Watcher
+
+GRACE_SECONDS = 1.5
+
+
+@pytest.fixture(scope="session")
+def four() -> Iterator[KafkaCluster]:
+    with KafkaCluster(4, controllers=1, proxied=False, sasl_ssl=True) as cluster:
+        # Whoever asks for a group's coordinator makes __consumer_offsets.
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "somebody"})
+        consumer.committed([TopicPartition("orders", 0)], timeout=60)
+        consumer.close()
+        KafkaSite(cluster).eventually(
+            lambda c: (
+                len([p for p in c.partitions if p.topic == "__consumer_offsets" and len(p.isr) == 3]) == 10
+                and c.live == {1, 2, 3, 4}
+            )
+        )
+        yield cluster
+
+
+@pytest.fixture
+def whole(four: KafkaCluster) -> Iterator[KafkaCluster]:
+    """The brokers, and afterwards every fault mended and every topic of the test's own gone."""
+    yield four
+    four.mend()
+    subject = KafkaSubject(four)
+    found = subject.reader.read().partitions
+    subject.mover.cancel([p.name for p in found if p.reassigning])
+    made = sorted({p.topic for p in found if p.topic.startswith("contract-")})
+    client = admin(four.bootstrap)
+    for deleted in client.delete_topics(made).values() if made else ():
+        deleted.result(30)
+
+
+@pytest.fixture
+def others(whole: KafkaCluster) -> KafkaSubject:
+    """Other people, and an observer: they make topics, reassign and delete them."""
+    return KafkaSubject(whole)
+
+
+@pytest.fixture
+def site(whole: KafkaCluster) -> KafkaSite:
+    return KafkaSite(whole)
+
+
+@pytest.fixture
+def race() -> Race:
+    return Race()
+
+
+@pytest.fixture
+def watcher(site: KafkaSite) -> Iterator[Watcher]:
+    """Watches every operator that ``operators`` makes; no law may be broken, whatever the test is about."""
+    watching = Watcher(site.store)
+    yield watching
+    assert watching.sins == []
+
+
+@pytest.fixture
+def begin(site: KafkaSite, watcher: Watcher, race: Race) -> Callable[..., Operator]:
+    """Starts an operator process; the Lease of the one before is over."""
+
+    def start(identity: str = "operator-a", **options: Any) -> Operator:
+        site.lease.holder = None
+        operator = Operator(site, identity=identity, grace_seconds=GRACE_SECONDS, **options)
+        operator.world = watcher.around(race.around(operator.world))
+        return operator
+
+    return start
+
+
+@pytest.fixture
+def operator(begin: Callable[..., Operator]) -> Operator:
+    """A process that has taken over and found nothing to do."""
+    started = begin()
+    said = started.turn()
+    assert said is not None
+    assert said.settled
+    return started

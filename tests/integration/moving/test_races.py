@@ -1,0 +1,226 @@
+"""What others do between our check and our request: Kafka's reorder has no compare-and-set, so the race can be lost.
+
+Each test says what is left as the others wanted it, what is not, and what is reported. Broker 1 is demoted throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from bellwether.core.clusters import TopicPartition
+from bellwether.core.reasons import Reason
+from bellwether.core.signals import OverrideState
+from bellwether.core.statuses import Report
+from bellwether.ports import Reorder
+from realparts.kafka import KafkaCluster
+from testkit.kafkasites import KafkaSite, Race
+from testkit.operators import Operator
+from testkit.subjects import KafkaSubject, partition
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def topic(others: KafkaSubject) -> str:
+    """One partition on brokers 1, 2 and 3, led by 1."""
+    return others.create((1, 2, 3))
+
+
+@pytest.fixture
+def raced(site: KafkaSite, operator: Operator, race: Race, topic: str) -> Callable[[Callable[[], object]], Report]:
+    """Demote broker 1 in a turn whose reorder of the topic comes right behind what somebody else does."""
+
+    def run(act: Callable[[], object]) -> Report:
+        site.signals.override(1, OverrideState.DEMOTED)
+        race.before(topic, act)
+        said = operator.turn()
+        assert said is not None
+        return said
+
+    return run
+
+
+def promote(site: KafkaSite, operator: Operator) -> None:
+    site.signals.lift(1)
+    operator.settle(seconds=0.1)
+    assert site.store.record is not None
+    assert site.store.record.empty
+
+
+def touched(said: Report, topic: str) -> str:
+    """What is said of the one partition that was touched; the run stopped with it."""
+    assert said.deeds.stopped is not None
+    assert said.deeds.stopped.reason is Reason.REPLICA_SET_TOUCHED
+    assert said.condition("Settled").reason is Reason.REPLICA_SET_TOUCHED
+    (hold,) = said.deeds.touched
+    assert (hold.topic, hold.key.partition, hold.reason) == (topic, 0, Reason.REPLICA_SET_TOUCHED)
+    return hold.message
+
+
+def test_a_topic_that_is_recreated_elsewhere_keeps_its_new_replicas(
+    whole: KafkaCluster,
+    site: KafkaSite,
+    others: KafkaSubject,
+    operator: Operator,
+    topic: str,
+    raced: Callable[..., Report],
+) -> None:
+    def recreate() -> None:
+        others.delete(topic)
+        others.create((4, 2, 3), topic=topic)
+        whole.broker(1).pause()  # it cannot take over what our request gives it, so that there is time to cancel
+
+    said = raced(recreate)
+    assert "cancelled" in touched(said, topic)
+    after = partition(others, topic)
+    # The replicas are those of the new topic; their order was ours for a moment, and is not restored.
+    assert (sorted(after.replicas), after.reassigning, after.leader) == ([2, 3, 4], False, 4)
+    whole.mend()
+    operator.settle(seconds=0.1)
+    notes = {(n.topic, n.reason) for r in operator.reports for n in r.notes}
+    assert (topic, Reason.TOPIC_GONE) in notes, "the baseline of the old topic is dropped and named"
+    promote(site, operator)
+    assert sorted(partition(others, topic).replicas) == [2, 3, 4]
+
+
+def test_a_topic_that_is_recreated_in_place_is_named_and_its_replicas_stay(
+    site: KafkaSite, others: KafkaSubject, operator: Operator, topic: str, raced: Callable[..., Report]
+) -> None:
+    def recreate() -> None:
+        others.delete(topic)
+        others.create((1, 3, 2), topic=topic)
+
+    said = raced(recreate)
+    assert "another topic has taken the name" in touched(said, topic)
+    assert sorted(partition(others, topic).replicas) == [1, 2, 3]
+    operator.settle(seconds=0.1)
+    assert partition(others, topic).leader != 1
+    promote(site, operator)
+    assert sorted(partition(others, topic).replicas) == [1, 2, 3]
+
+
+def test_a_raised_replication_factor_stands_and_the_reorder_is_refused(
+    site: KafkaSite, others: KafkaSubject, operator: Operator, topic: str, raced: Callable[..., Report]
+) -> None:
+    said = raced(lambda: others.reassign(topic, (1, 2, 3, 4)))
+    assert said.deeds.touched == ()
+    (hold,) = [h for h in said.deeds.holds if h.topic == topic]
+    assert hold.reason is Reason.REORDER_REFUSED
+    assert "INVALID_REPLICATION_FACTOR" in hold.message
+    assert partition(others, topic).replicas == (1, 2, 3, 4)
+    operator.settle(seconds=0.1)
+    moved = partition(others, topic)
+    assert (sorted(moved.replicas), moved.replicas[-1]) == ([1, 2, 3, 4], 1)
+    assert moved.leader != 1
+    promote(site, operator)
+    assert (partition(others, topic).replicas, partition(others, topic).leader) == ((1, 2, 3, 4), 1)
+
+
+def test_a_foreign_reassignment_in_flight_is_lost_and_named_and_the_replicas_are_as_before(
+    whole: KafkaCluster,
+    site: KafkaSite,
+    others: KafkaSubject,
+    operator: Operator,
+    topic: str,
+    raced: Callable[..., Report],
+) -> None:
+    def reassign() -> None:
+        whole.broker(4).pause()
+        assert others.mover.reorder([Reorder(TopicPartition(topic, 0), (1, 2, 4))])[TopicPartition(topic, 0)].ok
+        others.eventually(lambda: partition(others, topic).adding == (4,))
+
+    said = raced(reassign)
+    assert "start it again" in touched(said, topic)
+    after = partition(others, topic)
+    # Kafka keeps no trace of what the overridden reassignment was to remove: it cannot be put back, only named.
+    assert (sorted(after.replicas), sorted(after.isr), after.reassigning) == ([1, 2, 3], [1, 2, 3], False)
+    whole.mend()
+    operator.settle(seconds=0.1)
+    assert partition(others, topic).leader != 1
+    promote(site, operator)
+    assert (partition(others, topic).replicas, partition(others, topic).leader) == ((1, 2, 3), 1)
+
+
+def test_a_foreign_reassignment_that_has_just_ended_is_kept(
+    whole: KafkaCluster,
+    site: KafkaSite,
+    others: KafkaSubject,
+    operator: Operator,
+    topic: str,
+    raced: Callable[..., Report],
+) -> None:
+    def reassign() -> None:
+        others.reassign(topic, (1, 2, 4))
+        whole.broker(3).pause()  # our request gives the replica back to 3, and there is time to cancel that
+
+    said = raced(reassign)
+    assert "cancelled" in touched(said, topic)
+    after = partition(others, topic)
+    assert (sorted(after.replicas), after.reassigning) == ([1, 2, 4], False)
+    whole.mend()
+    operator.settle(seconds=0.1)
+    notes = {(n.topic, n.reason) for r in operator.reports for n in r.notes}
+    assert (topic, Reason.REPLICA_SET_CHANGED) in notes
+    assert partition(others, topic).leader != 1
+    promote(site, operator)
+    assert (partition(others, topic).replicas, partition(others, topic).leader) == ((1, 2, 4), 1)
+
+
+def test_a_foreign_reassignment_that_our_reorder_has_undone_before_we_look_is_named(
+    site: KafkaSite,
+    others: KafkaSubject,
+    operator: Operator,
+    race: Race,
+    topic: str,
+    raced: Callable[..., Report],
+) -> None:
+    # Nothing is in flight any more when we read back; only the leader's epoch tells that replicas came and went.
+    race.behind(topic, lambda: others.eventually(lambda: not partition(others, topic).reassigning))
+    said = raced(lambda: others.reassign(topic, (1, 2, 4)))
+    assert "start it again" in touched(said, topic)
+    assert sorted(partition(others, topic).replicas) == [1, 2, 3], "their wish is lost: Kafka keeps no trace of it"
+    operator.settle(seconds=0.1)
+    promote(site, operator)
+    assert partition(others, topic).replicas == (1, 2, 3)
+
+
+def test_a_leader_that_comes_and_goes_is_not_called_a_lost_reassignment(
+    site: KafkaSite, others: KafkaSubject, operator: Operator, topic: str, raced: Callable[..., Report]
+) -> None:
+    name = TopicPartition(topic, 0)
+
+    def there_and_back() -> None:
+        for order in ((2, 1, 3), (1, 2, 3)):
+            assert others.mover.reorder([Reorder(name, order)])[name].ok
+            assert others.mover.elect([name])[name].ok
+            others.eventually(lambda order=order: partition(others, topic).leader == order[0])
+
+    said = raced(there_and_back)
+    assert "or its leader left and returned" in touched(said, topic), "it cannot be told apart, so both are said"
+    operator.settle(seconds=0.1)
+    assert partition(others, topic).leader != 1
+    promote(site, operator)
+    assert partition(others, topic).replicas == (1, 2, 3)
+
+
+def test_a_foreign_reorder_is_overwritten_and_no_replica_moves(
+    site: KafkaSite, others: KafkaSubject, operator: Operator, topic: str, raced: Callable[..., Report]
+) -> None:
+    name = TopicPartition(topic, 0)
+    epoch = partition(others, topic).leader_epoch
+
+    def reorder() -> None:
+        assert others.mover.reorder([Reorder(name, (3, 1, 2))])[name].ok
+        others.eventually(lambda: partition(others, topic).replicas == (3, 1, 2))
+        assert partition(others, topic).leader_epoch == epoch, "an order leaves no trace that we could find"
+
+    said = raced(reorder)
+    assert said.deeds.touched == ()
+    assert said.deeds.stopped is None
+    after = partition(others, topic)
+    assert (sorted(after.replicas), after.replicas[-1]) == ([1, 2, 3], 1)
+    # Their order, set in the very moment of ours, is lost: the baseline is the order that was checked.
+    promote(site, operator)
+    assert (partition(others, topic).replicas, partition(others, topic).leader) == ((1, 2, 3), 1)

@@ -1,0 +1,126 @@
+"""What a run does about others who act in the same moment, on the fake: undo what is ours, leave what is theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.adapters.memory.faults import Fate, Interruptions, Killed
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.core.clusters import Partition
+from bellwether.core.reasons import Reason
+from bellwether.core.signals import OverrideState
+from bellwether.core.statuses import Report
+from testkit.builders import name
+from testkit.operators import Operator
+
+
+@pytest.fixture
+def site() -> MemorySite:
+    """Four brokers and one partition, on brokers 1 to 3, led by 1; broker 1 is to be demoted."""
+    cluster = MemoryCluster(4)
+    cluster.create_topic("orders", assignment=[(1, 2, 3)])
+    made = MemorySite(cluster)
+    made.signals.override(1, OverrideState.DEMOTED)
+    return made
+
+
+def moved(site: MemorySite, target: Sequence[int]) -> Callable[[], None]:
+    """Somebody moves the partition's data, and is done with it."""
+
+    def act() -> None:
+        site.cluster.foreign_reassign(name(), target)
+        site.cluster.finish_reassignments()
+
+    return act
+
+
+def orders(site: MemorySite) -> Partition:
+    return site.cluster.partition("orders")
+
+
+def said(operator: Operator) -> Report:
+    report = operator.turn()
+    assert report is not None
+    return report
+
+
+def test_a_reassignment_that_began_after_our_reorder_is_left_alone_and_named(site: MemorySite):
+    operator = Operator(site)
+    # The first read behind the reorder is when it shows.
+    operator.faults.race("partitions", lambda: None)
+    operator.faults.race("partitions", lambda: site.cluster.foreign_reassign(name(), (1, 2, 4)))
+    report = said(operator)
+    assert report.deeds.touched == ()
+    assert [h.reason for h in report.deeds.holds] == [Reason.REASSIGNING]
+    assert (orders(site).adding, orders(site).removing) == ((4,), (3,))
+    site.cluster.finish_reassignments()
+    operator.turns(3)
+    assert (sorted(orders(site).replicas), orders(site).replicas[-1]) == ([1, 2, 4], 1)
+
+
+@pytest.mark.parametrize("fate", [Fate.UNANSWERED, Fate.LATE])
+def test_replicas_that_an_unanswered_reorder_set_moving_are_cancelled_by_the_next_turn(site: MemorySite, fate: Fate):
+    operator = Operator(site)
+    operator.faults.race("reorder", moved(site, (1, 2, 4)))
+    operator.faults.fail_next("reorder", fate)
+    report = said(operator)
+    assert report.deeds.stopped is not None
+    assert report.deeds.stopped.reason is Reason.NO_ANSWER
+    operator.faults.deliver()
+    assert orders(site).adding == (3,)
+    report = said(operator)
+    (hold,) = report.deeds.touched
+    assert "left alone" in hold.message
+    assert "cancelled" in hold.message
+    assert (sorted(orders(site).replicas), orders(site).reassigning) == ([1, 2, 4], False)
+    site.signals.lift(1)
+    operator.settle()
+    assert orders(site).replicas == (1, 2, 4)
+
+
+def test_replicas_that_a_killed_run_set_moving_are_cancelled_by_its_successor(site: MemorySite):
+    life = Interruptions()
+    operator = Operator(site)
+    operator.faults.race("reorder", moved(site, (1, 2, 4)))
+    operator.world = life.around(operator.world)
+    life.at = 3
+    with pytest.raises(Killed):
+        operator.turn()
+    assert life.effects == ["take_over", "save", "reorder"]
+    assert orders(site).reassigning
+    site.clock.advance(20)
+    successor = Operator(site, identity="operator-b")
+    (hold,) = said(successor).deeds.touched
+    assert hold.reason is Reason.REPLICA_SET_TOUCHED
+    assert (sorted(orders(site).replicas), orders(site).reassigning) == ([1, 2, 4], False)
+
+
+def test_somebody_else_s_reassignment_is_never_cancelled(site: MemorySite):
+    operator = Operator(site)
+    operator.turns(2)
+    displaced = orders(site).replicas
+    moved(site, (2, 3, 4))()
+    # They put back what stood before, which is our very order; but that had been seen, so it is theirs.
+    site.cluster.kill(1)
+    site.cluster.foreign_reassign(name(), displaced)
+    assert orders(site).target == displaced
+    operator.turns(3)
+    assert orders(site).adding == (1,)
+    assert all(r.deeds.touched == () for r in operator.reports)
+
+
+def test_a_stray_whose_cancel_is_not_answered_is_cancelled_later(site: MemorySite):
+    operator = Operator(site)
+    operator.faults.race("reorder", moved(site, (1, 2, 4)))
+    operator.faults.fail_next("reorder", Fate.UNANSWERED)
+    operator.faults.fail_next("cancel", Fate.LOST)
+    operator.turn()
+    report = said(operator)
+    assert report.deeds.stopped is not None
+    assert report.deeds.stopped.reason is Reason.NO_ANSWER
+    assert orders(site).reassigning
+    assert said(operator).deeds.touched
+    assert sorted(orders(site).replicas) == [1, 2, 4]
