@@ -64,7 +64,7 @@ class StorageLatency:
     threshold_milliseconds: int = 50
     window_samples: int = 10
     failure_threshold: int = 5
-    success_threshold: int = 10
+    success_threshold: int = 5
     stale_after_seconds: int = 10
 
 

@@ -10,7 +10,7 @@ from bellwether.core.policies import StorageLatency
 from bellwether.core.signals import Reading
 from bellwether.probes.latencies import Latencies, Sample
 
-SETTINGS = StorageLatency()
+SETTINGS = StorageLatency(success_threshold=10)
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
