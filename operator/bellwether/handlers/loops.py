@@ -151,6 +151,7 @@ class PolicyLoop(threading.Thread):
             self._memory = Memory(record, verdicts, self._linker.grace_seconds(link))
             log.info("took over", epoch=record.epoch, displaced=len(record.entries), demoted=sorted(record.demoted))
         before = self._memory
+        heard = self._fingerprint()  # before the turn reads the signals: what comes during it is news afterwards
         began = self._clock.monotonic()
         self._notices.begins(self.namespace, self.policy_name)
         try:
@@ -161,7 +162,7 @@ class PolicyLoop(threading.Thread):
         seconds = self._clock.monotonic() - began
         self._notices.publish(policy, report, self._memory, seconds)
         self._notices.heard(self.namespace, self.policy_name, self.signals.signals())
-        self._heard = self._fingerprint()
+        self._heard = heard
         return report
 
     @property
