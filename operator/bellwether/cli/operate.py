@@ -13,6 +13,7 @@ import structlog
 from prometheus_client import start_http_server
 
 from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.nodes import Limits
 from bellwether.adapters.kubernetes.client import connect
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.handlers.custody import Custody
@@ -59,6 +60,11 @@ def operator(
     """
     if lease_renew * 3 > lease_duration:
         raise click.UsageError("--lease-duration must be at least three times --lease-renew, to survive a lost renewal")
+    if lease_duration - lease_renew <= Limits().mutation_seconds:
+        raise click.UsageError(
+            f"--lease-duration must exceed --lease-renew by more than {Limits().mutation_seconds:g} s, which one "
+            "request to Kafka may take: nothing is sent on a Lease that could end before its answer"
+        )
     logs.configure(log_format, log_level)
     # kopf tells of every watched event; ours are told by the loops.
     logging.getLogger("kopf").setLevel(logging.WARNING)
