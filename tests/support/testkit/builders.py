@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.worlds import START, MemorySite
 from bellwether.core.baselines import Cause, Demoted, Entry, EntryState, UndoRecord
 from bellwether.core.clusters import Broker, Cluster, Partition, PartitionKey, TopicPartition
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.demotions import BrokerHold, Decisions
+from bellwether.core.plans import Move, MoveKind, Plan
+from bellwether.core.policies import Policy
+from bellwether.core.reasons import Reason
+from bellwether.core.signals import Override, OverrideState, Reading, Signal, SignalType
+from bellwether.core.snapshots import Snapshot
+from bellwether.core.statuses import Deeds, Report, report
+from bellwether.core.verdicts import Standing, Verdict
 
 CLUSTER_ID = "memory-cluster"
 
@@ -113,3 +121,102 @@ def site(brokers: int = 3, topics: Mapping[str, int] | None = None, rf: int = 3)
     for topic, partitions in ({"orders": 6} if topics is None else topics).items():
         made.create_topic(topic, partitions, rf, internal=topic.startswith("__"))
     return MemorySite(made)
+
+
+def after(seconds: float) -> datetime:
+    """That long after the start of every test."""
+    return START + timedelta(seconds=seconds)
+
+
+def override(
+    broker: int = 1, state: OverrideState = OverrideState.DEMOTED, reason: str = "", until: datetime | None = None
+) -> Override:
+    return Override(broker, state, reason, until)
+
+
+def snapshot(
+    seen: Cluster | None = None,
+    *signals: Signal,
+    now: datetime = START,
+    undo: UndoRecord | None = None,
+    overrides: Sequence[Override] = (),
+) -> Snapshot:
+    """Three healthy brokers and one partition, and nothing displaced, unless told."""
+    return Snapshot(now, seen or cluster(partition()), undo or record(), tuple(signals), tuple(overrides))
+
+
+_USUAL = {
+    Standing.HEALTHY: Reason.SIGNALS_PASSING,
+    Standing.SUSPECT: Reason.VANTAGES_DISAGREE,
+    Standing.SICK: Reason.EXTERNALLY_UNREACHABLE,
+    Standing.DOWN: Reason.NOT_REGISTERED,
+    Standing.RECOVERING: Reason.STABILIZING,
+    Standing.UNKNOWN: Reason.NO_EVIDENCE,
+}
+
+
+def verdict(
+    broker: int = 1,
+    standing: Standing = Standing.SICK,
+    reason: Reason | None = None,
+    *,
+    since: datetime = START,
+    severity: int = 0,
+    message: str = "so it seems",
+) -> Verdict:
+    """With the usual reason of its standing."""
+    return Verdict(broker, standing, reason or _USUAL[standing], message, since, severity)
+
+
+def verdicts(seen: Cluster, **standings: Sequence[int]) -> dict[int, Verdict]:
+    """Healthy, but for the brokers named by standing: ``verdicts(seen, sick=[1], down=[4])``."""
+    named = {b: Standing(word.capitalize()) for word, brokers in standings.items() for b in brokers}
+    return {b: verdict(b, named.get(b, Standing.HEALTHY)) for b in sorted(seen.named)}
+
+
+def decisions(*brokers: int, promoted: Sequence[int] = (), held: Sequence[BrokerHold] = ()) -> Decisions:
+    """These are demoted."""
+    return Decisions({b: demoted(b) for b in brokers}, tuple(promoted), tuple(held))
+
+
+def move(
+    seen: Partition | None = None,
+    order: Sequence[int] = (2, 3, 1),
+    *,
+    kind: MoveKind = MoveKind.DISPLACE,
+    baseline: Sequence[int] | None = None,
+    elect: bool = True,
+) -> Move:
+    """Broker 1 put last and its leader moved on."""
+    of = seen or partition()
+    return Move(
+        key=of.key,
+        topic=of.topic,
+        kind=kind,
+        seen=of.replicas,
+        order=tuple(order),
+        baseline=tuple(baseline if baseline is not None else of.replicas),
+        leader=of.leader,
+        elect=elect,
+        internal=of.internal,
+    )
+
+
+def said(
+    seen: Snapshot | None = None,
+    policy: Policy | None = None,
+    judged: Mapping[int, Verdict] | None = None,
+    plan: Plan | None = None,
+    deeds: Deeds | None = None,
+    **more: Any,
+) -> Report:
+    """The report of a turn in which everybody is well and nothing was to do, unless told."""
+    facts = seen or snapshot()
+    return report(
+        facts,
+        policy or Policy(name="main"),
+        judged if judged is not None else verdicts(facts.cluster),
+        plan or Plan(),
+        deeds or Deeds(),
+        **more,
+    )

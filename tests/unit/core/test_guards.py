@@ -1,0 +1,107 @@
+"""The ordered chain of refusals, and each link of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from bellwether.core.clusters import Cluster, Partition
+from bellwether.core.guards import REORDER_GUARDS, Proposal, contested, reassigning, refuse_election, refuse_reorder
+from bellwether.core.reasons import Reason
+from testkit.builders import after, cluster, entry, partition, snapshot
+
+AWAY = (2, 3, 1)
+FOUGHT = replace(entry(), contests=1, contested_at=after(0))
+
+
+def proposal(
+    seen: Partition | None = None, target: tuple[int, ...] = AWAY, fought: bool = False, now: datetime | None = None
+) -> Proposal:
+    return Proposal(seen or partition(), target, FOUGHT if fought else None, now or after(0))
+
+
+def test_what_moves_is_asked_before_who_insists():
+    assert (reassigning, contested) == REORDER_GUARDS
+
+
+def test_the_first_refusal_of_the_chain_is_the_one_that_is_given():
+    both = proposal(partition(adding=[3]), fought=True)
+    assert contested(both) is not None
+    refusal = refuse_reorder(both)
+    assert refusal is not None
+    assert refusal.reason is Reason.REASSIGNING
+
+
+def test_nothing_against_it_is_no_refusal():
+    assert refuse_reorder(proposal()) is None
+
+
+@pytest.mark.parametrize(
+    ("seen", "refused"),
+    [
+        pytest.param(partition(), False, id="at rest"),
+        pytest.param(partition(adding=[3]), True, id="replicas are added"),
+        pytest.param(partition(removing=[3]), True, id="replicas are removed"),
+    ],
+)
+def test_a_partition_in_reassignment_is_left_alone(seen: Partition, refused: bool):
+    assert (reassigning(proposal(seen)) is not None) is refused
+
+
+@pytest.mark.parametrize(
+    ("contests", "seconds", "refused"),
+    [
+        pytest.param(1, 0, True, id="just now"),
+        pytest.param(1, 4.9, True, id="within the first wait"),
+        pytest.param(1, 5, False, id="after the first wait"),
+        pytest.param(2, 9.9, True, id="the second wait is longer"),
+        pytest.param(2, 10, False, id="after the second wait"),
+        pytest.param(50, 599, True, id="no wait is longer"),
+        pytest.param(50, 600, False, id="than ten minutes"),
+    ],
+)
+def test_whoever_overwrites_our_order_gets_time(contests: int, seconds: float, refused: bool):
+    asked = proposal(now=after(seconds))._replace(entry=replace(FOUGHT, contests=contests))
+    assert (contested(asked) is not None) is refused
+
+
+def test_an_order_that_is_right_already_is_not_contested():
+    assert contested(proposal(target=(1, 2, 3), fought=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("seen", "target", "demoted", "chosen", "living", "reason"),
+    [
+        pytest.param(partition(), AWAY, {1}, 2, cluster(), None, id="nothing against it"),
+        pytest.param(partition(), (1, 2, 3), set(), 1, cluster(), None, id="nobody is demoted"),
+        pytest.param(partition(replicas=[1]), (1,), {1}, None, cluster(), Reason.ONLY_REPLICA, id="RF 1"),
+        pytest.param(
+            partition(replicas=[1, 2]), (1, 2), {1, 2}, None, cluster(), Reason.ALL_REPLICAS_DEMOTED, id="all demoted"
+        ),
+        pytest.param(
+            partition(isr=[1]), AWAY, {1}, None, cluster(), Reason.NO_HEALTHY_ISR_MEMBER, id="no healthy ISR member"
+        ),
+        pytest.param(
+            partition(isr=[2, 3]), (1, 2, 3), set(), None, cluster(), Reason.PREFERRED_NOT_IN_ISR, id="first not in ISR"
+        ),
+        pytest.param(
+            partition(), (1, 2, 3), set(), None, cluster(fenced=[1]), Reason.PREFERRED_NOT_IN_ISR, id="first fenced"
+        ),
+        pytest.param(
+            partition(), (1, 2, 3), set(), None, cluster(brokers=[2, 3]), Reason.PREFERRED_NOT_IN_ISR, id="first dead"
+        ),
+    ],
+)
+def test_an_election_is_refused_with_the_reason_that_helps_most(
+    seen: Partition,
+    target: tuple[int, ...],
+    demoted: set[int],
+    chosen: int | None,
+    living: Cluster,
+    reason: Reason | None,
+):
+    refusal = refuse_election(seen, target, frozenset(demoted), chosen, snapshot(living))
+    assert (refusal.reason if refusal else None) is reason
+    assert refusal is None or refusal.message
