@@ -56,8 +56,13 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
         kept[verdict.broker] = Demoted(
             verdict.broker, Cause.SIGNALS, verdict.reason, verdict.message, since=snapshot.now
         )
+    unknown = [
+        BrokerHold(o.broker, Reason.UNKNOWN_BROKER, f"its override has no effect: {SENTENCES[Reason.UNKNOWN_BROKER]}")
+        for o in snapshot.overrides
+        if o.broker not in verdicts and o.active(snapshot.now)
+    ]
     promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
-    return Decisions(dict(sorted(kept.items())), promoted, (*held, *refused))
+    return Decisions(dict(sorted(kept.items())), promoted, (*held, *refused, *unknown))
 
 
 Decide = Callable[[Snapshot, Mapping[int, Verdict], Policy], Decisions]

@@ -297,3 +297,12 @@ class TestCommands:
         found = snapshot(now=after(9), undo=record(None, demoted(1, since=after(-9))))
         again = commanded(demote=[1])(found, {}, policy()).demoted[1]
         assert (again.since, again.cause, bool(again.message)) == (after(-9), Cause.COMMAND, True)
+
+
+def test_an_override_on_a_broker_that_nobody_knows_is_named_and_demotes_nobody():
+    three = cluster(partition(replicas=[1, 2, 3]))
+    decisions = decide(
+        snapshot(three, overrides=[override(99, OverrideState.DEMOTED)]), verdicts(three), Policy(name="main")
+    )
+    assert not decisions.demoted
+    assert [(h.broker, h.reason) for h in decisions.held] == [(99, Reason.UNKNOWN_BROKER)]
