@@ -129,7 +129,7 @@ def _read_back(sent: list[Move], checked: Checked, world: World) -> tuple[dict[P
 def _undo(
     amiss: list[Move], seen: Mapping[PartitionKey, Seen], checked: Checked, after: _Facts, world: World, done: Execution
 ) -> None:
-    """Cancel at once what our reorder set moving, name every partition concerned, and stop (DESIGN section 6)."""
+    """Cancel at once what our reorder set moving, name every partition concerned, and stop (law 1)."""
     touched = [m for m in amiss if seen[m.key] is Seen.TOUCHED]
     outcomes: Mapping[TopicPartition, Outcome] = {}
     found = {p.name: p for p in after.values()}

@@ -1,0 +1,243 @@
+"""What a turn says: conditions for each situation, counts, and the same words for the same news."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.baselines import EntryState
+from bellwether.core.demotions import BrokerHold
+from bellwether.core.guards import Hold
+from bellwether.core.plans import Plan
+from bellwether.core.policies import Mode, Policy
+from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.statuses import SAMPLE_SIZE, BrokerReport, Deeds, Stop
+from bellwether.core.verdicts import Standing
+from testkit.builders import (
+    after,
+    cluster,
+    decisions,
+    demoted,
+    entry,
+    move,
+    partition,
+    record,
+    said,
+    snapshot,
+    verdict,
+    verdicts,
+)
+
+ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
+OBSERVE = Policy(name="main", mode=Mode.OBSERVE)
+
+
+def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "orders") -> Hold:
+    return Hold(partition(topic, index).key, topic, reason, "so it is")
+
+
+@pytest.mark.parametrize(
+    ("policy", "plan", "deeds", "ready", "settled"),
+    [
+        pytest.param(ENFORCE, Plan(), Deeds(), (True, Reason.SETTLED), (True, Reason.SETTLED), id="at rest"),
+        pytest.param(ENFORCE, Plan((move(),)), Deeds(1, 1), (True, Reason.MOVING), (False, Reason.MOVING), id="moving"),
+        pytest.param(
+            ENFORCE, Plan(holds=(hold(),)), Deeds(), (True, Reason.HELD), (True, Reason.HELD), id="something is held"
+        ),
+        pytest.param(
+            ENFORCE,
+            Plan((move(),)),
+            Deeds(stopped=Stop(Reason.NO_ANSWER, "no answer in 2 s")),
+            (True, Reason.NO_ANSWER),
+            (False, Reason.NO_ANSWER),
+            id="stopped",
+        ),
+        pytest.param(
+            OBSERVE, Plan((move(),)), Deeds(), (True, Reason.OBSERVING), (False, Reason.MOVING), id="observing"
+        ),
+        pytest.param(
+            replace(ENFORCE, suspend=True),
+            Plan(),
+            Deeds(),
+            (False, Reason.SUSPENDED),
+            (True, Reason.SETTLED),
+            id="suspended",
+        ),
+        pytest.param(
+            replace(OBSERVE, suspend=True),
+            Plan(),
+            Deeds(),
+            (False, Reason.SUSPENDED),
+            (True, Reason.SETTLED),
+            id="suspended while observing",
+        ),
+    ],
+)
+def test_ready_and_settled(policy: Policy, plan: Plan, deeds: Deeds, ready: object, settled: object):
+    report = said(policy=policy, plan=plan, deeds=deeds)
+    for name, wanted in (("Ready", ready), ("Settled", settled)):
+        condition = report.condition(name)
+        assert (condition.status, condition.reason) == wanted
+        assert condition.message
+
+
+def test_a_cluster_without_partitions_is_ready_and_says_so():
+    assert said(snapshot(cluster())).condition("Ready").reason is Reason.CLUSTER_EMPTY
+
+
+def test_a_held_run_counts_its_reasons():
+    held = (hold(0), hold(1), hold(2, Reason.REASSIGNING))
+    report = said(policy=ENFORCE, plan=Plan(holds=held))
+    assert report.held_by_reason == {Reason.ONLY_REPLICA: 2, Reason.REASSIGNING: 1}
+    assert report.condition("Ready").message == "partitions held back: 2 OnlyReplica, 1 Reassigning"
+
+
+def test_what_the_run_held_replaces_what_the_plan_held():
+    late = hold(0, Reason.NOT_APPLIED)
+    assert said(plan=Plan(holds=(hold(0),)), deeds=Deeds(holds=(late,))).held == (late,)
+
+
+def test_a_status_names_a_bounded_sample_in_a_stable_order():
+    held = [hold(i, topic=t) for t in ("zebra", "aardvark") for i in range(SAMPLE_SIZE)]
+    forth, back = said(plan=Plan(holds=tuple(held))), said(plan=Plan(holds=tuple(held[::-1])))
+    assert forth.held_sample == back.held_sample
+    assert len(forth.held_sample) == SAMPLE_SIZE
+    assert {h.topic for h in forth.held_sample} == {"aardvark"}
+
+
+def test_contests_are_a_condition_of_their_own():
+    assert said().condition("Contested").status is False
+    contested = said(plan=Plan(holds=(hold(0, Reason.CONTESTED), hold(1, Reason.CONTESTED)))).condition("Contested")
+    assert contested.status is True
+    assert contested.message.startswith("2 partitions are being reordered by somebody else, orders among them")
+
+
+def test_a_held_demotion_is_a_condition_of_its_own():
+    assert said().condition("DemotionHeld").status is False
+    held = decisions(held=[BrokerHold(4, Reason.CAP_REACHED, "the cap is 1"), BrokerHold(5, Reason.CAP_REACHED, "too")])
+    condition = said(plan=Plan(decisions=held)).condition("DemotionHeld")
+    assert (condition.status, condition.reason) == (True, Reason.CAP_REACHED)
+    assert condition.message == "broker 4: the cap is 1; broker 5: too"
+
+
+def test_the_message_on_a_hundred_held_brokers_is_bounded():
+    held = decisions(held=[BrokerHold(b, Reason.SYSTEMIC_CAUSE, "x" * 50) for b in range(100)])
+    assert len(said(plan=Plan(decisions=held)).condition("DemotionHeld").message) <= 1024
+
+
+def test_an_unknown_condition_is_a_key_error():
+    with pytest.raises(KeyError, match="Phase"):
+        said().condition("Phase")
+
+
+@pytest.mark.parametrize(
+    ("policy", "shown", "would"),
+    [
+        pytest.param(ENFORCE, {1, 2}, (), id="enforcing, they are demoted"),
+        pytest.param(OBSERVE, {1}, (2,), id="observing, one would be"),
+        pytest.param(replace(ENFORCE, suspend=True), {1}, (2,), id="suspended, one would be"),
+    ],
+)
+def test_demoted_are_those_that_are_and_not_those_that_would_be(policy: Policy, shown: set[int], would: tuple[int]):
+    report = said(snapshot(undo=record(None, demoted(1))), policy, plan=Plan(decisions=decisions(1, 2)))
+    assert {b.broker for b in report.brokers if b.demoted is not None} == shown
+    assert report.would_demote == would
+
+
+def test_what_would_be_done_is_said_to_whoever_only_watches():
+    report = said(policy=OBSERVE, plan=Plan(decisions=decisions(2, 3)))
+    assert report.condition("Ready").message == "would demote 2, 3"
+    assert said(policy=OBSERVE).condition("Ready").message == "would demote nobody"
+
+
+def test_displaced_partitions_and_leaders_out_of_place_are_counted():
+    away = partition(replicas=[2, 3, 1])
+    stays = partition(index=1, replicas=[2, 3, 1], leader=1)
+    other = partition(index=2, leader=3)
+    home = partition(index=3)
+    undo = record(
+        {
+            away.key: entry(),
+            stays.key: entry(),
+            home.key: entry(written=(1, 2, 3), state=EntryState.RESTORED),
+        }
+    )
+    report = said(snapshot(cluster(away, stays, other, home), undo=undo))
+    assert (report.displaced, report.leaders_out_of_place) == (2, 2)
+
+
+def test_every_broker_has_its_counts():
+    seen = cluster(partition(), partition(index=1, replicas=[2, 9], leader=None), brokers=3, racks={1: "a"})
+    first, *_, ghost = said(snapshot(seen)).brokers
+    assert (first.leaders, first.preferred_leaders, first.replicas, first.rack, first.registered) == (
+        1,
+        1,
+        1,
+        "a",
+        True,
+    )
+    assert (ghost.broker, ghost.leaders, ghost.replicas, ghost.rack, ghost.registered) == (9, 0, 1, None, False)
+
+
+def test_verdicts_are_counted_by_standing():
+    seen = cluster(partition(), brokers=5)
+    report = said(snapshot(seen), judged=verdicts(seen, sick=[1], unknown=[2, 3]))
+    counts = {s: n for s, n in report.standings.items() if n}
+    assert counts == {Standing.HEALTHY: 2, Standing.SICK: 1, Standing.UNKNOWN: 2}
+
+
+class TestBrokerConditions:
+    def of(self, standing: Standing = Standing.HEALTHY, **more: object) -> BrokerReport:
+        known = dict.fromkeys(("leaders", "preferred_leaders", "replicas"), 0)
+        values = {"rack": None, "registered": True, "demoted": None, "hold": None, **known, **more}
+        return BrokerReport(broker=1, verdict=verdict(1, standing), **values)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
+        ("standing", "status"),
+        [
+            (Standing.HEALTHY, True),
+            (Standing.SUSPECT, False),
+            (Standing.SICK, False),
+            (Standing.DOWN, False),
+            (Standing.RECOVERING, False),
+            (Standing.UNKNOWN, None),
+        ],
+    )
+    def test_healthy_is_unknown_where_nobody_knows(self, standing: Standing, status: bool | None):
+        healthy, _ = self.of(standing).conditions
+        assert (healthy.type, healthy.status, healthy.message) == ("Healthy", status, "so it seems")
+
+    def test_whom_nothing_keeps_may_lead(self):
+        _, condition = self.of().conditions
+        assert (condition.status, condition.reason) == (False, Reason.LEADING_ALLOWED)
+        assert condition.message == SENTENCES[Reason.LEADING_ALLOWED]
+
+    def test_who_is_held_is_not_demoted_and_says_why(self):
+        held = BrokerHold(1, Reason.CAP_REACHED, "the cap is 1")
+        _, condition = self.of(Standing.SICK, hold=held).conditions
+        assert (condition.status, condition.reason, condition.message) == (False, Reason.CAP_REACHED, "the cap is 1")
+
+    def test_who_is_demoted_and_held_there_says_both(self):
+        held = BrokerHold(1, Reason.PROMOTION_MANUAL, "waits for a person")
+        _, condition = self.of(demoted=demoted(1), hold=held).conditions
+        assert (condition.status, condition.reason) == (True, Reason.EXTERNALLY_UNREACHABLE)
+        assert condition.message.endswith("; waits for a person")
+
+
+def test_the_same_news_makes_the_same_report_whatever_the_time():
+    first, later = said(snapshot(now=after(0))), said(snapshot(now=after(999)))
+    assert replace(first, now=after(999)) == later
+
+
+@pytest.mark.parametrize(
+    ("plan", "deeds", "settled"),
+    [
+        pytest.param(Plan(), Deeds(), True, id="nothing to do"),
+        pytest.param(Plan(holds=(hold(),)), Deeds(), True, id="what is held is not to do"),
+        pytest.param(Plan((move(),)), Deeds(), False, id="a move is left"),
+        pytest.param(Plan(), Deeds(elected=1), False, id="something was done, so look again"),
+    ],
+)
+def test_settled_is_when_nothing_is_left_to_do(plan: Plan, deeds: Deeds, settled: bool):
+    assert said(plan=plan, deeds=deeds).settled is settled
