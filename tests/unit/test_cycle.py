@@ -1,0 +1,213 @@
+"""One turn over a whole world in memory: what it touches, what it leaves, whom it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import pytest
+
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.core.baselines import EntryState
+from bellwether.core.clusters import Cluster, Partition
+from bellwether.core.demotions import commanded
+from bellwether.core.policies import Mode, Policy
+from bellwether.core.reasons import Reason
+from bellwether.core.signals import OverrideState, Reading
+from bellwether.core.statuses import Report
+from bellwether.core.verdicts import Standing
+from bellwether.cycle import Memory, turn
+from bellwether.ports import ClusterReader, Transient
+from testkit.builders import site
+from testkit.operators import POLICY, Operator
+
+WATCHING = replace(POLICY, mode=Mode.OBSERVE)
+FROZEN = replace(POLICY, suspend=True)
+
+
+def well(made: MemorySite | None = None) -> MemorySite:
+    """Three brokers of which only good is heard."""
+    made = made or site()
+    for broker in made.cluster.brokers:
+        made.signals.say(broker, Reading.PASSING)
+    return made
+
+
+def said(operator: Operator) -> Report:
+    report = operator.turn()
+    assert report is not None
+    return report
+
+
+def test_a_settled_cluster_is_asked_for_nothing():
+    made = well()
+    operator = Operator(made)
+    operator.turn()
+    before = (made.cluster.mutations, made.store.writes)
+    for _ in range(5):
+        assert said(operator).settled
+    assert (made.cluster.mutations, made.store.writes) == before
+
+
+def test_one_turn_takes_every_leader_from_a_sick_broker():
+    made = well()
+    operator = Operator(made)
+    operator.turn()
+    made.signals.say(1, Reading.FAILING)
+    report = said(operator)
+    assert made.cluster.snapshot().leaders()[1] == 0
+    assert (report.deeds.reordered, report.deeds.elected) == (4, 2)  # two had it last already
+    assert report.condition("Settled").reason is Reason.MOVING
+    assert made.store.record is not None
+    assert list(made.store.record.demoted) == [1]
+
+
+@pytest.mark.parametrize(
+    ("policy", "ready"),
+    [
+        pytest.param(WATCHING, (True, "Observing"), id="Observe"),
+        pytest.param(FROZEN, (False, "Suspended"), id="suspend"),
+    ],
+)
+def test_who_only_watches_touches_nothing_and_says_what_it_would_do(policy: Policy, ready: tuple[bool, str]):
+    made = well()
+    operator = Operator(made, policy)
+    operator.turn()
+    made.signals.say(1, Reading.FAILING)
+    before = (made.cluster.mutations, made.store.writes)
+    report = said(operator)
+    assert (made.cluster.mutations, made.store.writes) == before
+    assert report.would_demote == (1,)
+    assert len(report.plan.moves) == 4
+    condition = report.condition("Ready")
+    assert (condition.status, str(condition.reason)) == ready
+
+
+def test_a_suspension_keeps_a_demotion_as_it_stands():
+    made = well()
+    operator = Operator(made)
+    operator.turn()
+    made.signals.say(1, Reading.FAILING)
+    operator.turn()
+    made.signals.say(1, Reading.PASSING)
+    operator.policy = FROZEN
+    before = made.cluster.mutations
+    operator.turns(30)
+    assert made.cluster.mutations == before
+    assert {b.broker for b in operator.reports[-1].brokers if b.demoted is not None} == {1}
+    operator.policy = POLICY
+    operator.settle()
+    assert made.cluster.snapshot().leaders()[1] == 2
+
+
+def test_a_recovered_broker_gets_exactly_its_leaders_back():
+    made = well()
+    before = {p.name: p.replicas for p in made.cluster.partitions()}
+    operator = Operator(made)
+    operator.turn()
+    made.signals.say(1, Reading.FAILING)
+    operator.turns(2)
+    made.signals.say(1, Reading.PASSING)
+    operator.turns(5)
+    assert operator.reports[-1].brokers[0].verdict.standing is Standing.RECOVERING
+    operator.settle()
+    assert {p.name: p.replicas for p in made.cluster.partitions()} == before
+    assert all(p.leader == p.replicas[0] for p in made.cluster.partitions())
+
+
+def test_an_override_to_lead_undoes_a_demotion_and_stays():
+    made = well()
+    operator = Operator(made)
+    made.signals.say(1, Reading.FAILING)
+    operator.turns(2)
+    made.signals.override(1, OverrideState.PROMOTED)
+    operator.settle()
+    assert made.cluster.snapshot().leaders()[1] == 2
+
+
+def test_a_persons_way_to_decide_takes_the_place_of_the_policys():
+    made = well()
+    report = Operator(made).turn(commanded(demote=[2], message="disk swap"))
+    assert report is not None
+    assert list(report.plan.decisions.demoted) == [2]
+    assert made.cluster.snapshot().leaders()[2] == 0
+
+
+def test_what_a_turn_learns_is_what_the_next_one_starts_from():
+    made = well()
+    world = made.process()
+    memory = Memory(world.records.take_over(made.cluster_id), grace_seconds=33)
+    made.signals.say(1, Reading.FAILING)
+    _, after = turn(world, POLICY, memory)
+    assert after.verdicts[1].standing is Standing.SICK
+    assert {e.state for e in after.record.entries.values()} == {EntryState.DISPLACED}
+    assert after.grace_seconds == 33
+
+
+def test_observing_hands_the_record_on_as_it_stands_in_the_store():
+    made = well()
+    world = made.process()
+    memory = Memory(world.records.take_over(made.cluster_id))
+    made.signals.say(1, Reading.FAILING)
+    _, after = turn(world, WATCHING, memory)
+    assert after.record is memory.record
+
+
+class Asked(ClusterReader):
+    """Notes whom it is told to avoid."""
+
+    def __init__(self, inner: ClusterReader) -> None:
+        self.inner = inner
+        self.avoided: list[set[int]] = []
+
+    def read(self) -> Cluster:
+        return self.inner.read()
+
+    def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
+        return self.inner.partitions(topics)
+
+    def avoid(self, brokers: Collection[int]) -> None:
+        self.avoided.append(set(brokers))
+        self.inner.avoid(brokers)
+
+
+def test_a_doubtful_broker_is_avoided_before_it_is_asked_for_anything():
+    made = well()
+    world = made.process()
+    asked = Asked(world.clusters)
+    world = replace(world, clusters=asked)
+    memory = Memory(world.records.take_over(made.cluster_id))
+    made.signals.say(1, Reading.FAILING)
+    _, memory = turn(world, POLICY, memory)
+    turn(world, POLICY, memory)
+    assert asked.avoided == [set(), {1}, {1}, {1}]
+
+
+def test_a_store_that_is_away_starts_nothing_new():
+    made = well()
+    world = made.process()
+    memory = Memory(world.records.take_over(made.cluster_id))
+    made.signals.say(1, Reading.FAILING)
+    made.store.reachable = False
+    before = made.cluster.mutations
+    with pytest.raises(Transient, match="undo records"):
+        turn(world, POLICY, memory)
+    assert made.cluster.mutations == before
+
+
+def test_an_empty_cluster_is_no_error():
+    made = well(site(topics={}))
+    report = said(Operator(made))
+    assert report.condition("Ready").reason is Reason.CLUSTER_EMPTY
+
+
+def test_a_topic_that_is_deleted_in_mid_demotion_is_named_and_forgotten():
+    made = well(site(topics={"orders": 6, "others": 3}))
+    operator = Operator(made)
+    made.signals.say(1, Reading.FAILING)
+    operator.turns(2)
+    made.cluster.delete_topic("orders")
+    operator.turns(30)
+    assert {n.reason for r in operator.reports for n in r.notes} == {Reason.TOPIC_GONE}
+    assert made.store.record is not None
+    assert {e.topic for e in made.store.record.entries.values()} == {"others"}

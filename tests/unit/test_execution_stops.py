@@ -1,0 +1,217 @@
+"""Where a run stops, what it holds and what it never sends: the world answers late, in part, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
+from bellwether.adapters.memory.faults import Fate, Faults, Interruptions
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.core.baselines import EntryState, UndoRecord
+from bellwether.core.clusters import TopicPartition
+from bellwether.core.plans import Plan, devise
+from bellwether.core.policies import Election, Policy
+from bellwether.core.reasons import Reason
+from bellwether.core.snapshots import Snapshot
+from bellwether.execution import READ_BACK_PAUSE_SECONDS, READ_BACK_TRIES, Execution, carry_out
+from bellwether.ports import Fenced, Outcome, Reorder, Transient, World
+from testkit.builders import decisions, name, site, verdicts
+
+BATCHES = Policy(name="main", election=Election(batch_size=2))
+
+
+class Run:
+    """Broker 1 of three is to be demoted; ``carry_out`` is called once, in a world that misbehaves as told."""
+
+    def __init__(self, made: MemorySite | None = None) -> None:
+        self.site = made or site()
+        self.faults = Faults()
+        self.life = Interruptions()
+        self.world: World = self.life.around(self.faults.around(self.site.process()))
+        self.record: UndoRecord = self.world.records.take_over(self.site.cluster_id)
+        self.life.effects.clear()
+        self.plan = self.devise()
+
+    def devise(self) -> Plan:
+        seen = self.site.cluster.snapshot()
+        found = Snapshot(self.site.clock.now(), seen, self.record)
+        return devise(found, decisions(1), verdicts(seen, sick=[1]))
+
+    def carry_out(self) -> Execution:
+        return carry_out(self.plan, self.record, BATCHES, self.world)
+
+    @property
+    def led(self) -> int:
+        return self.site.cluster.snapshot().leaders()[1]
+
+
+def reasons(done: Execution) -> list[Reason]:
+    return [h.reason for h in done.holds]
+
+
+def test_the_record_is_saved_then_each_batch_is_reordered_and_elected():
+    run = Run()
+    done = run.carry_out()
+    assert run.life.effects[0] == "save"
+    assert run.life.effects.count("save") == 1
+    assert run.life.effects.count("reorder") == 2
+    assert (done.reordered, done.elected, done.stopped, run.led) == (4, 2, None, 0)
+
+
+def test_a_plan_without_moves_sends_nothing_and_an_unchanged_record_is_not_written():
+    run = Run()
+    run.plan = Plan()
+    writes = run.site.store.writes
+    assert run.carry_out().deeds.changed is False
+    assert (run.life.effects, run.site.store.writes) == ([], writes)
+
+
+def test_a_record_that_cannot_be_saved_stops_everything_before_it_begins():
+    run = Run()
+    run.faults.fail_next("save")
+    with pytest.raises(Transient):
+        run.carry_out()
+    assert run.life.effects == ["save"]
+
+
+@pytest.mark.parametrize("left", [0.0, 1.0, 2.0])
+def test_nothing_is_sent_on_a_lease_that_does_not_outlast_the_request(left: float):
+    run = Run()
+    run.world.leadership.seconds = left  # type: ignore[attr-defined]
+    with pytest.raises(Fenced, match="Lease"):
+        run.carry_out()
+    assert run.life.effects == ["save"]
+
+
+def test_a_lease_that_runs_short_in_the_middle_ends_the_run_before_the_next_request():
+    run = Run()
+    run.faults.race("reorder", lambda: setattr(run.world.leadership, "seconds", 1.0))
+    with pytest.raises(Fenced):
+        run.carry_out()
+    assert run.life.effects == ["save", "reorder"]
+
+
+@pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED])
+@pytest.mark.parametrize("kind", ["partitions", "reorder", "elect"])
+def test_a_request_without_an_answer_ends_the_run_and_is_not_repeated(kind: str, fate: Fate):
+    run = Run()
+    run.faults.fail_next(kind, fate)
+    done = run.carry_out()
+    assert done.stopped is not None
+    assert (done.stopped.reason, kind in done.stopped.message) == (Reason.NO_ANSWER, True)
+    assert run.life.effects.count(kind) == (0 if kind == "partitions" else 1)
+
+
+def test_what_kafka_refuses_is_held_with_its_words_and_the_rest_goes_on():
+    run = Run()
+    run.faults.refuse("reorder", name("orders", 0), "POLICY_VIOLATION")
+    run.faults.refuse("elect", name("orders", 3), "PREFERRED_LEADER_NOT_AVAILABLE")
+    done = run.carry_out()
+    assert sorted(reasons(done)) == [Reason.ELECTION_REFUSED, Reason.REORDER_REFUSED]
+    assert "POLICY_VIOLATION" in " ".join(h.message for h in done.holds)
+    assert (done.reordered, done.elected, run.led) == (3, 0, 2)
+
+
+def test_an_accepted_order_that_never_shows_is_held_after_patience_and_not_elected():
+    run = Run()
+    inner = run.world.leaders
+    sent = inner.reorder
+
+    def forgetful(orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
+        kept = [o for o in orders if o.name != name("orders", 0)]
+        return {**{o.name: Outcome() for o in orders}, **sent(kept)}
+
+    inner.reorder = forgetful  # type: ignore[method-assign]
+    began = run.site.clock.monotonic()
+    done = run.carry_out()
+    waited = run.site.clock.monotonic() - began
+    assert [(h.reason, h.key.partition) for h in done.holds] == [(Reason.NOT_APPLIED, 0)]
+    assert waited == pytest.approx((READ_BACK_TRIES - 1) * READ_BACK_PAUSE_SECONDS)
+    assert done.record.entries[run.plan.moves[0].key].state is EntryState.INTENDED
+    assert run.site.cluster.partition("orders", 0).leader == 1
+
+
+def test_an_answer_that_leaves_a_partition_out_is_a_refusal():
+    run = Run()
+    sent = run.world.leaders.reorder
+    run.world.leaders.reorder = lambda orders: dict(list(sent(orders).items())[1:])  # type: ignore[method-assign]
+    done = run.carry_out()
+    assert set(reasons(done)) == {Reason.REORDER_REFUSED}
+    assert done.holds[0].message == "Kafka's answer does not mention the partition"
+
+
+def test_what_stands_is_remembered_as_displaced():
+    run = Run()
+    done = run.carry_out()
+    assert {e.state for e in done.record.entries.values()} == {EntryState.DISPLACED}
+
+
+def test_a_partition_that_changed_since_the_plan_is_held_and_not_sent():
+    run = Run()
+    run.site.cluster.foreign_reorder(name("orders", 0), (3, 2, 1))
+    run.site.cluster.delete_topic("orders")
+    done = run.carry_out()
+    assert set(reasons(done)) == {Reason.TOPIC_GONE}
+    assert run.life.effects == ["save"]
+
+
+def test_a_topic_that_was_made_again_is_never_touched():
+    run = Run()
+    run.site.cluster.recreate_topic("orders")
+    before = run.site.cluster.mutations
+    assert set(reasons(run.carry_out())) == {Reason.TOPIC_RECREATED}
+    assert run.site.cluster.mutations == before
+
+
+class TestRaces:
+    """Something happens between the last check and our request."""
+
+    def run(self, act: Callable[[MemorySite], object], brokers: int = 4) -> tuple[Run, Execution]:
+        made = site(brokers, {"orders": 4})
+        run = Run(made)
+        run.faults.race("reorder", lambda: act(made))
+        return run, run.carry_out()
+
+    def stopped(self, done: Execution) -> str:
+        assert done.stopped is not None
+        assert done.stopped.reason is Reason.REPLICA_SET_TOUCHED
+        return done.stopped.message
+
+    def test_a_raised_replication_factor_is_not_put_back(self):
+        run, done = self.run(lambda made: made.cluster.raise_rf("orders"))
+        assert set(reasons(done)) == {Reason.REORDER_REFUSED}
+        assert {len(p.replicas) for p in run.site.cluster.partitions()} == {4}
+        assert "INVALID_REPLICATION_FACTOR" in done.holds[0].message
+
+    def test_a_reassignment_that_we_overrode_is_undone_named_and_ends_the_run(self):
+        def act(made: MemorySite) -> None:
+            for p in made.cluster.partitions():
+                made.cluster.foreign_reassign(p.name, (2, 3, 4))
+            made.cluster.finish_reassignments()
+
+        run, done = self.run(act)
+        assert "orders-" in self.stopped(done)
+        assert {h.reason for h in done.touched} == {Reason.REPLICA_SET_TOUCHED}
+        assert done.elected == 0
+        assert {tuple(sorted(p.replicas)) for p in run.site.cluster.partitions()} == {(2, 3, 4)}
+
+    def test_a_topic_made_again_in_that_moment_is_put_right_and_named(self):
+        def act(made: MemorySite) -> None:
+            made.cluster.recreate_topic("orders", assignment=[(2, 3, 4)] * 4)
+
+        run, done = self.run(act)
+        assert "another topic has taken the name" in self.stopped(done)
+        assert not any(p.reassigning for p in run.site.cluster.partitions())
+        assert {tuple(sorted(p.replicas)) for p in run.site.cluster.partitions()} == {(2, 3, 4)}
+
+    def test_a_topic_deleted_in_that_moment_is_no_harm(self):
+        _, done = self.run(lambda made: made.cluster.delete_topic("orders"))
+        assert done.reordered == 0
+        assert done.holds
+
+    def test_many_touched_partitions_are_summed_up(self):
+        run = Run(site(4, {"orders": 12}))
+        run.faults.race("reorder", lambda: run.site.cluster.recreate_topic("orders", assignment=[(2, 3, 4)] * 12))
+        done = carry_out(run.plan, run.record, Policy(name="main"), run.world)
+        assert f"(and {len(done.touched) - 3} more)" in self.stopped(done)
