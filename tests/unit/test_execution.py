@@ -13,6 +13,7 @@ from bellwether.core.clusters import Partition
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState
 from bellwether.core.statuses import Report
+from bellwether.execution import READ_BACK_TRIES
 from testkit.builders import name
 from testkit.operators import Operator
 
@@ -124,3 +125,16 @@ def test_a_stray_whose_cancel_is_not_answered_is_cancelled_later(site: MemorySit
     assert orders(site).reassigning
     assert said(operator).deeds.touched
     assert sorted(orders(site).replicas) == [1, 2, 4]
+
+
+def test_an_order_that_does_not_show_in_time_is_named_and_looked_for_at_once(site: MemorySite):
+    operator = Operator(site)
+    before = orders(site).replicas
+    operator.faults.race("partitions", lambda: None)
+    for _ in range(READ_BACK_TRIES):
+        operator.faults.race("partitions", lambda: site.cluster.foreign_reorder(name(), before))
+    report = said(operator)
+    assert [h.reason for h in report.deeds.holds] == [Reason.NOT_APPLIED]
+    assert (report.deeds.reordered, report.deeds.elected, report.deeds.changed) == (0, 0, True)
+    operator.turns(2)
+    assert orders(site).leader != 1

@@ -16,7 +16,7 @@ from bellwether.core.demotions import BrokerHold
 from bellwether.core.guards import Hold
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
-from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.reasons import SENTENCES, Reason, known
 from bellwether.core.recovery import Note
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.verdicts import Standing, Verdict
@@ -45,8 +45,9 @@ class Deeds:
 
     @property
     def changed(self) -> bool:
-        """Whether anything was done, so that the next turn should look at once."""
-        return bool(self.reordered or self.elected)
+        """Whether Kafka has taken anything on, shown by now or not, so that the next turn should look at once."""
+        accepted = any(h.reason is Reason.NOT_APPLIED for h in self.holds)
+        return bool(self.reordered or self.elected or accepted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class BrokerReport:
         healthy = None if standing is Standing.UNKNOWN else standing is Standing.HEALTHY
         healthy_condition = Condition("Healthy", healthy, self.verdict.reason, self.verdict.message)
         if self.demoted is not None:
-            reason, text = Reason(self.demoted.reason), self.demoted.message
+            reason, text = known(self.demoted.reason), self.demoted.message
             if self.hold is not None:
                 text = f"{text}; {self.hold.message}"
             return healthy_condition, Condition("Demoted", True, reason, text)
