@@ -7,18 +7,20 @@ so a turn can be replayed in memory; everything it decides is decided in :mod:`b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bellwether.core.baselines import UndoRecord
+from bellwether.core.clusters import Cluster, PartitionKey
 from bellwether.core.demotions import Decide, decide
+from bellwether.core.guards import remember_refusals
 from bellwether.core.plans import devise
 from bellwether.core.policies import Policy
-from bellwether.core.recovery import recover
-from bellwether.core.snapshots import Snapshot
+from bellwether.core.recovery import doubtful, recover
+from bellwether.core.snapshots import Refused, Snapshot
 from bellwether.core.statuses import Deeds, Report, report
 from bellwether.core.verdicts import Standing, Verdict, judge
 from bellwether.execution import carry_out
-from bellwether.ports import World
+from bellwether.ports import World, WrongCluster
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,9 @@ class Memory:
     record: UndoRecord
     verdicts: Mapping[int, Verdict] = field(default_factory=dict)
     grace_seconds: float = 15.0
+    refused: Mapping[PartitionKey, Refused] = field(default_factory=dict)
+    distrusted: frozenset[int] = frozenset()
+    """Brokers that a person distrusts: asked last from the first request on."""
 
 
 def turn(world: World, policy: Policy, memory: Memory, decide: Decide = decide) -> tuple[Report, Memory]:
@@ -38,9 +43,12 @@ def turn(world: World, policy: Policy, memory: Memory, decide: Decide = decide) 
     # 1. Observe: gather all facts once. Nothing below this step reads the cluster to make up its mind.
     now = world.clock.now()
     world.clusters.avoid(_suspects(memory))
-    cluster = world.clusters.read()
+    cluster = same_cluster(world.clusters.read(), memory.record)
+    if topics := doubtful(memory.record, cluster):
+        cluster = cluster.including(world.clusters.partitions(topics))
     recovered = recover(memory.record, cluster, now, memory.grace_seconds)
-    snapshot = Snapshot(now, cluster, recovered.record, world.signals.signals(), world.signals.overrides())
+    signals, overrides = world.signals.signals(), world.signals.overrides()
+    snapshot = Snapshot(now, cluster, recovered.record, signals, overrides, memory.refused)
 
     # 2. Judge every broker, then decide who may lead. "Unknown" is a verdict and moves nothing.
     verdicts = judge(snapshot, policy, memory.verdicts)
@@ -52,16 +60,31 @@ def turn(world: World, policy: Policy, memory: Memory, decide: Decide = decide) 
     # 4. Elect: batch by batch, each checked once more against fresh facts. Observing or suspended, nothing is touched.
     deeds, record = Deeds(), memory.record
     if policy.acts:
-        world.clusters.avoid(_suspects(Memory(record, verdicts)) | set(decisions.demoted))
+        world.clusters.avoid(_suspects(replace(memory, verdicts=verdicts)) | set(decisions.demoted))
         execution = carry_out(plan, recovered.record, policy, world, recovered.strays)
         deeds, record = execution.deeds, execution.record
 
     # 5. Report. The same news makes the same bytes.
     said = report(snapshot, policy, verdicts, plan, deeds, recovered.notes)
-    return said, Memory(record, verdicts, memory.grace_seconds)
+    refused = remember_refusals(memory.refused, deeds.holds, plan.targets, now)
+    return said, replace(memory, record=record, verdicts=verdicts, refused=refused)
+
+
+def same_cluster(cluster: Cluster, record: UndoRecord) -> Cluster:
+    """The cluster, if the undo record belongs to it. Raises WrongCluster."""
+    if cluster.cluster_id != record.cluster_id:
+        raise WrongCluster(
+            f"the bootstrap servers lead to Kafka cluster {cluster.cluster_id}, and the undo record belongs to "
+            f"{record.cluster_id}: correct the bootstrap servers, or make another policy for the other cluster"
+        )
+    return cluster
 
 
 def _suspects(memory: Memory) -> set[int]:
     """Brokers that are not to be asked while others answer: the demoted, and whoever does not look well."""
     doubtful = (Standing.SICK, Standing.DOWN, Standing.SUSPECT)
-    return set(memory.record.demoted) | {b for b, v in memory.verdicts.items() if v.standing in doubtful}
+    return (
+        set(memory.distrusted)
+        | set(memory.record.demoted)
+        | {b for b, v in memory.verdicts.items() if v.standing in doubtful}
+    )

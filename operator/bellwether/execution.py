@@ -18,7 +18,7 @@ from bellwether.core.plans import Move, Plan
 from bellwether.core.policies import Policy
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.statuses import Deeds, Stop
-from bellwether.ports import Fenced, Outcome, Reorder, Transient, World
+from bellwether.ports import Fenced, Outcome, Reorder, Terminal, Transient, World
 
 READ_BACK_TRIES = 20
 READ_BACK_PAUSE_SECONDS = 0.05
@@ -33,6 +33,7 @@ class Execution:
     record: UndoRecord
     reordered: int = 0
     elected: int = 0
+    stand: set[PartitionKey] = field(default_factory=set)
     holds: list[Hold] = field(default_factory=list)
     touched: list[Hold] = field(default_factory=list)
     stopped: Stop | None = None
@@ -54,19 +55,18 @@ def carry_out(
     """
     done = Execution(intents(plan, record))
     world.records.save(done.record)
-    if strays:
-        try:
+    try:
+        if strays:
             _cancel_strays(strays, world, done)
-        except Transient as error:
-            done.stopped = Stop(Reason.NO_ANSWER, str(error))
-        return done
-    for batch in batches(plan, policy.election):
-        try:
+        for batch in batches(plan, policy.election):
+            if done.stopped is not None:
+                break
             _carry_out_batch(batch, world, done)
-        except Transient as error:
-            done.stopped = Stop(Reason.NO_ANSWER, str(error))
-        if done.stopped is not None:
-            break
+    except Transient as error:
+        done.stopped = Stop(Reason.NO_ANSWER, str(error))
+    except Terminal as error:
+        done.stopped = Stop(Reason.REQUEST_REFUSED, str(error))
+    _remember_displaced(done)
     return done
 
 
@@ -81,7 +81,7 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
         accepted = [m for m in pending if _accepted(m, outcomes.get(m.name), Reason.REORDER_REFUSED, done)]
         seen, after = _read_back(accepted, checked, world)
         done.reordered += sum(1 for m in accepted if seen[m.key] in (Seen.DONE, Seen.OVERTAKEN))
-        _remember_displaced(accepted, seen, done)
+        done.stand.update(m.key for m in accepted if seen[m.key] is Seen.DONE)
         unseen = {Seen.NOT_APPLIED: Reason.NOT_APPLIED, Seen.MOVING_ON: Reason.REASSIGNING}
         done.holds.extend(
             Hold(m.key, m.topic, reason, SENTENCES[reason])
@@ -96,16 +96,16 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
     if ready:
         _require_lease(world)
         outcomes = world.leaders.elect([m.name for m in ready])
-        done.elected += sum(_accepted(m, outcomes.get(m.name), Reason.ELECTION_REFUSED, done) for m in ready)
+        accepted = [m for m in ready if _accepted(m, outcomes.get(m.name), Reason.ELECTION_REFUSED, done)]
+        done.elected += sum(outcomes[m.name].error == "NONE" for m in accepted)
 
 
-def _remember_displaced(accepted: list[Move], seen: Mapping[PartitionKey, Seen], done: Execution) -> None:
+def _remember_displaced(done: Execution) -> None:
     """What stood once is contested when it does not stand at the next turn, however soon somebody overwrote it."""
-    stands = {m.key for m in accepted if seen[m.key] is Seen.DONE}
     done.record = done.record.with_entries(
         {
             key: replace(entry, state=EntryState.DISPLACED)
-            for key in stands
+            for key in done.stand
             if (entry := done.record.entries[key]).state is EntryState.INTENDED
         }
     )
@@ -150,7 +150,7 @@ def _undo(
 
 
 def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution) -> None:
-    """Cancel what still is as it was found, name it, and stop: the next turn sees what is left."""
+    """Cancel what still is as it was found, name it, and stop; what Kafka does not cancel is held instead."""
     fresh = {p.key: p for p in world.clusters.partitions({p.topic for p in strays})}
     ours = [p for p in strays if (now := fresh.get(p.key)) and now.reassigning and now.target == p.target]
     if not ours:
@@ -158,10 +158,16 @@ def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution)
     _require_lease(world)
     outcomes = world.leaders.cancel([p.name for p in ours])
     for partition in ours:
-        ended = "it was cancelled" if _done(outcomes.get(partition.name)) else "there was nothing left to cancel"
-        text = f"a reorder of ours, left alone, was moving its replicas to {list(partition.target)}; {ended}"
-        done.touched.append(Hold(partition.key, partition.topic, Reason.REPLICA_SET_TOUCHED, text))
-    done.stopped = Stop(Reason.REPLICA_SET_TOUCHED, _summary(done.touched))
+        outcome = outcomes.get(partition.name, Outcome("UNKNOWN", "no answer"))
+        text = f"a reorder of ours, left alone, was moving its replicas to {list(partition.target)}"
+        if outcome.ok:
+            text = f"{text}; it was cancelled"
+            done.touched.append(Hold(partition.key, partition.topic, Reason.REPLICA_SET_TOUCHED, text))
+        else:
+            text = f"{text}; cancelling it was refused: {outcome.error}"
+            done.holds.append(Hold(partition.key, partition.topic, Reason.REASSIGNING, text))
+    if done.touched:
+        done.stopped = Stop(Reason.REPLICA_SET_TOUCHED, _summary(done.touched))
 
 
 def _read_cancelled(

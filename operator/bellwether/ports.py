@@ -28,6 +28,10 @@ class Terminal(BellwetherError):
     """A person must act (wrong bootstrap, refused credentials, missing permission); other policies go on."""
 
 
+class WrongCluster(Terminal):
+    """The connection leads to another Kafka cluster than the one that the undo record belongs to."""
+
+
 class Fenced(BellwetherError):
     """Another holder has taken over (a higher epoch, a lost Lease): stop at once and change nothing more."""
 

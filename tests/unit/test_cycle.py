@@ -17,7 +17,7 @@ from bellwether.core.signals import OverrideState, Reading
 from bellwether.core.statuses import Report
 from bellwether.core.verdicts import Standing
 from bellwether.cycle import Memory, turn
-from bellwether.ports import ClusterReader, Transient
+from bellwether.ports import ClusterReader, Terminal, Transient, WrongCluster
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 
@@ -211,3 +211,51 @@ def test_a_topic_that_is_deleted_in_mid_demotion_is_named_and_forgotten():
     assert {n.reason for r in operator.reports for n in r.notes} == {Reason.TOPIC_GONE}
     assert made.store.record is not None
     assert {e.topic for e in made.store.record.entries.values()} == {"others"}
+
+
+class Hiding:
+    """A reader whose answer about all topics leaves one out, as Kafka's does for a topic that one may not see."""
+
+    def __init__(self, inner: ClusterReader, topic: str, *, named: Terminal | None) -> None:
+        self._inner, self._topic, self._named = inner, topic, named
+
+    def read(self) -> Cluster:
+        seen = self._inner.read()
+        return Cluster(seen.cluster_id, seen.brokers, tuple(p for p in seen.partitions if p.topic != self._topic))
+
+    def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
+        if self._named is not None and self._topic in topics:
+            raise self._named
+        return self._inner.partitions(topics)
+
+    def avoid(self, brokers: Collection[int]) -> None:
+        self._inner.avoid(brokers)
+
+
+@pytest.mark.parametrize("named", [None, Terminal("Describe on topic orders is missing")], ids=["lagging", "forbidden"])
+def test_a_topic_that_is_left_out_of_the_answer_keeps_its_baselines(named: Terminal | None):
+    made = site()
+    made.signals.override(1, OverrideState.DEMOTED, "trying")
+    operator = Operator(made)
+    operator.turn()
+    world = replace(operator.world, clusters=Hiding(operator.world.clusters, "orders", named=named))
+    memory = operator.memory
+    assert memory is not None
+    baselines = {key: e.baseline for key, e in memory.record.entries.items()}
+    for _ in range(3):
+        made.clock.advance(60)
+        try:
+            _, memory = turn(world, POLICY, memory)
+        except Terminal:
+            continue
+    assert {key: e.baseline for key, e in memory.record.entries.items()} == baselines
+
+
+def test_another_cluster_behind_the_same_addresses_is_refused_before_anything_is_judged():
+    made = site()
+    operator = Operator(made)
+    operator.turn()
+    memory = operator.memory
+    assert memory is not None
+    with pytest.raises(WrongCluster, match="memory-cluster"):
+        turn(operator.world, POLICY, replace(memory, record=replace(memory.record, cluster_id="rebuilt")))

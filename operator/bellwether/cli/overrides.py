@@ -42,8 +42,8 @@ def set_override(
 def override_body(state: OverrideState, reason: str, by: str, until: datetime | None) -> dict[str, Any]:
     """The override as the API takes it."""
     body: dict[str, Any] = {"state": str(state), "reason": reason, "by": by}
-    if until is not None:
-        body["until"] = until.replace(microsecond=0).isoformat()
+    # Always named: a merge patch would keep the end of an earlier override.
+    body["until"] = until.replace(microsecond=0).isoformat() if until is not None else None
     return body
 
 

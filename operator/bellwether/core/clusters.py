@@ -6,7 +6,7 @@ name is not in ``Cluster.brokers`` though replica lists may still name it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -99,6 +99,11 @@ class Cluster:
     def named(self) -> frozenset[int]:
         """Ids of every broker that is registered or stands in a replica list, dead or alive."""
         return frozenset(self.brokers) | {r for p in self.partitions for r in p.replicas}
+
+    def including(self, fresh: Iterable[Partition]) -> Cluster:
+        """The same cluster with some partitions as a later read shows them."""
+        merged = {**self.by_key, **{p.key: p for p in fresh}}
+        return Cluster(self.cluster_id, self.brokers, tuple(merged.values()))
 
     def leaders(self) -> dict[int, int]:
         """How many partitions each named broker leads."""

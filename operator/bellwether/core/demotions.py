@@ -45,7 +45,11 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
     for broker in sorted(verdicts):
         override = snapshot.override_of(broker)
         if override is not None and override.state is OverrideState.DEMOTED:
-            kept[broker] = _demoted(kept.get(broker), snapshot, broker, Cause.OVERRIDE, override.reason)
+            # What signals demoted stays their demotion: the end of the override must not promote it.
+            standing = kept.get(broker)
+            if standing is None or standing.cause is not Cause.SIGNALS:
+                before = snapshot.record.demoted.get(broker)
+                kept[broker] = _demoted(before, snapshot, broker, Cause.OVERRIDE, override.reason)
     candidates = [
         v
         for v in verdicts.values()
@@ -113,7 +117,7 @@ def keep(
         if demoted.cause is Cause.COMMAND or (override is not None and demoted.cause is Cause.OVERRIDE):
             kept[broker] = demoted
         elif demoted.cause is Cause.OVERRIDE:
-            if verdict.standing is Standing.SICK:  # the word has ended, the sickness has not
+            if verdict.standing not in (Standing.HEALTHY, Standing.UNKNOWN):  # the word has ended, the sickness has not
                 kept[broker] = replace(demoted, cause=Cause.SIGNALS, reason=verdict.reason, message=verdict.message)
         elif verdict.standing is not Standing.HEALTHY:
             kept[broker] = demoted
@@ -143,16 +147,19 @@ def admit(
         text = f"{len(ailing)} of {total} brokers cannot lead or are sick: {SENTENCES[Reason.SYSTEMIC_CAUSE]}"
         return [], [BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in worst_first]
     cap = policy.demotion.cap(total)
-    if one_failure_domain(ailing, snapshot, policy):
+    if one_failure_domain(ailing, snapshot, verdicts, policy):
         return worst_first, []
     room = max(0, cap - len(cannot_lead))
-    if len(worst_first) > room and policy.demotion.when_exceeded is WhenExceeded.HOLD:
-        room = 0
     text = f"{len(cannot_lead)} of {total} brokers cannot lead already, the cap is {cap} (spec.demotion.maxBrokers)"
+    if len(worst_first) > room and policy.demotion.when_exceeded is WhenExceeded.HOLD:
+        text = f"{len(worst_first)} brokers are sick at once; {text} and spec.demotion.whenExceeded is Hold"
+        room = 0
     return worst_first[:room], [BrokerHold(v.broker, Reason.CAP_REACHED, text) for v in worst_first[room:]]
 
 
-def one_failure_domain(ailing: frozenset[int] | set[int], snapshot: Snapshot, policy: Policy) -> bool:
+def one_failure_domain(
+    ailing: frozenset[int] | set[int], snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
+) -> bool:
     """Whether all that ails stands in as few racks as the policy allows, the others being well.
 
     Then it counts as one cause, if every partition that the ailing hold keeps a live ISR member elsewhere.
@@ -161,11 +168,13 @@ def one_failure_domain(ailing: frozenset[int] | set[int], snapshot: Snapshot, po
     racks = {b.rack for b in brokers.values()}
     if None in racks or any(b not in brokers for b in ailing):
         return False
+    if any(v.standing is Standing.SUSPECT for v in verdicts.values() if v.broker not in ailing):
+        return False
     domains = {brokers[b].rack for b in ailing}
     if len(domains) > policy.demotion.max_failure_domains or len(domains) >= len(racks):
         return False
     safe = snapshot.cluster.live - ailing
-    return all(safe & set(p.isr) for p in snapshot.cluster.partitions if p.leader in ailing)
+    return all(safe & set(p.isr) for p in snapshot.cluster.partitions if not ailing.isdisjoint(p.replicas))
 
 
 def _demoted(before: Demoted | None, snapshot: Snapshot, broker: int, cause: Cause, message: str) -> Demoted:

@@ -5,7 +5,7 @@ Pure. ``plans`` asks before it plans a move; ``elections`` asks again, on fresh 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -13,8 +13,8 @@ from typing import NamedTuple
 from bellwether.core.baselines import Entry
 from bellwether.core.clusters import Partition, PartitionKey
 from bellwether.core.reasons import Reason
-from bellwether.core.recovery import contest_delay
-from bellwether.core.snapshots import Snapshot
+from bellwether.core.recovery import back_off, contest_delay
+from bellwether.core.snapshots import Refused, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class Proposal(NamedTuple):
     target: tuple[int, ...]
     entry: Entry | None
     now: datetime
+    refused: Refused | None = None
 
 
 ReorderGuard = Callable[[Proposal], "Refusal | None"]
@@ -66,9 +67,20 @@ def contested(proposal: Proposal) -> Refusal | None:
     return Refusal(Reason.CONTESTED, f"overwritten {entry.contests} times by somebody else; asserted again in time")
 
 
+def refused_before(proposal: Proposal) -> Refusal | None:
+    """What Kafka has refused is asked again, ever more rarely (law 8)."""
+    refused = proposal.refused
+    if refused is None or refused.order != proposal.target or proposal.target == proposal.partition.replicas:
+        return None
+    if proposal.now - refused.at >= back_off(refused.times):
+        return None
+    return Refusal(Reason.REORDER_REFUSED, refused.message)
+
+
 REORDER_GUARDS: tuple[ReorderGuard, ...] = (
     reassigning,  # replicas are moving: not our turn
     contested,  # somebody else insists: back off
+    refused_before,  # Kafka said no to this very order: ask again later
 )
 
 
@@ -98,3 +110,18 @@ def refuse_election(
         text = f"broker {first}, first in its order, is not in the ISR or not alive; elected when it is back"
         return Refusal(Reason.PREFERRED_NOT_IN_ISR, text)
     return None
+
+
+def remember_refusals(
+    before: Mapping[PartitionKey, Refused],
+    holds: Iterable[Hold],
+    targets: Mapping[PartitionKey, tuple[int, ...]],
+    now: datetime,
+) -> dict[PartitionKey, Refused]:
+    """What Kafka has refused so far, with what it refused in this turn; forgotten once another order is wanted."""
+    known = {key: refused for key, refused in before.items() if targets.get(key) == refused.order}
+    for hold in holds:
+        if hold.reason is Reason.REORDER_REFUSED and hold.key in targets:
+            times = known[hold.key].times + 1 if hold.key in known else 1
+            known[hold.key] = Refused(targets[hold.key], times, now, hold.message)
+    return known

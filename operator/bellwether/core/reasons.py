@@ -32,6 +32,7 @@ class Reason(StrEnum):
     PROMOTION_MANUAL = "PromotionManual"
     LEADING_ALLOWED = "LeadingAllowed"
     UNKNOWN_BROKER = "UnknownBroker"
+    OTHER_VERSION = "OtherVersion"
     # Why a partition's move is held back
     ONLY_REPLICA = "OnlyReplica"
     NO_HEALTHY_ISR_MEMBER = "NoHealthyIsrMember"
@@ -50,6 +51,7 @@ class Reason(StrEnum):
     REPLICA_SET_TOUCHED = "ReplicaSetTouched"
     LEASE_TOO_SHORT = "LeaseTooShort"
     NO_ANSWER = "NoAnswer"
+    REQUEST_REFUSED = "RequestRefused"
     # Why a policy is, or is not, ready
     SETTLED = "Settled"
     MOVING = "Moving"
@@ -86,6 +88,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.PROMOTION_MANUAL: "The broker is well again and the policy leaves its promotion to a person.",
     Reason.LEADING_ALLOWED: "Nothing keeps the broker from leading.",
     Reason.UNKNOWN_BROKER: "No broker with this id is registered and no replica list names it.",
+    Reason.OTHER_VERSION: "Another version of Bellwether gave a reason that this one does not know.",
     Reason.ONLY_REPLICA: "The demoted broker holds the partition's only replica.",
     Reason.NO_HEALTHY_ISR_MEMBER: "No healthy, live member of the ISR is left to lead: availability first.",
     Reason.ALL_REPLICAS_DEMOTED: "Every replica of the partition is on a demoted broker.",
@@ -102,6 +105,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.REPLICA_SET_TOUCHED: "A replica set changed around our reorder; the run stopped and undid what it could.",
     Reason.LEASE_TOO_SHORT: "The time left on the Lease does not cover another request.",
     Reason.NO_ANSWER: "Kafka did not answer in time; the request may still be carried out, and the next turn looks.",
+    Reason.REQUEST_REFUSED: "Kafka refused the request as a whole; the message names the remedy.",
     Reason.SETTLED: "Every partition has the order and the leader that it should have.",
     Reason.MOVING: "Leadership is moving.",
     Reason.HELD: "Some moves are held back; the reasons are counted in status.",
@@ -117,3 +121,8 @@ SENTENCES: dict[Reason, str] = {
     Reason.RECORD_UNAVAILABLE: "The undo record cannot be read or written, so nothing new starts.",
 }
 """What each reason means, one sentence a reason."""
+
+
+def known(name: str) -> Reason:
+    """The reason of that name; one that another version stored and this one does not know is said to be so."""
+    return Reason(name) if name in set(Reason) else Reason.OTHER_VERSION

@@ -15,6 +15,8 @@ from bellwether.core.reasons import Reason
 
 CONTEST_FIRST_SECONDS = 5
 CONTEST_LONGEST_SECONDS = 600
+AWAITED_AT_MOST = timedelta(minutes=15)
+"""How long a restored partition waits for its preferred leader to join the ISR; then Kafka's own balancing does it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,19 @@ def recover(record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: 
     return Recovered(record.with_entries(changes), tuple(notes), tuple(strays))
 
 
+def doubtful(record: UndoRecord, cluster: Cluster) -> frozenset[str]:
+    """Topics to ask for once more, by name, before anything is concluded from how their partitions look.
+
+    An order that is not ours, or a topic that is not there, may be one broker's metadata that trails; and Kafka leaves
+    topics that we may not see out of an answer about all of them, silently.
+    """
+    return frozenset(
+        entry.topic
+        for key, entry in record.entries.items()
+        if (seen := cluster.by_key.get(key)) is None or (seen.replicas != entry.written and not seen.reassigning)
+    )
+
+
 def astray(entry: Entry, partition: Partition) -> bool:
     """Whether the reassignment in flight is what became of our reorder.
 
@@ -76,7 +91,12 @@ def contest_delay(entry: Entry) -> timedelta:
     """How long re-assertion waits after the last time that somebody overwrote our order; doubling, bounded."""
     if entry.contests == 0:
         return timedelta(0)
-    return timedelta(seconds=min(CONTEST_LONGEST_SECONDS, CONTEST_FIRST_SECONDS * 2 ** min(entry.contests - 1, 16)))
+    return back_off(entry.contests)
+
+
+def back_off(times: int) -> timedelta:
+    """How long to wait after something failed that many times, at least once; doubling, bounded."""
+    return timedelta(seconds=min(CONTEST_LONGEST_SECONDS, CONTEST_FIRST_SECONDS * 2 ** min(times - 1, 16)))
 
 
 def project(baseline: tuple[int, ...], placed: tuple[int, ...]) -> tuple[int, ...]:
@@ -162,7 +182,8 @@ def _tombstone(entry: Entry, partition: Partition, cluster: Cluster, now: dateti
     if entry.finished_at is not None and now - entry.finished_at < grace:
         return entry
     first = entry.baseline[0]
-    awaited = partition.leader != first and first in cluster.live
+    overdue = entry.finished_at is not None and now - entry.finished_at > AWAITED_AT_MOST
+    awaited = partition.leader != first and first in cluster.live and not overdue
     return entry if awaited else None  # its preferred leader lives and does not lead yet: elected once it is in the ISR
 
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from bellwether.core.baselines import UndoRecord
-from bellwether.core.clusters import Cluster
+from bellwether.core.clusters import Cluster, PartitionKey
 from bellwether.core.signals import Override, Signal
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An order that Kafka refused for a partition: how often, when last, and in what words."""
+
+    order: tuple[int, ...]
+    times: int
+    at: datetime
+    message: str
 
 
 @dataclass(frozen=True)
@@ -19,6 +30,7 @@ class Snapshot:
     record: UndoRecord
     signals: tuple[Signal, ...] = ()
     overrides: tuple[Override, ...] = ()
+    refused: Mapping[PartitionKey, Refused] = field(default_factory=dict)
 
     def override_of(self, broker: int) -> Override | None:
         """The override of a broker that holds now, if any."""

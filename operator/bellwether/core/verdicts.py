@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
+from bellwether.core.baselines import Cause
 from bellwether.core.policies import Policy
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading, Signal, SignalType
@@ -38,6 +40,22 @@ class Verdict:
     message: str
     since: datetime
     severity: int = 0
+    former: Former | None = None
+
+    @property
+    def lasting(self) -> Former:
+        """What to carry on from: an Unknown carries what stood before it."""
+        if self.standing is Standing.UNKNOWN and self.former is not None:
+            return self.former
+        return Former(self.standing, self.reason, self.since)
+
+
+class Former(NamedTuple):
+    """A standing with its reason, and since when it had been so."""
+
+    standing: Standing
+    reason: Reason
+    since: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +71,13 @@ class Finding:
 UNREACHABLE_SEVERITY = 3
 STORAGE_SEVERITY = 2
 
+CARRIED_AT_MOST = timedelta(seconds=30)
+"""How long an Unknown may last and still carry on the since-time of what stood before it."""
+
+_WAITING = frozenset({Reason.UNANSWERING, Reason.UNCONFIRMED})
+_STORAGE = frozenset({Reason.STORAGE_SLOW})
+_REACHABILITY = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.STILL_UNFENCED})
+
 _WORST_FIRST = (Standing.SICK, Standing.DOWN, Standing.SUSPECT, Standing.UNKNOWN, Standing.HEALTHY)
 
 
@@ -65,14 +90,33 @@ def judge(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]) -
     verdicts = {}
     for broker in sorted(snapshot.cluster.named):
         about = [s for s in evidence if s.broker == broker]
-        before = previous.get(broker)
+        before = _former(previous.get(broker), snapshot.now)
         found = examine(broker, about, snapshot, policy, before)
         found = settle(broker, found, snapshot, policy, before)
-        since = snapshot.now
-        if before is not None and (before.standing, before.reason) == (found.standing, found.reason):
-            since = before.since
-        verdicts[broker] = Verdict(broker, found.standing, found.reason, found.message, since, found.severity)
+        verdicts[broker] = _dated(broker, found, before, previous.get(broker), snapshot.now)
     return verdicts
+
+
+def _former(verdict: Verdict | None, now: datetime) -> Former | None:
+    """What a broker's last verdict hands on: through an Unknown only if that was short, as after a take-over."""
+    if verdict is None:
+        return None
+    if verdict.standing is Standing.UNKNOWN and now - verdict.since > CARRIED_AT_MOST:
+        return Former(verdict.standing, verdict.reason, verdict.since)
+    return verdict.lasting
+
+
+def _dated(broker: int, found: Finding, before: Former | None, last: Verdict | None, now: datetime) -> Verdict:
+    since, former = now, None
+    if found.standing is Standing.UNKNOWN:
+        former = before
+        if last is not None and (last.standing, last.reason) == (found.standing, found.reason):
+            since = last.since
+    elif before is not None:
+        same = (before.standing, before.reason) == (found.standing, found.reason)
+        if same or {before.reason, found.reason} <= _WAITING:
+            since = before.since
+    return Verdict(broker, found.standing, found.reason, found.message, since, found.severity, former)
 
 
 def without_blind_vantages(signals: Iterable[Signal], snapshot: Snapshot) -> list[Signal]:
@@ -93,7 +137,7 @@ def without_blind_vantages(signals: Iterable[Signal], snapshot: Snapshot) -> lis
     ]
 
 
-def examine(broker: int, about: list[Signal], snapshot: Snapshot, policy: Policy, before: Verdict | None) -> Finding:
+def examine(broker: int, about: list[Signal], snapshot: Snapshot, policy: Policy, before: Former | None) -> Finding:
     """The worst of what metadata and each kind of signal say of one broker."""
     registered = snapshot.cluster.brokers.get(broker)
     if registered is None:
@@ -103,13 +147,20 @@ def examine(broker: int, about: list[Signal], snapshot: Snapshot, policy: Policy
     findings = []
     external = [s for s in about if s.type is SignalType.EXTERNAL_REACHABILITY]
     storage = [s for s in about if s.type is SignalType.STORAGE_LATENCY]
-    if policy.reachability.enabled and (external or policy.reachability.vantages):
+    # What demoted a broker must be seen to be well: that its evidence has vanished does not promote (law 5).
+    demoted_for = _demoted_for(broker, snapshot)
+    if policy.reachability.enabled and (external or policy.reachability.vantages or demoted_for in _REACHABILITY):
         findings.append(reachability(external, snapshot, policy, before))
-    if policy.storage.enabled and storage:
+    if policy.storage.enabled and (storage or demoted_for in _STORAGE):
         findings.append(storage_latency(storage, policy))
     if not findings:
         return Finding(Standing.UNKNOWN, Reason.NO_EVIDENCE, "no prober has reported on it")
     return min(findings, key=lambda f: (_WORST_FIRST.index(f.standing), -f.severity))
+
+
+def _demoted_for(broker: int, snapshot: Snapshot) -> str | None:
+    demoted = snapshot.record.demoted.get(broker)
+    return demoted.reason if demoted is not None and demoted.cause is Cause.SIGNALS else None
 
 
 def fresh(signal: Signal, stale_after_seconds: float) -> bool:
@@ -123,7 +174,7 @@ def quorum(vantages: int) -> int:
     return max(vantages // 2 + 1, min(2, vantages))
 
 
-def reachability(external: list[Signal], snapshot: Snapshot, policy: Policy, before: Verdict | None) -> Finding:
+def reachability(external: list[Signal], snapshot: Snapshot, policy: Policy, before: Former | None) -> Finding:
     """ExternalReachability: a quorum of vantages, with the internal listener as the control."""
     known = {s.source for s in snapshot.signals if s.type is SignalType.EXTERNAL_REACHABILITY}
     vantages = sorted(policy.reachability.vantages) or sorted(known)
@@ -142,7 +193,7 @@ def reachability(external: list[Signal], snapshot: Snapshot, policy: Policy, bef
 
 
 def _unreachable(
-    failing: list[Signal], vantages: int, snapshot: Snapshot, policy: Policy, before: Verdict | None
+    failing: list[Signal], vantages: int, snapshot: Snapshot, policy: Policy, before: Former | None
 ) -> Finding:
     """A quorum cannot reach the broker from outside; the control tells whether the broker or the path is at fault."""
     said = f"unreachable from {_names(failing)} ({len(failing)} of {vantages} vantages)"
@@ -156,7 +207,7 @@ def _unreachable(
     if before is not None and before.reason is Reason.STILL_UNFENCED:
         overdue = True
     else:
-        overdue = before is not None and before.reason is waiting and snapshot.now - before.since >= patience
+        overdue = before is not None and before.reason in _WAITING and snapshot.now - before.since >= patience
     if overdue:
         text = f"{said}, nor inside; Kafka has not fenced it" if confirmed else f"{said} for longer than a session"
         return Finding(Standing.SICK, Reason.STILL_UNFENCED, text, UNREACHABLE_SEVERITY)
@@ -177,7 +228,7 @@ def storage_latency(storage: list[Signal], policy: Policy) -> Finding:
     return Finding(Standing.HEALTHY, Reason.SIGNALS_PASSING, "every signal passes")
 
 
-def settle(broker: int, found: Finding, snapshot: Snapshot, policy: Policy, before: Verdict | None) -> Finding:
+def settle(broker: int, found: Finding, snapshot: Snapshot, policy: Policy, before: Former | None) -> Finding:
     """A demoted broker that is well again must stay well before it is Healthy; an undemoted one is so at once."""
     if found.standing is not Standing.HEALTHY or broker not in snapshot.record.demoted:
         return found

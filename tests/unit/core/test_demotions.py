@@ -193,8 +193,12 @@ class TestOverrides:
         made = self.decide(sick=[1], undo=[demoted(1, Cause.OVERRIDE, since=after(3))])
         assert (made.demoted[1].cause, made.demoted[1].since) == (Cause.SIGNALS, after(3))
 
-    def test_it_takes_over_a_demotion_by_signals_without_moving_its_time(self):
+    def test_a_demotion_by_signals_stays_theirs_so_that_the_end_of_the_word_does_not_promote(self):
         made = self.decide(override(1), sick=[1], undo=[demoted(1, since=after(3))])
+        assert (made.demoted[1].cause, made.demoted[1].since) == (Cause.SIGNALS, after(3))
+
+    def test_it_takes_over_a_demotion_by_signals_once_the_broker_is_well_without_moving_its_time(self):
+        made = self.decide(override(1), undo=[demoted(1, since=after(3))])
         assert (made.demoted[1].cause, made.demoted[1].since) == (Cause.OVERRIDE, after(3))
 
     def test_one_for_a_broker_that_nobody_knows_does_nothing(self):

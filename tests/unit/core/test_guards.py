@@ -8,8 +8,19 @@ from datetime import datetime
 import pytest
 
 from bellwether.core.clusters import Cluster, Partition
-from bellwether.core.guards import REORDER_GUARDS, Proposal, contested, reassigning, refuse_election, refuse_reorder
+from bellwether.core.guards import (
+    REORDER_GUARDS,
+    Hold,
+    Proposal,
+    contested,
+    reassigning,
+    refuse_election,
+    refuse_reorder,
+    refused_before,
+    remember_refusals,
+)
 from bellwether.core.reasons import Reason
+from bellwether.core.snapshots import Refused
 from testkit.builders import after, cluster, entry, partition, snapshot
 
 AWAY = (2, 3, 1)
@@ -23,7 +34,7 @@ def proposal(
 
 
 def test_what_moves_is_asked_before_who_insists():
-    assert (reassigning, contested) == REORDER_GUARDS
+    assert (reassigning, contested, refused_before) == REORDER_GUARDS
 
 
 def test_the_first_refusal_of_the_chain_is_the_one_that_is_given():
@@ -32,6 +43,31 @@ def test_the_first_refusal_of_the_chain_is_the_one_that_is_given():
     refusal = refuse_reorder(both)
     assert refusal is not None
     assert refusal.reason is Reason.REASSIGNING
+
+
+def refused(times: int, at: float, order: tuple[int, ...] = AWAY) -> Refused:
+    return Refused(order, times, after(at), "INVALID_REPLICA_ASSIGNMENT: no broker 9")
+
+
+def test_what_kafka_refused_is_asked_again_ever_more_rarely():
+    for times, waits in ((1, 5), (2, 10), (3, 20), (20, 600)):
+        seen = proposal()._replace(refused=refused(times, 0))
+        assert refused_before(seen._replace(now=after(waits - 0.1))) is not None
+        assert refused_before(seen._replace(now=after(waits))) is None
+
+
+def test_another_order_than_the_refused_one_is_asked_for_at_once():
+    assert refused_before(proposal()._replace(refused=refused(9, 0, (3, 2, 1)))) is None
+
+
+def test_refusals_are_counted_until_another_order_is_wanted():
+    seen = partition()
+    held = Hold(seen.key, seen.topic, Reason.REORDER_REFUSED, "no")
+    once = remember_refusals({}, [held], {seen.key: AWAY}, after(0))
+    twice = remember_refusals(once, [held], {seen.key: AWAY}, after(5))
+    assert (once[seen.key].times, twice[seen.key].times, twice[seen.key].at) == (1, 2, after(5))
+    assert remember_refusals(twice, [], {seen.key: AWAY}, after(6)) == twice
+    assert remember_refusals(twice, [], {seen.key: (3, 2, 1)}, after(6)) == {}
 
 
 def test_nothing_against_it_is_no_refusal():

@@ -280,3 +280,51 @@ def test_a_verdict_keeps_its_since_while_it_stands(before: Verdict | None, since
 def test_the_same_news_makes_the_same_verdict_whatever_its_age():
     first = of_one(snapshot(None, *words(BAD, BAD, age=0.1)))
     assert of_one(snapshot(None, *words(BAD, BAD, age=3.7), now=after(4)), before=first) == first
+
+
+class TestWhatDemotedABrokerMustBeSeenToBeWell:
+    """That its evidence has vanished does not promote it (law 5)."""
+
+    def test_a_slow_disk_of_which_nothing_is_heard_any_more_is_unknown(self):
+        undo = record(None, replace(demoted(1), reason=Reason.STORAGE_SLOW))
+        found = of_one(snapshot(cluster(partition()), *words(GOOD, GOOD), undo=undo))
+        assert (found.standing, found.reason) == (Standing.UNKNOWN, Reason.NO_EVIDENCE)
+
+    def test_an_unreachable_broker_of_which_no_vantage_speaks_any_more_is_unknown(self):
+        undo = record(None, replace(demoted(1), reason=Reason.EXTERNALLY_UNREACHABLE))
+        found = of_one(snapshot(cluster(partition()), *[storage(GOOD)], undo=undo))
+        assert found.standing is Standing.UNKNOWN
+
+    def test_a_person_who_switches_the_probe_off_is_believed(self):
+        undo = record(None, replace(demoted(1), reason=Reason.STORAGE_SLOW))
+        blind = replace(POLICY, storage=StorageLatency(enabled=False))
+        assert (
+            of_one(snapshot(cluster(partition()), *words(GOOD, GOOD), undo=undo), blind).standing is Standing.RECOVERING
+        )
+
+
+class TestAShortSilence:
+    """As after a take-over: what stood before it is carried on."""
+
+    def before(self) -> Verdict:
+        return verdict(1, Standing.SICK, Reason.EXTERNALLY_UNREACHABLE, since=after(-100))
+
+    def test_the_sick_stay_sick_since_then(self):
+        silent = of_one(snapshot(cluster(partition()), now=after(0)), before=self.before())
+        assert (silent.standing, silent.since) == (Standing.UNKNOWN, after(0))
+        again = of_one(snapshot(cluster(partition()), *words(BAD, BAD), now=after(4)), before=silent)
+        assert (again.standing, again.since) == (Standing.SICK, after(-100))
+
+    def test_a_long_silence_starts_the_time_anew(self):
+        silent = of_one(snapshot(cluster(partition()), now=after(0)), before=self.before())
+        again = of_one(snapshot(cluster(partition()), *words(BAD, BAD), now=after(31)), before=silent)
+        assert again.since == after(31)
+
+
+def test_the_patience_with_a_broker_that_answers_nobody_is_one_whether_or_not_the_control_says_so():
+    seen, before = cluster(partition()), None
+    for second in range(0, 20, 2):
+        control = BAD if second % 4 else DUNNO
+        before = of_one(snapshot(seen, *words(BAD, BAD, control=control), now=after(second)), before=before)
+    assert before is not None
+    assert (before.standing, before.reason) == (Standing.SICK, Reason.STILL_UNFENCED)
