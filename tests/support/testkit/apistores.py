@@ -1,0 +1,191 @@
+"""The Kubernetes API in memory: a ``KubernetesClient`` over a plain dictionary, for tests of what is built on it.
+
+Keeps resource versions, generations, finalizers and the status subresource as the API server does; knows neither
+schemas nor permissions. ``writes`` lists every call that changed something; ``away`` and ``refuse`` make calls fail.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+
+from bellwether.adapters.kubernetes.client import Conflict, KubernetesClient, NotFound, Object, Resource
+from bellwether.ports import BellwetherError, Transient
+
+Key = tuple[str, str, str]
+DELETED_AT = "2026-01-01T00:00:00Z"
+
+
+class MemoryApi(KubernetesClient):
+    """One API server. Every answer is a copy, so that nobody changes an object but by a call."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.objects: dict[Key, Object] = {}
+        self.writes: list[str] = []
+        self.away = False
+        self._refusals: dict[tuple[str, str], BellwetherError] = {}
+        self._version = 0
+        self._owned: dict[tuple[Key, str], Object] = {}
+
+    # What tests do.
+
+    def put(self, resource: Resource, body: Object) -> Object:
+        """Let an object stand, as if somebody else had made it."""
+        metadata = {"uid": f"uid-{body['metadata']['name']}", "generation": 1, **body["metadata"]}
+        whole = {"apiVersion": resource.api_version, "kind": resource.kind, **body, "metadata": metadata}
+        return self._keep(self._key(resource, metadata.get("namespace", "default"), metadata["name"]), whole)
+
+    def refuse(self, verb: str, resource: Resource, error: BellwetherError | None) -> None:
+        """Calls of that verb on that kind raise the error, until told None."""
+        if error is None:
+            self._refusals.pop((verb, resource.plural), None)
+        else:
+            self._refusals[verb, resource.plural] = error
+
+    def all(self, resource: Resource) -> list[Object]:
+        """Every object of a kind, by name."""
+        return [copy.deepcopy(o) for (plural, _, _), o in sorted(self.objects.items()) if plural == resource.plural]
+
+    # What a KubernetesClient does.
+
+    def with_timeout(self, timeout_seconds: float) -> KubernetesClient:  # noqa: ARG002 - the client's signature
+        """The same server: it is never slow."""
+        return self
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Object:
+        """One object. NotFound when it is not there."""
+        self._meet("get", resource)
+        return copy.deepcopy(self._find(resource, namespace, name))
+
+    def list(self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None) -> list[Object]:
+        """All with these labels."""
+        self._meet("list", resource)
+        return [
+            o
+            for o in self.all(resource)
+            if namespace in (None, o["metadata"].get("namespace", "default"))
+            and (labels or {}).items() <= (o["metadata"].get("labels") or {}).items()
+        ]
+
+    def create(self, resource: Resource, namespace: str, body: Object) -> Object:
+        """Create. Conflict when the name is taken."""
+        self._meet("create", resource)
+        name = body["metadata"]["name"]
+        if self._key(resource, namespace, name) in self.objects:
+            raise Conflict(f"{resource.plural} {namespace}/{name} exists")
+        self._wrote("create", resource, name)
+        return self.put(resource, {**body, "metadata": {**body["metadata"], "namespace": namespace}})
+
+    def replace(self, resource: Resource, namespace: str, body: Object) -> Object:
+        """Write a whole object, checked by its resourceVersion."""
+        self._meet("replace", resource)
+        name = body["metadata"]["name"]
+        standing = self._find(resource, namespace, name)
+        self._check(standing, body["metadata"])
+        self._wrote("replace", resource, name)
+        kept = {k: standing["metadata"][k] for k in ("uid", "generation", "namespace") if k in standing["metadata"]}
+        return self._keep(
+            self._key(resource, namespace, name), {**body, "metadata": {**kept, **body["metadata"]}}, standing
+        )
+
+    def merge(self, resource: Resource, namespace: str, name: str, patch: Object, sub: str = "") -> Object:
+        """A JSON merge patch."""
+        self._meet("merge", resource)
+        standing = self._find(resource, namespace, name)
+        self._check(standing, patch.get("metadata") or {})
+        self._wrote("merge", resource, f"{name}/{sub}" if sub else name)
+        return self._keep(self._key(resource, namespace, name), _merged(standing, patch), standing)
+
+    def apply(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: Object,
+        manager: str,
+        sub: str = "",
+        force: bool = True,  # noqa: ARG002 - the client's signature
+    ) -> Object:
+        """Server-side apply: fields that the manager applied before and no longer names go. Status wants its object."""
+        self._meet("apply", resource)
+        key = self._key(resource, namespace, name)
+        if key not in self.objects:
+            if sub:
+                raise NotFound(f"{resource.plural} {namespace}/{name} not found")
+            self.put(resource, {"metadata": {"name": name, "namespace": namespace}})
+        standing = self.objects[key]
+        owned = self._owned.get((key, f"{manager}/{sub}"), {})
+        self._owned[key, f"{manager}/{sub}"] = copy.deepcopy(body)
+        self._wrote("apply", resource, f"{name}/{sub}" if sub else name)
+        return self._keep(key, _merged(_without(standing, owned, body), body), standing)
+
+    def delete(self, resource: Resource, namespace: str, name: str, resource_version: str | None = None) -> None:
+        """Delete, or mark for deletion while a finalizer stands."""
+        self._meet("delete", resource)
+        standing = self._find(resource, namespace, name)
+        if resource_version is not None:
+            self._check(standing, {"resourceVersion": resource_version})
+        self._wrote("delete", resource, name)
+        marked = {**standing, "metadata": {**standing["metadata"], "deletionTimestamp": DELETED_AT}}
+        self._keep(self._key(resource, namespace, name), marked, standing)
+
+    def _key(self, resource: Resource, namespace: str, name: str) -> Key:
+        return resource.plural, namespace, name
+
+    def _find(self, resource: Resource, namespace: str, name: str) -> Object:
+        found = self.objects.get(self._key(resource, namespace, name))
+        if found is None:
+            raise NotFound(f"{resource.plural} {namespace}/{name} not found")
+        return found
+
+    def _meet(self, verb: str, resource: Resource) -> None:
+        if self.away:
+            raise Transient("Kubernetes API: not reachable")
+        error = self._refusals.get((verb, resource.plural))
+        if error is not None:
+            raise error
+
+    def _check(self, standing: Object, metadata: Object) -> None:
+        wanted = metadata.get("resourceVersion")
+        if wanted is not None and wanted != standing["metadata"]["resourceVersion"]:
+            raise Conflict(f"{standing['metadata']['name']} has another resourceVersion")
+
+    def _wrote(self, verb: str, resource: Resource, name: str) -> None:
+        self.writes.append(f"{verb} {resource.plural} {name}")
+
+    def _keep(self, key: Key, body: Object, before: Object | None = None) -> Object:
+        self._version += 1
+        metadata = {**body["metadata"], "resourceVersion": str(self._version)}
+        if before is not None and before.get("spec") != body.get("spec"):
+            metadata["generation"] = int(metadata.get("generation") or 1) + 1
+        whole = copy.deepcopy({**body, "metadata": metadata})
+        if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):
+            self.objects.pop(key, None)
+        else:
+            self.objects[key] = whole
+        return copy.deepcopy(whole)
+
+
+def _merged(standing: Object, patch: Object) -> Object:
+    merged = dict(standing)
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, dict):
+            inner = merged.get(key)
+            merged[key] = _merged(inner if isinstance(inner, dict) else {}, value)
+        else:
+            merged[key] = copy.deepcopy(value)
+    return merged
+
+
+def _without(standing: Object, owned: Object, named: Object) -> Object:
+    """The object without the fields that were owned and are no longer named."""
+    left = {}
+    for key, value in standing.items():
+        if key in owned and key not in named:
+            continue
+        both = isinstance(value, dict) and isinstance(owned.get(key), dict) and isinstance(named.get(key), dict)
+        left[key] = _without(value, owned[key], named[key]) if both else value
+    return left

@@ -1,0 +1,125 @@
+"""An office: everything that the handlers of one operator process share, over the API and a Kafka cluster in memory.
+
+In: a ``MemorySite`` and the body of a policy. Out: loops as ``watches`` would make them, with a real Lease, a real undo
+record and real notices; only the API server and the Kafka cluster are simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.adapters.kubernetes.leases import ClusterLease
+from bellwether.adapters.kubernetes.records import ConfigMapRecords
+from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.handlers.custody import Custody
+from bellwether.handlers.links import Link, Linker
+from bellwether.handlers.loops import PolicyLoop
+from bellwether.handlers.notices import Notices
+from bellwether.ports import BellwetherError, World
+from bellwether.telemetry.metrics import OperatorMetrics
+from testkit import apiobjects
+from testkit.apistores import MemoryApi
+from testkit.builders import site
+
+LEASE_SECONDS = 1_000_000
+
+
+@dataclass
+class MemoryLinker:
+    """Links to the simulated cluster instead of to Kafka. ``trouble`` is raised instead, while it stands."""
+
+    office: Office
+    holder: str
+    trouble: BellwetherError | None = None
+    linked: int = 0
+
+    def link(self, policy: LeadershipPolicy) -> Link:
+        """A link whose signals are those of the site."""
+        if self.trouble is not None:
+            raise self.trouble
+        self.linked += 1
+        office, metadata = self.office, policy.metadata
+        process = office.site.process()
+        lease = ClusterLease(
+            office.api,
+            "operators",
+            office.site.cluster_id,
+            f"{metadata.namespace}/{metadata.name}",
+            office.site.clock,
+            duration_seconds=LEASE_SECONDS,
+            holder=self.holder,
+        )
+        records = ConfigMapRecords(office.api, metadata.namespace, metadata.name)
+        world = World(process.clusters, process.leaders, records, lease, office.site.signals, office.site.clock)
+        return Link(office.faults(world), lease, records, office.site.cluster_id)
+
+    def grace_seconds(self, link: Link) -> float:  # noqa: ARG002 - the linker's signature
+        """Short, so that tests need few turns."""
+        return 5.0
+
+
+@dataclass
+class Office:
+    """One operator process. ``faults`` may wrap each world that is made."""
+
+    site: MemorySite = field(default_factory=site)
+    api: MemoryApi = field(default_factory=MemoryApi)
+    holder: str = "operator-a"
+    faults: Callable[[World], World] = lambda world: world
+    loops: list[PolicyLoop] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.metrics = OperatorMetrics()
+        self.notices = Notices(self.api, self.site.clock, self.holder, self.metrics)
+        self.custody = Custody(self.api)
+        self.linker = MemoryLinker(self, self.holder)
+
+    def body(self, name: str = "main") -> dict[str, Any]:
+        """The policy as it stands."""
+        return self.api.get(POLICIES, "default", name)
+
+    def make(self, name: str = "main", **spec: Any) -> PolicyLoop:
+        """A policy that enforces, unless told, and its loop."""
+        if ("leadershippolicies", "default", name) not in self.api.objects:
+            self.api.put(POLICIES, apiobjects.policy(name, **{"mode": "Enforce", **spec}))
+        return self.loop(name)
+
+    def loop(self, name: str = "main") -> PolicyLoop:
+        """A loop of a policy that stands; nobody starts its thread."""
+
+        def linker(_: SignalBook) -> Linker:
+            return cast(Linker, self.linker)
+
+        made = PolicyLoop(self.body(name), linker, self.notices, self.custody, self.site.clock)
+        self.loops.append(made)
+        return made
+
+    def step(self, loop: PolicyLoop, times: int = 1, seconds: float = 1.0) -> float:
+        """Steps of a loop, each with the policy's object as it stands; the last one's wait."""
+        wait = 0.0
+        for _ in range(times):
+            found = self.api.find(POLICIES, "default", loop.policy_name)
+            if found is not None:
+                loop.update(found)
+            wait = loop._step()
+            self.site.clock.advance(seconds)
+        return wait
+
+    def change(self, name: str = "main", **spec: Any) -> None:
+        """Somebody changes a policy's spec."""
+        self.api.merge(POLICIES, "default", name, {"spec": spec})
+
+    def condition(self, type_: str = "Ready", name: str = "main") -> tuple[str, str, str]:
+        """Status, reason and message of a condition of a policy."""
+        found = next(c for c in self.body(name)["status"]["conditions"] if c["type"] == type_)
+        return found["status"], found["reason"], found["message"]
+
+    def close(self) -> None:
+        """Give the Leases up, which ends their threads."""
+        for loop in self.loops:
+            loop._unlink()

@@ -1,0 +1,94 @@
+"""What is worth an event: changes, once, with a warning where a person should look."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.demotions import BrokerHold
+from bellwether.core.plans import Plan
+from bellwether.core.policies import Mode, Policy
+from bellwether.core.reasons import Reason
+from bellwether.core.recovery import Note
+from bellwether.core.statuses import Deeds, Report, Stop
+from bellwether.core.verdicts import Standing
+from bellwether.handlers.news import NOTES_SHOWN, News, news
+from testkit.builders import cluster, decisions, partition, said, snapshot, verdict, verdicts
+
+ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
+SEEN = cluster(partition())
+WELL = said(policy=ENFORCE)
+
+
+def told(before: Report | None, now: Report) -> list[tuple[str, int | None, bool]]:
+    return [(str(n.reason), n.broker, n.warning) for n in news(before, now)]
+
+
+def with_standing(standing: Standing) -> Report:
+    return said(policy=ENFORCE, judged={**verdicts(SEEN), 1: verdict(1, standing)})
+
+
+@pytest.mark.parametrize(
+    ("standing", "first", "later"),
+    [
+        pytest.param(Standing.HEALTHY, [], [], id="healthy"),
+        pytest.param(Standing.UNKNOWN, [], [("NoEvidence", 1, False)], id="unknown"),
+        pytest.param(Standing.SUSPECT, [("VantagesDisagree", 1, False)], None, id="suspect"),
+        pytest.param(Standing.SICK, [("ExternallyUnreachable", 1, True)], None, id="sick"),
+        pytest.param(Standing.DOWN, [("NotRegistered", 1, True)], None, id="down"),
+        pytest.param(Standing.RECOVERING, [("Stabilizing", 1, False)], None, id="recovering"),
+    ],
+)
+def test_a_verdict_is_news_when_it_changes_and_after_a_start_when_out_of_the_ordinary(
+    standing: Standing, first: list[object], later: list[object] | None
+):
+    now = with_standing(standing)
+    assert told(None, now) == first
+    assert told(WELL, now) == (first if later is None else later)
+    assert told(now, now) == []
+
+
+def test_recovery_is_news():
+    assert told(with_standing(Standing.SICK), WELL) == [("SignalsPassing", 1, False)]
+
+
+def test_a_demotion_and_its_end_are_news_of_the_broker():
+    now = said(policy=ENFORCE, plan=Plan(decisions=decisions(1)))
+    assert told(WELL, now) == [("Demoted", 1, True)]
+    assert told(now, WELL) == [("Promoted", 1, False)]
+    assert told(now, now) == []
+
+
+def test_moved_leaders_are_news_of_the_policy():
+    (item,) = news(WELL, said(policy=ENFORCE, deeds=Deeds(4, 2)))
+    assert item == News("LeadersMoved", "4 partitions reordered, 2 leaders elected")
+
+
+def test_a_stopped_run_is_a_warning():
+    stopped = said(policy=ENFORCE, deeds=Deeds(stopped=Stop(Reason.NO_ANSWER, "no answer in 2 s")))
+    assert told(WELL, stopped) == [("NoAnswer", None, True)]
+
+
+def test_what_happened_to_baselines_is_told_and_bounded():
+    notes = tuple(Note("orders", i, Reason.TOPIC_GONE, "gone") for i in range(NOTES_SHOWN + 5))
+    items = list(news(WELL, said(policy=ENFORCE, notes=notes)))
+    assert len(items) == NOTES_SHOWN
+    assert items[0].message == "orders-0: gone"
+
+
+def test_only_a_contest_among_them_is_a_warning():
+    notes = tuple(Note("orders", 0, r, "so") for r in (Reason.CONTESTED, Reason.TOPIC_GONE, Reason.REPLICA_SET_CHANGED))
+    assert [n.warning for n in news(WELL, said(policy=ENFORCE, notes=notes))] == [True, False, False]
+
+
+def test_a_held_demotion_is_a_warning_until_it_says_something_else():
+    held = said(plan=Plan(decisions=decisions(held=[BrokerHold(1, Reason.CAP_REACHED, "the cap is 1")])))
+    other = said(plan=Plan(decisions=decisions(held=[BrokerHold(1, Reason.CAP_REACHED, "the cap is 2")])))
+    assert told(WELL, held) == told(None, held) == told(held, other) == [("CapReached", None, True)]
+    assert told(held, held) == []
+    assert told(held, WELL) == []
+
+
+def test_time_that_passes_is_no_news():
+    assert told(WELL, replace(WELL, now=snapshot().now)) == []

@@ -1,0 +1,167 @@
+"""Reports as Kubernetes keeps them: field names, times of transitions, clipped words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.api.v1alpha1.conditions import Condition as Rendered
+from bellwether.core.demotions import BrokerHold
+from bellwether.core.guards import Hold
+from bellwether.core.plans import Plan
+from bellwether.core.policies import Mode, Policy
+from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.statuses import Condition, Report
+from bellwether.core.verdicts import Standing
+from bellwether.handlers import renderings
+from testkit.builders import (
+    CLUSTER_ID,
+    after,
+    cluster,
+    decisions,
+    move,
+    partition,
+    record,
+    said,
+    snapshot,
+    verdict,
+    verdicts,
+)
+
+ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
+
+
+def status(report: Report, before: dict | None = None, last: dict | None = None) -> dict:
+    return renderings.policy_status(report, 7, before or {}, last)
+
+
+def by_type(body: dict) -> dict[str, dict]:
+    return {c["type"]: c for c in body["conditions"]}
+
+
+def test_a_policy_at_rest():
+    body = status(said(policy=ENFORCE))
+    assert body["observedGeneration"] == 7
+    assert (body["clusterId"], body["epoch"]) == (CLUSTER_ID, 1)
+    assert body["brokers"]["healthy"] == 3
+    assert body["brokers"]["demoted"] == 0
+    assert (body["displacedPartitions"], body["leadersOutOfPlace"]) == (0, 0)
+    assert body["plan"]["moves"] == 0
+    assert body["message"] == SENTENCES[Reason.SETTLED]
+    assert list(by_type(body)) == ["Connected", "Contested", "DemotionHeld", "Ready", "Settled"]
+    assert "lastElection" not in body
+
+
+def test_a_plan_is_a_digest_and_counts():
+    plan = Plan((move(), move(partition(index=1), elect=False)))
+    body = status(said(policy=ENFORCE, plan=plan))
+    assert body["plan"].items() >= {"digest": plan.digest, "moves": 2, "elections": 1, "held": 0}.items()
+
+
+def test_what_is_held_is_a_total_a_sample_and_counts_by_reason():
+    held = tuple(Hold(partition(index=i).key, "orders", Reason.ONLY_REPLICA, "x") for i in range(30))
+    body = status(said(policy=ENFORCE, plan=Plan(holds=held)))
+    assert body["partitionsAtRisk"]["total"] == 30
+    assert len(body["partitionsAtRisk"]["sample"]) == 20
+    assert body["heldByReason"] == [
+        {"reason": "OnlyReplica", "count": 30, "message": SENTENCES[Reason.ONLY_REPLICA]},
+    ]
+
+
+def test_who_would_be_demoted_says_since_when_they_are_sick():
+    seen = cluster(partition())
+    judged = {**verdicts(seen), 1: verdict(1, since=after(-240))}
+    report = said(snapshot(seen), Policy(name="main"), judged, Plan(decisions=decisions(1, 2)))
+    first, second = status(report)["wouldDemote"]
+    assert (first["brokerId"], first["since"]) == (1, "2025-12-31T23:56:00Z")
+    assert (second["brokerId"], second["since"]) == (2, "2026-01-01T00:00:00Z")
+
+
+def test_the_last_election_is_carried_on():
+    assert status(said(), last={"partitions": 3})["lastElection"] == {"partitions": 3}
+
+
+def test_the_same_news_makes_the_same_bytes():
+    first = status(said(snapshot(now=after(0))))
+    conditions = {c["type"]: Rendered.model_validate(c) for c in first["conditions"]}
+    assert status(said(snapshot(now=after(3600))), conditions) == first
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "since"),
+    [
+        pytest.param(None, True, after(9), id="it is new"),
+        pytest.param(True, True, after(1), id="its status stands"),
+        pytest.param(False, True, after(9), id="its status changed"),
+        pytest.param(None, None, after(9), id="unknown is a status"),
+    ],
+)
+def test_a_transition_is_a_change_of_status_and_not_of_words(was: bool | None, now: bool | None, since: object):
+    before = {}
+    if was is not None:
+        (old,) = renderings.rendered([Condition("Ready", was, Reason.MOVING, "then")], 1, {}, after(1))
+        before = {"Ready": old}
+    (made,) = renderings.rendered([Condition("Ready", now, Reason.SETTLED, "now")], 2, before, after(9))
+    assert (made.last_transition_time, made.reason, made.message) == (since, "Settled", "now")
+    assert str(made.status) == ("Unknown" if now is None else str(now))
+
+
+def test_a_long_message_is_clipped():
+    long = Condition("Ready", True, Reason.HELD, "x" * 5000)
+    (made,) = renderings.rendered([long], 1, {}, after(0))
+    assert len(made.message) == renderings.MESSAGE_LIMIT
+    assert made.message.endswith("…")
+
+
+class TestTrouble:
+    def body(self, reason: Reason) -> dict:
+        standing = status(said(policy=ENFORCE))
+        before = {c["type"]: Rendered.model_validate(c) for c in standing["conditions"]}
+        return renderings.trouble_status(reason, "so it is", 8, before, after(60), standing)
+
+    def test_what_stood_stays_and_ready_says_why(self):
+        body = self.body(Reason.CLUSTER_CLAIMED)
+        assert body["brokers"]["healthy"] == 3
+        assert (body["observedGeneration"], body["message"]) == (8, "so it is")
+        conditions = by_type(body)
+        assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("False", "ClusterClaimed")
+        assert conditions["Settled"]["status"] == "True"
+        assert list(conditions) == sorted(conditions)
+
+    @pytest.mark.parametrize(
+        ("reason", "connected"),
+        [(Reason.CLUSTER_UNREACHABLE, "False"), (Reason.NO_ANSWER, "Unknown"), (Reason.INVALID_POLICY, "Unknown")],
+    )
+    def test_connected_is_false_only_where_that_is_known(self, reason: Reason, connected: str):
+        assert by_type(self.body(reason))["Connected"]["status"] == connected
+
+    def test_the_same_trouble_makes_the_same_bytes(self):
+        first = self.body(Reason.NO_ANSWER)
+        before = {c["type"]: Rendered.model_validate(c) for c in first["conditions"]}
+        again = renderings.trouble_status(Reason.NO_ANSWER, "so it is", 8, before, after(600), first)
+        assert again == first
+
+
+class TestBrokers:
+    def body(self, **more: object) -> dict:
+        report = replace(said().brokers[0], **more)  # type: ignore[arg-type]
+        return renderings.broker_status(report, 0, {}, after(0))
+
+    def test_a_broker_at_rest(self):
+        body = self.body()
+        assert body["verdict"]["standing"] == "Healthy"
+        assert (body["leaders"], body["preferredLeaders"], body["replicas"], body["registered"]) == (1, 1, 1, True)
+        assert {t: c["status"] for t, c in by_type(body).items()} == {"Healthy": "True", "Demoted": "False"}
+
+    def test_signals_are_never_in_it(self):
+        assert "signals" not in self.body()
+
+    def test_why_a_demotion_is_held_is_in_its_condition(self):
+        body = self.body(verdict=verdict(1, Standing.SICK), hold=BrokerHold(1, Reason.CAP_REACHED, "the cap is 1"))
+        demoted = by_type(body)["Demoted"]
+        assert (demoted["status"], demoted["reason"], demoted["message"]) == ("False", "CapReached", "the cap is 1")
+
+
+def test_an_empty_record_says_its_epoch():
+    assert status(said(snapshot(undo=record(epoch=12))))["epoch"] == 12
