@@ -29,6 +29,9 @@ from bellwether.cycle import Memory, turn
 from bellwether.ports import World
 
 MOST_TURNS = 20
+MOST_STOPS = 3
+"""How many turns in a row may end before their plan does, until the rest is left to another run."""
+
 PAUSE_SECONDS = 1.0
 
 
@@ -46,8 +49,9 @@ class NoSignals:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run by hand came to."""
+    """What a run by hand came to; ``before`` are the brokers that the record named as demoted when it began."""
 
+    before: frozenset[int]
     report: Report
     record: UndoRecord
     reordered: int
@@ -69,25 +73,25 @@ def run_by_hand(
     command goes on where this one stopped.
     """
     nodes = Nodes(connection)
-    # The broker that a person distrusts is asked last, from the first request on.
     nodes.avoid(brokers)
     reader, mover, leadership, clock = KafkaReader(nodes), KafkaMover(nodes), FileLeadership(record), SystemClock()
-    leadership.acquire()
+    if not dry_run:  # which writes nothing, not even a lock
+        leadership.acquire()
     try:
         records = FileRecords(record, leadership)
         cluster = reader.read()
         say(f"Kafka cluster {cluster.cluster_id}: {len(cluster.brokers)} brokers, {len(cluster.partitions)} partitions")
-        found = (
-            records.take_over(cluster.cluster_id) if not dry_run else records.read() or UndoRecord(cluster.cluster_id)
-        )
+        found = records.look(cluster.cluster_id)
         unknown = [b for b in brokers if b not in cluster.named and b not in found.demoted]
         if unknown:
             known = ", ".join(str(b) for b in sorted(cluster.named))
             raise UnknownBroker(f"no broker {unknown[0]} in this cluster; it has {known}")
+        if not dry_run:
+            found = records.take_over(cluster.cluster_id)
         world = World(reader, mover, records, leadership, NoSignals(), clock)
         policy = Policy(name="command", mode=Mode.OBSERVE if dry_run else Mode.ENFORCE)
-        memory = Memory(found, grace_seconds=mover.request_timeout_seconds)
-        reordered = elected = 0
+        memory = Memory(found, grace_seconds=mover.request_timeout_seconds, distrusted=frozenset(brokers))
+        reordered = elected = stops = 0
         for _ in range(MOST_TURNS):
             report, after = turn(world, policy, memory, decide)
             reordered += report.deeds.reordered
@@ -96,13 +100,14 @@ def run_by_hand(
                 say(f"{report.deeds.reordered} partitions reordered, {report.deeds.elected} leaders elected")
             if report.deeds.stopped is not None:
                 say(f"stopped: {report.deeds.stopped.message}")
+            stops = stops + 1 if report.deeds.stopped is not None else 0
             quiet = not report.deeds.changed and after.record == memory.record
             memory = after
-            if quiet or dry_run:
+            if dry_run or (quiet and not 0 < stops < MOST_STOPS):
                 break
             if not report.deeds.changed:
                 clock.sleep(PAUSE_SECONDS)
-        return Run(report, memory.record, reordered, elected)
+        return Run(frozenset(found.demoted), report, memory.record, reordered, elected)
     finally:
         leadership.release()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -106,7 +107,7 @@ def _through_operator(broker: int, state: OverrideState, policy: str, options: d
     reason = options["reason"] or f"bellwether {'demote' if state is OverrideState.DEMOTED else 'promote'}"
     until = _until(options["duration"], SystemClock().now())
     api, namespace = connect(), options["namespace"]
-    set_override(api, namespace, policy, broker, override_body(state, reason, getpass.getuser(), until))
+    set_override(api, namespace, policy, broker, override_body(state, reason, _whoami(), until))
     limit = timedelta(seconds=options["wait_seconds"])
     demoted = state is OverrideState.DEMOTED
     if limit and not await_effect(api, namespace, policy, broker, demoted, limit, click.echo):
@@ -131,6 +132,8 @@ def _by_hand(broker: int, state: OverrideState, record: Path, options: dict[str,
     decide = commanded(demote=[broker], message=reason) if demoting else commanded(promote=[broker])
     run = run_by_hand(connection, record, decide, [broker], dry_run=dry_run, say=click.echo)
     console = Console()
+    if not demoting and broker not in run.before:
+        click.echo(f"broker {broker} is not demoted in {record}: nothing to give back")
     if dry_run:
         moves = run.report.plan.moves
         elections = sum(m.elect for m in moves)
@@ -146,10 +149,20 @@ def _by_hand(broker: int, state: OverrideState, record: Path, options: dict[str,
         raise click.exceptions.Exit(EXIT_HELD)
 
 
+def _whoami() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user id often has no name
+        return f"uid {os.getuid()}"
+
+
 def _until(duration: str | None, now: datetime) -> datetime | None:
     if duration is None:
         return None
     found = _DURATION.fullmatch(duration)
     if found is None:
         raise click.UsageError(f"--for {duration!r}: a number with s, m, h or d, as in 30m")
-    return now + timedelta(**{_UNITS[found[2]]: int(found[1])})
+    try:
+        return now + timedelta(**{_UNITS[found[2]]: int(found[1])})
+    except OverflowError:
+        raise click.UsageError(f"--for {duration!r} is longer than a calendar reaches") from None

@@ -13,6 +13,7 @@ import structlog
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import CONFIG_MAPS, POLICIES, Conflict, KubernetesClient, NotFound
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
+from bellwether.ports import Terminal
 
 FINALIZER = "bellwether.dev/restore"
 ABANDON = "bellwether.dev/abandon"
@@ -30,7 +31,13 @@ class Custody:
         """Put our finalizer on the policy unless it is there. Raises Transient when somebody else was quicker."""
         finalizers = list(body["metadata"].get("finalizers") or [])
         if FINALIZER not in finalizers:
-            self._set_finalizers(body, [*finalizers, FINALIZER])
+            try:
+                self._set_finalizers(body, [*finalizers, FINALIZER])
+            except Conflict:
+                fresh = self._api.get(POLICIES, body["metadata"]["namespace"], body["metadata"]["name"])
+                standing = list(fresh["metadata"].get("finalizers") or [])
+                if FINALIZER not in standing:
+                    self._set_finalizers(fresh, [*standing, FINALIZER])
 
     def release(self, body: dict[str, Any]) -> None:
         """Take our finalizer away, which lets the policy go."""
@@ -43,19 +50,25 @@ class Custody:
             return
 
     def close_record(self, body: dict[str, Any]) -> str | None:
-        """Remove the undo record; what it still held is exported first. Returns the export's name, if there is one.
+        """Remove the undo record; what it still held is exported first. Returns where to find it, if anything was held.
 
-        Raises Transient or Terminal; the record then stands as it was.
+        A record that cannot be read or exported (too large for one object, its namespace is ending) is left where it
+        is, without finalizers. Raises Transient; the record then stands as it was.
         """
         metadata = body["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
         records = ConfigMapRecords(self._api, namespace, name)
-        record = records.read()
         exported = None
-        if record is not None and not record.empty:
-            exported = f"{names.undo_record(name)}-export-{str(metadata.get('uid', ''))[:8] or 'unknown'}"
-            self._export(namespace, exported, name, records.export())
-        records.delete(force=True)
+        try:
+            record = records.read()
+            if record is not None and not record.empty:
+                exported = f"{names.undo_record(name)}-export-{str(metadata.get('uid', ''))[:8] or 'unknown'}"
+                self._export(namespace, exported, name, records.export())
+            records.delete(force=True)
+        except Terminal as error:
+            log.warning("the undo record is left as it is", why=str(error))
+            records.let_go()
+            exported = names.undo_record(name)
         return exported
 
     def _export(self, namespace: str, export: str, policy: str, document: bytes) -> None:

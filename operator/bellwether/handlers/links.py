@@ -6,21 +6,23 @@ Called by ``loops``. Nothing here decides; it only keeps the adapters of one pol
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.kubernetes.client import KubernetesClient
+from bellwether.adapters.kubernetes import names
+from bellwether.adapters.kubernetes.client import LEASES, KubernetesClient
 from bellwether.adapters.kubernetes.connections import connection
 from bellwether.adapters.kubernetes.credentials import SecretReader
-from bellwether.adapters.kubernetes.leases import ClusterLease
+from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, ClusterLease
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.reasons import Reason
-from bellwether.ports import Clock, Terminal, World
+from bellwether.ports import BellwetherError, Clock, Terminal, World
 
 
 class Refused(Terminal):
@@ -65,9 +67,7 @@ class Linker:
     def link(self, policy: LeadershipPolicy) -> Link:
         """A link to the cluster that the policy names. Raises Transient, Terminal, or Refused with the reason."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
-        secrets = SecretReader(self._api, namespace, self._secrets)
-        nodes = Nodes(connection(policy.spec.kafka, secrets))
-        reader, mover = KafkaReader(nodes), KafkaMover(nodes)
+        reader, mover = self._connect(policy)
         cluster_id = reader.read().cluster_id
         pinned = policy.status.cluster_id
         if pinned and pinned != cluster_id:
@@ -89,6 +89,32 @@ class Linker:
         records = ConfigMapRecords(self._api, namespace, name)
         world = World(reader, mover, records, lease, self._signals, self._clock)
         return Link(world, lease, records, cluster_id)
+
+    def renew(self, link: Link, policy: LeadershipPolicy) -> Link:
+        """The same link with new connections, made from what the policy and its Secrets say now."""
+        reader, mover = self._connect(policy)
+        return replace(link, world=replace(link.world, clusters=reader, leaders=mover))
+
+    def led_elsewhere(self, policy: LeadershipPolicy) -> bool:
+        """Whether another process seems to lead this policy: a hint for who writes status, never for who acts."""
+        if not policy.status.cluster_id:
+            return False
+        try:
+            found = self._api.find(LEASES, self._lease_namespace, names.cluster_lease(policy.status.cluster_id))
+        except BellwetherError:
+            return False
+        spec = (found or {}).get("spec") or {}
+        annotations = ((found or {}).get("metadata") or {}).get("annotations") or {}
+        ours = annotations.get(POLICY_ANNOTATION) == f"{policy.metadata.namespace}/{policy.metadata.name}"
+        if not ours or not spec.get("holderIdentity") or not spec.get("renewTime"):
+            return False
+        age = self._clock.now() - datetime.fromisoformat(str(spec["renewTime"]))
+        return age < timedelta(seconds=self._times.duration_seconds)
+
+    def _connect(self, policy: LeadershipPolicy) -> tuple[KafkaReader, KafkaMover]:
+        secrets = SecretReader(self._api, policy.metadata.namespace, self._secrets)
+        nodes = Nodes(connection(policy.spec.kafka, secrets))
+        return KafkaReader(nodes), KafkaMover(nodes)
 
     def grace_seconds(self, link: Link) -> float:
         """How long a batch of an older holder may still arrive: its Lease and its last request (law 7)."""

@@ -27,7 +27,7 @@ from bellwether.handlers.custody import Custody
 from bellwether.handlers.links import Link, Linker, Refused
 from bellwether.handlers.notices import Notices
 from bellwether.handlers.partings import Parting
-from bellwether.ports import BellwetherError, Clock, Fenced, Terminal, Transient
+from bellwether.ports import BellwetherError, Clock, Fenced, Terminal, Transient, WrongCluster
 
 log = structlog.get_logger(__name__)
 
@@ -74,6 +74,7 @@ class PolicyLoop(threading.Thread):
         self._memory: Memory | None = None
         self._heard: object = None
         self._seen: object = None
+        self._problems: tuple[str, ...] = ()
 
     def update(self, body: dict[str, Any]) -> None:
         """The policy's object as last seen; a changed spec or a deletion is news."""
@@ -125,8 +126,8 @@ class PolicyLoop(threading.Thread):
         try:
             if parting is not None:
                 return parting.step(self, policy)
-            self._custody.adopt(body)
             self.ensure_linked(policy)
+            self._custody.adopt(body)
             report = self.take_turn(policy)
             return self._next(policy, report)
         except Refused as error:
@@ -136,18 +137,30 @@ class PolicyLoop(threading.Thread):
             self._notices.failed(self.namespace, self.policy_name, "Fenced")
             self._forget()
             return 0.0
+        except WrongCluster as error:
+            self._forget()
+            return self._refused(policy, Reason.CLUSTER_CHANGED, error)
         except Transient as error:
             reason = Reason.CLUSTER_UNREACHABLE if self._link is None else Reason.NO_ANSWER
             return self._refused(policy, reason, error)
         except Terminal as error:
+            if self._link is not None:
+                self._link = self._linker.renew(self._link, policy)  # with whatever its Secrets say by now
             return self._refused(policy, Reason.CLUSTER_UNREACHABLE, error)
 
     def take_turn(self, policy: LeadershipPolicy, decide: Decide = decide) -> Report:
         """One turn of the cycle with its report written. Needs a link; raises what the ports raise."""
         link = self._require_link()
         if self._memory is None:
-            record = link.records.take_over(link.cluster_id)
-            verdicts = self._notices.last_verdicts(policy)
+            try:
+                record = link.records.take_over(link.cluster_id)
+            except (Transient, Terminal) as error:
+                raise Refused(Reason.RECORD_UNAVAILABLE, str(error)) from error
+            # The watch may not have delivered yet: no override may be overlooked by the first turn.
+            healths = self._notices.healths(policy)
+            for health in healths:
+                self.signals.on_broker_health(health)
+            verdicts = self._notices.last_verdicts(policy, healths)
             self._memory = Memory(record, verdicts, self._linker.grace_seconds(link))
             log.info("took over", epoch=record.epoch, displaced=len(record.entries), demoted=sorted(record.demoted))
         before = self._memory
@@ -156,14 +169,21 @@ class PolicyLoop(threading.Thread):
         self._notices.begins(self.namespace, self.policy_name)
         try:
             report, self._memory = turn(link.world, policy.policy(), before, decide)
-        except (Terminal, Fenced):
-            self._memory = None  # the run broke off after its record was saved: read it again
-            raise
+        finally:
+            self._notices.ends(self.namespace, self.policy_name)
         seconds = self._clock.monotonic() - began
         self._notices.publish(policy, report, self._memory, seconds)
         self._notices.heard(self.namespace, self.policy_name, self.signals.signals())
         self._heard = heard
+        self._name_problems()
         return report
+
+    def _name_problems(self) -> None:
+        problems = self.signals.problems()
+        if problems != self._problems:
+            self._problems = problems
+            for problem in problems:
+                log.warning("passed over", what=problem)
 
     @property
     def record(self) -> UndoRecord | None:
@@ -182,9 +202,9 @@ class PolicyLoop(threading.Thread):
         self._memory = None
         if not self._link.lease.acquire():
             self._notices.leading(self.namespace, self.policy_name, False)
-            owner = self._link.lease.owner or "another holder"
-            mine = owner.startswith(f"policy {self.namespace}/{self.policy_name} ")
-            if mine:
+            owner = self._link.lease.owner
+            # Nobody seen means that another process was quicker in this very moment: the next try tells who.
+            if owner is None or owner.startswith(f"policy {self.namespace}/{self.policy_name} "):
                 raise Refused(Reason.STANDING_BY, SENTENCES[Reason.STANDING_BY])
             text = (
                 f"{owner} already manages Kafka cluster {self._link.cluster_id}: one policy per Kafka cluster; delete "
@@ -217,6 +237,9 @@ class PolicyLoop(threading.Thread):
             return self._pace.lease_retry_seconds  # the process that leads writes the status
         log.warning("no turn", reason=str(reason), why=str(error))
         self._notices.failed(self.namespace, self.policy_name, type(error).__name__)
+        holds = self._link is not None and self._link.lease.seconds_left() > 0
+        if not holds and self._linker.led_elsewhere(policy):
+            return self._pace.retry_seconds  # this process stands by: its own trouble is not the policy's
         with self._lock:
             body = self._body
         self._notices.trouble(body, reason, str(error), policy)

@@ -7,7 +7,7 @@ again with the next turn, as nothing that Kafka needs depends on it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,14 +61,20 @@ class Notices:
         self._lock = threading.Lock()
         self._said: dict[tuple[str, str], _Said] = {}
 
-    def last_verdicts(self, policy: LeadershipPolicy) -> Mapping[int, Verdict]:
-        """The verdicts that stand in status, so that a take-over carries since-times on. Raises Transient."""
+    def healths(self, policy: LeadershipPolicy) -> list[Object]:
+        """The policy's BrokerHealth objects as they stand. Raises Transient or Terminal."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
+        return self._api.list(BROKER_HEALTHS, namespace, {names.POLICY_LABEL: names.legal(name)})
+
+    def last_verdicts(self, policy: LeadershipPolicy, healths: Iterable[Object]) -> Mapping[int, Verdict]:
+        """The verdicts that stand in status, so that a take-over carries since-times on."""
+        namespace, name = policy.metadata.namespace, policy.metadata.name
+        self._statuses.forget(namespace, name)  # somebody else has written since
         said = self._of(namespace, name)
         said.conditions = {c.type: c for c in policy.status.conditions}
         said.status = policy.status.body()
         verdicts = {}
-        for body in self._api.list(BROKER_HEALTHS, namespace, {names.POLICY_LABEL: names.legal(name)}):
+        for body in healths:
             try:
                 health = BrokerHealth.read(body)
             except InvalidObject as error:
@@ -84,6 +90,10 @@ class Notices:
     def begins(self, namespace: str, name: str) -> None:
         """A turn starts."""
         self._metrics.turn_begins(namespace, name, self._clock.now().timestamp())
+
+    def ends(self, namespace: str, name: str) -> None:
+        """The turn under way is over, one way or the other."""
+        self._metrics.turn_ends(namespace, name)
 
     def failed(self, namespace: str, name: str, kind: str) -> None:
         """A turn ended with an error."""
@@ -165,7 +175,7 @@ class Notices:
         self._statuses.write_policy(namespace, name, status)
         for item in news(said.report, report):
             about_item = about if item.broker is None else _health_of(policy, item.broker)
-            self._events.post(about_item, str(item.reason), item.message, warning=item.warning)
+            self._events.post(about_item, str(item.reason), item.message, warning=item.warning, again=True)
         said.report = report
 
     def _of(self, namespace: str, name: str) -> _Said:

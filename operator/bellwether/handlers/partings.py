@@ -74,7 +74,10 @@ class Parting:
         except Refused as error:
             if error.reason is Reason.STANDING_BY:
                 return RETRY_SECONDS  # the process that holds the Lease does it
-            return self.finish(str(error))
+            if error.reason in (Reason.CLUSTER_CLAIMED, Reason.CLUSTER_CHANGED) or self._overdue():
+                return self.finish(str(error))
+            log.warning("the deletion waits", why=str(error))
+            return RETRY_SECONDS
         except (Transient, Terminal) as error:
             if self._overdue():
                 return self.finish(f"the time for restoring is over: {error}")

@@ -121,10 +121,13 @@ class OperatorMetrics:
         """A turn starts; ``timestamp`` is Unix time in seconds."""
         self._started.labels(namespace, policy).set(timestamp)
 
+    def turn_ends(self, namespace: str, policy: str) -> None:
+        """No turn is under way any more."""
+        self._started.labels(namespace, policy).set(0)
+
     def turn_ended(self, namespace: str, policy: str, seconds: float, report: Report, entries: int) -> None:
         """A turn ended well."""
         labels = (namespace, policy)
-        self._started.labels(*labels).set(0)
         self._turns.labels(*labels).observe(seconds)
         self._finished.labels(*labels).set(report.now.timestamp())
         self._at_rest.labels(*labels).set(report.settled)
@@ -148,12 +151,14 @@ class OperatorMetrics:
 
     def turn_failed(self, namespace: str, policy: str, kind: str) -> None:
         """A turn ended with an error of that kind."""
-        self._started.labels(namespace, policy).set(0)
         self._errors.labels(namespace, policy, kind).inc()
 
     def leading(self, namespace: str, policy: str, held: bool) -> None:
         """Whether this process holds the Lease."""
         self._leading.labels(namespace, policy).set(held)
+        if not held:
+            for gauge in (self._verdict, self._leaders, self._demoted, self._held, self._brokers_held, self._age):
+                gauge.remove_by_labels({"namespace": namespace, "policy": policy})
 
     def heard(self, namespace: str, policy: str, signals: Iterable[Signal]) -> None:
         """How old each signal is."""

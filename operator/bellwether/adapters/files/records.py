@@ -75,16 +75,21 @@ class FileRecords:
             raise Terminal(f"{self._path}: cannot be read: {error.strerror}") from error
         return recordcodec.import_record(data, str(self._path))
 
-    def take_over(self, cluster_id: str) -> UndoRecord:
-        """Read the record and raise its epoch. Terminal when it belongs to another Kafka cluster and is not empty."""
-        self._check_lock()
+    def look(self, cluster_id: str) -> UndoRecord:
+        """The record for this cluster, without taking it. Terminal when it is another cluster's and not empty."""
         record = self.read() or UndoRecord(cluster_id=cluster_id)
         if record.cluster_id != cluster_id and not record.empty:
             raise Terminal(
                 f"{self._path}: this undo record belongs to Kafka cluster {record.cluster_id}, you have reached "
                 f"{cluster_id}: choose another --record file, or connect to that cluster"
             )
-        record = replace(record, cluster_id=cluster_id, epoch=record.epoch + 1)
+        return replace(record, cluster_id=cluster_id)
+
+    def take_over(self, cluster_id: str) -> UndoRecord:
+        """Read the record and raise its epoch. Terminal when it belongs to another Kafka cluster and is not empty."""
+        self._check_lock()
+        record = self.look(cluster_id)
+        record = replace(record, epoch=record.epoch + 1)
         self._write(record)
         self._saved = record
         return record

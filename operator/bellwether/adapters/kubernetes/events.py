@@ -27,13 +27,16 @@ class EventWriter:
         self._lock = threading.Lock()
         self._told: dict[tuple[str, str, str], float] = {}
 
-    def post(self, about: Object, reason: str, message: str, *, warning: bool = False, action: str = "Report") -> bool:
-        """Post one Event about an object; True when it was posted, not told lately or refused."""
+    def post(self, about: Object, reason: str, message: str, *, warning: bool = False, again: bool = False) -> bool:
+        """Post one Event about an object; True when it was posted, not told lately or refused.
+
+        ``again`` posts it even if it was told lately: what happens twice is told twice.
+        """
         metadata, now = about["metadata"], self._clock.monotonic()
         key = (str(metadata.get("uid") or metadata["name"]), reason, message)
         with self._lock:
             self._told = {told: at for told, at in self._told.items() if now - at < self._quiet}
-            if key in self._told:
+            if key in self._told and not again:
                 return False
             self._told[key] = now
         event: Object = {
@@ -46,7 +49,7 @@ class EventWriter:
             "eventTime": micro_time(self._clock.now()),
             "reportingController": "bellwether.dev/operator",
             "reportingInstance": self._instance[:128],
-            "action": action,
+            "action": "Report",
             "reason": reason[:128],
             "note": message[:_NOTE_LENGTH],
             "type": "Warning" if warning else "Normal",

@@ -112,6 +112,13 @@ class ConfigMapRecords:
                 self._remove(found[name])
             self._saved, self._versions = None, {}
 
+    def let_go(self) -> None:
+        """Leave the record's objects where they are and take their finalizers away, so that nothing waits for them."""
+        with self._lock:
+            for found in self._api.list(CONFIG_MAPS, self._namespace, self._labels):
+                self._release(found)
+            self._saved, self._versions = None, {}
+
     def export(self) -> bytes:
         """The record as one document for ``import_record``. Terminal when there is none."""
         record = self.read()
@@ -210,14 +217,16 @@ class ConfigMapRecords:
         return Fenced(self._fenced)
 
     def _remove(self, found: Object) -> None:
-        name = found["metadata"]["name"]
-        kept = [f for f in found["metadata"].get("finalizers", []) if f != FINALIZER]
-        patch = {"metadata": {"finalizers": kept, "resourceVersion": found["metadata"]["resourceVersion"]}}
         try:
-            self._api.merge(CONFIG_MAPS, self._namespace, name, patch)
-            self._api.delete(CONFIG_MAPS, self._namespace, name)
+            self._release(found)
+            self._api.delete(CONFIG_MAPS, self._namespace, found["metadata"]["name"])
         except NotFound:
             return  # it was already marked for deletion, and went with its finalizer
+
+    def _release(self, found: Object) -> None:
+        kept = [f for f in found["metadata"].get("finalizers", []) if f != FINALIZER]
+        patch = {"metadata": {"finalizers": kept, "resourceVersion": found["metadata"]["resourceVersion"]}}
+        self._api.merge(CONFIG_MAPS, self._namespace, found["metadata"]["name"], patch)
 
     def _shard_name(self, shard: int) -> str:
         return f"{self._name}.{shard}"
