@@ -1,0 +1,172 @@
+"""Bad input is named to a person, other policies go on, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bellwether.adapters.kubernetes.client import CONFIG_MAPS
+from testkit.mortal import REACHED, WENT_ON
+from testkit.sites import condition
+
+if TYPE_CHECKING:
+    from realparts.kafka import KafkaCluster
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+
+def test_an_unreachable_bootstrap_is_named_and_another_policy_goes_on(site: Site) -> None:
+    address = f"127.0.0.1:{site.free_port()}"
+    site.policy("lost", kafka={"bootstrapServers": [address]})
+    site.until(lambda: site.ready("lost")[0] == "ClusterUnreachable", 30, "it is named", lambda: site.ready("lost"))
+    message = site.ready("lost")[1]
+    assert address in message
+    assert "Check that Kafka runs and that these addresses are right" in message
+    assert condition(site.status("lost"), "Connected")["status"] == "False"
+
+    before = site.orders()
+    site.demote(1)
+    site.until_demoted(1, before)
+    site.change("lost", kafka={"bootstrapServers": site.kafka.bootstrap.split(",")})
+    site.until(lambda: site.ready("lost")[0] == "ClusterClaimed", 30, "it connects", lambda: site.ready("lost"))
+
+
+def test_a_bootstrap_that_leads_to_another_cluster_is_refused_and_nothing_is_lost(
+    site: Site, other_kafka: KafkaCluster
+) -> None:
+    before = site.orders()
+    site.demote(1)
+    site.until_demoted(1, before)
+    displaced = site.orders()
+    site.change(kafka={"bootstrapServers": [other_kafka.bootstrap]})
+    site.until(lambda: site.ready()[0] == "ClusterChanged", 30, "it is refused", site.ready)
+    message = site.ready()[1]
+    assert site.kafka.cluster_id in message
+    assert other_kafka.cluster_id in message
+    assert "spec.kafka.bootstrapServers" in message
+    assert site.orders() == displaced
+    assert site.baselines(site.record())
+
+    site.change(kafka={"bootstrapServers": site.kafka.bootstrap.split(",")})
+    site.lift(1)
+    site.until_restored(before)
+
+
+def test_the_second_policy_for_a_cluster_is_refused_and_takes_over_when_the_first_is_deleted(site: Site) -> None:
+    site.policy("second")
+    site.until(lambda: site.ready("second")[0] == "ClusterClaimed", 30, "it is refused", lambda: site.ready("second"))
+    assert f"policy {site.namespace}/main" in site.ready("second")[1]
+    before = site.orders()
+    site.demote(1)
+    site.until_demoted(1, before)
+    site.delete()
+    site.until(site.gone, 60, "the first is gone")
+    assert site.restored(before)
+    site.until_reported("second")
+    assert site.health(1, "second")["leaders"] > 0
+
+
+def test_an_override_on_a_broker_that_does_not_exist_is_named(site: Site) -> None:
+    spec = {"brokerId": 99, "policyRef": {"name": "main"}, "override": {"state": "Demoted", "reason": "a typing error"}}
+    body = {
+        "apiVersion": "bellwether.dev/v1alpha1",
+        "kind": "BrokerHealth",
+        "metadata": {"name": "main-99", "namespace": site.namespace},
+        "spec": spec,
+    }
+    site.server.kubectl("apply", "-f", "-", stdin=json.dumps(body))
+    site.until(
+        lambda: condition(site.status(), "DemotionHeld").get("reason") == "UnknownBroker", 30, "named", site.status
+    )
+    assert "broker 99" in condition(site.status(), "DemotionHeld")["message"]
+    assert "UnknownBroker" in site.kubectl("get", "events")
+    site.kubectl("delete", "bh", "main-99")
+    site.until(lambda: condition(site.status(), "DemotionHeld")["status"] == "False", 30, "forgotten", site.status)
+
+
+def test_partitions_that_nobody_else_can_lead_are_held_and_named(site: Site, breakable_kafka: KafkaCluster) -> None:
+    single, pair = f"{site.topic}-single", f"{site.topic}-pair"
+    site.topics({single: 2, pair: 2}, assignments={single: [[1], [1]], pair: [[1, 2], [1, 2]]})
+    breakable_kafka.broker(2).stop()
+    site.until(lambda: all(p.isr == (1,) for p in site.partitions(pair).values()), 60, "one ISR member is left")
+    before = {n: p.replicas for n, p in site.partitions().items()}
+    site.demote(1)
+    site.until(lambda: reasons(site) == {"OnlyReplica": 2, "NoHealthyIsrMember": 2}, 60, "both are named", site.status)
+    sample = {(one["topic"], one["reason"]) for one in site.status()["partitionsAtRisk"]["sample"]}
+    assert sample >= {(single, "OnlyReplica"), (pair, "NoHealthyIsrMember")}
+    assert {p.leader for p in site.partitions(single, pair).values()} == {1}
+    assert {p.leader for p in site.partitions(site.topic).values()} == {3}, "whatever has another ISR member moved"
+
+    breakable_kafka.broker(2).start()
+    site.until(
+        lambda: reasons(site) == {"OnlyReplica": 2}, 60, "the pair moves to the broker that is back", site.status
+    )
+    assert {p.leader for p in site.partitions(pair).values()} == {2}
+    site.lift(1)
+    site.until_restored(before)
+
+
+def test_an_empty_cluster_is_no_trouble(bare_site: Site, other_kafka: KafkaCluster) -> None:
+    bare_site.policy(kafka={"bootstrapServers": [other_kafka.bootstrap]})
+    bare_site.operator()
+    bare_site.until(lambda: bare_site.ready()[0] == "ClusterEmpty", 60, "it is said to be empty", bare_site.ready)
+    assert bare_site.health(1)["leaders"] == 0
+
+
+def test_a_topic_made_anew_in_the_middle_of_a_demotion_is_demoted_as_a_new_one(bare_site: Site) -> None:
+    site = bare_site
+    site.topics()
+    site.policy(election={"batchSize": 15})
+    operator = site.operator(program="testkit.mortal", FREEZES_AT="after reorder 1")
+    site.until_reported()
+    site.demote(1)
+    site.until(lambda: REACHED in operator.log.read_text(), 30, "the operator is frozen between two requests")
+    site.delete_topic(site.topic)
+    site.topics({site.topic: 3}, assignments={site.topic: [[1, 3, 2], [1, 2, 3], [2, 1, 3]]})
+    before = site.orders()
+    operator.resume()
+    site.until(lambda: WENT_ON in operator.log.read_text(), 30, "the operator goes on")
+    site.until_demoted(1, before)
+    site.lift(1)
+    site.until_restored(before)
+    gone = [m for m in site.api.list(CONFIG_MAPS, site.namespace) if "-export-" in m["metadata"]["name"]]
+    assert not gone
+
+
+def test_missing_secrets_are_named_and_a_secure_listener_works_once_they_are_there(bare_site: Site) -> None:
+    site = bare_site
+    secure = site.kafka.security
+    assert secure is not None
+    site.topics()
+    before = site.orders()
+    site.policy(
+        kafka={
+            "bootstrapServers": secure.bootstrap.split(","),
+            "tls": {"caSecretRef": {"name": "kafka-ca", "key": "ca.crt"}},
+            "sasl": {
+                "mechanism": "SCRAM-SHA-512",
+                "username": secure.username,
+                "passwordSecretRef": {"name": "kafka-user", "key": "password"},
+            },
+        }
+    )
+    site.operator()
+    password, authority = ("secret", "generic", "kafka-user"), ("secret", "generic", "kafka-ca")
+    site.until(lambda: "kafka-user does not exist" in site.ready()[1], 60, "a missing Secret is named", site.ready)
+    assert "create it with key 'password'" in site.ready()[1]
+    site.kubectl("create", *password, f"--from-literal=password={secure.password}")
+    site.until(lambda: "kafka-ca does not exist" in site.ready()[1], 30, "the other Secret is named", site.ready)
+    site.kubectl("create", *authority, f"--from-file=ca.crt={secure.ca}")
+    site.until_reported()
+    site.demote(1)
+    site.until_demoted(1, before)
+    said = site.kubectl("get", "lp,bh,cm,events", "-o", "json") + site.processes[0].log.read_text()
+    assert secure.password not in said
+
+
+def reasons(site: Site) -> dict[str, int]:
+    """How many of the held partitions each reason holds."""
+    return {one["reason"]: one["count"] for one in site.status().get("heldByReason", [])}

@@ -1,0 +1,88 @@
+"""A person's word, end to end: an override demotes and holds, its end gives every leader back."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bellwether.core.signals import Reading
+from testkit.sites import condition, demoted
+
+if TYPE_CHECKING:
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+FAILING = Reading.FAILING
+
+
+def test_an_override_demotes_and_holds_and_its_end_restores_every_baseline(site: Site) -> None:
+    before = site.orders()
+    site.demote(1, "its disk is being exchanged")
+    site.until_demoted(1, before)
+    # Where broker 1 stood last already, nothing was written and nothing need be kept.
+    assert site.baselines(site.record()) == {name: order for name, order in before.items() if order[-1] != 1}
+    why = condition(site.health(1), "Demoted")
+    assert (why["reason"], why["message"]) == ("OverrideDemoted", "its disk is being exchanged")
+    events = site.kubectl("get", "events", "-o", "jsonpath={.items[*].message}")
+    assert "its disk is being exchanged" in events
+
+    site.lift(1)
+    site.until_restored(before)
+    site.until(lambda: not demoted(site.health(1)), 10, "the promotion is reported")
+
+
+def test_a_topic_made_while_a_broker_is_demoted_gets_its_leaders_elsewhere(site: Site) -> None:
+    before = site.orders()
+    site.demote(2)
+    site.until_demoted(2, before)
+    late = f"{site.topic}-late"
+    site.topics({late: 6}, assignments={late: [[2, 1, 3]] * 6})
+    site.until(lambda: site.led_by(2) == 0, 30, "the new topic's leaders have left", site.partitions)
+    site.lift(2)
+    site.until(
+        lambda: all(p.replicas == (2, 1, 3) and p.leader == 2 for p in site.partitions(late).values()),
+        30,
+        "they are back as they were created",
+        site.partitions,
+    )
+
+
+def test_kubectl_answers_who_why_since_when_and_how_many_leaders(site: Site) -> None:
+    voices = [site.voice("zone-a"), site.voice("zone-b")]
+    for voice in voices:
+        voice.calls_well(1, 2, 3)
+    site.until(lambda: [site.verdict(b)[0] for b in (1, 2, 3)] == ["Healthy"] * 3, 30, "all are Healthy")
+    site.change(detection={"externalReachability": {"vantages": ["zone-a", "zone-b"]}})
+    before = site.orders()
+    for voice in voices:
+        voice.says(3, FAILING)
+    site.until_demoted(3, before)
+    time.sleep(1)  # so that "since" is a number
+    lines = site.kubectl("get", "lp,bh").splitlines()
+    policy = next(line for line in lines if line.startswith("leadershippolicy.")).split()
+    assert policy[1:3] == ["Enforce", "True"]
+    (sick,) = [line.split() for line in lines if line.startswith("brokerhealth.bellwether.dev/main-3")]
+    assert sick[1:4] == ["3", "Sick", "ExternallyUnreachable"]
+    assert sick[4].endswith("s")
+    assert sick[5:] == ["0", "True"]
+    (well,) = [line.split() for line in lines if line.startswith("brokerhealth.bellwether.dev/main-1")]
+    assert well[2:4] == ["Healthy", "SignalsPassing"]
+    assert int(well[5]) > 0
+    wide = site.kubectl("get", "bh", "main-3", "-o", "wide")
+    assert "unreachable from zone-a, zone-b (2 of 2 vantages)" in wide
+
+
+def test_an_override_that_promotes_beats_the_signals(site: Site) -> None:
+    site.change(detection={"externalReachability": {"vantages": ["zone-a"]}})
+    voice = site.voice("zone-a")
+    voice.calls_well(1, 2, 3)
+    before = site.orders()
+    voice.says(1, FAILING)
+    site.until_demoted(1, before)
+    override = '{"spec": {"override": {"state": "Promoted", "reason": "the probe is wrong"}}}'
+    site.kubectl("patch", "bh", "main-1", "--type=merge", "-p", override)
+    site.until_restored(before)
+    assert site.verdict(1) == ("Sick", "ExternallyUnreachable")

@@ -1,0 +1,76 @@
+"""The main job, end to end: probers see a broker cut off, the operator takes its leaders away and gives them back."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bellwether.core.signals import Reading
+from testkit.sites import condition, demoted
+
+if TYPE_CHECKING:
+    from realparts.kafka import KafkaCluster
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+VANTAGES = {"externalReachability": {"vantages": ["zone-a", "zone-b"]}}
+
+
+def test_a_broker_cut_off_loses_its_leaders_and_gets_them_back(site: Site, breakable_kafka: KafkaCluster) -> None:
+    all_healthy(site, "zone-a", "zone-b")
+    before = site.orders()
+    proxy = breakable_kafka.proxy
+    assert proxy is not None
+    proxy.cut("broker-2")
+    cut = time.monotonic()
+    site.until(lambda: site.led_by(2) == 0, 60, "broker 2 leads nothing", site.partitions)
+    site.tell(f"zero leaders {time.monotonic() - cut:.1f} s after the cut")
+    site.until_demoted(2, before)
+    assert site.verdict(2) == ("Sick", "ExternallyUnreachable")
+    assert "zone-a, zone-b" in condition(site.health(2), "Demoted")["message"]
+    assert all(2 in p.isr for p in site.partitions().values()), "it goes on following"
+
+    proxy.mend("broker-2")
+    mended = time.monotonic()
+    site.until_restored(before)
+    site.tell(f"back in place {time.monotonic() - mended:.1f} s after the mending, with stabilizationSeconds 2")
+    site.until(lambda: site.verdict(2)[0] == "Healthy", 30, "it is called Healthy")
+
+
+def test_one_vantage_alone_demotes_nobody(site: Site, breakable_kafka: KafkaCluster) -> None:
+    voice = site.voice("zone-b")
+    voice.calls_well(1, 2, 3)
+    all_healthy(site, "zone-a")
+    before = site.partitions()
+    proxy = breakable_kafka.proxy
+    assert proxy is not None
+    proxy.cut("broker-2")
+    site.until(lambda: site.verdict(2) == ("Suspect", "VantagesDisagree"), 30, "it is suspect", lambda: site.health(2))
+    assert not demoted(site.health(2))
+    assert site.partitions() == before
+    voice.says(2, Reading.FAILING)
+    site.until(lambda: site.led_by(2) == 0, 30, "the second vantage makes the quorum")
+
+
+def test_a_broker_that_answers_nobody_is_down_and_left_to_kafka(site: Site, breakable_kafka: KafkaCluster) -> None:
+    all_healthy(site, "zone-a", "zone-b")
+    orders = site.orders()
+    breakable_kafka.broker(3).pause()
+    site.until(lambda: site.verdict(3)[0] == "Down", 60, "it is called Down", lambda: site.health(3))
+    site.until(lambda: site.led_by(3) == 0, 60, "Kafka has fenced it")
+    site.until(lambda: site.verdict(3) == ("Down", "Fenced"), 90, "that is said", lambda: site.health(3))
+    assert not demoted(site.health(3))
+    assert site.orders() == orders
+    record = site.record()
+    assert record is None or record.empty
+
+
+def all_healthy(site: Site, *probed: str) -> None:
+    """Let real probers look from some vantages until everybody is called healthy."""
+    site.change(detection=VANTAGES)
+    for vantage in probed:
+        site.prober(vantage)
+    site.until(lambda: [site.verdict(b)[0] for b in (1, 2, 3)] == ["Healthy"] * 3, 60, "all are Healthy", site.status)

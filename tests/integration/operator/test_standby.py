@@ -1,0 +1,104 @@
+"""Law 7 on real parts: of several operators one acts, another takes over, and one that was frozen does no harm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from testkit.mortal import REACHED, WENT_ON
+
+if TYPE_CHECKING:
+    from realparts.processes import ManagedProcess
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+QUICK = ("--lease-duration", "6", "--lease-renew", "0.5")
+LEADING = "bellwether_leadership_held"
+
+
+def test_a_second_operator_stands_by_and_takes_over_after_a_kill_and_after_a_stop(bare_site: Site) -> None:
+    site = bare_site
+    site.topics()
+    site.policy()
+    before = site.orders()
+    first = site.operator()
+    site.until_reported()
+    second = standing_by(site)
+
+    first.kill()
+    site.demote(1)
+    killed = site.until(lambda: site.displaced(1, before), 60, "the second has taken over from the killed one")
+    third = standing_by(site)
+
+    second.ask_to_stop()
+    site.lift(1)
+    stopped = site.until(lambda: site.restored(before), 60, "the third has taken over from the stopped one")
+    site.until(lambda: not second.alive, 30, "the second has ended")
+    assert third.alive
+    site.tell(f"taken over {killed:.1f} s after SIGKILL, {stopped:.1f} s after SIGTERM")
+    # 10 s of Lease, 4 s for a last request, 2 s between tries; a Lease that is given up needs none of it.
+    assert killed < 30
+    assert stopped < killed
+
+
+def test_an_operator_frozen_before_its_request_and_continued_later_loses_no_baseline(bare_site: Site) -> None:
+    site = bare_site
+    site.topics()
+    site.policy()
+    before = site.orders()
+    frozen = site.operator(*QUICK, program="testkit.mortal", FREEZES_AT="before reorder 1")
+    site.until_reported()
+    site.demote(1)
+    site.until(lambda: REACHED in frozen.log.read_text(), 30, "the first operator is frozen")
+    site.operator(*QUICK)
+    site.until_demoted(1, before)
+    site.lift(1)
+    site.until_restored(before)
+
+    frozen.resume()  # its request, an old demotion, is sent now
+    site.until(lambda: WENT_ON in frozen.log.read_text(), 30, "the late request was answered")
+    site.until(lambda: "stopped acting" in frozen.log.read_text(), 30, "the one that was frozen has noticed")
+    site.until_restored(before)
+    site.until(lambda: site.status()["displacedPartitions"] == 0, 30, "the second says so", site.status)
+    assert site.restored(before)
+
+
+def test_an_operator_frozen_past_its_lease_and_continued_does_not_fight(bare_site: Site) -> None:
+    site = bare_site
+    site.topics()
+    site.policy()
+    before = site.orders()
+    frozen = site.operator(*QUICK)
+    site.until_reported()
+    site.demote(1)
+    site.until_demoted(1, before)
+    frozen.pause()
+    site.operator(*QUICK)
+    site.lift(1)
+    site.demote(2)
+    site.until_demoted(2, before)
+
+    epoch = site.status()["epoch"]
+    frozen.resume()
+    site.until(lambda: "stopped acting" in frozen.log.read_text(), 30, "the one that was frozen has noticed")
+    site.lift(2)
+    site.until_restored(before)
+    assert site.status()["epoch"] == epoch, "the one that was frozen has taken nothing back"
+
+
+def standing_by(site: Site) -> ManagedProcess:
+    """Another operator, that watches the policy and says that it does not lead."""
+    port = site.free_port()
+    process = site.operator("--metrics-port", str(port))
+    labels = f'{{namespace="{site.namespace}",policy="main"}} 0.0'
+
+    def waits() -> bool:
+        try:
+            return f"{LEADING}{labels}" in site.scrape(port)
+        except OSError:
+            return False
+
+    site.until(waits, 60, "the other operator stands by")
+    return process

@@ -1,0 +1,54 @@
+"""``python -m testkit.mortal operator ...``: bellwether, killed or frozen at one chosen side effect.
+
+In: the variable DIES_AT (SIGKILL) or FREEZES_AT (SIGSTOP), such as ``after elect 1`` or ``before reorder 2``; only the
+requests of this process count. At ``before reorder`` the undo record is durable and the request not yet sent; at
+``after`` Kafka has done its part and the operator has not heard of it. It says on stderr when it gets there.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from bellwether.adapters.kafka.mover import KafkaMover
+from bellwether.cli.main import main
+
+REACHED = "reached its point:"
+WENT_ON = "went on after:"
+
+
+def arm(point: str, number: signal.Signals) -> None:
+    """Let this process send itself a signal at a point. ValueError for a point that there is not."""
+    when, effect, count = point.split()
+    if when not in ("before", "after") or effect not in ("reorder", "elect"):
+        raise ValueError(f"{point!r}: say before or after, reorder or elect, and a number")
+    request: Callable[..., Any] = getattr(KafkaMover, effect)
+    done = 0
+
+    def strike() -> None:
+        os.write(2, f"{REACHED} {point}\n".encode())
+        os.kill(os.getpid(), number)
+
+    def fateful(*arguments: Any) -> Any:
+        nonlocal done
+        done += 1
+        if done == int(count) and when == "before":
+            strike()
+        answer = request(*arguments)
+        if done == int(count) and when == "after":
+            strike()
+        if done == int(count):
+            os.write(2, f"{WENT_ON} {point}\n".encode())
+        return answer
+
+    setattr(KafkaMover, effect, fateful)
+
+
+if __name__ == "__main__":
+    if "DIES_AT" in os.environ:
+        arm(os.environ["DIES_AT"], signal.SIGKILL)
+    if "FREEZES_AT" in os.environ:
+        arm(os.environ["FREEZES_AT"], signal.SIGSTOP)
+    main(prog_name="bellwether")
