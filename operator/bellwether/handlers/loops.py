@@ -115,7 +115,7 @@ class PolicyLoop(threading.Thread):
         """One turn with everything around it; returns how long to wait for the next, negative when there is none."""
         with self._lock:
             body = self._body
-        parting = Parting.of(body, self._custody, self._clock.now())
+        parting = Parting.of(body, self._custody, self._clock)
         try:
             policy = LeadershipPolicy.read(body)
         except InvalidObject as error:

@@ -22,7 +22,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.statuses import Report
 from bellwether.handlers.custody import ABANDON, FINALIZER, Custody
 from bellwether.handlers.links import Refused
-from bellwether.ports import Terminal, Transient
+from bellwether.ports import Clock, Terminal, Transient
 
 log = structlog.get_logger(__name__)
 
@@ -54,12 +54,12 @@ class Parting:
 
     body: dict[str, Any]
     custody: Custody
-    now: datetime
+    clock: Clock
 
     @classmethod
-    def of(cls, body: dict[str, Any], custody: Custody, now: datetime) -> Parting | None:
+    def of(cls, body: dict[str, Any], custody: Custody, clock: Clock) -> Parting | None:
         """The parting of a policy's object; None while nobody deletes it."""
-        return cls(body, custody, now) if body["metadata"].get("deletionTimestamp") else None
+        return cls(body, custody, clock) if body["metadata"].get("deletionTimestamp") else None
 
     def step(self, loop: Turns, policy: LeadershipPolicy) -> float:
         """One turn towards the end; returns the wait until the next, ``DONE`` when the policy is gone."""
@@ -125,7 +125,7 @@ class Parting:
         spec = self.body.get("spec") or {}
         limit = timedelta(seconds=int(spec.get("deletionTimeoutSeconds", DEFAULT_TIMEOUT_SECONDS)))
         since = datetime.fromisoformat(str(self.body["metadata"]["deletionTimestamp"]))
-        return self.now - since > limit
+        return self.clock.now() - since > limit
 
 
 def _kept(baseline: tuple[int, ...], demoted: Collection[int]) -> bool:
