@@ -37,6 +37,8 @@ class MemoryLinker:
     holder: str
     trouble: BellwetherError | None = None
     linked: int = 0
+    renewed: int = 0
+    led_by_another: bool = False
 
     def link(self, policy: LeadershipPolicy) -> Link:
         """A link whose signals are those of the site."""
@@ -57,6 +59,15 @@ class MemoryLinker:
         records = ConfigMapRecords(office.api, metadata.namespace, metadata.name)
         world = World(process.clusters, process.leaders, records, lease, office.site.signals, office.site.clock)
         return Link(office.faults(world), lease, records, office.site.cluster_id)
+
+    def renew(self, link: Link, policy: LeadershipPolicy) -> Link:  # noqa: ARG002 - the linker's signature
+        """The same: there are no connections to renew. Counted."""
+        self.renewed += 1
+        return link
+
+    def led_elsewhere(self, policy: LeadershipPolicy) -> bool:  # noqa: ARG002 - the linker's signature
+        """Whether another process seems to lead the policy: as the test says."""
+        return self.led_by_another
 
     def grace_seconds(self, link: Link) -> float:  # noqa: ARG002 - the linker's signature
         """Short, so that tests need few turns."""

@@ -1,0 +1,68 @@
+"""A policy's link: which cluster it may lead to, and what the Lease is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.kubernetes.client import SECRETS
+from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.core.reasons import Reason
+from bellwether.handlers import links
+from bellwether.handlers.links import LeaseTimes, Linker, Refused
+from bellwether.ports import Terminal
+from testkit import apiobjects
+from testkit.apistores import MemoryApi
+
+SASL = {"mechanism": "PLAIN", "username": "u", "passwordSecretRef": {"name": "kafka-user", "key": "password"}}
+
+
+@pytest.fixture
+def linker(monkeypatch: pytest.MonkeyPatch) -> Linker:
+    """A linker whose every bootstrap leads to one cluster in memory."""
+    cluster = MemoryCluster(cluster_id="cluster-a")
+    monkeypatch.setattr(links, "Nodes", lambda _: MemoryRoute(cluster))
+    monkeypatch.setattr(links, "KafkaReader", lambda route: MemoryReader(cluster, route))
+    monkeypatch.setattr(links, "KafkaMover", lambda route: MemoryMover(cluster, 2.0, route=route))
+    api, clock = MemoryApi(), ManualClock()
+    return Linker(api, clock, SignalBook(clock), LeaseTimes(10, 2.0), "operators")
+
+
+def policy(cluster_id: str = "", **kafka: Any) -> LeadershipPolicy:
+    body = apiobjects.policy(kafka=apiobjects.kafka(**kafka))
+    return LeadershipPolicy.read({**body, "status": {"clusterId": cluster_id}} if cluster_id else body)
+
+
+@pytest.mark.parametrize(
+    "pinned", [pytest.param("", id="not pinned yet"), pytest.param("cluster-a", id="pinned to it")]
+)
+def test_the_cluster_that_answers_is_linked(linker: Linker, pinned: str):
+    link = linker.link(policy(pinned))
+    assert link.cluster_id == "cluster-a"
+    assert link.lease.name == "bellwether-cluster-a"
+    assert not link.lease.seconds_left(), "a link is no Lease yet"
+
+
+def test_a_policy_stays_pinned_to_the_cluster_that_it_has_seen(linker: Linker):
+    with pytest.raises(Refused) as refused:
+        linker.link(policy("cluster-b"))
+    assert refused.value.reason is Reason.CLUSTER_CHANGED
+    for word in ("cluster-a", "cluster-b", "spec.kafka.bootstrapServers"):
+        assert word in str(refused.value)
+
+
+def test_a_former_batch_may_arrive_as_long_as_a_lease_and_a_request_last(linker: Linker):
+    assert linker.grace_seconds(linker.link(policy())) == 12.0
+
+
+def test_a_secret_that_is_not_there_is_named_and_not_shown(linker: Linker):
+    with pytest.raises(Terminal, match="kafka-user"):
+        linker.link(policy(tls={}, sasl=SASL))
+    linker._api.put(SECRETS, {"metadata": {"name": "kafka-user", "namespace": "default"}, "data": {"other": "eA=="}})  # type: ignore[attr-defined]
+    with pytest.raises(Terminal, match="password"):
+        linker.link(policy(tls={}, sasl=SASL))

@@ -1,0 +1,168 @@
+"""What a turn came to, on the objects: written on news only, and never in the way of the work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, EVENTS, POLICIES
+from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.core.plans import Plan
+from bellwether.core.policies import Mode, Policy
+from bellwether.core.reasons import Reason
+from bellwether.core.statuses import Deeds, Report
+from bellwether.core.verdicts import Standing
+from bellwether.cycle import Memory
+from bellwether.handlers.notices import Notices
+from bellwether.ports import Terminal, Transient
+from bellwether.telemetry.metrics import OperatorMetrics
+from testkit import apiobjects
+from testkit.apistores import MemoryApi
+from testkit.builders import cluster, decisions, partition, record, said, snapshot, verdict, verdicts
+
+ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
+
+
+class Desk:
+    def __init__(self) -> None:
+        self.api, self.clock, self.metrics = MemoryApi(), ManualClock(), OperatorMetrics()
+        self.api.put(POLICIES, apiobjects.policy())
+        self.notices = Notices(self.api, self.clock, "pod-1", self.metrics)
+
+    @property
+    def policy(self) -> LeadershipPolicy:
+        return LeadershipPolicy.read(self.api.get(POLICIES, "default", "main"))
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return self.api.get(POLICIES, "default", "main")["status"]
+
+    def publish(self, report: Report | None = None) -> None:
+        self.notices.publish(self.policy, report or said(policy=ENFORCE), Memory(record()), 0.1)
+
+    def events(self) -> list[tuple[str, str, str]]:
+        return sorted((e["type"], e["reason"], e["regarding"]["name"]) for e in self.api.all(EVENTS))
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def test_a_report_makes_the_brokers_objects_and_says_how_they_are(desk: Desk):
+    desk.publish()
+    healths = {h["metadata"]["name"]: h for h in desk.api.all(BROKER_HEALTHS)}
+    assert list(healths) == ["main-1", "main-2", "main-3"]
+    assert healths["main-1"]["status"]["verdict"]["standing"] == "Healthy"
+    assert desk.status["message"]
+
+
+def test_the_same_report_is_written_once(desk: Desk):
+    desk.publish()
+    desk.api.writes.clear()
+    for _ in range(3):
+        desk.publish()
+    assert desk.api.writes == []
+
+
+def test_a_restarted_process_does_not_write_what_stands(desk: Desk):
+    desk.publish()
+    desk.api.writes.clear()
+    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    again.last_verdicts(desk.policy, again.healths(desk.policy))
+    again.publish(desk.policy, said(policy=ENFORCE), Memory(record()), 0.1)
+    assert desk.api.writes == []
+
+
+def test_the_last_verdicts_are_read_back(desk: Desk):
+    judged = {**verdicts(cluster(partition())), 1: verdict(1)}
+    desk.publish(said(policy=ENFORCE, judged=judged))
+    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    found = again.last_verdicts(desk.policy, again.healths(desk.policy))
+    assert found == judged
+
+
+def test_a_health_that_cannot_be_read_is_passed_over(desk: Desk):
+    desk.publish()
+    desk.api.objects["brokerhealths", "default", "main-2"]["spec"]["brokerId"] = "two"
+    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    found = again.last_verdicts(desk.policy, again.healths(desk.policy))
+    assert set(found) == {1, 3}
+
+
+def test_the_objects_of_decommissioned_brokers_go(desk: Desk):
+    desk.publish()
+    desk.publish(said(snapshot(cluster(partition(replicas=[1, 2]), brokers=2)), ENFORCE))
+    assert [h["metadata"]["name"] for h in desk.api.all(BROKER_HEALTHS)] == ["main-1", "main-2"]
+
+
+def test_news_become_events_on_what_they_are_about(desk: Desk):
+    desk.publish()
+    sick = said(
+        policy=ENFORCE,
+        judged={**verdicts(cluster(partition())), 1: verdict(1)},
+        plan=Plan(decisions=decisions(1)),
+        deeds=Deeds(4, 2),
+    )
+    desk.publish(sick)
+    assert desk.events() == [
+        ("Normal", "LeadersMoved", "main"),
+        ("Warning", "Demoted", "main-1"),
+        ("Warning", "ExternallyUnreachable", "main-1"),
+    ]
+
+
+def test_an_election_is_remembered_with_its_time(desk: Desk):
+    desk.publish(said(policy=ENFORCE, deeds=Deeds(4, 2)))
+    assert desk.status["lastElection"] == {"time": "2026-01-01T00:00:00Z", "partitions": 2}
+    desk.clock.advance(60)
+    desk.publish()
+    assert desk.status["lastElection"]["partitions"] == 2
+
+
+@pytest.mark.parametrize("error", [Transient("away"), Terminal("not allowed")])
+def test_a_status_that_cannot_be_written_is_written_by_the_next_report(desk: Desk, error: Exception):
+    desk.api.refuse("apply", POLICIES, error)  # type: ignore[arg-type]
+    desk.publish()
+    desk.api.refuse("apply", POLICIES, None)
+    desk.publish()
+    assert desk.status["message"]
+
+
+def test_trouble_is_a_status_and_a_warning(desk: Desk):
+    body = desk.api.get(POLICIES, "default", "main")
+    desk.notices.trouble(body, Reason.CLUSTER_UNREACHABLE, "kafka:9092: refused", desk.policy)
+    assert desk.status["message"] == "kafka:9092: refused"
+    assert desk.events() == [("Warning", "ClusterUnreachable", "main")]
+
+
+def test_trouble_keeps_what_a_former_process_had_said(desk: Desk):
+    desk.publish()
+    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    again.trouble(desk.api.get(POLICIES, "default", "main"), Reason.CLUSTER_UNREACHABLE, "gone", desk.policy)
+    assert desk.status["brokers"]["healthy"] == 3
+
+
+def test_trouble_while_the_api_is_away_is_no_trouble(desk: Desk):
+    body = desk.api.get(POLICIES, "default", "main")
+    desk.api.away = True
+    desk.notices.trouble(body, Reason.INVALID_POLICY, "spec.mode", None)
+
+
+def test_a_forgotten_policy_leaves_no_metric(desk: Desk):
+    desk.publish()
+    desk.notices.leading("default", "main", True)
+    desk.notices.failed("default", "main", "Fenced")
+    desk.notices.forget("default", "main")
+    samples = [s for m in desk.metrics.registry.collect() for s in m.samples]
+    assert samples == []
+
+
+def test_verdicts_go_to_status_with_their_reason(desk: Desk):
+    judged = {**verdicts(cluster(partition())), 2: verdict(2, Standing.SUSPECT)}
+    desk.publish(said(policy=ENFORCE, judged=judged))
+    health = desk.api.get(BROKER_HEALTHS, "default", "main-2")
+    assert health["status"]["verdict"]["reason"] == "VantagesDisagree"
+    assert desk.status["brokers"]["suspect"] == 1
