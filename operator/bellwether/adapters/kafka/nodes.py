@@ -86,6 +86,9 @@ class Nodes:
                     answer = ask(dialogue, deadline.within(self.limits.request_seconds))
             except Broken as broken:
                 self._failed(address, broken, attempts)
+            except Transient:
+                self._shun(address)  # it answers, and not with what was asked for: the next read asks another one first
+                raise
             else:
                 self._succeeded(address)
                 return answer
@@ -127,9 +130,12 @@ class Nodes:
             yield address
 
     def _failed(self, address: str, broken: Broken, attempts: list[Broken]) -> None:
+        self._shun(address)
+        attempts.append(broken)
+
+    def _shun(self, address: str) -> None:
         now = time.monotonic()
         self._failed_at = {a: at for a, at in self._failed_at.items() if now - at < _SHUN_SECONDS} | {address: now}
-        attempts.append(broken)
 
     def _succeeded(self, address: str) -> None:
         self._failed_at.pop(address, None)

@@ -86,6 +86,17 @@ class TestReads:
                 nodes.read(address)
             assert time.monotonic() - started < QUICK.read_seconds + 0.3
 
+    def test_a_broker_that_answers_with_an_error_is_not_the_first_choice_of_the_next_read(self) -> None:
+        def refuses(dialogue: Dialogue, _: Deadline) -> str:
+            raise Transient(f"{dialogue.address} cannot tell now")
+
+        with ScriptedBroker() as one, ScriptedBroker() as other:
+            nodes = Nodes(Connection((one.address, other.address)), QUICK)
+            first = nodes.read(address)
+            with pytest.raises(Transient, match="cannot tell now"):
+                nodes.read(refuses)
+            assert nodes.read(address) != first
+
 
 class TestNobodyAnswers:
     def test_refused_connections_are_transient_and_named(self) -> None:
