@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from realparts.kafka import KafkaCluster
 from realparts.kafka_topics import admin
@@ -21,9 +22,10 @@ GRACE_SECONDS = 1.5
 @pytest.fixture(scope="session")
 def four() -> Iterator[KafkaCluster]:
     with KafkaCluster(4, controllers=1, proxied=False, sasl_ssl=True) as cluster:
-        # Whoever asks for a group's coordinator makes __consumer_offsets.
+        # Whoever asks for a group's coordinator makes __consumer_offsets; the answer may come before it serves.
         consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "somebody"})
-        consumer.committed([TopicPartition("orders", 0)], timeout=60)
+        with suppress(KafkaException):
+            consumer.committed([TopicPartition("orders", 0)], timeout=60)
         consumer.close()
         KafkaSite(cluster).eventually(
             lambda c: (
