@@ -169,6 +169,8 @@ class PolicyLoop(threading.Thread):
         self._notices.begins(self.namespace, self.policy_name)
         try:
             report, self._memory = turn(link.world, policy.policy(), before, decide)
+            if link.lease.seconds_left() <= 0:
+                raise Fenced("the Lease ran out during the turn: whoever holds it now says how things stand")
         finally:
             self._notices.ends(self.namespace, self.policy_name)
         seconds = self._clock.monotonic() - began
