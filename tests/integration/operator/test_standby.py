@@ -70,7 +70,8 @@ def test_an_operator_frozen_past_its_lease_and_continued_does_not_fight(bare_sit
     site.topics()
     site.policy()
     before = site.orders()
-    frozen = site.operator(*QUICK)
+    port = site.free_port()
+    frozen = site.operator(*QUICK, "--metrics-port", str(port))
     site.until_reported()
     site.demote(1)
     site.until_demoted(1, before)
@@ -82,7 +83,7 @@ def test_an_operator_frozen_past_its_lease_and_continued_does_not_fight(bare_sit
 
     epoch = site.status()["epoch"]
     frozen.resume()
-    site.until(lambda: "stopped acting" in frozen.log.read_text(), 30, "the one that was frozen has noticed")
+    site.until(lambda: waits(site, port), 30, "the one that was frozen has noticed")
     site.lift(2)
     site.until_restored(before)
     assert site.status()["epoch"] == epoch, "the one that was frozen has taken nothing back"
@@ -92,13 +93,13 @@ def standing_by(site: Site) -> ManagedProcess:
     """Another operator, that watches the policy and says that it does not lead."""
     port = site.free_port()
     process = site.operator("--metrics-port", str(port))
-    labels = f'{{namespace="{site.namespace}",policy="main"}} 0.0'
-
-    def waits() -> bool:
-        try:
-            return f"{LEADING}{labels}" in site.scrape(port)
-        except OSError:
-            return False
-
-    site.until(waits, 60, "the other operator stands by")
+    site.until(lambda: waits(site, port), 60, "the other operator stands by")
     return process
+
+
+def waits(site: Site, port: int) -> bool:
+    """Whether the operator of that metrics port knows the policy and says that it does not lead."""
+    try:
+        return f'{LEADING}{{namespace="{site.namespace}",policy="main"}} 0.0' in site.scrape(port)
+    except OSError:
+        return False

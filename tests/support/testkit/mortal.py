@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from bellwether.cli.main import main
 
 REACHED = "reached its point:"
 WENT_ON = "went on after:"
+SETTLE_SECONDS = 0.5
 
 
 def arm(point: str, number: signal.Signals) -> None:
@@ -30,6 +32,7 @@ def arm(point: str, number: signal.Signals) -> None:
     def strike() -> None:
         os.write(2, f"{REACHED} {point}\n".encode())
         os.kill(os.getpid(), number)
+        time.sleep(SETTLE_SECONDS)  # the signal stops the other threads first: this one must do nothing until then
 
     def fateful(*arguments: Any) -> Any:
         nonlocal done
