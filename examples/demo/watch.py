@@ -64,11 +64,16 @@ class Watch:
     def look(self) -> None:
         """Poll once. Raises KafkaException when no broker answers."""
         broken = self._broken
-        asked = next(admin for broker, admin in self._admins.items() if broker != broken)
-        metadata = asked.list_topics(timeout=3)
+        asked = next(broker for broker in self._admins if broker != broken)
+        metadata = self._admins[asked].list_topics(timeout=3)
+        if metadata.orig_broker_id == broken:
+            # A client that has learnt of all brokers chooses for itself, and stays with its choice; a new one asks whom
+            # it is given.
+            self._admins[asked] = _admin(self._addresses[asked])
+            metadata = self._admins[asked].list_topics(timeout=3)
         now = time.monotonic()
         if metadata.orig_broker_id == broken:
-            return  # the client chose another broker than the one that it was given: the one that may not know
+            return
         view: dict[Name, Seen] = {
             (name, index): Seen(None if p.leader < 0 else p.leader, tuple(p.replicas), tuple(p.isrs))
             for name, topic in metadata.topics.items()
