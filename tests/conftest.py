@@ -29,6 +29,11 @@ settings.register_profile(
 settings.load_profile("quick")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Our own option."""
+    parser.addoption("--update-golden", action="store_true", help="write the golden parts of tests/scenarios anew")
+
+
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """Three real brokers behind a proxy, each on a disk that can be slowed, with a SASL_SSL listener besides."""

@@ -144,7 +144,9 @@ def admit(
     ailing = cannot_lead | {v.broker for v in candidates}
     total = len(snapshot.cluster.named)
     if 2 * len(ailing) >= total:
-        text = f"{len(ailing)} of {total} brokers cannot lead or are sick: {SENTENCES[Reason.SYSTEMIC_CAUSE]}"
+        text = (
+            f"{len(ailing)} of {total} brokers cannot lead or are sick: the cause is elsewhere, nobody new is demoted"
+        )
         return [], [BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in worst_first]
     cap = policy.demotion.cap(total)
     if one_failure_domain(ailing, snapshot, verdicts, policy):

@@ -1,0 +1,156 @@
+"""Scenarios: what befalls a cluster over time, and a timeline of what the operator made of it.
+
+In: the YAML of ``tests/scenarios`` (a cluster, a policy, events by second). Out: for every second in which something
+changed, what changed: verdicts, who is demoted, the plan, leaders, what is held, conditions, notes. A turn is taken
+every second, so the timeline is also the measure of how soon things happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.core.clusters import TopicPartition
+from bellwether.core.signals import OverrideState, Reading, SignalType
+from bellwether.core.statuses import Report
+from testkit import apiobjects
+from testkit.operators import Operator
+
+GOLDEN = "golden:\n"
+
+Said = dict[str, Any]
+Act = Callable[[MemorySite, Any], None]
+
+
+def read(path: Path) -> tuple[str, Said]:
+    """A scenario's text above its golden part, and the whole as values."""
+    text = path.read_text()
+    head, found, _ = text.partition(f"\n{GOLDEN}")
+    return (f"{head}\n" if found else text), yaml.safe_load(text)
+
+
+def write(path: Path, head: str, timeline: list[Said]) -> None:
+    """The scenario with another golden part; what people wrote above it stays as it is."""
+    golden = yaml.safe_dump(timeline, sort_keys=False, width=10_000, allow_unicode=True)
+    path.write_text(f"{head}{GOLDEN}{golden}")
+
+
+def play(scenario: Mapping[str, Any]) -> list[Said]:
+    """The timeline of a scenario. Raises KeyError for an event that nobody knows."""
+    site = _site(scenario["cluster"])
+    policy = LeadershipPolicy.read(apiobjects.policy(**{"mode": "Enforce", **scenario.get("policy", {})})).policy()
+    operator = Operator(site, policy)
+    standing: Said = {key: {} for key in ("demoted", "held")} | {"plan": [], "notes": []}
+    events = {int(second): happening for second, happening in scenario["events"].items()}
+    timeline: list[Said] = []
+    for second in range(int(scenario["seconds"]) + 1):
+        for what in events.get(second, []):
+            for verb, about in what.items():
+                ACTS[verb](site, about)
+        report = operator.turn()
+        now = _observed(report, site) if report is not None else {"turn": "none: the world did not answer"}
+        changed = {key: _changed(standing.get(key), value) for key, value in now.items() if standing.get(key) != value}
+        if changed:
+            timeline.append({"at": second, **changed})
+        standing = now
+        site.clock.advance(1)
+    return timeline
+
+
+def _site(said: Mapping[str, Any]) -> MemorySite:
+    brokers = said["brokers"]
+    cluster = MemoryCluster(brokers if isinstance(brokers, int) else dict(brokers))
+    for topic, orders in said["topics"].items():
+        internal = topic.startswith("__")
+        if isinstance(orders, int):
+            cluster.create_topic(topic, orders, internal=internal)
+        else:
+            cluster.create_topic(topic, assignment=orders, internal=internal)
+    return MemorySite(cluster)
+
+
+def _changed(before: Any, now: Any) -> Any:
+    """Of a table only the rows that changed; a row that is gone is None."""
+    if not isinstance(now, dict):
+        return now
+    rows = before if isinstance(before, dict) else {}
+    return {**{k: None for k in rows if k not in now}, **{k: v for k, v in now.items() if rows.get(k) != v}}
+
+
+def _observed(report: Report, site: MemorySite) -> Said:
+    leaders = site.cluster.snapshot().leaders()
+    conditions = {}
+    for condition in report.conditions:
+        conditions[condition.type] = f"{condition.status} {condition.reason}: {condition.message}"
+    return {
+        "verdicts": {b.broker: f"{b.verdict.standing}, {b.verdict.reason}" for b in report.brokers},
+        "demoted": {b.broker: f"{b.demoted.cause}: {b.demoted.message}" for b in report.brokers if b.demoted},
+        "plan": [
+            f"{m.name} {list(m.seen)} -> {list(m.order)}, leader {m.leader} -> {m.leads_next if m.elect else m.leader}"
+            for m in report.plan.moves
+        ],
+        "leaders": {broker: leaders[broker] for broker in sorted(leaders)},
+        "held": {f"{h.topic}-{h.key.partition}": str(h.reason) for h in report.held_sample},
+        "conditions": conditions,
+        "notes": [f"{n.topic}-{n.partition} {n.reason}: {n.message}" for n in report.notes],
+    }
+
+
+def _say(site: MemorySite, said: Mapping[str, Any]) -> None:
+    kind = SignalType(said.get("type", "ExternalReachability"))
+    external = kind is SignalType.EXTERNAL_REACHABILITY
+    for broker in said["brokers"]:
+        site.signals.say(
+            broker,
+            Reading(said["reading"]),
+            type=kind,
+            sources=said.get("from", ["eu-west-1a", "eu-west-1b"] if external else [f"disk-{broker}"]),
+            control=Reading(said.get("control", "Passing" if external else "Unknown")),
+        )
+
+
+def _override(site: MemorySite, said: Mapping[str, Any]) -> None:
+    seconds = said.get("forSeconds")
+    until = site.clock.now() + timedelta(seconds=seconds) if seconds is not None else None
+    site.signals.override(said["broker"], OverrideState(said["state"]), said.get("reason", ""), until)
+
+
+def _each(act: Callable[[MemorySite, Any], object]) -> Act:
+    def of_all(site: MemorySite, several: Any) -> None:
+        for one in several:
+            act(site, one)
+
+    return of_all
+
+
+def _name(text: str) -> TopicPartition:
+    topic, _, index = text.rpartition("-")
+    return TopicPartition(topic, int(index))
+
+
+def _reorder(site: MemorySite, said: Mapping[str, Any]) -> None:
+    for name, order in said.items():
+        site.cluster.foreign_reorder(_name(name), order)
+
+
+ACTS: dict[str, Act] = {
+    "say": _say,
+    "override": _override,
+    "lift": _each(lambda s, broker: s.signals.lift(broker)),
+    "silence": _each(lambda s, source: s.signals.silence(source)),
+    "resume": _each(lambda s, source: s.signals.resume(source)),
+    "kill": _each(lambda s, broker: s.cluster.kill(broker)),
+    "fence": _each(lambda s, broker: s.cluster.fence(broker)),
+    "revive": _each(lambda s, broker: s.cluster.revive(broker)),
+    "recreate": _each(lambda s, topic: s.cluster.recreate_topic(topic)),
+    "delete": _each(lambda s, topic: s.cluster.delete_topic(topic)),
+    "reorder": _reorder,
+}
+"""What may befall a cluster: the verbs of a scenario's events."""
