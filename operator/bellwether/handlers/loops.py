@@ -144,9 +144,7 @@ class PolicyLoop(threading.Thread):
             reason = Reason.CLUSTER_UNREACHABLE if self._link is None else Reason.NO_ANSWER
             return self._refused(policy, reason, error)
         except Terminal as error:
-            if self._link is not None:
-                self._link = self._linker.renew(self._link, policy)  # with whatever its Secrets say by now
-            return self._refused(policy, Reason.CLUSTER_UNREACHABLE, error)
+            return self._refused(policy, Reason.CLUSTER_UNREACHABLE, self._renew(policy) or error)
 
     def take_turn(self, policy: LeadershipPolicy, decide: Decide = decide) -> Report:
         """One turn of the cycle with its report written. Needs a link; raises what the ports raise."""
@@ -163,6 +161,8 @@ class PolicyLoop(threading.Thread):
             verdicts = self._notices.last_verdicts(policy, healths)
             self._memory = Memory(record, verdicts, self._linker.grace_seconds(link))
             log.info("took over", epoch=record.epoch, displaced=len(record.entries), demoted=sorted(record.demoted))
+        else:
+            link.records.check()  # a turn that writes nothing would never hear of a record that a person imported
         before = self._memory
         heard = self._fingerprint()  # before the turn reads the signals: what comes during it is news afterwards
         began = self._clock.monotonic()
@@ -287,6 +287,15 @@ class PolicyLoop(threading.Thread):
             for s in self.signals.signals()
         )
         return signals, tuple((o, o.active(now)) for o in self.signals.overrides())
+
+    def _renew(self, policy: LeadershipPolicy) -> BellwetherError | None:
+        """Connect anew, with whatever the policy's Secrets say by now; returns what was wrong with that."""
+        if self._link is not None:
+            try:
+                self._link = self._linker.renew(self._link, policy)
+            except BellwetherError as error:
+                return error
+        return None
 
     def _require_link(self) -> Link:
         if self._link is None:

@@ -61,8 +61,10 @@ class MemoryLinker:
         return Link(office.faults(world), lease, records, office.site.cluster_id)
 
     def renew(self, link: Link, policy: LeadershipPolicy) -> Link:  # noqa: ARG002 - the linker's signature
-        """The same: there are no connections to renew. Counted."""
+        """The same: there are no connections to renew. Counted; raises the trouble that stands."""
         self.renewed += 1
+        if self.trouble is not None:
+            raise self.trouble
         return link
 
     def led_elsewhere(self, policy: LeadershipPolicy) -> bool:  # noqa: ARG002 - the linker's signature

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, CONFIG_MAPS, EVENTS, LEASES, POLICIES
 from bellwether.adapters.memory.faults import Faults
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.baselines import EntryState
+from bellwether.core.clusters import Cluster
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.handlers.custody import FINALIZER
 from bellwether.handlers.links import Refused
 from bellwether.handlers.loops import Pace
-from bellwether.ports import Terminal, Transient
+from bellwether.ports import BellwetherError, ClusterReader, Terminal, Transient
 from testkit.apiobjects import kafka
 from testkit.offices import Office
 
@@ -150,6 +153,56 @@ def test_a_cluster_that_cannot_be_reached_is_said_and_tried_again(office: Office
     office.linker.trouble = None
     office.step(loop)
     assert office.condition()[:2] == ("True", "Settled")
+
+
+class Refusing:
+    """A reader whose credentials are refused from the second read on."""
+
+    def __init__(self, inner: ClusterReader) -> None:
+        self.inner = inner
+        self.reads = 0
+
+    def read(self) -> Cluster:
+        self.reads += 1
+        if self.reads > 1:
+            raise Terminal("authentication failed: correct the password")
+        return self.inner.read()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "message"),
+    [
+        pytest.param(None, "authentication failed: correct the password", id="its Secrets can be read"),
+        pytest.param(Terminal("Secret kafka-user is gone"), "Secret kafka-user is gone", id="its Secret is gone"),
+        pytest.param(Transient("the API is away"), "the API is away", id="nobody can say what its Secrets are"),
+    ],
+)
+def test_refused_credentials_are_read_again_and_said(office: Office, trouble: BellwetherError | None, message: str):
+    office.faults = lambda world: replace(world, clusters=Refusing(world.clusters))  # type: ignore[arg-type]
+    loop = office.make()
+    office.step(loop)
+    office.linker.trouble = trouble
+    assert office.step(loop) == PACE.retry_seconds
+    assert office.linker.renewed == 1
+    assert office.condition() == ("False", "ClusterUnreachable", message)
+
+
+def test_whoever_stands_by_says_nothing_of_its_own_trouble(office: Office):
+    loop = office.make()
+    office.linker.trouble, office.linker.led_by_another = Transient("no answer"), True
+    office.api.writes.clear()
+    assert office.step(loop) == PACE.retry_seconds
+    assert office.api.writes == []
+
+
+def test_a_record_that_cannot_be_taken_over_is_said(office: Office):
+    office.api.refuse("list", CONFIG_MAPS, Terminal("not allowed to get or list configmaps"))
+    loop = office.make()
+    assert office.step(loop) == PACE.retry_seconds
+    assert office.condition() == ("False", "RecordUnavailable", "not allowed to get or list configmaps")
 
 
 def test_a_turn_without_an_answer_is_said_and_tried_again(office: Office):
