@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, CONFIG_MAPS, EVENTS, LEASES, POLICIES
+from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.memory.faults import Faults
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.baselines import EntryState
@@ -263,6 +264,16 @@ def test_whoever_is_fenced_forgets_everything_and_starts_anew(office: Office):
     mutations = office.site.cluster.mutations
     assert office.step(loop) == 0.0
     assert (loop.record, office.site.cluster.mutations) == (None, mutations)
+    office.step(loop)
+    assert loop.record is not None
+    assert loop.record.epoch == 3
+
+
+def test_a_settled_policy_hears_of_a_record_that_a_person_took_over(office: Office):
+    loop = office.make()
+    office.step(loop, 2)
+    ConfigMapRecords(office.api, "default", "main").take_over(office.site.cluster_id)
+    assert office.step(loop) == 0.0
     office.step(loop)
     assert loop.record is not None
     assert loop.record.epoch == 3

@@ -97,6 +97,13 @@ class ConfigMapRecords:
                 self._write(self._name, self._header_data(record), None)
                 self._header_dirty = False
 
+    def check(self) -> None:
+        """Fenced when another writer has taken over meanwhile, as ``bellwether record import`` does. One read."""
+        with self._lock:
+            found = self._api.find(CONFIG_MAPS, self._namespace, self._name)
+            if self._saved is not None and ((found or {}).get("data") or {}).get("writer") != self._writer:
+                raise self._fence(self._name, found)
+
     def delete(self, force: bool = False) -> None:
         """Remove the record's objects, finalizers included. Terminal when it is not empty, unless ``force``."""
         with self._lock:
