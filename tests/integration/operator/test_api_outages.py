@@ -26,6 +26,7 @@ def breakable_apiserver(apiserver: ApiServer, bare_site: Site) -> Iterator[ApiSe
     apiserver.start_apiserver()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["frozen", "stopped"])
 def test_demotions_stand_while_the_api_is_away_and_work_goes_on_afterwards(
     site: Site, breakable_apiserver: ApiServer, how: str

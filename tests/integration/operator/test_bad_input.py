@@ -55,6 +55,7 @@ def test_a_bootstrap_that_leads_to_another_cluster_is_refused_and_nothing_is_los
     site.until_restored(before)
 
 
+@pytest.mark.slow
 def test_the_second_policy_for_a_cluster_is_refused_and_takes_over_when_the_first_is_deleted(site: Site) -> None:
     site.policy("second")
     site.until(lambda: site.ready("second")[0] == "ClusterClaimed", 30, "it is refused", lambda: site.ready("second"))
@@ -87,6 +88,7 @@ def test_an_override_on_a_broker_that_does_not_exist_is_named(site: Site) -> Non
     site.until(lambda: condition(site.status(), "DemotionHeld")["status"] == "False", 30, "forgotten", site.status)
 
 
+@pytest.mark.slow
 def test_partitions_that_nobody_else_can_lead_are_held_and_named(site: Site, breakable_kafka: KafkaCluster) -> None:
     single, pair = f"{site.topic}-single", f"{site.topic}-pair"
     site.topics({single: 2, pair: 2}, assignments={single: [[1], [1]], pair: [[1, 2], [1, 2]]})
@@ -116,6 +118,7 @@ def test_an_empty_cluster_is_no_trouble(bare_site: Site, other_kafka: KafkaClust
     assert bare_site.health(1)["leaders"] == 0
 
 
+@pytest.mark.slow
 def test_a_topic_made_anew_in_the_middle_of_a_demotion_is_demoted_as_a_new_one(bare_site: Site) -> None:
     site = bare_site
     site.topics()

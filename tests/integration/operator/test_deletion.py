@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -39,6 +41,7 @@ def test_deletion_restores_who_is_well_and_leaves_the_sick_with_their_record_exp
     assert site.record() is None
 
 
+@pytest.mark.slow
 def test_abandon_leaves_every_order_and_exports_the_record(site: Site) -> None:
     before = site.orders()
     site.change(deletionPolicy="Abandon")
@@ -52,7 +55,9 @@ def test_abandon_leaves_every_order_and_exports_the_record(site: Site) -> None:
     assert site.baselines(record) == {n: order for n, order in before.items() if order[-1] != 1}
 
 
-def test_with_kafka_gone_deletion_ends_when_its_time_is_over(site: Site, breakable_kafka: KafkaCluster) -> None:
+def test_with_kafka_gone_deletion_ends_in_time_and_what_it_exports_restores_all_later(
+    site: Site, breakable_kafka: KafkaCluster, tmp_path: Path
+) -> None:
     before = site.orders()
     site.change(deletionTimeoutSeconds=4)
     site.demote(1)
@@ -66,7 +71,21 @@ def test_with_kafka_gone_deletion_ends_when_its_time_is_over(site: Site, breakab
     assert site.baselines(record) == {n: order for n, order in before.items() if order[-1] != 1}
     site.tell(f"gone {took:.1f} s after its deletion, with deletionTimeoutSeconds 4")
 
+    breakable_kafka.mend()
+    site.kubectl("delete", "bh", "--all")  # as Kubernetes' garbage collector does, which does not run here
+    site.policy()
+    site.until_reported()
+    exported = next(name for name in site.kubectl("get", "cm", "-o", "name").split() if "-export-" in name)
+    document = tmp_path / "record.json"
+    document.write_text(site.kubectl("get", exported, "-o", r"jsonpath={.data.record\.json}"))
+    command = [sys.executable, "-m", "bellwether", "record", "import", "--policy", "main", "-n", site.namespace]
+    importing = site.start("import", [*command, document])
+    site.until(lambda: not importing.alive, 30, "the record is imported")
+    site.change(promotion={"stabilizationSeconds": 1})  # any news; the next turn would come within a minute
+    site.until_restored(before)
 
+
+@pytest.mark.slow
 def test_the_annotation_that_abandons_ends_a_waiting_deletion_at_once(
     site: Site, breakable_kafka: KafkaCluster
 ) -> None:
@@ -85,6 +104,7 @@ def test_the_annotation_that_abandons_ends_a_waiting_deletion_at_once(
     site.tell(f"gone {took:.1f} s after the annotation")
 
 
+@pytest.mark.slow
 def test_foreground_deletion_restores_although_it_takes_the_dependents_first(site: Site) -> None:
     before = site.orders()
     site.demote(1)
@@ -100,6 +120,7 @@ def test_foreground_deletion_restores_although_it_takes_the_dependents_first(sit
     assert site.exports() == []
 
 
+@pytest.mark.slow
 def test_a_policy_deleted_while_no_operator_runs_waits_for_one(site: Site) -> None:
     before = site.orders()
     site.demote(2)

@@ -19,6 +19,7 @@ POINTS = ("before reorder 1", "after reorder 1", "after elect 1")
 QUICK = ("--lease-duration", "6", "--lease-renew", "0.5")
 
 
+@pytest.mark.slow
 def test_a_demotion_is_finished_though_three_operators_are_killed_in_the_middle_of_it(bare_site: Site) -> None:
     site = bare_site
     site.topics()
@@ -32,6 +33,7 @@ def test_a_demotion_is_finished_though_three_operators_are_killed_in_the_middle_
     site.until_restored(before)
 
 
+@pytest.mark.slow
 def test_a_promotion_is_finished_though_three_operators_are_killed_in_the_middle_of_it(bare_site: Site) -> None:
     site = bare_site
     site.topics()

@@ -34,6 +34,7 @@ def test_an_override_demotes_and_holds_and_its_end_restores_every_baseline(site:
     site.until(lambda: not demoted(site.health(1)), 10, "the promotion is reported")
 
 
+@pytest.mark.slow
 def test_a_topic_made_while_a_broker_is_demoted_gets_its_leaders_elsewhere(site: Site) -> None:
     before = site.orders()
     site.demote(2)
@@ -75,6 +76,7 @@ def test_kubectl_answers_who_why_since_when_and_how_many_leaders(site: Site) -> 
     assert "unreachable from zone-a, zone-b (2 of 2 vantages)" in wide
 
 
+@pytest.mark.slow
 def test_an_override_that_promotes_beats_the_signals(site: Site) -> None:
     site.change(detection={"externalReachability": {"vantages": ["zone-a"]}})
     voice = site.voice("zone-a")

@@ -40,6 +40,7 @@ def test_a_broker_cut_off_loses_its_leaders_and_gets_them_back(site: Site, break
     site.until(lambda: site.verdict(2)[0] == "Healthy", 30, "it is called Healthy")
 
 
+@pytest.mark.slow
 def test_one_vantage_alone_demotes_nobody(site: Site, breakable_kafka: KafkaCluster) -> None:
     voice = site.voice("zone-b")
     voice.calls_well(1, 2, 3)
@@ -55,6 +56,7 @@ def test_one_vantage_alone_demotes_nobody(site: Site, breakable_kafka: KafkaClus
     site.until(lambda: site.led_by(2) == 0, 30, "the second vantage makes the quorum")
 
 
+@pytest.mark.slow
 def test_a_broker_that_answers_nobody_is_down_and_left_to_kafka(site: Site, breakable_kafka: KafkaCluster) -> None:
     all_healthy(site, "zone-a", "zone-b")
     orders = site.orders()

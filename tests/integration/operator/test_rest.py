@@ -43,4 +43,6 @@ def comes_to_rest(site: Site) -> None:
 def facts(site: Site) -> dict[str, object]:
     """Everything that a mutation would change: resourceVersions, and the epochs, orders and ISRs of Kafka."""
     kafka = {str(name): (p.leader_epoch, p.leader, p.replicas, p.isr) for name, p in site.partitions().items()}
-    return {**site.versions(), **kafka}
+    versions = site.versions()
+    assert {name.partition("/")[0] for name in versions} >= {"LeadershipPolicy", "BrokerHealth", "ConfigMap"}
+    return {**versions, **kafka}

@@ -18,6 +18,7 @@ QUICK = ("--lease-duration", "6", "--lease-renew", "0.5")
 LEADING = "bellwether_leadership_held"
 
 
+@pytest.mark.slow
 def test_a_second_operator_stands_by_and_takes_over_after_a_kill_and_after_a_stop(bare_site: Site) -> None:
     site = bare_site
     site.topics()
@@ -43,6 +44,7 @@ def test_a_second_operator_stands_by_and_takes_over_after_a_kill_and_after_a_sto
     assert stopped < killed
 
 
+@pytest.mark.slow
 def test_an_operator_frozen_before_its_request_and_continued_later_loses_no_baseline(bare_site: Site) -> None:
     site = bare_site
     site.topics()
@@ -65,6 +67,7 @@ def test_an_operator_frozen_before_its_request_and_continued_later_loses_no_base
     assert site.restored(before)
 
 
+@pytest.mark.slow
 def test_an_operator_frozen_past_its_lease_and_continued_does_not_fight(bare_site: Site) -> None:
     site = bare_site
     site.topics()
