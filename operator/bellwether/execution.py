@@ -118,8 +118,9 @@ def _read_back(sent: list[Move], checked: Checked, world: World) -> tuple[dict[P
         fresh = world.clusters.partitions(topics)
         by_name = {p.name: p for p in fresh}
         seen = {m.key: verify(m, checked.facts[m.key], by_name.get(m.name)) for m in sent}
-        # An order that does not show yet, or a reassignment that looks foreign, may be metadata that trails.
-        if Seen.TOUCHED in seen.values() or not {Seen.NOT_APPLIED, Seen.MOVING_ON} & set(seen.values()):
+        # What our reorder set moving is cancelled at once. Everything else that is amiss may be metadata that trails.
+        moving = any(seen[m.key] is Seen.TOUCHED and (p := by_name.get(m.name)) and p.reassigning for m in sent)
+        if moving or set(seen.values()) <= {Seen.DONE, Seen.OVERTAKEN}:
             break
         if attempt + 1 < READ_BACK_TRIES:
             world.clock.sleep(READ_BACK_PAUSE_SECONDS)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 import pytest
 
 from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.faults import Fate, Interruptions, Killed
+from bellwether.adapters.memory.faults import Fate, FaultyReader, Interruptions, Killed
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.clusters import Partition
 from bellwether.core.reasons import Reason
@@ -137,4 +138,25 @@ def test_an_order_that_does_not_show_in_time_is_named_and_looked_for_at_once(sit
     assert [h.reason for h in report.deeds.holds] == [Reason.NOT_APPLIED]
     assert (report.deeds.reordered, report.deeds.elected, report.deeds.changed) == (0, 0, True)
     operator.turns(2)
+    assert orders(site).leader != 1
+
+
+def test_other_replicas_that_one_read_shows_may_be_metadata_that_trails(site: MemorySite):
+    operator = Operator(site)
+    after = orders(site)
+    seen: list[str] = []
+
+    class Trailing(FaultyReader):
+        """The first read behind the reorder comes from a broker that has not heard of the end of a reassignment."""
+
+        def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
+            seen.append("read")
+            if len(seen) == 2:
+                return (replace(after, replicas=(1, 2, 3, 4)),)
+            return super().partitions(topics)
+
+    operator.world = replace(operator.world, clusters=Trailing(operator.world.clusters, operator.faults))
+    report = said(operator)
+    assert len(seen) > 2
+    assert (report.deeds.touched, report.deeds.stopped) == ((), None)
     assert orders(site).leader != 1

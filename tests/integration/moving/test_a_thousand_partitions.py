@@ -36,13 +36,13 @@ def thousand(four: KafkaCluster) -> Iterator[str]:
 @pytest.fixture
 def baseline(thousand: str, site: KafkaSite) -> Baseline:
     """Every partition before anything moves, led by its preferred leader."""
-    found = site.eventually(
+    site.everywhere(
         lambda c: (
             len([p for p in c.partitions if p.topic == thousand]) == 1000
             and all(p.leader == p.replicas[0] and len(p.isr) == 3 for p in c.partitions)
         )
     )
-    return dict(found.by_key)
+    return site.partitions()
 
 
 def spread_evenly(cluster: Cluster, away: set[int], moved: list[Partition]) -> None:

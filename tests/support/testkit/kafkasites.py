@@ -97,6 +97,15 @@ class KafkaSite:
             time.sleep(0.05)
         return found
 
+    def everywhere(self, holds: Callable[[Cluster], bool], seconds: float = 120) -> None:
+        """Wait until ``holds`` is true of what each broker shows by itself: each learns in its own time."""
+        deadline = time.monotonic() + seconds
+        for broker in self.kafka.brokers.values():
+            reader = KafkaReader(Nodes(Connection((broker.internal,)), PATIENT))
+            while not holds(reader.read()):
+                assert time.monotonic() < deadline, f"broker {broker.id} did not show it within {seconds:g} s"
+                time.sleep(0.1)
+
 
 class Race:
     """What others do between an operator's check of a topic and its request, and between that and its next read."""
