@@ -15,7 +15,7 @@ from bellwether.core.policies import Election, Policy
 from bellwether.core.reasons import Reason
 from bellwether.core.snapshots import Snapshot
 from bellwether.execution import READ_BACK_PAUSE_SECONDS, READ_BACK_TRIES, Execution, carry_out
-from bellwether.ports import Fenced, Outcome, Reorder, Transient, World
+from bellwether.ports import Fenced, Outcome, Reorder, Terminal, Transient, World
 from testkit.builders import decisions, name, site, verdicts
 
 BATCHES = Policy(name="main", election=Election(batch_size=2))
@@ -101,6 +101,20 @@ def test_a_request_without_an_answer_ends_the_run_and_is_not_repeated(kind: str,
     assert done.stopped is not None
     assert (done.stopped.reason, kind in done.stopped.message) == (Reason.NO_ANSWER, True)
     assert run.life.effects.count(kind) == (0 if kind == "partitions" else 1)
+
+
+def test_a_request_that_is_refused_as_a_whole_ends_the_run_with_the_remedy():
+    run = Run()
+
+    def refuse(_: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
+        raise Terminal("not allowed to alter partitions: grant ALTER on Cluster")
+
+    run.world.leaders.reorder = refuse  # type: ignore[method-assign]
+    done = run.carry_out()
+    assert done.stopped is not None
+    assert done.stopped.reason is Reason.REQUEST_REFUSED
+    assert "grant ALTER" in done.stopped.message
+    assert run.led == 2
 
 
 def test_what_kafka_refuses_is_held_with_its_words_and_the_rest_goes_on():

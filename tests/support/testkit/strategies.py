@@ -145,7 +145,8 @@ def _do_to_partition(c: MemoryCluster, kind: str, topic: str, pick: int, seed: i
     if kind == "delete":
         c.delete_topic(topic)
     elif kind == "recreate":
-        if len(active) >= len(p.replicas):
+        # The new topic is as wide as the old one's first partition, which may be in reassignment.
+        if len(active) >= len(of_topic[0].replicas):
             c.recreate_topic(topic)
     elif kind == "raise_rf":
         if all(set(active) - set(q.replicas) for q in of_topic):

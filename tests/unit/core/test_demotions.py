@@ -127,6 +127,12 @@ class TestFailureDomains:
     def test_a_whole_rack_of_three_is_one_cause(self):
         assert self.demoted(self.racked(), [1, 2]) == [1, 2]
 
+    def test_a_suspect_in_another_rack_forbids_it(self):
+        seen = self.racked()
+        judged = verdicts(seen, sick=[1, 2], suspect=[3])
+        made = decide(snapshot(seen), judged, policy(1, max_failure_domains=1))
+        assert list(made.demoted) == [1]
+
     def test_two_racks_are_two(self):
         assert self.demoted(self.racked(), [1, 3]) != [1, 3]
 

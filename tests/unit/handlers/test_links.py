@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import SECRETS
+from bellwether.adapters.kubernetes.client import LEASES, SECRETS
+from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.adapters.memory.worlds import START, ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.reasons import Reason
 from bellwether.handlers import links
@@ -66,3 +68,38 @@ def test_a_secret_that_is_not_there_is_named_and_not_shown(linker: Linker):
     linker._api.put(SECRETS, {"metadata": {"name": "kafka-user", "namespace": "default"}, "data": {"other": "eA=="}})  # type: ignore[attr-defined]
     with pytest.raises(Terminal, match="password"):
         linker.link(policy(tls={}, sasl=SASL))
+
+
+@pytest.mark.parametrize(
+    ("holder", "of", "age", "elsewhere"),
+    [
+        pytest.param("operator-b", "default/main", 1, True, id="another process renews the policy's Lease"),
+        pytest.param("operator-b", "default/main", 11, False, id="the Lease stands still"),
+        pytest.param("", "default/main", 1, False, id="the Lease was given up"),
+        pytest.param("operator-b", "default/other", 1, False, id="another policy has the cluster"),
+    ],
+)
+def test_a_policy_seems_led_elsewhere_while_somebody_renews_its_lease(
+    linker: Linker, holder: str, of: str, age: int, elsewhere: bool
+):
+    renewed = (START - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    lease = {
+        "metadata": {"name": "bellwether-cluster-a", "namespace": "operators", "annotations": {POLICY_ANNOTATION: of}},
+        "spec": {"holderIdentity": holder, "renewTime": renewed},
+    }
+    linker._api.put(LEASES, lease)  # type: ignore[attr-defined]
+    assert linker.led_elsewhere(policy("cluster-a")) is elsewhere
+
+
+def test_a_policy_that_has_seen_no_cluster_or_has_no_lease_is_led_nowhere(linker: Linker):
+    assert not linker.led_elsewhere(policy())
+    assert not linker.led_elsewhere(policy("cluster-a"))
+    linker._api.away = True  # type: ignore[attr-defined]
+    assert not linker.led_elsewhere(policy("cluster-a"))
+
+
+def test_a_renewed_link_keeps_its_lease_and_its_record(linker: Linker):
+    link = linker.link(policy())
+    renewed = linker.renew(link, policy())
+    assert (renewed.lease, renewed.records, renewed.cluster_id) == (link.lease, link.records, link.cluster_id)
+    assert renewed.world.clusters is not link.world.clusters
