@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SECURE_USER = "admin"
-SECURE_PASSWORD = "bellwether"
+SECURE_PASSWORD = "never-to-be-shown"
 
 
 @dataclass(frozen=True, slots=True)
