@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -50,10 +50,34 @@ def whole(four: KafkaCluster) -> Iterator[KafkaCluster]:
         deleted.result(30)
 
 
+class Others(KafkaSubject):
+    """Other people. What they do is done when every broker shows it: an operator may read from any of them."""
+
+    def __init__(self, kafka: KafkaCluster) -> None:
+        super().__init__(kafka)
+        self._site = KafkaSite(kafka)
+
+    def create(self, *orders: Sequence[int], min_isr: int = 1, topic: str | None = None) -> str:
+        name = super().create(*orders, min_isr=min_isr, topic=topic)
+        (topic_id,) = {p.topic_id for p in self.reader.partitions([name])}
+        self._site.everywhere(
+            lambda c: len([p for p in c.partitions if p.topic_id == topic_id and p.leader]) == len(orders)
+        )
+        return name
+
+    def delete(self, topic: str) -> None:
+        super().delete(topic)
+        self._site.everywhere(lambda c: topic not in {p.topic for p in c.partitions})
+
+    def reassign(self, topic: str, target: Sequence[int]) -> None:
+        super().reassign(topic, target)
+        self._site.everywhere(lambda c: all(p.replicas == tuple(target) for p in c.partitions if p.topic == topic))
+
+
 @pytest.fixture
-def others(whole: KafkaCluster) -> KafkaSubject:
-    """Other people, and an observer: they make topics, reassign and delete them."""
-    return KafkaSubject(whole)
+def others(whole: KafkaCluster) -> Others:
+    """Other people: they make topics, reassign and delete them."""
+    return Others(whole)
 
 
 @pytest.fixture
