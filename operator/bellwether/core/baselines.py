@@ -94,6 +94,11 @@ class UndoRecord:
         """Whether nothing is displaced, nobody demoted and no tombstone left."""
         return not self.demoted and not self.entries
 
+    @property
+    def restored(self) -> bool:
+        """Whether every order is back and nobody is demoted; tombstones may be left."""
+        return not self.demoted and all(e.state is EntryState.RESTORED for e in self.entries.values())
+
     def with_entries(self, changed: Mapping[PartitionKey, Entry | None]) -> UndoRecord:
         """The same record with some entries changed; ``None`` drops one."""
         if not changed:

@@ -61,7 +61,7 @@ class Custody:
         exported = None
         try:
             record = records.read()
-            if record is not None and not record.empty:
+            if record is not None and not record.restored:
                 exported = f"{names.undo_record(name)}-export-{str(metadata.get('uid', ''))[:8] or 'unknown'}"
                 self._export(namespace, exported, name, records.export())
             records.delete(force=True)

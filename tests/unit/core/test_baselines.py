@@ -47,6 +47,12 @@ def test_a_record_is_empty_without_entries_and_demotions_alone():
     assert not record(None, demoted(1)).empty
 
 
+def test_a_record_of_tombstones_alone_has_everything_restored():
+    assert record({KEY: entry(state=EntryState.RESTORED)}).restored
+    assert not record({KEY: entry(state=EntryState.DISPLACED)}).restored
+    assert not record({KEY: entry(state=EntryState.RESTORED)}, demoted(1)).restored
+
+
 def test_entries_are_changed_added_and_dropped_without_touching_the_record():
     other = partition("other").key
     before = record({KEY: entry()})

@@ -8,6 +8,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.client import CONFIG_MAPS, POLICIES
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
+from bellwether.core.baselines import EntryState
 from bellwether.handlers.custody import FINALIZER, Custody
 from bellwether.ports import Terminal, Transient
 from testkit import apiobjects
@@ -71,6 +72,13 @@ def test_an_empty_record_is_removed_without_an_export(api: MemoryApi):
     ConfigMapRecords(api, "default", "main").take_over(CLUSTER_ID)
     assert Custody(api).close_record(body(api)) is None
     assert api.all(CONFIG_MAPS) == []
+
+
+def test_tombstones_alone_are_not_worth_an_export(api: MemoryApi):
+    records = ConfigMapRecords(api, "default", "main")
+    records.save(records.take_over(CLUSTER_ID).with_entries({partition().key: entry(state=EntryState.RESTORED)}))
+    assert Custody(api).close_record(body(api)) is None
+    assert api.list(CONFIG_MAPS, "default") == []
 
 
 def test_no_record_at_all_is_no_error(api: MemoryApi):
