@@ -97,8 +97,10 @@ class PolicyLoop(threading.Thread):
         """Turns until halted or done."""
         structlog.contextvars.bind_contextvars(policy=f"{self.namespace}/{self.policy_name}")
         pause = 0.0
-        while not self._wait(pause):
+        while pause >= 0:
             try:
+                if self._wait(pause):
+                    break
                 pause = self._step()
             except Exception:
                 # A defect in one policy's turn must neither end its loop in silence nor touch the others.
@@ -106,8 +108,6 @@ class PolicyLoop(threading.Thread):
                 self._notices.failed(self.namespace, self.policy_name, "Defect")
                 self._forget()
                 pause = self._pace.retry_seconds
-            if pause < 0:
-                break
         self._unlink()
         log.info("the policy's loop has ended")
 
