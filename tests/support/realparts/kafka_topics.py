@@ -9,13 +9,16 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 # librdkafka would print each refused connection while a broker starts; what matters is in the broker's own log.
 _SILENT = logging.getLogger("realparts.librdkafka")
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
+
+REQUEST_SECONDS = 15.0
+UNANSWERED = frozenset({KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIMED_OUT})
 
 
 def admin(bootstrap: str, settings: Mapping[str, str] | None = None) -> AdminClient:
@@ -47,7 +50,6 @@ def create_topics(
     ``assignments`` gives the replica lists of some topics, partition by partition, in place of Kafka's own placement.
     Raises KafkaException when one cannot be created, TimeoutError when some are not led in time.
     """
-    client = admin(bootstrap)
     chosen = assignments or {}
     topics = []
     for name, number in partitions.items():
@@ -56,13 +58,32 @@ def create_topics(
             topics.append(NewTopic(name, replica_assignment=placed, num_partitions=number, config=dict(configs or {})))
         else:
             topics.append(NewTopic(name, number, replication_factor, config=dict(configs or {})))
-    for created in client.create_topics(topics, operation_timeout=timeout_seconds).values():
-        created.result(timeout_seconds)
     deadline = time.monotonic() + timeout_seconds
+    _create(bootstrap, topics, deadline)
+    client = admin(bootstrap)
     while missing := _not_yet_led(client, partitions):
         if time.monotonic() > deadline:
             raise TimeoutError(f"without leader or full ISR after {timeout_seconds:g} s: {', '.join(missing[:5])}")
         time.sleep(0.2)
+
+
+def _create(bootstrap: str, topics: list[NewTopic], deadline: float) -> None:
+    """Create them; asked again while the client takes for the controller a broker that died and is not fenced yet."""
+    wanted = {topic.topic: topic for topic in topics}
+    asked_before = False
+    while wanted:
+        client = admin(bootstrap)  # kept until its answers are in: they die with it
+        for name, future in client.create_topics(list(wanted.values()), request_timeout=REQUEST_SECONDS).items():
+            try:
+                future.result()
+                del wanted[name]
+            except KafkaException as error:
+                code = error.args[0].code()
+                if asked_before and code == KafkaError.TOPIC_ALREADY_EXISTS:
+                    del wanted[name]
+                elif code not in UNANSWERED or time.monotonic() > deadline:
+                    raise
+        asked_before = True
 
 
 def _not_yet_led(client: AdminClient, partitions: Mapping[str, int]) -> list[str]:

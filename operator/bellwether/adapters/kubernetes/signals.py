@@ -54,11 +54,17 @@ class SignalBook:
         self._lock = threading.Lock()
         self._brokers: dict[str, _Broker] = {}
         self._pulses: dict[str, _Pulse] = {}
+        self._versions: dict[str, int] = {}
 
     def on_broker_health(self, found: Object) -> bool:
-        """A BrokerHealth was added or changed; True when its signals or its override are news."""
+        """A BrokerHealth was added or changed; True when its signals or its override are news.
+
+        An older view than the last one, as a list may be that was asked for before a watch told more, is passed over.
+        """
         name, now = found["metadata"]["name"], _read(found)
         with self._lock:
+            if self._outdated(found):
+                return False
             before = self._brokers.get(name)
             self._brokers[name] = now
             return before != now
@@ -66,7 +72,19 @@ class SignalBook:
     def on_broker_health_gone(self, found: Object) -> bool:
         """A BrokerHealth was deleted; True when it was known."""
         with self._lock:
+            if self._outdated(found):
+                return False
             return self._brokers.pop(found["metadata"]["name"], None) is not None
+
+    def _outdated(self, found: Object) -> bool:
+        """Whether a newer view of the object is known; resource versions of one kind are ordered (KEP-5504)."""
+        name, version = found["metadata"]["name"], str(found["metadata"].get("resourceVersion", ""))
+        if not version.isdigit():
+            return False
+        if int(version) < self._versions.get(name, 0):
+            return True
+        self._versions[name] = int(version)
+        return False
 
     def on_lease(self, found: Object) -> bool:
         """A prober's Lease was added or changed; True when the evidence of its prober turned from stale to fresh."""

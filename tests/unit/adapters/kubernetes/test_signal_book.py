@@ -160,3 +160,25 @@ def test_an_object_without_a_broker_is_named(book: SignalBook) -> None:
     book.on_broker_health({"metadata": {"name": "main-x"}, "spec": {}})
     assert book.signals() == ()
     assert book.problems() == ("brokerhealth main-x: spec.brokerId is missing: let the operator make the object",)
+
+
+def versioned(found: dict[str, Any], version: int) -> dict[str, Any]:
+    return {**found, "metadata": {**found["metadata"], "resourceVersion": str(version)}}
+
+
+DEMOTED = {"state": "Demoted", "reason": "trying"}
+
+
+def test_a_list_that_was_asked_for_before_the_watch_told_more_does_not_bring_an_override_back(book: SignalBook) -> None:
+    assert book.on_broker_health(versioned(health(override=DEMOTED), 10))
+    assert book.on_broker_health(versioned(health(), 12))
+    assert not book.on_broker_health(versioned(health(override=DEMOTED), 11))
+    assert book.overrides() == ()
+
+
+def test_nor_does_it_bring_a_deleted_object_back(book: SignalBook) -> None:
+    book.on_broker_health(versioned(health(override=DEMOTED), 10))
+    assert book.on_broker_health_gone(versioned(health(override=DEMOTED), 12))
+    assert not book.on_broker_health(versioned(health(override=DEMOTED), 10))
+    assert book.overrides() == ()
+    assert book.on_broker_health(versioned(health(override=DEMOTED), 13)), "made anew"
