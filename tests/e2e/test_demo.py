@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -23,19 +24,35 @@ def started(reports: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def children_of(process: int) -> set[int]:
-    """Ids of all processes below one, whatever groups and sessions they are in."""
-    below = {process}
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-    while more := {child for child, parent in parents.items() if parent in below} - below:
+class Process(NamedTuple):
+    """One process, told apart from a later one of the same id by when it began."""
+
+    id: int
+    began: str
+
+
+def parent_and_process(entry: Path) -> tuple[int, Process] | None:
+    try:
+        fields = (entry / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return int(fields[1]), Process(int(entry.name), fields[19])  # proc(5): fields 4 and 22
+
+
+def children_of(process: int) -> set[Process]:
+    """All processes below one, whatever groups and sessions they are in."""
+    found = [found for e in Path("/proc").iterdir() if e.name.isdigit() and (found := parent_and_process(e))]
+    below: set[Process] = set()
+    ids = {process}
+    while more := {child for parent, child in found if parent in ids and child.id not in ids}:
         below |= more
-    return below - {process}
+        ids |= {child.id for child in more}
+    return below
+
+
+def still_runs(process: Process) -> bool:
+    found = parent_and_process(Path(f"/proc/{process.id}"))
+    return found is not None and found[1] == process
 
 
 @pytest.mark.timeout(600)
@@ -64,7 +81,7 @@ def test_the_demo_keeps_every_invariant_and_writes_every_figure(tmp_path: Path) 
 @pytest.mark.timeout(300)
 def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path) -> None:
     demo = started(tmp_path)
-    seen: set[int] = set()
+    seen: set[Process] = set()
     deadline = time.monotonic() + 180
     while not (tmp_path / "demo-logs" / "traffic.log").exists():
         assert demo.poll() is None, "the demo ended before its traffic began"
@@ -79,6 +96,6 @@ def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path) -> None:
     assert demo.returncode == 130
     assert len(seen) >= 3 + 1 + 2 + 1 + 2 + 3  # brokers, balancer, API and its store, operator, probers
     deadline = time.monotonic() + 10  # what ends with its parent needs a moment
-    while (left := {pid for pid in seen if Path(f"/proc/{pid}").exists()}) and time.monotonic() < deadline:
+    while (left := {process for process in seen if still_runs(process)}) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert left == set()
