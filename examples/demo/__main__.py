@@ -27,10 +27,14 @@ from demo.traffic import Traffic, TrafficFailed, read_back
 from demo.watch import Watch
 
 
+LOG_WIDTH = 130
+"""Columns where there is no terminal to ask: in a log the tables must not be squeezed into eighty."""
+
+
 def main() -> int:
     """Run the demo once; see the module for the exit status."""
     settings = parse(sys.argv[1:])
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     stack = ExitStack()
