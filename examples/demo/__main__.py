@@ -26,7 +26,6 @@ from demo.table import Scene, Screen, recent
 from demo.traffic import Traffic, TrafficFailed, read_back
 from demo.watch import Watch
 
-
 LOG_WIDTH = 130
 """Columns where there is no terminal to ask: in a log the tables must not be squeezed into eighty."""
 
