@@ -62,6 +62,7 @@ def test_another_broker_behind_the_load_balancer_is_named(bench: Any, breakable_
     bench.until(lambda: bench.readings(2) == [WELL], SOON)
 
 
+@pytest.mark.slow
 def test_a_dead_broker_fails_on_both_paths_although_it_has_left_metadata(
     bench: Any, breakable_kafka: KafkaCluster
 ) -> None:
@@ -85,6 +86,7 @@ def test_a_settled_cluster_causes_no_write_while_the_lease_is_renewed(bench: Any
     assert "bellwether-prober-externalreachability-here" in managers
 
 
+@pytest.mark.slow
 def test_a_prober_that_is_stopped_releases_its_lease_and_one_that_is_killed_lets_it_lapse(
     bench: Any, kafka: KafkaCluster
 ) -> None:
@@ -103,6 +105,7 @@ def test_a_prober_that_is_stopped_releases_its_lease_and_one_that_is_killed_lets
     assert bench.lease()["renewTime"] == lapsed["renewTime"]
 
 
+@pytest.mark.slow
 def test_another_replica_of_the_vantage_stands_by_and_takes_over(bench: Any, kafka: KafkaCluster) -> None:
     assert kafka.brokers
     first = started(bench)

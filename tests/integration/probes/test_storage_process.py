@@ -51,6 +51,7 @@ def test_a_disk_that_stalls_fails_while_the_write_still_hangs(bench: Any, breaka
     breakable_kafka.slow_disk(1).clear()
 
 
+@pytest.mark.slow
 def test_a_broker_starts_with_the_probes_file_in_its_log_directory(breakable_kafka: KafkaCluster) -> None:
     broker = breakable_kafka.broker(2)
     file = broker.log_dir / FILE_NAME
