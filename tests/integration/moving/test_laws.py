@@ -158,7 +158,7 @@ def test_the_baseline_of_a_topic_that_is_deleted_or_recreated_while_demoted_is_d
     gone = [(n.topic, n.message) for r in operator.reports for n in r.notes if n.reason is Reason.TOPIC_GONE]
     assert {topic for topic, _ in gone} == {deleted, recreated}
     assert any(old in message and "[1,2,3]" in message for _, message in gone)
-    assert partition(others, recreated).replicas in {(3, 2, 1), (2, 3, 1)}, "the new topic is displaced in its own right"
+    assert partition(others, recreated).replicas[-1] == 1, "the new topic is displaced in its own right"
     site.signals.lift(1)
     settle(operator)
     assert partition(others, recreated).replicas == (1, 3, 2)
