@@ -131,8 +131,13 @@ def test_a_replication_factor_that_changes_while_demoted_is_projected_on_the_bas
     others.reassign(raised, wider)
     narrower = tuple(b for b in partition(others, lowered).replicas if b != 2)
     others.reassign(lowered, narrower)
+    noted: set[tuple[str, Reason]] = set()
+    for _ in range(100):  # new replicas join, and brokers hear of it, in their own time
+        settle(operator)
+        noted = {(n.topic, n.reason) for r in operator.reports for n in r.notes}
+        if len(noted) == 2:
+            break
     settle(operator)
-    noted = {(n.topic, n.reason) for r in operator.reports for n in r.notes}
     assert noted == {(raised, Reason.REPLICA_SET_CHANGED), (lowered, Reason.REPLICA_SET_CHANGED)}
     assert (sorted(partition(others, raised).replicas), partition(others, raised).replicas[-1]) == ([1, 2, 3, 4], 1)
     assert partition(others, lowered).replicas == (3, 1)
