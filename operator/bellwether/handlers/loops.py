@@ -41,7 +41,6 @@ class Pace:
     idle_seconds: float = 60.0
     retry_seconds: float = 5.0
     lease_retry_seconds: float = 2.0
-    tidy_seconds: float = 300.0
 
 
 class PolicyLoop(threading.Thread):
