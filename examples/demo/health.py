@@ -53,8 +53,8 @@ def broker_word(body: Mapping[str, Any]) -> BrokerWord:
     verdict = status.get("verdict") or {}
     latencies: dict[str, float] = {}
     for signal in status.get("signals", ()):
-        if (milliseconds := signal.get("latencyMilliseconds")) is not None:
-            latencies[signal["type"]] = max(latencies.get(signal["type"], 0.0), float(milliseconds))
+        if (microseconds := signal.get("latencyMicroseconds")) is not None:
+            latencies[signal["type"]] = max(latencies.get(signal["type"], 0.0), microseconds / 1000)
     return BrokerWord(
         broker=int(body["spec"]["brokerId"]),
         verdict=verdict.get("standing", "Unknown"),

@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from bellwether.core.detection import Detection
+
 
 class Mode(StrEnum):
     """Whether a policy acts, or only says what it would do."""
@@ -40,38 +42,10 @@ class PromotionMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reachability:
-    """How external reachability is probed and judged; no ``bootstrap_servers`` means those of the policy itself."""
-
-    enabled: bool = True
-    listener: str = "EXTERNAL"
-    bootstrap_servers: tuple[str, ...] = ()
-    vantages: tuple[str, ...] = ()
-    period_seconds: int = 1
-    timeout_seconds: int = 2
-    failure_threshold: int = 3
-    success_threshold: int = 3
-    stale_after_seconds: int = 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StorageLatency:
-    """How the latency of a broker's log directory is probed and judged."""
-
-    enabled: bool = True
-    period_seconds: int = 1
-    timeout_seconds: int = 5
-    threshold_milliseconds: int = 50
-    window_samples: int = 10
-    failure_threshold: int = 5
-    success_threshold: int = 5
-    stale_after_seconds: int = 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Demotion:
-    """How many brokers may be kept from leading at once."""
+    """How many brokers may be kept from leading at once, and how long a broker must be sick before it is."""
 
+    dwell_seconds: int = 2
     max_brokers: int | str = "20%"
     when_exceeded: WhenExceeded = WhenExceeded.WORST_FIRST
     max_failure_domains: int = 1
@@ -85,10 +59,21 @@ class Demotion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
-    """When a demoted broker gets its leaders back."""
+    """When a demoted broker gets its leaders back.
+
+    A broker that is demoted again within ``flap_window_seconds`` of its last promotion must stay well twice as long as
+    before, ``longest_stabilization_seconds`` at most (damping as BGP damps a flapping route, RFC 2439).
+    """
 
     mode: PromotionMode = PromotionMode.AUTOMATIC
     stabilization_seconds: int = 60
+    flap_window_seconds: int = 3600
+    longest_stabilization_seconds: int = 3600
+
+    def stabilization(self, demotions: int) -> int:
+        """How long a broker must stay well, in seconds, at its so-manieth demotion in short succession."""
+        grown = self.stabilization_seconds << min(max(0, demotions - 1), 20)
+        return max(self.stabilization_seconds, min(grown, self.longest_stabilization_seconds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +94,7 @@ class Policy:
     suspend: bool = False
     deletion_policy: DeletionPolicy = DeletionPolicy.RESTORE
     deletion_timeout_seconds: int = 120
-    reachability: Reachability = field(default_factory=Reachability)
-    storage: StorageLatency = field(default_factory=StorageLatency)
+    detection: Detection = field(default_factory=Detection)
     demotion: Demotion = field(default_factory=Demotion)
     promotion: Promotion = field(default_factory=Promotion)
     election: Election = field(default_factory=Election)

@@ -11,10 +11,14 @@ from enum import StrEnum
 
 
 class SignalType(StrEnum):
-    """The kinds of evidence that are judged."""
+    """The kinds of evidence that Bellwether brings along; other kinds plug in by entry point under their own names."""
 
     EXTERNAL_REACHABILITY = "ExternalReachability"
+    SELF_REACHABILITY = "SelfReachability"
     STORAGE_LATENCY = "StorageLatency"
+    REPLICATION_LAG = "ReplicationLag"
+    PROMETHEUS = "Prometheus"
+    ALERTMANAGER = "Alertmanager"
 
 
 class Reading(StrEnum):
@@ -29,13 +33,15 @@ class Reading(StrEnum):
 class Signal:
     """One source's word on one broker.
 
-    ``control`` is the internal listener's answer to the same request (ExternalReachability only). ``latency_seconds``
-    is the last measured latency. ``age_seconds`` is the time since the reader saw the source's Lease advance, on the
-    reader's monotonic clock; ``None`` means never, and is not evidence.
+    ``type`` is a SignalType, or the name that a plugged-in kind has given itself. ``control`` is the internal
+    listener's answer to the same request (ExternalReachability only). ``latency_seconds`` is the last measured latency,
+    ``usual_seconds`` what is usual for that very disk (StorageLatency only). ``value`` is the figure that was compared,
+    in its source's own unit (ReplicationLag: seconds). ``age_seconds`` is the time since the reader saw the source's
+    Lease advance, on the reader's monotonic clock; ``None`` means never, and is not evidence.
     """
 
     broker: int
-    type: SignalType
+    type: str
     source: str
     reading: Reading
     since: datetime
@@ -43,6 +49,8 @@ class Signal:
     control: Reading = Reading.UNKNOWN
     latency_seconds: float | None = None
     message: str = ""
+    usual_seconds: float | None = None
+    value: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

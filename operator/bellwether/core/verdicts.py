@@ -149,9 +149,11 @@ def examine(broker: int, about: list[Signal], snapshot: Snapshot, policy: Policy
     storage = [s for s in about if s.type is SignalType.STORAGE_LATENCY]
     # What demoted a broker must be seen to be well: that its evidence has vanished does not promote (law 5).
     demoted_for = _demoted_for(broker, snapshot)
-    if policy.reachability.enabled and (external or policy.reachability.vantages or demoted_for in _REACHABILITY):
+    if policy.detection.reachability.enabled and (
+        external or policy.detection.reachability.vantages or demoted_for in _REACHABILITY
+    ):
         findings.append(reachability(external, snapshot, policy, before))
-    if policy.storage.enabled and (storage or demoted_for in _STORAGE):
+    if policy.detection.storage.enabled and (storage or demoted_for in _STORAGE):
         findings.append(storage_latency(storage, policy))
     if not findings:
         return Finding(Standing.UNKNOWN, Reason.NO_EVIDENCE, "no prober has reported on it")
@@ -177,8 +179,10 @@ def quorum(vantages: int) -> int:
 def reachability(external: list[Signal], snapshot: Snapshot, policy: Policy, before: Former | None) -> Finding:
     """ExternalReachability: a quorum of vantages, with the internal listener as the control."""
     known = {s.source for s in snapshot.signals if s.type is SignalType.EXTERNAL_REACHABILITY}
-    vantages = sorted(policy.reachability.vantages) or sorted(known)
-    words = [s for s in external if s.source in vantages and fresh(s, policy.reachability.stale_after_seconds)]
+    vantages = sorted(policy.detection.reachability.vantages) or sorted(known)
+    words = [
+        s for s in external if s.source in vantages and fresh(s, policy.detection.reachability.stale_after_seconds)
+    ]
     failing = sorted((s for s in words if s.reading is Reading.FAILING), key=lambda s: s.source)
     need = quorum(len(vantages))
     if len(failing) >= need:
@@ -218,7 +222,7 @@ def _unreachable(
 
 def storage_latency(storage: list[Signal], policy: Policy) -> Finding:
     """StorageLatency: the word of the prober beside the broker's log directory."""
-    words = [s for s in storage if fresh(s, policy.storage.stale_after_seconds)]
+    words = [s for s in storage if fresh(s, policy.detection.storage.stale_after_seconds)]
     slow = next((s for s in words if s.reading is Reading.FAILING), None)
     if slow is not None:
         text = f"its log directory is slow: {slow.message}" if slow.message else "its log directory is slow"

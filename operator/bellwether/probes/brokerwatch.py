@@ -17,7 +17,7 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.core.policies import Reachability
+from bellwether.core.detection import Reachability
 from bellwether.core.signals import Signal
 from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.sightings import Answer, Round, Sighting

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.policies import Policy, Promotion, Reachability, StorageLatency
+from bellwether.core.detection import Detection, Reachability, StorageLatency
+from bellwether.core.policies import Policy, Promotion
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
 from bellwether.core.snapshots import Snapshot
@@ -16,7 +17,7 @@ from testkit.builders import after, cluster, demoted, override, partition, recor
 
 GOOD, BAD, DUNNO = Reading.PASSING, Reading.FAILING, Reading.UNKNOWN
 POLICY = Policy(name="main")
-STALE = POLICY.reachability.stale_after_seconds + 0.1
+STALE = POLICY.detection.reachability.stale_after_seconds + 0.1
 
 
 def of_one(found: Snapshot, policy: Policy = POLICY, before: Verdict | None = None) -> Verdict:
@@ -80,7 +81,7 @@ def test_vantages_count_by_quorum(readings: list[Reading], standing: Standing, r
     ],
 )
 def test_configured_vantages_are_those_that_count(configured: tuple[str, ...], said: list[Reading], standing: Standing):
-    policy = replace(POLICY, reachability=Reachability(vantages=configured))
+    policy = replace(POLICY, detection=Detection(reachability=Reachability(vantages=configured)))
     assert of_one(snapshot(None, *words(*said)), policy).standing is standing
 
 
@@ -88,7 +89,7 @@ def test_configured_vantages_are_those_that_count(configured: tuple[str, ...], s
     ("age", "standing"),
     [
         pytest.param(0.0, Standing.SICK, id="fresh"),
-        pytest.param(POLICY.reachability.stale_after_seconds, Standing.SICK, id="just fresh"),
+        pytest.param(POLICY.detection.reachability.stale_after_seconds, Standing.SICK, id="just fresh"),
         pytest.param(STALE, Standing.UNKNOWN, id="stale"),
         pytest.param(None, Standing.UNKNOWN, id="its prober was never seen alive"),
     ],
@@ -205,8 +206,14 @@ def test_a_storage_prober_that_has_gone_silent_is_not_a_slow_disk():
 @pytest.mark.parametrize(
     ("policy", "standing"),
     [
-        pytest.param(replace(POLICY, reachability=Reachability(enabled=False)), Standing.HEALTHY, id="no reachability"),
-        pytest.param(replace(POLICY, storage=StorageLatency(enabled=False)), Standing.SICK, id="no storage"),
+        pytest.param(
+            replace(POLICY, detection=Detection(reachability=Reachability(enabled=False))),
+            Standing.HEALTHY,
+            id="no reachability",
+        ),
+        pytest.param(
+            replace(POLICY, detection=Detection(storage=StorageLatency(enabled=False))), Standing.SICK, id="no storage"
+        ),
     ],
 )
 def test_a_kind_that_is_switched_off_is_not_judged(policy: Policy, standing: Standing):
@@ -297,7 +304,7 @@ class TestWhatDemotedABrokerMustBeSeenToBeWell:
 
     def test_a_person_who_switches_the_probe_off_is_believed(self):
         undo = record(None, replace(demoted(1), reason=Reason.STORAGE_SLOW))
-        blind = replace(POLICY, storage=StorageLatency(enabled=False))
+        blind = replace(POLICY, detection=Detection(storage=StorageLatency(enabled=False)))
         assert (
             of_one(snapshot(cluster(partition()), *words(GOOD, GOOD), undo=undo), blind).standing is Standing.RECOVERING
         )

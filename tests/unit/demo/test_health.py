@@ -13,8 +13,8 @@ def test_a_broker_without_status_is_unknown() -> None:
 
 def test_a_sick_broker_is_read_with_its_reason_and_its_worst_latency() -> None:
     signals = [
-        {"type": "StorageLatency", "latencyMilliseconds": 2},
-        {"type": "StorageLatency", "latencyMilliseconds": 81},
+        {"type": "StorageLatency", "latencyMicroseconds": 2_000},
+        {"type": "StorageLatency", "latencyMicroseconds": 81_000},
     ]
     word = broker_word(
         body(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.policies import StorageLatency
+from bellwether.core.detection import StorageLatency
 from bellwether.core.signals import Reading
 from bellwether.probes.latencies import Latencies, Sample
 

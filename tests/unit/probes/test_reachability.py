@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.core.policies import Reachability
+from bellwether.core.detection import Reachability
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Terminal, Transient
 from bellwether.probes.brokerwatch import Seat

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from bellwether.core.policies import Reachability
+from bellwether.core.detection import Reachability
 from bellwether.core.signals import Reading
 from bellwether.probes.sightings import Round, Sighting
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.core.policies import StorageLatency
+from bellwether.core.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes.diskwrites import FILE_NAME, WRITE_BYTES, DiskWriter
 from bellwether.probes.storage import StorageProbe, measure_once

@@ -91,7 +91,7 @@ class MemorySignals:
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or ManualClock()
-        self._signals: dict[tuple[int, SignalType, str], Signal] = {}
+        self._signals: dict[tuple[int, str, str], Signal] = {}
         self._silent_since: dict[str, float] = {}
         self._overrides: dict[int, Override] = {}
 

@@ -7,11 +7,14 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from bellwether.api.v1alpha1.connections import HostPort
-from bellwether.api.v1alpha1.models import AS_SET, DISTINCT, Matching, Model, Rule, integer
-from bellwether.core import policies
+from bellwether.api.v1alpha1.detectionsources import Alertmanager, Plugin, Prometheus
+from bellwether.api.v1alpha1.models import AS_SET, DISTINCT, Matching, Model, Rule, as_map, integer
+from bellwether.core import detection
 
-_REACHABILITY = policies.Reachability()
-_STORAGE = policies.StorageLatency()
+_REACHABILITY = detection.Reachability()
+_SELF = detection.SelfReachability()
+_STORAGE = detection.StorageLatency()
+_LAG = detection.ReplicationLag()
 
 Listener = Annotated[
     str,
@@ -25,6 +28,11 @@ Vantage = Annotated[
         63,
     ),
 ]
+
+_FAILURES = "Failures in a row after which the signal says Failing."
+_SUCCESSES = "Successes in a row after which the signal says Passing again."
+_SILENCE = "Silence of a prober after which its word counts for nothing."
+_ENABLED = "Whether this kind of signal is judged."
 
 _STALE = Rule(
     cel="self.staleAfterSeconds > self.periodSeconds + self.timeoutSeconds",
@@ -43,9 +51,7 @@ _WINDOW = Rule(
 class ExternalReachability(Model):
     """Whether clients outside reach each broker at the address that its external listener advertises."""
 
-    enabled: bool = Field(
-        default=_REACHABILITY.enabled, strict=True, description="Whether this kind of signal is judged."
-    )
+    enabled: bool = Field(default=_REACHABILITY.enabled, strict=True, description=_ENABLED)
     listener: Annotated[
         Listener, Field(description="Name of the external listener, as in the brokers' advertised.listeners.")
     ] = _REACHABILITY.listener
@@ -77,27 +83,42 @@ class ExternalReachability(Model):
     success_threshold: int = integer(
         _REACHABILITY.success_threshold, 1, 100, "Successes in a row after which a vantage says Passing again."
     )
-    stale_after_seconds: int = integer(
-        _REACHABILITY.stale_after_seconds, 2, 7200, "Silence of a prober after which its word counts for nothing."
+    stale_after_seconds: int = integer(_REACHABILITY.stale_after_seconds, 2, 7200, _SILENCE)
+    startup_grace_seconds: int = integer(
+        _REACHABILITY.startup_grace_seconds,
+        0,
+        86400,
+        "How long after a restart an unreachable broker is given, while its internal listener answers: load balancers"
+        " take tens of seconds to register a target. Over as soon as the broker was reachable once.",
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (_STALE,)
 
-    def to_core(self) -> policies.Reachability:
+    def to_core(self) -> detection.Reachability:
         """The same as a value of the core."""
-        return policies.Reachability(**dict(self))
+        return detection.Reachability(**dict(self))
 
 
 class StorageLatency(Model):
     """How fast a small write with fdatasync is in each broker's log directory."""
 
-    enabled: bool = Field(default=_STORAGE.enabled, strict=True, description="Whether this kind of signal is judged.")
+    enabled: bool = Field(default=_STORAGE.enabled, strict=True, description=_ENABLED)
     period_seconds: int = integer(_STORAGE.period_seconds, 1, 3600, "How often to probe.")
     timeout_seconds: int = integer(
         _STORAGE.timeout_seconds, 1, 300, "How long one write may take before it counts as slow, unfinished."
     )
     threshold_milliseconds: int = integer(
-        _STORAGE.threshold_milliseconds, 1, 60000, "A write that takes longer is slow."
+        _STORAGE.threshold_milliseconds, 1, 60000, "The floor: a write that takes no longer is never slow."
+    )
+    history_ratio: int = integer(
+        _STORAGE.history_ratio, 1, 100, "A write is slow if it takes so many times what is usual for that very disk."
+    )
+    peer_ratio: int = integer(
+        _STORAGE.peer_ratio,
+        1,
+        100,
+        "A disk is slow if it takes so many times the median of the other brokers' disks; what slows all of them is no"
+        " fault of one broker.",
     )
     window_samples: int = integer(_STORAGE.window_samples, 1, 1000, "How many of the last writes are looked at.")
     failure_threshold: int = integer(
@@ -106,15 +127,56 @@ class StorageLatency(Model):
     success_threshold: int = integer(
         _STORAGE.success_threshold, 1, 1000, "Fast writes in a row after which the prober says Passing again."
     )
-    stale_after_seconds: int = integer(
-        _STORAGE.stale_after_seconds, 2, 7200, "Silence of a prober after which its word counts for nothing."
-    )
+    stale_after_seconds: int = integer(_STORAGE.stale_after_seconds, 2, 7200, _SILENCE)
 
     rules: ClassVar[tuple[Rule, ...]] = (_STALE, _WINDOW)
 
-    def to_core(self) -> policies.StorageLatency:
+    def to_core(self) -> detection.StorageLatency:
         """The same as a value of the core."""
-        return policies.StorageLatency(**dict(self))
+        return detection.StorageLatency(**dict(self))
+
+
+class SelfReachability(Model):
+    """Whether a broker's own socket table shows that somebody outside talks to it, while peers are talked to."""
+
+    enabled: bool = Field(default=_SELF.enabled, strict=True, description=_ENABLED)
+    period_seconds: int = integer(_SELF.period_seconds, 1, 3600, "How often the sidecar looks at the socket table.")
+    quiet_after_seconds: int = integer(
+        _SELF.quiet_after_seconds, 1, 86400, "How long nobody outside may have been heard of before a look fails."
+    )
+    failure_threshold: int = integer(_SELF.failure_threshold, 1, 100, _FAILURES)
+    success_threshold: int = integer(_SELF.success_threshold, 1, 100, _SUCCESSES)
+    stale_after_seconds: int = integer(_SELF.stale_after_seconds, 2, 7200, _SILENCE)
+
+    def to_core(self) -> detection.SelfReachability:
+        """The same as a value of the core."""
+        return detection.SelfReachability(**dict(self))
+
+
+class ReplicationLag(Model):
+    """How far followers trail their leaders, from log-end offsets that both are asked for."""
+
+    enabled: bool = Field(default=_LAG.enabled, strict=True, description=_ENABLED)
+    period_seconds: int = integer(_LAG.period_seconds, 1, 3600, "How often brokers are asked for log-end offsets.")
+    timeout_seconds: int = integer(_LAG.timeout_seconds, 1, 300, "How long one broker's answer may take.")
+    threshold_seconds: int = integer(
+        _LAG.threshold_seconds,
+        1,
+        3600,
+        "A follower lags when its log ends where its leader's did longer ago than this.",
+    )
+    failure_threshold: int = integer(_LAG.failure_threshold, 1, 100, _FAILURES)
+    success_threshold: int = integer(_LAG.success_threshold, 1, 100, _SUCCESSES)
+    stale_after_seconds: int = integer(_LAG.stale_after_seconds, 2, 7200, _SILENCE)
+    on_failing: detection.OnFailing = Field(
+        default=_LAG.on_failing, description="Demote makes a lagging broker Sick, Suspect only names it."
+    )
+
+    rules: ClassVar[tuple[Rule, ...]] = (_STALE,)
+
+    def to_core(self) -> detection.ReplicationLag:
+        """The same as a value of the core."""
+        return detection.ReplicationLag(**dict(self))
 
 
 class Detection(Model):
@@ -124,7 +186,38 @@ class Detection(Model):
         default_factory=ExternalReachability,
         description="Whether clients outside reach each broker at the address that its external listener advertises.",
     )
+    self_reachability: SelfReachability = Field(
+        default_factory=SelfReachability,
+        description="Whether a broker's own socket table shows that somebody outside talks to it.",
+    )
     storage_latency: StorageLatency = Field(
         default_factory=StorageLatency,
         description="How fast a small write with fdatasync is in each broker's log directory.",
     )
+    replication_lag: ReplicationLag = Field(
+        default_factory=ReplicationLag, description="How far followers trail their leaders."
+    )
+    prometheus: Prometheus | None = Field(
+        default=None, description="Queries that a Prometheus is asked; absent: none is."
+    )
+    alertmanager: Alertmanager | None = Field(
+        default=None, description="Alerts that an Alertmanager sends to our webhook; absent: none counts."
+    )
+    plugins: tuple[Plugin, ...] = Field(
+        default=(),
+        max_length=16,
+        description="Kinds of signal that other people's probers bring.",
+        json_schema_extra=as_map("type"),
+    )
+
+    def to_core(self) -> detection.Detection:
+        """The same as a value of the core."""
+        return detection.Detection(
+            reachability=self.external_reachability.to_core(),
+            self_reachability=self.self_reachability.to_core(),
+            storage=self.storage_latency.to_core(),
+            replication_lag=self.replication_lag.to_core(),
+            prometheus=self.prometheus.to_core() if self.prometheus is not None else detection.Prometheus(),
+            alertmanager=self.alertmanager.to_core() if self.alertmanager is not None else detection.Alertmanager(),
+            plugins=tuple(plugin.to_core() for plugin in self.plugins),
+        )

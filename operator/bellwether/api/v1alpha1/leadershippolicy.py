@@ -26,8 +26,14 @@ def _cap_holds(demotion: Demotion) -> bool:
 
 
 class Demotion(Model):
-    """How many brokers may be kept from leading at once."""
+    """How many brokers may be kept from leading at once, and how long a broker must be sick before it is."""
 
+    dwell_seconds: int = integer(
+        _DEFAULTS.demotion.dwell_seconds,
+        0,
+        3600,
+        "How long a broker must be Sick before it is demoted: time for the signals of a common cause to come in.",
+    )
     max_brokers: Annotated[int, Field(strict=True)] | str = Field(
         default=_DEFAULTS.demotion.max_brokers,
         description="How many brokers may be unable to lead at once (down, fenced, demoted by anyone): a number, or a"
@@ -74,6 +80,19 @@ class Promotion(Model):
         0,
         86400,
         "How long every signal of a demoted broker must pass before it counts as healthy.",
+    )
+    flap_window_seconds: int = integer(
+        _DEFAULTS.promotion.flap_window_seconds,
+        0,
+        604800,
+        "A broker that is demoted again within this time of its last promotion flaps: each time it must stay well twice"
+        " as long. 0 switches that off.",
+    )
+    longest_stabilization_seconds: int = integer(
+        _DEFAULTS.promotion.longest_stabilization_seconds,
+        0,
+        604800,
+        "The longest that a flapping broker must stay well; stabilizationSeconds where that is longer.",
     )
 
     def to_core(self) -> policies.Promotion:
@@ -153,8 +172,7 @@ class LeadershipPolicy(Object):
             suspend=spec.suspend,
             deletion_policy=spec.deletion_policy,
             deletion_timeout_seconds=spec.deletion_timeout_seconds,
-            reachability=spec.detection.external_reachability.to_core(),
-            storage=spec.detection.storage_latency.to_core(),
+            detection=spec.detection.to_core(),
             demotion=spec.demotion.to_core(),
             promotion=spec.promotion.to_core(),
             election=spec.election.to_core(),

@@ -6,6 +6,7 @@ named, and takes no other down with it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -13,10 +14,11 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BeforeValidator, Field, ValidationError
 
 from bellwether.api.v1alpha1.models import Reported, as_map, explain
-from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.signals import Reading, Signal
 
 SIGNAL_LIMIT = 64
 SIGNAL_MESSAGE_LIMIT = 512
+LONGEST_LATENCY = 86_400_000_000
 
 
 class SignalEntry(Reported):
@@ -26,13 +28,14 @@ class SignalEntry(Reported):
         min_length=1,
         max_length=63,
         pattern="^[A-Z][A-Za-z0-9]*$",
-        description="Kind of evidence: ExternalReachability, StorageLatency.",
+        description="Kind of evidence: ExternalReachability, SelfReachability, StorageLatency, ReplicationLag,"
+        " Prometheus, Alertmanager, or the name of a kind that was plugged in.",
     )
     source: str = Field(
         min_length=1,
         max_length=63,
         pattern="^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$",
-        description="Stable name of where it comes from: a vantage, or the place of a storage prober.",
+        description="Stable name of where it comes from: a vantage, a prober's place, a Prometheus rule, an alert.",
     )
     reading: Reading = Field(description="What the source says, its own thresholds already applied.")
     control: Reading = Field(
@@ -41,8 +44,17 @@ class SignalEntry(Reported):
     )
     since: AwareDatetime = Field(description="Since when the source has said so.")
     message: str = Field(default="", max_length=SIGNAL_MESSAGE_LIMIT, description="What was seen, in one sentence.")
-    latency_milliseconds: int | None = Field(
-        default=None, ge=0, le=86400000, description="Latency when this entry was written."
+    latency_microseconds: int | None = Field(
+        default=None, ge=0, le=LONGEST_LATENCY, description="Latency when this entry was written."
+    )
+    usual_latency_microseconds: int | None = Field(
+        default=None, ge=0, le=LONGEST_LATENCY, description="What is usual for this very disk (StorageLatency)."
+    )
+    value: str | None = Field(
+        default=None,
+        max_length=32,
+        pattern=r"^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$",
+        description="The figure that was compared when this entry was written, as a decimal number.",
     )
     prober_uid: str = Field(
         alias="proberUID",
@@ -56,36 +68,48 @@ class SignalEntry(Reported):
     )
 
     def to_core(self, broker: int, age_seconds: float | None) -> Signal:
-        """The entry as evidence; ``age_seconds`` as in Signal. ValueError for a type that this version cannot judge."""
-        latency = self.latency_milliseconds
+        """The entry as evidence; ``age_seconds`` as in Signal."""
         return Signal(
             broker=broker,
-            type=SignalType(self.type),
+            type=self.type,
             source=self.source,
             reading=self.reading,
             since=self.since,
             age_seconds=age_seconds,
             control=self.control,
-            latency_seconds=None if latency is None else latency / 1000,
+            latency_seconds=_seconds(self.latency_microseconds),
             message=self.message,
+            usual_seconds=_seconds(self.usual_latency_microseconds),
+            value=None if self.value is None else float(self.value),
         )
 
 
 def entry_of(signal: Signal, prober_uid: str, sequence: int, lease_name: str) -> SignalEntry:
     """What a prober writes for a signal of its own; a message that is too long is cut."""
-    latency = signal.latency_seconds
     return SignalEntry(
-        type=signal.type.value,
+        type=str(signal.type),
         source=signal.source,
         reading=signal.reading,
         control=signal.control,
         since=signal.since,
         message=signal.message[:SIGNAL_MESSAGE_LIMIT],
-        latency_milliseconds=None if latency is None else round(latency * 1000),
+        latency_microseconds=_microseconds(signal.latency_seconds),
+        usual_latency_microseconds=_microseconds(signal.usual_seconds),
+        value=None if signal.value is None or not math.isfinite(signal.value) else f"{signal.value:.6g}",
         proberUID=prober_uid,
         sequence=sequence,
         lease_name=lease_name,
     )
+
+
+def _microseconds(seconds: float | None) -> int | None:
+    if seconds is None or not math.isfinite(seconds):
+        return None
+    return min(LONGEST_LATENCY, max(0, round(seconds * 1_000_000)))
+
+
+def _seconds(microseconds: int | None) -> float | None:
+    return None if microseconds is None else microseconds / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +136,7 @@ def read_entries(entries: Any) -> tuple[tuple[SignalEntry, ...], tuple[Unreadabl
         except ValidationError as error:
             bad.append(Unreadable(index, _name(entry), explain(error)))
             continue
-        if read.type in set(SignalType):
-            good.append(read)
-        else:
-            bad.append(Unreadable(index, _name(entry), "this version does not know the type; its prober is newer"))
+        good.append(read)
     return tuple(good), tuple(bad)
 
 

@@ -53,7 +53,7 @@ def test_a_signal_survives_the_way_to_the_api_and_back():
     )
     body = entry_of(signal, "uid", 3, "lease").body()
     assert body["proberUID"] == "uid"
-    assert body["latencyMilliseconds"] == 80
+    assert body["latencyMicroseconds"] == 80_000
     assert SignalEntry.model_validate(body).to_core(1, 1.5) == signal
 
 
@@ -71,7 +71,7 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "an unknown type": (apiobjects.entry("b", type="MoonPhase"), "MoonPhase/b"),
     "a time without a zone": (apiobjects.entry("b", since="2026-01-02T03:04:05"), "ExternalReachability/b"),
     "a time that is none": (apiobjects.entry("b", since="yesterday"), "ExternalReachability/b"),
-    "a negative latency": (apiobjects.entry("b", latencyMilliseconds=-1), "ExternalReachability/b"),
+    "a negative latency": (apiobjects.entry("b", latencyMicroseconds=-1), "ExternalReachability/b"),
     "a message without end": (apiobjects.entry("b", message="x" * 513), "ExternalReachability/b"),
 }
 

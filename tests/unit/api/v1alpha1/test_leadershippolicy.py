@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 
 from bellwether.api.v1alpha1 import LeadershipPolicy
 from bellwether.api.v1alpha1.definitions import KINDS
-from bellwether.core import policies
+from bellwether.core import detection, policies
 from testkit import apiobjects
 
 PLACES = {
@@ -70,8 +70,10 @@ def test_a_full_policy_reaches_the_core():
         suspend=True,
         deletion_policy=policies.DeletionPolicy.ABANDON,
         deletion_timeout_seconds=5,
-        reachability=policies.Reachability(vantages=("a", "b"), listener="OUT", bootstrap_servers=("lb:9094",)),
-        storage=policies.StorageLatency(enabled=False, threshold_milliseconds=80),
+        detection=detection.Detection(
+            reachability=detection.Reachability(vantages=("a", "b"), listener="OUT", bootstrap_servers=("lb:9094",)),
+            storage=detection.StorageLatency(enabled=False, threshold_milliseconds=80),
+        ),
         demotion=policies.Demotion(max_brokers=2, when_exceeded=policies.WhenExceeded.HOLD, max_failure_domains=2),
         promotion=policies.Promotion(mode=policies.PromotionMode.MANUAL, stabilization_seconds=0),
         election=policies.Election(batch_size=7, internal_batch_size=3),

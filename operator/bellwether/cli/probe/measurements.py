@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import click
 
-from bellwether.core.policies import Reachability, StorageLatency
+from bellwether.core.detection import Reachability, StorageLatency
 from bellwether.core.signals import Reading
 from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.brokerwatch import Asker, NoAnswer, Seat

@@ -1,0 +1,22 @@
+"""``bellwether probe``: look at brokers from where this process stands, and say what was seen. One verb a file."""
+
+from __future__ import annotations
+
+import click
+
+from bellwether.cli.verbs import Verbs
+
+# verb -> module:command
+VERBS = {
+    "reachability": "bellwether.cli.probe.reachability:reachability",
+    "storage": "bellwether.cli.probe.storage:storage",
+}
+
+
+@click.group(cls=Verbs, verbs=VERBS)
+def probe() -> None:
+    """Look at brokers from here, and report what was seen.
+
+    Each prober writes its own entries of BrokerHealth.status.signals, when they change, and renews a Lease of its own:
+    when it falls silent its entries count for nothing.
+    """

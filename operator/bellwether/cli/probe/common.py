@@ -1,0 +1,87 @@
+"""What every verb of ``bellwether probe`` shares: options, a policy to follow, metrics, a clean end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import click
+import structlog
+from prometheus_client import start_http_server
+
+from bellwether.adapters.kubernetes.client import POLICIES, KubernetesClient
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.cli.probe.probers import ProbeDied
+from bellwether.ports import BellwetherError
+from bellwether.telemetry.probing import ProbeMetrics
+
+
+def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that both probes take."""
+    for option in reversed(
+        (
+            click.option("--policy", metavar="NAME", help="The LeadershipPolicy to follow."),
+            click.option("--namespace", "-n", default="default", show_default=True, help="The policy's namespace."),
+            click.option(
+                "--once", is_flag=True, help="Measure once, print a table, write nothing; exit 1 on a failure."
+            ),
+            click.option(
+                "--metrics-port", type=click.IntRange(1, 65535), help="Serve Prometheus metrics on this port."
+            ),
+            click.option(
+                "--log-format", type=click.Choice(["auto", "json", "console"]), default="auto", show_default=True
+            ),
+            click.option(
+                "--log-level",
+                type=click.Choice(["debug", "info", "warning", "error"]),
+                default="info",
+                show_default=True,
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def read_policy(api: KubernetesClient, namespace: str, policy: str) -> LeadershipPolicy:
+    return LeadershipPolicy.read(api.get(POLICIES, namespace, policy))
+
+
+def need(value: object, option: str, what: str) -> None:
+    if not value:
+        raise click.UsageError(f"Missing option '{option}': {what}.")
+
+
+class reported:  # noqa: N801 - used as a with statement's word
+    """Errors of the ports become one line for a person, and exit status 1."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, BellwetherError | ProbeDied | ValueError):
+            raise click.ClickException(str(error)) from error
+
+
+def serve_metrics(port: int | None) -> ProbeMetrics:
+    metrics = ProbeMetrics()
+    if port is not None:
+        try:
+            start_http_server(port, registry=metrics.registry)
+        except OSError as error:
+            raise click.ClickException(f"--metrics-port {port}: {error.strerror}; choose a free port") from error
+    return metrics
+
+
+def stop_on_signals() -> threading.Event:
+    stop = threading.Event()
+
+    def on_signal(number: int, _frame: object) -> None:
+        structlog.get_logger(__name__).info("stopping", signal=signal.Signals(number).name)
+        stop.set()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    return stop

@@ -1,0 +1,144 @@
+"""``bellwether probe reachability``: ask every broker from outside, with its internal listener as the control."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.probing import BrokerProbe
+from bellwether.adapters.kafka.rosters import KafkaRoster
+from bellwether.adapters.kubernetes.client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.connections import connection
+from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.cli.probe import measurements
+from bellwether.cli.probe.common import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.probe.probers import Prober
+from bellwether.connections import Connection
+from bellwether.core.detection import Reachability
+from bellwether.core.signals import SignalType
+from bellwether.probes.reachability import ReachabilityProbe
+from bellwether.probes.rosters import TwoSides
+from bellwether.telemetry.logs import configure
+from bellwether.telemetry.probing import ProbeMetrics
+
+ROSTER_SECONDS = 10.0
+
+
+@click.command()
+@shared_options
+@click.option("--vantage", metavar="NAME", help="Stable name of this place, such as eu-west-1a.")
+@click.option(
+    "--no-internal",
+    is_flag=True,
+    help="This vantage has no path to the internal listener: ask no control, find the brokers from outside.",
+)
+@click.option(
+    "--bootstrap",
+    metavar="HOST:PORT",
+    multiple=True,
+    help="With --once: ask this cluster, without Kubernetes, TLS or SASL. May be repeated.",
+)
+@click.option("--listener", help="With --bootstrap: name of the external listener.  [default: EXTERNAL]")
+def reachability(
+    policy: str | None,
+    namespace: str,
+    vantage: str | None,
+    once: bool,
+    no_internal: bool,
+    bootstrap: tuple[str, ...],
+    listener: str | None,
+    metrics_port: int | None,
+    log_format: Any,
+    log_level: str,
+) -> None:
+    """Ask every broker at its external address, and at its internal one as the control.
+
+    The answer must come from that very broker: an open port does not count, nor does another broker behind the load
+    balancer.
+    """
+    configure(log_format, "warning" if once and log_level == "info" else log_level)
+    if bootstrap and not once:
+        raise click.UsageError("--bootstrap goes with --once: without Kubernetes there is nowhere to report to.")
+    if listener and not bootstrap:
+        raise click.UsageError("--listener goes with --bootstrap: a policy names its own.")
+    need(policy or bootstrap, "--policy", "the LeadershipPolicy to follow (or --once with --bootstrap)")
+    with reported():
+        if bootstrap:
+            settings = Reachability(listener=listener) if listener else Reachability()
+            sys.exit(_once_reachability(Connection(bootstrap), settings, no_internal))
+        api = connect()
+        prober = _Reachability(api, namespace, str(policy), no_internal)
+        if once:
+            made, settings = prober.connection(read_policy(api, namespace, str(policy)))
+            sys.exit(_once_reachability(made, settings, no_internal))
+        need(vantage, "--vantage", "a stable name for this place, such as eu-west-1a")
+        prober.run(str(vantage), serve_metrics(metrics_port), stop_on_signals())
+
+
+class _Reachability:
+    """The reachability prober's parts, put together from what its policy says."""
+
+    def __init__(self, api: KubernetesClient, namespace: str, policy: str, no_internal: bool) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._policy = policy
+        self._no_internal = no_internal
+        self._secrets = SecretReader(api, namespace, Path(tempfile.mkdtemp(prefix="bellwether-")))
+        self._connection: Connection | None = None
+        self._roster: TwoSides | None = None
+        self._wanted = False
+
+    def connection(self, found: LeadershipPolicy) -> tuple[Connection, Reachability]:
+        """How to ask, and under which settings."""
+        return connection(found.spec.kafka, self._secrets), found.policy().detection.reachability
+
+    def run(self, vantage: str, metrics: ProbeMetrics, stop: threading.Event) -> None:
+        """Probe until ``stop``."""
+        clock = SystemClock()
+        prober = Prober(
+            self._api, self._namespace, self._policy, SignalType.EXTERNAL_REACHABILITY, vantage, clock, metrics
+        )
+        asker = BrokerProbe(Connection(("unknown.invalid:9092",)))  # replaced before the first question is asked
+        running = ReachabilityProbe(vantage, asker, Reachability(), prober.post, prober.forget, clock, metrics)
+
+        def follow(found: LeadershipPolicy | None) -> bool:
+            self._wanted = found is not None and found.spec.detection.external_reachability.enabled
+            if found is None or not self._wanted:
+                running.stop()
+                return False
+            made, settings = self.connection(found)
+            if made != self._connection or self._roster is None:
+                self._connection = made
+                self._roster = _sides(made, settings, self._no_internal)
+            running.configure(BrokerProbe(made), settings)
+            return True
+
+        def refresh() -> None:
+            while not stop.is_set():
+                roster = self._roster
+                if roster is not None and self._wanted:
+                    running.refresh(roster, prober.brokers())
+                stop.wait(ROSTER_SECONDS if roster is not None else 0.2)
+
+        threading.Thread(target=refresh, name="roster", daemon=True).start()
+        try:
+            prober.run(running, follow, stop)
+        finally:
+            running.stop()
+
+
+def _sides(made: Connection, settings: Reachability, no_internal: bool) -> TwoSides:
+    outside = settings.bootstrap_servers or (made.bootstrap if no_internal else ())
+    external = KafkaRoster(Connection(tuple(outside), made.security, made.client_id)).brokers if outside else None
+    return TwoSides(None if no_internal else KafkaRoster(made).brokers, external)
+
+
+def _once_reachability(made: Connection, settings: Reachability, no_internal: bool) -> int:
+    return measurements.reachability(_sides(made, settings, no_internal), BrokerProbe(made), settings)

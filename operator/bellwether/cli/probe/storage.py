@@ -1,0 +1,76 @@
+"""``bellwether probe storage``: time small durable writes in a broker's log directory."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.client import connect
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.cli.probe import measurements
+from bellwether.cli.probe.common import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.probe.probers import Prober
+from bellwether.core.detection import StorageLatency
+from bellwether.core.signals import SignalType
+from bellwether.probes.diskwrites import DiskWriter
+from bellwether.probes.storage import StorageProbe
+from bellwether.telemetry.logs import configure
+
+
+@click.command()
+@shared_options
+@click.option("--broker", type=click.IntRange(0), help="Id of the broker whose volume this is.")
+@click.option(
+    "--directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The broker's log directory; a hidden file of 4 KiB is written there.",
+)
+@click.option("--source", metavar="NAME", help="Stable name of this prober.  [default: broker-<ID>]")
+def storage(
+    policy: str | None,
+    namespace: str,
+    broker: int | None,
+    directory: Path | None,
+    source: str | None,
+    once: bool,
+    metrics_port: int | None,
+    log_format: Any,
+    log_level: str,
+) -> None:
+    """Time a small write with fdatasync in a broker's log directory, each second.
+
+    A broker with several log directories needs one prober for each, told apart by --source.
+    """
+    configure(log_format, "warning" if once and log_level == "info" else log_level)
+    need(directory, "--directory", "the broker's log directory")
+    assert directory is not None  # noqa: S101 - _need has seen to it
+    with reported():
+        if once:
+            settings = StorageLatency()
+            if policy:
+                settings = read_policy(connect(), namespace, policy).policy().detection.storage
+            sys.exit(measurements.storage(DiskWriter(directory), str(directory), settings, SystemClock()))
+        need(policy, "--policy", "the LeadershipPolicy to follow")
+        need(broker is not None, "--broker", "the id of the broker whose volume this is")
+        metrics, stop, clock = serve_metrics(metrics_port), stop_on_signals(), SystemClock()
+        number, name = int(broker or 0), source or f"broker-{broker}"
+        prober = Prober(connect(), namespace, str(policy), SignalType.STORAGE_LATENCY, name, clock, metrics)
+        settings = StorageLatency()
+        running = StorageProbe(number, name, DiskWriter(directory), settings, prober.post, clock, metrics)
+
+        def follow(found: LeadershipPolicy | None) -> bool:
+            if found is None:
+                return False
+            wanted = found.policy().detection.storage
+            running.configure(wanted)
+            return wanted.enabled
+
+        running.start()
+        try:
+            prober.run(running, follow, stop)
+        finally:
+            running.stop()
