@@ -14,8 +14,8 @@ VERBS = {
     "operator": "bellwether.cli.operate:operator",
     "probe": "bellwether.cli.probe:probe",
     "promote": "bellwether.cli.demote:promote",
-    "record": "bellwether.cli.record:record",
     "release": "bellwether.cli.demote:release",
+    "undo-record": "bellwether.cli.undorecord:undo_record",
 }
 
 

@@ -98,7 +98,7 @@ class ConfigMapRecords:
                 self._header_dirty = False
 
     def check(self) -> None:
-        """Fenced when another writer has taken over meanwhile, as ``bellwether record import`` does. One read."""
+        """Fenced when another writer has taken over meanwhile, as ``bellwether undo-record import`` does. One read."""
         with self._lock:
             found = self._api.find(CONFIG_MAPS, self._namespace, self._name)
             if self._saved is not None and ((found or {}).get("data") or {}).get("writer") != self._writer:

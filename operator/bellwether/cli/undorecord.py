@@ -1,4 +1,4 @@
-"""``bellwether record``: look at a policy's undo record, take a copy of it, and put a copy back."""
+"""``bellwether undo-record``: look at a policy's undo record, take a copy of it, and put a copy back."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _POLICY = click.option("--policy", required=True, help="LeadershipPolicy whose r
 _NAMESPACE = click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
 
 
-@click.group()
-def record() -> None:
+@click.group("undo-record")
+def undo_record() -> None:
     """The undo record: the replica order that each displaced partition had before Bellwether moved it."""
 
 
-@record.command()
+@undo_record.command()
 @_POLICY
 @_NAMESPACE
 def show(policy: str, namespace: str) -> None:
@@ -42,7 +42,7 @@ def show(policy: str, namespace: str) -> None:
         click.echo("nothing is displaced")
 
 
-@record.command()
+@undo_record.command()
 @_POLICY
 @_NAMESPACE
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File; default: standard output.")
@@ -59,7 +59,7 @@ def export(policy: str, namespace: str, output: Path | None) -> None:
         click.echo(f"written to {output}")
 
 
-@record.command("import")
+@undo_record.command("import")
 @_POLICY
 @_NAMESPACE
 @click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))

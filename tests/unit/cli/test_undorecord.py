@@ -1,4 +1,4 @@
-"""``bellwether record``: look at an undo record, copy it, put a copy back."""
+"""``bellwether undo-record``: look at an undo record, copy it, put a copy back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
-from bellwether.cli import record as verb
+from bellwether.cli import undorecord as verb
 from bellwether.cli.main import main
 from bellwether.core.baselines import UndoRecord
 from testkit.apistores import MemoryApi
@@ -18,7 +18,7 @@ OF_MAIN = ["--policy", "main"]
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["record", *(str(a) for a in arguments)])
+    return CliRunner().invoke(main, ["undo-record", *(str(a) for a in arguments)])
 
 
 @pytest.fixture
