@@ -1,7 +1,8 @@
 """Carries a probe's news to whoever keeps it, without ever making a measurement wait.
 
-In: signals, posted by measuring threads the moment that they change. Out: one write for each broker's last word, from a
-thread of its own. While the receiver is away only the last word of each broker is kept, and written when it is back.
+In: signals, posted by measuring threads the moment that they change. Out: one write for the last word of each source on
+each broker, from a thread of its own. While the receiver is away only those last words are kept, and written when it is
+back.
 """
 
 from __future__ import annotations
@@ -24,14 +25,17 @@ class SignalWriter(Protocol):
         """Replace this prober's entry on the signal's broker."""
         ...
 
-    def forget(self, broker: int) -> None:
-        """Take this prober's entry on a broker away; a broker that has none is fine."""
+    def forget(self, broker: int, source: str) -> None:
+        """Take this prober's entry of that source on a broker away; a broker that has none is fine."""
         ...
+
+
+_Key = tuple[int, str]
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """The last undelivered word about one broker; no word asks to forget the entry."""
+    """One source's last undelivered word about one broker; no word asks to forget the entry."""
 
     word: Signal | None
     due: float
@@ -39,9 +43,9 @@ class _Waiting:
 
 
 class Outbox:
-    """Posted words by broker, and the thread that delivers them.
+    """Posted words by broker and source, and the thread that delivers them.
 
-    A broker whose entry cannot be written is tried again after a pause of its own, so it holds nobody else's news back.
+    An entry that cannot be written is tried again after a pause of its own, so it holds no other entry's news back.
     ``on_result`` is told of each try (whether it succeeded), for metrics.
     """
 
@@ -61,7 +65,7 @@ class Outbox:
         self._on_result = on_result
         self._log = structlog.get_logger(__name__)
         self._changed = threading.Condition()
-        self._waiting: dict[int, _Waiting] = {}
+        self._waiting: dict[_Key, _Waiting] = {}
         self._stopping = False
         self._thread = threading.Thread(target=self._deliver, name="outbox", daemon=True)
 
@@ -70,12 +74,12 @@ class Outbox:
         self._thread.start()
 
     def post(self, signal: Signal) -> None:
-        """Have a word written as soon as can be; an older one about the same broker is dropped."""
-        self._put(signal.broker, signal)
+        """Have a word written as soon as can be; an older one of its source about the same broker is dropped."""
+        self._put((signal.broker, signal.source), signal)
 
-    def forget(self, broker: int) -> None:
-        """Have this prober's entry on a broker removed."""
-        self._put(broker, None)
+    def forget(self, broker: int, source: str) -> None:
+        """Have this prober's entry of that source on a broker removed."""
+        self._put((broker, source), None)
 
     def clear(self) -> None:
         """Drop everything that was not delivered yet (another replica of this vantage speaks from now on)."""
@@ -90,46 +94,50 @@ class Outbox:
         if self._thread.is_alive():
             self._thread.join(timeout_seconds)
 
-    def _put(self, broker: int, word: Signal | None) -> None:
+    def _put(self, key: _Key, word: Signal | None) -> None:
         with self._changed:
-            self._waiting[broker] = _Waiting(word, due=self._clock.monotonic())
+            self._waiting[key] = _Waiting(word, due=self._clock.monotonic())
             self._changed.notify_all()
 
     def _deliver(self) -> None:
         while (chosen := self._next()) is not None:
-            broker, item = chosen
-            problem = self._try(broker, item.word)
+            key, item = chosen
+            problem = self._try(key, item.word)
             with self._changed:
                 if problem is None:
                     continue
-                newer = self._waiting.get(broker)
+                newer = self._waiting.get(key)
                 item.failures += 1
                 pause = min(self._longest_pause, self._first_pause * 2.0 ** min(item.failures - 1, 10))
                 item.due = self._clock.monotonic() + pause
                 if newer is None and not self._stopping:
-                    self._waiting[broker] = item
+                    self._waiting[key] = item
             if item.failures == 1:
                 self._log.warning(
-                    "a signal could not be written; the last word is kept and tried again", broker=broker, error=problem
+                    "a signal could not be written; the last word is kept and tried again",
+                    broker=key[0],
+                    of=key[1],
+                    error=problem,
                 )
 
-    def _next(self) -> tuple[int, _Waiting] | None:
+    def _next(self) -> tuple[_Key, _Waiting] | None:
         """The item that has been due for longest, once one is due; None when it is time to end."""
         with self._changed:
             while True:
                 now = self._clock.monotonic()
-                broker, item = min(self._waiting.items(), key=lambda pair: pair[1].due, default=(-1, None))
+                key, item = min(self._waiting.items(), key=lambda pair: pair[1].due, default=((-1, ""), None))
                 if item is not None and (item.due <= now or self._stopping):
-                    del self._waiting[broker]
-                    return broker, item
+                    del self._waiting[key]
+                    return key, item
                 if self._stopping:
                     return None
                 self._changed.wait(None if item is None else item.due - now)
 
-    def _try(self, broker: int, word: Signal | None) -> str | None:
+    def _try(self, key: _Key, word: Signal | None) -> str | None:
+        broker, source = key
         try:
             if word is None:
-                self._writer.forget(broker)
+                self._writer.forget(broker, source)
             else:
                 self._writer.write(word)
         except (Transient, Terminal) as error:
@@ -137,8 +145,8 @@ class Outbox:
             return str(error)
         self._on_result(True)
         if word is None:
-            self._log.info("signal taken away", broker=broker)
+            self._log.info("signal taken away", broker=broker, of=source)
         else:
             told = {"reading": str(word.reading), "control": str(word.control), "message": word.message}
-            self._log.info("signal written", broker=broker, **told)
+            self._log.info("signal written", broker=broker, of=source, **told)
         return None

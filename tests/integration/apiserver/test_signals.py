@@ -196,3 +196,24 @@ def test_an_override_set_by_kubectl_is_read(
     BrokerHealths(api, SystemClock()).ensure_broker_healths(policy, [1, 2])
     feed(book, api, namespace)
     assert len(book.overrides()) == 1, "keeping the objects must not take a person's word away"
+
+
+def test_a_prober_of_many_sources_owns_each_entry_and_gives_up_only_what_is_not_wanted(
+    api: KubernetesClient, namespace: str, prober: Callable[..., Prober]
+) -> None:
+    prober("zone-a").writer.write(word("zone-a"))
+    rules = SignalType.PROMETHEUS
+    lease = ProberLease(api, namespace, "main", rules, "rules", SystemClock(), duration_seconds=3, renew_seconds=0.2)
+    assert lease.acquire()
+    try:
+        writer = SignalWriter(api, namespace, "main", rules, None, lease)
+        for source in ("flush", "idle", "iops"):
+            writer.write(word(source, type=rules, value=0.25))
+        writer.forget(1, "flush")
+        writer.check({"idle"})
+        found = health(api, namespace)["status"]["signals"]
+        assert [(e["source"], e["leaseName"]) for e in found if e["type"] == rules] == [("idle", lease.name)]
+        assert [e["source"] for e in found if e["type"] == REACH] == ["zone-a"]
+        assert found[-1]["value"] == "0.25"
+    finally:
+        lease.release()

@@ -13,6 +13,8 @@ from bellwether.adapters.kubernetes.client import Conflict, KubernetesClient, No
 from bellwether.ports import BellwetherError, Transient
 
 Key = tuple[str, str, str]
+# Lists whose entries belong to whoever applied them, by the fields that tell them apart.
+LIST_MAPS = {"signals": ("type", "source")}
 DELETED_AT = "2026-01-01T00:00:00Z"
 
 
@@ -118,7 +120,7 @@ class MemoryApi(KubernetesClient):
         owned = self._owned.get((key, f"{manager}/{sub}"), {})
         self._owned[key, f"{manager}/{sub}"] = copy.deepcopy(body)
         self._wrote("apply", resource, f"{name}/{sub}" if sub else name)
-        return self._keep(key, _merged(_without(standing, owned, body), body), standing)
+        return self._keep(key, _merged(_without(standing, owned, body), body, by_key=True), standing)
 
     def delete(self, resource: Resource, namespace: str, name: str, resource_version: str | None = None) -> None:
         """Delete, or mark for deletion while a finalizer stands."""
@@ -167,14 +169,18 @@ class MemoryApi(KubernetesClient):
         return copy.deepcopy(whole)
 
 
-def _merged(standing: Object, patch: Object) -> Object:
+def _merged(standing: Object, patch: Object, *, by_key: bool = False) -> Object:
+    """The object after a patch; ``by_key`` merges the entries of list-maps, as server-side apply does."""
     merged = dict(standing)
     for key, value in patch.items():
         if value is None:
             merged.pop(key, None)
         elif isinstance(value, dict):
             inner = merged.get(key)
-            merged[key] = _merged(inner if isinstance(inner, dict) else {}, value)
+            merged[key] = _merged(inner if isinstance(inner, dict) else {}, value, by_key=by_key)
+        elif by_key and key in LIST_MAPS:
+            entries = {_key_of(key, one): one for one in merged.get(key) or []}
+            merged[key] = list({**entries, **{_key_of(key, one): copy.deepcopy(one) for one in value}}.values())
         else:
             merged[key] = copy.deepcopy(value)
     return merged
@@ -182,10 +188,18 @@ def _merged(standing: Object, patch: Object) -> Object:
 
 def _without(standing: Object, owned: Object, named: Object) -> Object:
     """The object without the fields that were owned and are no longer named."""
-    left = {}
+    left: Object = {}
     for key, value in standing.items():
+        if key in LIST_MAPS and key in owned:
+            gone = {_key_of(key, one) for one in owned[key]} - {_key_of(key, one) for one in named.get(key) or []}
+            left[key] = [one for one in value if _key_of(key, one) not in gone]
+            continue
         if key in owned and key not in named:
             continue
         both = isinstance(value, dict) and isinstance(owned.get(key), dict) and isinstance(named.get(key), dict)
         left[key] = _without(value, owned[key], named[key]) if both else value
     return left
+
+
+def _key_of(field: str, entry: Object) -> tuple[object, ...]:
+    return tuple(entry.get(name) for name in LIST_MAPS[field])

@@ -11,15 +11,15 @@ from bellwether.ports import Transient
 from bellwether.probes.outbox import Outbox
 
 
-def word(broker: int, message: str = "") -> Signal:
+def word(broker: int, message: str = "", source: str = "s") -> Signal:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    return Signal(broker, SignalType.STORAGE_LATENCY, "s", Reading.PASSING, now, message=message)
+    return Signal(broker, SignalType.STORAGE_LATENCY, source, Reading.PASSING, now, message=message)
 
 
 class Receiver:
     def __init__(self) -> None:
         self.written: list[tuple[int, str]] = []
-        self.forgotten: list[int] = []
+        self.forgotten: list[tuple[int, str]] = []
         self.refused: set[int] = set()
         self.slow = threading.Event()
         self.go_on = threading.Event()
@@ -31,8 +31,8 @@ class Receiver:
             raise Transient("away")
         self.written.append((signal.broker, signal.message))
 
-    def forget(self, broker: int) -> None:
-        self.forgotten.append(broker)
+    def forget(self, broker: int, source: str) -> None:
+        self.forgotten.append((broker, source))
 
 
 def until(wanted: Callable[[], bool]) -> None:
@@ -93,11 +93,11 @@ def test_forgetting_replaces_an_undelivered_word_and_stopping_delivers_what_is_l
     receiver = Receiver()
     outbox = Outbox(receiver, SystemClock())
     outbox.post(word(1))
-    outbox.forget(1)
+    outbox.forget(1, "s")
     outbox.post(word(2))
     outbox.start()
     outbox.stop()
-    assert (receiver.forgotten, receiver.written) == ([1], [(2, "")])
+    assert (receiver.forgotten, receiver.written) == ([(1, "s")], [(2, "")])
 
 
 def test_a_cleared_outbox_tells_nothing() -> None:
@@ -108,3 +108,16 @@ def test_a_cleared_outbox_tells_nothing() -> None:
     outbox.start()
     outbox.stop()
     assert receiver.written == []
+
+
+def test_every_source_of_a_prober_has_a_last_word_of_its_own() -> None:
+    receiver = Receiver()
+    outbox = Outbox(receiver, SystemClock())
+    outbox.post(word(1, "old", "a"))
+    outbox.post(word(1, "kept", "b"))
+    outbox.post(word(1, "new", "a"))
+    outbox.forget(1, "c")
+    outbox.start()
+    outbox.stop()
+    assert sorted(receiver.written) == [(1, "kept"), (1, "new")]
+    assert receiver.forgotten == [(1, "c")]

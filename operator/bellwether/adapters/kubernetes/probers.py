@@ -1,19 +1,22 @@
 """A prober's side of the Kubernetes API: its own Lease, and its own entries in ``BrokerHealth.status.signals``.
 
-In: readings, as a prober has confirmed them. Out: one list-map entry per broker by server-side apply under the prober's
-own field manager, on news only; freshness is the Lease's renewal, not the entry's. Called by ``bellwether probe ...``.
+In: readings, as a prober has confirmed them. Out: one list-map entry per broker and source by server-side apply, on news
+only; freshness is the Lease's renewal, not the entry's. Most probers have one source; one that has several (a rule, an
+alert) holds one Lease for all of them. Each source is a field manager of its own, so that its entries are written and
+removed without a word about the others. Called by ``bellwether probe ...``.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from dataclasses import replace
 
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, KubernetesClient, NotFound, Object
 from bellwether.adapters.kubernetes.leases import HeldLease
 from bellwether.api.v1alpha1.signalentries import entry_of, read_entries
-from bellwether.core.signals import Signal, SignalType
+from bellwether.core.signals import Signal
 from bellwether.ports import Clock, Transient
 
 SOURCE_ANNOTATION = "bellwether.dev/source"
@@ -21,7 +24,7 @@ TYPE_ANNOTATION = "bellwether.dev/signal-type"
 
 
 class ProberLease(HeldLease):
-    """The Lease of one vantage's prober. Of several replicas one holds it and writes, the others wait.
+    """One prober's Lease, named by its kind of signal and its source. Of several replicas one holds it, others wait.
 
     Call ``beat`` after each finished round: a prober whose rounds hang must not look fresh, so without a beat for
     ``duration_seconds`` the Lease is not renewed.
@@ -32,7 +35,7 @@ class ProberLease(HeldLease):
         api: KubernetesClient,
         namespace: str,
         policy: str,
-        signal_type: SignalType,
+        signal_type: str,
         source: str,
         clock: Clock,
         *,
@@ -43,13 +46,13 @@ class ProberLease(HeldLease):
         super().__init__(
             api,
             namespace,
-            names.prober_lease(policy, signal_type.value, source),
+            names.prober_lease(policy, str(signal_type), source),
             f"{namespace}/{policy}",
             clock,
             duration_seconds=duration_seconds,
             renew_seconds=renew_seconds,
             holder=uid,
-            annotations={TYPE_ANNOTATION: signal_type.value, SOURCE_ANNOTATION: source},
+            annotations={TYPE_ANNOTATION: str(signal_type), SOURCE_ANNOTATION: source},
             labels={names.PROBER_LABEL: "true", names.POLICY_LABEL: names.legal(policy)},
         )
         self._beaten = clock.monotonic()
@@ -65,7 +68,8 @@ class ProberLease(HeldLease):
 class SignalWriter:
     """Writes one prober's entries while it holds ``lease``; safe to use from several threads.
 
-    Which word is news is the prober's to say: a word that says what stands already is not written again.
+    ``source`` None means that every signal brings its own. Which word is news is the prober's to say: a word that says
+    what stands already is not written again.
     """
 
     def __init__(
@@ -73,74 +77,97 @@ class SignalWriter:
         api: KubernetesClient,
         namespace: str,
         policy: str,
-        signal_type: SignalType,
-        source: str,
+        signal_type: str,
+        source: str | None,
         lease: ProberLease,
     ) -> None:
         self._api = api
         self._namespace = namespace
         self._policy = policy
-        self._type = signal_type
+        self._type = str(signal_type)
         self._source = source
         self._lease = lease
-        self._manager = names.prober_manager(signal_type.value, source)
         self._lock = threading.Lock()
-        self._written: dict[int, Signal] = {}
+        self._written: dict[tuple[int, str], Signal] = {}
         self._sequence = 0
 
     def write(self, signal: Signal) -> None:
         """Replace this prober's entry on the signal's broker; Transient while the broker has no BrokerHealth yet."""
-        if (signal.type, signal.source) != (self._type, self._source):
-            raise ValueError(f"{signal.type}/{signal.source} is not this prober's: it is {self._type}/{self._source}")
+        if signal.type != self._type or self._source not in (None, signal.source):
+            own = f"{self._type}/{self._source or 'any source'}"
+            raise ValueError(f"{signal.type}/{signal.source} is not this prober's: it is {own}")
         with self._lock:
-            if _word(self._written.get(signal.broker)) != _word(signal):
+            if _word(self._written.get((signal.broker, signal.source))) != _word(signal):
                 self._apply(signal)
 
-    def forget(self, broker: int) -> None:
-        """Take this prober's entry on a broker away; a broker that has none is fine."""
+    def forget(self, broker: int, source: str | None = None) -> None:
+        """Take this prober's entry on a broker away; a broker that has none is fine. None means the one source."""
+        source = source or self._source
+        if source is None:
+            raise ValueError("a prober of several sources must say whose entry it forgets")
         with self._lock:
-            self._written.pop(broker, None)
+            self._written.pop((broker, source), None)
             name = names.broker_health(self._policy, broker)
-            if self._entry_of(self._api.find(BROKER_HEALTHS, self._namespace, name)) is None:
-                return
-            try:
-                self._api.apply(BROKER_HEALTHS, self._namespace, name, {"status": {}}, self._manager, sub="status")
-            except NotFound:
-                return  # it went meanwhile, and the entry with it
+            if self._entry_of(self._api.find(BROKER_HEALTHS, self._namespace, name), source) is not None:
+                self._remove(name, source)
 
-    def check(self) -> tuple[int, ...]:
-        """Write those of our entries again that somebody removed; returns their brokers. One list request."""
+    def check(self, sources: Collection[str] | None = None) -> tuple[int, ...]:
+        """Write those of our entries again that somebody removed; returns their brokers. One list request.
+
+        Given ``sources``, entries of ours of any other source are removed, those of an earlier process included.
+        """
         labels = {names.POLICY_LABEL: names.legal(self._policy)}
         found = {o["metadata"]["name"]: o for o in self._api.list(BROKER_HEALTHS, self._namespace, labels)}
-        again = []
+        again = set()
         with self._lock:
-            for broker, signal in tuple(self._written.items()):
+            if sources is not None:
+                self._keep(found, sources)
+            for (broker, source), signal in tuple(self._written.items()):
                 one = found.get(names.broker_health(self._policy, broker))
-                entry = self._entry_of(one)
+                entry = self._entry_of(one, source)
                 if one is not None and (entry is None or entry.get("proberUID") != self._lease.holder):
                     self._apply(signal)
-                    again.append(broker)
-        return tuple(again)
+                    again.add(broker)
+        return tuple(sorted(again))
+
+    def _keep(self, found: dict[str, Object], sources: Collection[str]) -> None:
+        for key in [key for key in self._written if key[1] not in sources]:
+            del self._written[key]
+        for name, one in found.items():
+            for entry in _entries(one):
+                ours = entry.get("type") == self._type and entry.get("leaseName") == self._lease.name
+                if ours and entry.get("source") not in sources:
+                    self._remove(name, str(entry["source"]))
+
+    def _remove(self, name: str, source: str) -> None:
+        try:
+            self._api.apply(
+                BROKER_HEALTHS, self._namespace, name, {"status": {}}, self._manager_of(source), sub="status"
+            )
+        except NotFound:
+            return  # it went meanwhile, and the entry with it
 
     def _apply(self, signal: Signal) -> None:
-        name = names.broker_health(self._policy, signal.broker)
-        last = self._written.get(signal.broker)
+        name, key = names.broker_health(self._policy, signal.broker), (signal.broker, signal.source)
+        last = self._written.get(key)
         if last is None:
-            signal = self._carry_on(signal, self._entry_of(self._api.find(BROKER_HEALTHS, self._namespace, name)))
+            standing = self._entry_of(self._api.find(BROKER_HEALTHS, self._namespace, name), signal.source)
+            signal = self._carry_on(signal, standing)
         elif last.reading is signal.reading:
             signal = replace(signal, since=last.since)
         self._sequence += 1
         entry = entry_of(signal, self._lease.holder, self._sequence, self._lease.name).body()
+        manager = self._manager_of(signal.source)
         try:
             self._api.apply(
-                BROKER_HEALTHS, self._namespace, name, {"status": {"signals": [entry]}}, self._manager, sub="status"
+                BROKER_HEALTHS, self._namespace, name, {"status": {"signals": [entry]}}, manager, sub="status"
             )
         except NotFound:
-            self._written.pop(signal.broker, None)
+            self._written.pop(key, None)
             raise Transient(
                 f"brokerhealth {self._namespace}/{name} does not exist yet: the operator makes it"
             ) from None
-        self._written[signal.broker] = signal
+        self._written[key] = signal
 
     def _carry_on(self, signal: Signal, entry: Object | None) -> Signal:
         """A prober that starts again goes on with the since-time of its predecessor while the two agree."""
@@ -149,9 +176,15 @@ class SignalWriter:
             return replace(signal, since=entries[0].since)
         return signal
 
-    def _entry_of(self, found: Object | None) -> Object | None:
-        entries: list[Object] = ((found or {}).get("status") or {}).get("signals") or []
-        return next((e for e in entries if (e.get("type"), e.get("source")) == (self._type.value, self._source)), None)
+    def _entry_of(self, found: Object | None, source: str) -> Object | None:
+        return next((e for e in _entries(found) if (e.get("type"), e.get("source")) == (self._type, source)), None)
+
+    def _manager_of(self, source: str) -> str:
+        return names.prober_manager(self._type, source)
+
+
+def _entries(found: Object | None) -> list[Object]:
+    return ((found or {}).get("status") or {}).get("signals") or []
 
 
 def _word(signal: Signal | None) -> tuple[str, ...] | None:

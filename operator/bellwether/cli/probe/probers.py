@@ -1,13 +1,13 @@
 """A prober's life, whatever it probes: follow the policy, hold the Lease, deliver the news, stop cleanly.
 
 In: a probe, and what to do when the policy has changed. Out: this prober's entries in the Kubernetes API. Called by the
-verbs ``probe reachability`` and ``probe storage``.
+verbs of ``bellwether probe``.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 import structlog
@@ -16,7 +16,7 @@ from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
 from bellwether.adapters.kubernetes.probers import ProberLease, SignalWriter
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.core.signals import Signal, SignalType
+from bellwether.core.signals import Signal
 from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.outbox import Outbox
 from bellwether.telemetry.probing import ProbeMetrics
@@ -45,17 +45,23 @@ class ProbeDied(RuntimeError):
 
 
 class Prober:
-    """One prober of one policy. ``post`` and ``forget`` are what its probe tells its news to."""
+    """One prober of one policy. ``post`` and ``forget`` are what its probe tells its news to.
+
+    With ``many`` every signal brings a source of its own, such as the name of a rule or an alert; ``source`` then names
+    the prober itself, whose one Lease all these entries are as fresh as.
+    """
 
     def __init__(
         self,
         api: KubernetesClient,
         namespace: str,
         policy: str,
-        signal_type: SignalType,
+        signal_type: str,
         source: str,
         clock: Clock,
         metrics: ProbeMetrics,
+        *,
+        many: bool = False,
     ) -> None:
         self._api = api
         self._namespace = namespace
@@ -64,10 +70,13 @@ class Prober:
         self._metrics = metrics
         self._log = structlog.get_logger(__name__).bind(policy=f"{namespace}/{policy}", source=source)
         self._lease = ProberLease(api, namespace, policy, signal_type, source, clock)
-        self._writer = SignalWriter(api, namespace, policy, signal_type, source, self._lease)
+        self._source = source
+        self._writer = SignalWriter(api, namespace, policy, signal_type, None if many else source, self._lease)
         self._outbox = Outbox(self._writer, clock, on_result=metrics.reported)
         self._voice = False
         self._wanted = False
+        self._sources: frozenset[str] | None = None
+        self._check_due = 0.0
         self._said: dict[str, str] = {}
 
     def post(self, signal: Signal) -> None:
@@ -75,10 +84,16 @@ class Prober:
         if self._voice:
             self._outbox.post(signal)
 
-    def forget(self, broker: int) -> None:
-        """Take an entry away."""
+    def forget(self, broker: int, source: str | None = None) -> None:
+        """Take an entry away. A prober of many sources says whose."""
         if self._voice:
-            self._outbox.forget(broker)
+            self._outbox.forget(broker, source or self._source)
+
+    def keep(self, sources: Collection[str]) -> None:
+        """Of many sources these are still wanted; entries of all others go, those of an earlier process included."""
+        wanted = frozenset(sources)
+        if wanted != self._sources:
+            self._sources, self._check_due = wanted, 0.0
 
     def read_policy(self) -> LeadershipPolicy:
         """The policy as it is now. Raises Transient, Terminal, NotFound."""
@@ -101,7 +116,7 @@ class Prober:
         self._outbox.start()
         pulse = threading.Thread(target=self._beat, args=(probe, stop), name="pulse", daemon=True)
         pulse.start()
-        policy_due = check_due = lived = self._clock.monotonic()
+        policy_due = self._check_due = lived = self._clock.monotonic()
         try:
             while not stop.is_set():
                 now = self._clock.monotonic()
@@ -109,8 +124,8 @@ class Prober:
                     policy_due = now + POLICY_SECONDS
                     self._attempt("policy", lambda: self._follow(follow))
                 self._attempt("lease", lambda: self._speak(probe))
-                if self._voice and now >= check_due:
-                    check_due = now + CHECK_SECONDS
+                if self._voice and now >= self._check_due:
+                    self._check_due = now + CHECK_SECONDS
                     self._attempt("check", self._check)
                 if probe.alive() or not self._wanted:
                     lived = now
@@ -158,7 +173,7 @@ class Prober:
         self._metrics.voice(held)
 
     def _check(self) -> None:
-        again = self._writer.check()
+        again = self._writer.check(self._sources)
         if again:
             self._log.warning("entries had been removed by somebody else; written again", brokers=list(again))
 
