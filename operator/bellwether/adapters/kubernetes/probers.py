@@ -1,9 +1,9 @@
 """A prober's side of the Kubernetes API: its own Lease, and its own entries in ``BrokerHealth.status.signals``.
 
-In: readings, as a prober has confirmed them. Out: one list-map entry per broker and source by server-side apply, on news
-only; freshness is the Lease's renewal, not the entry's. Most probers have one source; one that has several (a rule, an
-alert) holds one Lease for all of them. Each source is a field manager of its own, so that its entries are written and
-removed without a word about the others. Called by ``bellwether probe ...``.
+In: readings, as a prober has confirmed them. Out: one list-map entry per broker and source by server-side apply, on
+news only; freshness is the Lease's renewal, not the entry's. Most probers have one source; one that has several (a
+rule, an alert) holds one Lease for all of them. Each source is a field manager of its own, so that its entries are
+written and removed without a word about the others. Called by ``bellwether probe ...``.
 """
 
 from __future__ import annotations
