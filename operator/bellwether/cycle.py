@@ -12,25 +12,28 @@ from dataclasses import dataclass, field, replace
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Cluster, PartitionKey
 from bellwether.core.demotions import Decide, decide
+from bellwether.core.flapping import Flaps, count_flaps
 from bellwether.core.guards import remember_refusals
 from bellwether.core.plans import devise
 from bellwether.core.policies import Policy
 from bellwether.core.recovery import doubtful, recover
 from bellwether.core.snapshots import Refused, Snapshot
 from bellwether.core.statuses import Deeds, Report, report
-from bellwether.core.verdicts import Standing, Verdict, judge
+from bellwether.core.transitions import Standing
+from bellwether.core.verdicts import Verdict, judge
 from bellwether.execution import carry_out
 from bellwether.ports import World, WrongCluster
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What one turn hands to the next: the undo record as it stands in the store, and the last verdicts."""
+    """What one turn hands to the next: the undo record as it stands in the store, the last verdicts, flap counters."""
 
     record: UndoRecord
     verdicts: Mapping[int, Verdict] = field(default_factory=dict)
     grace_seconds: float = 15.0
     refused: Mapping[PartitionKey, Refused] = field(default_factory=dict)
+    flaps: Mapping[int, Flaps] = field(default_factory=dict)
     distrusted: frozenset[int] = frozenset()
     """Brokers that a person distrusts: asked last from the first request on."""
 
@@ -48,7 +51,7 @@ def turn(world: World, policy: Policy, memory: Memory, decide: Decide = decide) 
         cluster = cluster.including(world.clusters.partitions(topics))
     recovered = recover(memory.record, cluster, now, memory.grace_seconds)
     signals, overrides = world.signals.signals(), world.signals.overrides()
-    snapshot = Snapshot(now, cluster, recovered.record, signals, overrides, memory.refused)
+    snapshot = Snapshot(now, cluster, recovered.record, signals, overrides, memory.refused, memory.flaps)
 
     # 2. Judge every broker, then decide who may lead. "Unknown" is a verdict and moves nothing.
     verdicts = judge(snapshot, policy, memory.verdicts)
@@ -65,9 +68,11 @@ def turn(world: World, policy: Policy, memory: Memory, decide: Decide = decide) 
         deeds, record = execution.deeds, execution.record
 
     # 5. Report. The same news makes the same bytes.
-    said = report(snapshot, policy, verdicts, plan, deeds, recovered.notes)
+    window = policy.promotion.flap_window_seconds
+    flaps = count_flaps(memory.flaps, memory.record.demoted, record.demoted, now, window)
+    said = report(replace(snapshot, flaps=flaps), policy, verdicts, plan, deeds, recovered.notes)
     refused = remember_refusals(memory.refused, deeds.holds, plan.targets, now)
-    return said, replace(memory, record=record, verdicts=verdicts, refused=refused)
+    return said, replace(memory, record=record, verdicts=verdicts, refused=refused, flaps=flaps)
 
 
 def same_cluster(cluster: Cluster, record: UndoRecord) -> Cluster:

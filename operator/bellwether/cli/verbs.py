@@ -1,4 +1,4 @@
-"""A group of commands that are loaded by name: a prober does not import the operator, nor one prober another's client."""
+"""A group of commands that are loaded by name: a prober imports neither the operator nor another prober's client."""
 
 from __future__ import annotations
 

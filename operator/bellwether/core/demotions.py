@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from bellwether.core.baselines import Cause, Demoted
 from bellwether.core.policies import Policy, PromotionMode, WhenExceeded
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.signals import OverrideState
 from bellwether.core.snapshots import Snapshot
-from bellwether.core.verdicts import Standing, Verdict
+from bellwether.core.transitions import Standing
+from bellwether.core.verdicts import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Decisions:
     demoted: Mapping[int, Demoted]
     promoted: tuple[int, ...] = ()
     held: tuple[BrokerHold, ...] = ()
+    dwelling: tuple[int, ...] = ()
+    """Brokers that have turned sick just now: demoted once they have been so for the dwell time."""
 
     def hold_of(self, broker: int) -> BrokerHold | None:
         """Why a broker's demotion or promotion is held back, if it is."""
@@ -56,6 +60,8 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
         if v.standing is Standing.SICK and v.broker not in kept and snapshot.override_of(v.broker) is None
     ]
     admitted, refused = admit(candidates, frozenset(kept), snapshot, verdicts, policy)
+    dwelling = {v.broker for v in admitted if not ripe(v, snapshot, policy)}
+    admitted = [v for v in admitted if v.broker not in dwelling]
     for verdict in admitted:
         kept[verdict.broker] = Demoted(
             verdict.broker, Cause.SIGNALS, verdict.reason, verdict.message, since=snapshot.now
@@ -66,7 +72,7 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
         if o.broker not in verdicts and o.active(snapshot.now)
     ]
     promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
-    return Decisions(dict(sorted(kept.items())), promoted, (*held, *refused, *unknown))
+    return Decisions(dict(sorted(kept.items())), promoted, (*held, *refused, *unknown), tuple(sorted(dwelling)))
 
 
 Decide = Callable[[Snapshot, Mapping[int, Verdict], Policy], Decisions]
@@ -157,6 +163,11 @@ def admit(
         text = f"{len(worst_first)} brokers are sick at once; {text} and spec.demotion.whenExceeded is Hold"
         room = 0
     return worst_first[:room], [BrokerHold(v.broker, Reason.CAP_REACHED, text) for v in worst_first[room:]]
+
+
+def ripe(verdict: Verdict, snapshot: Snapshot, policy: Policy) -> bool:
+    """Whether a broker has been sick for long enough that the signals of a common cause would have come in."""
+    return snapshot.now - verdict.since >= timedelta(seconds=policy.demotion.dwell_seconds)
 
 
 def one_failure_domain(

@@ -17,7 +17,8 @@ from bellwether.core.demotions import Decisions
 from bellwether.core.guards import Hold, Proposal, Refusal, refuse_election, refuse_reorder
 from bellwether.core.placements import Displacement, order_with, spread
 from bellwether.core.snapshots import Snapshot
-from bellwether.core.verdicts import Standing, Verdict
+from bellwether.core.transitions import Standing
+from bellwether.core.verdicts import Verdict
 
 
 class MoveKind(StrEnum):

@@ -20,12 +20,19 @@ class Reason(StrEnum):
     UNANSWERING = "Unanswering"
     UNCONFIRMED = "Unconfirmed"
     VANTAGES_DISAGREE = "VantagesDisagree"
+    STARTING = "Starting"
+    NOBODY_CONNECTS = "NobodyConnects"
+    CLUSTER_WIDE_SLOW = "ClusterWideSlow"
+    REPLICATION_LAGGING = "ReplicationLagging"
+    PROMETHEUS_RULE = "PrometheusRule"
+    ALERT_FIRING = "AlertFiring"
+    PLUGIN_FAILING = "PluginFailing"
     NO_EVIDENCE = "NoEvidence"
     NOT_REGISTERED = "NotRegistered"
     FENCED = "Fenced"
     # Why a broker is, or is not, kept from leading
     OVERRIDE_DEMOTED = "OverrideDemoted"
-    OVERRIDE_PROMOTED = "OverridePromoted"
+    DWELLING = "Dwelling"
     COMMANDED = "Commanded"
     CAP_REACHED = "CapReached"
     SYSTEMIC_CAUSE = "SystemicCause"
@@ -47,6 +54,9 @@ class Reason(StrEnum):
     REORDER_REFUSED = "ReorderRefused"
     NOT_APPLIED = "NotApplied"
     ELECTION_REFUSED = "ElectionRefused"
+    # Whether a broker holds acks=all back
+    FOLLOWING_FAST = "FollowingFast"
+    OUT_OF_ISR = "OutOfIsr"
     # Why a run stopped
     REPLICA_SET_TOUCHED = "ReplicaSetTouched"
     LEASE_TOO_SHORT = "LeaseTooShort"
@@ -59,7 +69,6 @@ class Reason(StrEnum):
     OBSERVING = "Observing"
     SUSPENDED = "Suspended"
     STANDING_BY = "StandingBy"
-    CONNECTING = "Connecting"
     CLUSTER_UNREACHABLE = "ClusterUnreachable"
     CLUSTER_CHANGED = "ClusterChanged"
     CLUSTER_CLAIMED = "ClusterClaimed"
@@ -77,11 +86,18 @@ SENTENCES: dict[Reason, str] = {
     Reason.UNANSWERING: "Neither listener answers; Kafka's own fencing is given its session timeout.",
     Reason.UNCONFIRMED: "The external listener fails and no vantage can ask the internal one to confirm it.",
     Reason.VANTAGES_DISAGREE: "Some vantages fail to reach the broker, fewer than the quorum.",
+    Reason.STARTING: "The broker has restarted and answers inside; the load balancer is given time to find it.",
+    Reason.NOBODY_CONNECTS: "By its own socket table nobody outside talks to it, while its peers are talked to.",
+    Reason.CLUSTER_WIDE_SLOW: "The broker's disk is slow, and so are its peers': the cause is elsewhere.",
+    Reason.REPLICATION_LAGGING: "The broker's log trails its leaders' for longer than the threshold.",
+    Reason.PROMETHEUS_RULE: "A Prometheus rule of the policy finds the broker beyond its threshold.",
+    Reason.ALERT_FIRING: "An alert that the policy names fires for the broker.",
+    Reason.PLUGIN_FAILING: "A kind of signal that was plugged in finds the broker failing.",
     Reason.NO_EVIDENCE: "There is no fresh evidence from enough sources; nothing moves on it.",
     Reason.NOT_REGISTERED: "Replica lists name the broker and it is not registered with the controller.",
     Reason.FENCED: "The controller has fenced the broker: it missed its heartbeats and leads nothing.",
     Reason.OVERRIDE_DEMOTED: "A person asked for the broker to be demoted.",
-    Reason.OVERRIDE_PROMOTED: "A person asked for the broker to lead, whatever its signals say.",
+    Reason.DWELLING: "The broker has turned sick just now; a moment is left for other brokers' signals to come in.",
     Reason.COMMANDED: "A person demoted the broker from the command line.",
     Reason.CAP_REACHED: "As many brokers as the policy's cap allows cannot lead already.",
     Reason.SYSTEMIC_CAUSE: "Half of the brokers or more cannot lead or are sick: the cause is elsewhere.",
@@ -102,6 +118,8 @@ SENTENCES: dict[Reason, str] = {
     Reason.REORDER_REFUSED: "Kafka refused the new replica order.",
     Reason.NOT_APPLIED: "Kafka accepted the new order and a later read does not show it yet.",
     Reason.ELECTION_REFUSED: "Kafka refused the election.",
+    Reason.FOLLOWING_FAST: "Nothing shows that the broker follows slowly.",
+    Reason.OUT_OF_ISR: "The broker follows slowly and is in no ISR, so nobody waits for it.",
     Reason.REPLICA_SET_TOUCHED: "A replica set changed around our reorder; the run stopped and undid what it could.",
     Reason.LEASE_TOO_SHORT: "The time left on the Lease does not cover another request.",
     Reason.NO_ANSWER: "Kafka did not answer in time; the request may still be carried out, and the next turn looks.",
@@ -112,7 +130,6 @@ SENTENCES: dict[Reason, str] = {
     Reason.OBSERVING: "The policy observes: it judges, plans, and changes nothing.",
     Reason.SUSPENDED: "The policy is suspended: it neither moves nor restores.",
     Reason.STANDING_BY: "Another operator process holds the Lease of this Kafka cluster.",
-    Reason.CONNECTING: "The Kafka cluster has not been read yet.",
     Reason.CLUSTER_UNREACHABLE: "No bootstrap server gave a usable answer.",
     Reason.CLUSTER_CHANGED: "The bootstrap servers lead to another Kafka cluster than the policy is pinned to.",
     Reason.CLUSTER_CLAIMED: "Another policy already manages this Kafka cluster.",

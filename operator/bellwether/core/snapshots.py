@@ -8,6 +8,7 @@ from datetime import datetime
 
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Cluster, PartitionKey
+from bellwether.core.flapping import Flaps
 from bellwether.core.signals import Override, Signal
 
 
@@ -23,7 +24,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The facts of one turn: metadata, signals, overrides, the undo record as recovered, and the time of the turn."""
+    """The facts of one turn: metadata, signals, overrides, the undo record as recovered, flap counters, the time."""
 
     now: datetime
     cluster: Cluster
@@ -31,6 +32,7 @@ class Snapshot:
     signals: tuple[Signal, ...] = ()
     overrides: tuple[Override, ...] = ()
     refused: Mapping[PartitionKey, Refused] = field(default_factory=dict)
+    flaps: Mapping[int, Flaps] = field(default_factory=dict)
 
     def override_of(self, broker: int) -> Override | None:
         """The override of a broker that holds now, if any."""

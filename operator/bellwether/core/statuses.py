@@ -13,13 +13,15 @@ from datetime import datetime
 
 from bellwether.core.baselines import Demoted
 from bellwether.core.demotions import BrokerHold
+from bellwether.core.flapping import Flaps
 from bellwether.core.guards import Hold
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import SENTENCES, Reason, known
 from bellwether.core.recovery import Note
 from bellwether.core.snapshots import Snapshot
-from bellwether.core.verdicts import Standing, Verdict
+from bellwether.core.transitions import Standing
+from bellwether.core.verdicts import Verdict
 
 SAMPLE_SIZE = 20
 """How many held partitions a status names; the rest is a number."""
@@ -73,22 +75,42 @@ class BrokerReport:
     replicas: int
     demoted: Demoted | None
     hold: BrokerHold | None
+    dwelling: bool = False
+    waited_for: int = 0
+    flaps: Flaps | None = None
+    stabilization_seconds: int = 0
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """``Healthy`` and ``Demoted``, with the reason that the judgement gave."""
+        """``Healthy``, ``Demoted`` and ``HoldsBackISR``, with the reasons that the judgement gave."""
         standing = self.verdict.standing
         healthy = None if standing is Standing.UNKNOWN else standing is Standing.HEALTHY
-        healthy_condition = Condition("Healthy", healthy, self.verdict.reason, self.verdict.message)
+        return (
+            Condition("Healthy", healthy, self.verdict.reason, self.verdict.message),
+            self._demoted(),
+            self._holds_back(),
+        )
+
+    def _demoted(self) -> Condition:
         if self.demoted is not None:
             reason, text = known(self.demoted.reason), self.demoted.message
             if self.hold is not None:
                 text = f"{text}; {self.hold.message}"
-            return healthy_condition, Condition("Demoted", True, reason, text)
+            return Condition("Demoted", True, reason, text)
         if self.hold is not None:
-            return healthy_condition, Condition("Demoted", False, self.hold.reason, self.hold.message)
-        allowed = Condition("Demoted", False, Reason.LEADING_ALLOWED, SENTENCES[Reason.LEADING_ALLOWED])
-        return healthy_condition, allowed
+            return Condition("Demoted", False, self.hold.reason, self.hold.message)
+        reason = Reason.DWELLING if self.dwelling else Reason.LEADING_ALLOWED
+        return Condition("Demoted", False, reason, SENTENCES[reason])
+
+    def _holds_back(self) -> Condition:
+        """Whether ``acks=all`` waits for this broker: a slow follower in an ISR, whether it leads or not."""
+        slow = self.verdict.slow
+        if slow is None:
+            return Condition("HoldsBackISR", False, Reason.FOLLOWING_FAST, SENTENCES[Reason.FOLLOWING_FAST])
+        if not self.waited_for:
+            return Condition("HoldsBackISR", False, Reason.OUT_OF_ISR, SENTENCES[Reason.OUT_OF_ISR])
+        text = f"it follows slowly and is in the ISR of partitions that others lead: acks=all waits for it ({slow})"
+        return Condition("HoldsBackISR", True, slow, text)
 
 
 @dataclass(frozen=True)
@@ -157,7 +179,7 @@ def report(
         cluster_id=snapshot.cluster.cluster_id,
         epoch=snapshot.record.epoch,
         conditions=_conditions(snapshot, policy, plan, deeds, held, would),
-        brokers=_brokers(snapshot, verdicts, plan, demoted),
+        brokers=_brokers(snapshot, policy, verdicts, plan, demoted),
         standings={s: sum(1 for v in verdicts.values() if v.standing is s) for s in Standing},
         displaced=displaced,
         leaders_out_of_place=out_of_place,
@@ -170,14 +192,17 @@ def report(
 
 
 def _brokers(
-    snapshot: Snapshot, verdicts: Mapping[int, Verdict], plan: Plan, demoted: Mapping[int, Demoted]
+    snapshot: Snapshot, policy: Policy, verdicts: Mapping[int, Verdict], plan: Plan, demoted: Mapping[int, Demoted]
 ) -> tuple[BrokerReport, ...]:
     leaders = snapshot.cluster.leaders()
     replicas = Counter(r for p in snapshot.cluster.partitions for r in p.replicas)
     preferred = Counter(p.replicas[0] for p in snapshot.cluster.partitions)
+    slow = {b for b, v in verdicts.items() if v.slow is not None}
+    waited_for = Counter(b for p in snapshot.cluster.partitions for b in slow.intersection(p.isr) if p.leader != b)
     reports = []
     for broker, verdict in sorted(verdicts.items()):
         registered = snapshot.cluster.brokers.get(broker)
+        flaps = snapshot.flaps.get(broker)
         reports.append(
             BrokerReport(
                 broker=broker,
@@ -189,6 +214,10 @@ def _brokers(
                 replicas=replicas[broker],
                 demoted=demoted.get(broker),
                 hold=plan.decisions.hold_of(broker),
+                dwelling=broker in plan.decisions.dwelling,
+                waited_for=waited_for[broker],
+                flaps=flaps,
+                stabilization_seconds=policy.promotion.stabilization(flaps.demotions) if flaps is not None else 0,
             )
         )
     return tuple(reports)

@@ -19,9 +19,10 @@ from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.demotions import Decide, decide
+from bellwether.core.detection import Detection
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.statuses import Report
-from bellwether.core.verdicts import Standing
+from bellwether.core.transitions import Standing
 from bellwether.cycle import Memory, turn
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.links import Link, Linker, Refused
@@ -74,6 +75,7 @@ class PolicyLoop(threading.Thread):
         self._heard: object = None
         self._seen: object = None
         self._problems: tuple[str, ...] = ()
+        self._detection = Detection()
 
     def update(self, body: dict[str, Any]) -> None:
         """The policy's object as last seen; a changed spec or a deletion is news."""
@@ -122,6 +124,7 @@ class PolicyLoop(threading.Thread):
                 return parting.finish(f"the policy cannot be understood: {error}")
             self._notices.trouble(body, Reason.INVALID_POLICY, str(error), None)
             return self._pace.idle_seconds
+        self._detection = policy.policy().detection
         try:
             if parting is not None:
                 return parting.step(self, policy)
@@ -158,7 +161,8 @@ class PolicyLoop(threading.Thread):
             for health in healths:
                 self.signals.on_broker_health(health)
             verdicts = self._notices.last_verdicts(policy, healths)
-            self._memory = Memory(record, verdicts, self._linker.grace_seconds(link))
+            flaps = self._notices.last_flaps(healths)
+            self._memory = Memory(record, verdicts, self._linker.grace_seconds(link), flaps=flaps)
             log.info("took over", epoch=record.epoch, displaced=len(record.entries), demoted=sorted(record.demoted))
         else:
             link.records.check()  # a turn that writes nothing would never hear of a record that a person imported
@@ -221,17 +225,25 @@ class PolicyLoop(threading.Thread):
             return 0.0
         if report.deeds.stopped is not None:
             return self._pace.retry_seconds
-        if not memory.record.empty or any(b.hold is not None for b in report.brokers):
-            waits = [self._pace.busy_seconds]
-            patience = policy.spec.promotion.stabilization_seconds
-            for broker in report.brokers:
-                if broker.verdict.standing is Standing.RECOVERING:
-                    spent = (report.now - broker.verdict.since).total_seconds()
-                    waits.append(max(0.1, patience - spent))
-            return min(waits)
-        if any(b.verdict.standing in (Standing.SICK, Standing.SUSPECT, Standing.DOWN) for b in report.brokers):
-            return self._pace.busy_seconds
-        return self._pace.idle_seconds
+        return min(self._pace_of(memory, report), *self._appointments(policy, report))
+
+    def _pace_of(self, memory: Memory, report: Report) -> float:
+        """How soon metadata is to be read again."""
+        ailing = (Standing.SICK, Standing.SUSPECT, Standing.DOWN)
+        held = any(b.hold is not None or b.verdict.standing in ailing for b in report.brokers)
+        return self._pace.busy_seconds if held or not memory.record.empty else self._pace.idle_seconds
+
+    def _appointments(self, policy: LeadershipPolicy, report: Report) -> list[float]:
+        """In how many seconds brokers have been sick, or well, for long enough."""
+        waits = [self._pace.idle_seconds]
+        for broker in report.brokers:
+            spent = (report.now - broker.verdict.since).total_seconds()
+            if broker.dwelling:
+                waits.append(max(0.05, policy.spec.demotion.dwell_seconds - spent))
+            elif broker.verdict.standing is Standing.RECOVERING:
+                patience = broker.stabilization_seconds or policy.spec.promotion.stabilization_seconds
+                waits.append(max(0.1, patience - spent))
+        return waits
 
     def _refused(self, policy: LeadershipPolicy, reason: Reason, error: BellwetherError) -> float:
         if reason is Reason.STANDING_BY:
@@ -270,20 +282,12 @@ class PolicyLoop(threading.Thread):
         return changed or self._heard is None or self._heard != self._fingerprint()
 
     def _fingerprint(self) -> object:
-        """What the signals say, without their age: whether each is fresh by the longest patience of its kind."""
+        """What the signals say that the policy judges, without their age: whether each is fresh."""
         now = self._clock.now()
-        with self._lock:
-            detection = (self._body.get("spec") or {}).get("detection") or {}
-        patience = {
-            "ExternalReachability": (detection.get("externalReachability") or {}).get("staleAfterSeconds", 10),
-            "StorageLatency": (detection.get("storageLatency") or {}).get("staleAfterSeconds", 10),
-        }
         signals = tuple(
-            (
-                replace(s, age_seconds=None, latency_seconds=None),
-                s.age_seconds is not None and s.age_seconds <= patience[str(s.type)],
-            )
+            (replace(s, age_seconds=None), s.age_seconds is not None and s.age_seconds <= patience)
             for s in self.signals.signals()
+            if (patience := self._detection.patience(s.type, s.source)) is not None
         )
         return signals, tuple((o, o.active(now)) for o in self.signals.overrides())
 

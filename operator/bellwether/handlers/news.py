@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bellwether.core.reasons import Reason
 from bellwether.core.statuses import BrokerReport, Report
-from bellwether.core.verdicts import Standing
+from bellwether.core.transitions import Standing
 
 NOTES_SHOWN = 10
 

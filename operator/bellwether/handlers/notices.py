@@ -22,6 +22,7 @@ from bellwether.api.v1alpha1.brokerhealth import BrokerHealth
 from bellwether.api.v1alpha1.conditions import Condition
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import API_VERSION, InvalidObject
+from bellwether.core.flapping import Flaps
 from bellwether.core.reasons import Reason
 from bellwether.core.statuses import Report
 from bellwether.core.verdicts import Verdict
@@ -86,6 +87,18 @@ class Notices:
             if verdict is not None:
                 verdicts[broker] = verdict
         return verdicts
+
+    def last_flaps(self, healths: Iterable[Object]) -> Mapping[int, Flaps]:
+        """The flap counters that stand in status; what cannot be read counts as none."""
+        flaps = {}
+        for body in healths:
+            try:
+                health = BrokerHealth.read(body)
+            except InvalidObject:
+                continue  # named by last_verdicts
+            if health.status.flapping is not None:
+                flaps[health.spec.broker_id] = health.status.flapping.to_core()
+        return flaps
 
     def begins(self, namespace: str, name: str) -> None:
         """A turn starts."""

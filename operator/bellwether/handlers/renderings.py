@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from bellwether.adapters.kubernetes.client import Object
-from bellwether.api.v1alpha1 import brokerhealth, conditions, policystatus
+from bellwether.api.v1alpha1 import brokerhealth, conditions, policystatus, signalentries
+from bellwether.core.findings import Fact
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.statuses import BrokerReport, Condition, Report
-from bellwether.core.verdicts import Standing
+from bellwether.core.transitions import Standing
 
 MESSAGE_LIMIT = policystatus.MESSAGE_LIMIT
 
@@ -94,12 +95,22 @@ def broker_status(
             reason=str(report.verdict.reason),
             message=_clip(report.verdict.message),
             since=report.verdict.since,
+            evidence=tuple(_evidence(f) for f in report.verdict.facts[: signalentries.SIGNAL_LIMIT]),
+            change=_clip(report.verdict.change),
+            restarted_at=report.verdict.restarted,
         ),
         leaders=report.leaders,
         preferred_leaders=report.preferred_leaders,
         replicas=report.replicas,
         registered=report.registered,
         rack=report.rack,
+        flapping=None
+        if report.flaps is None
+        else brokerhealth.Flapping(
+            demotions=report.flaps.demotions,
+            last=report.flaps.at,
+            stabilization_seconds=report.stabilization_seconds,
+        ),
         conditions=rendered(report.conditions, generation, before, now),
     ).body()
     status.pop("signals", None)
@@ -141,6 +152,17 @@ def _would_demote(report: Report) -> Iterable[policystatus.WouldDemote]:
         yield policystatus.WouldDemote(
             broker_id=broker, reason=str(demoted.reason), message=_clip(demoted.message), since=since
         )
+
+
+def _evidence(fact: Fact) -> brokerhealth.EvidenceItem:
+    return brokerhealth.EvidenceItem(
+        type=fact.type,
+        source=fact.source,
+        reading=fact.reading,
+        since=fact.since,
+        message=_clip(fact.message),
+        passed_over=fact.passed_over,
+    )
 
 
 def _clip(text: str) -> str:

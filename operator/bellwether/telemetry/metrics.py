@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from bellwether.core.signals import Signal
 from bellwether.core.statuses import Report
-from bellwether.core.verdicts import Standing
+from bellwether.core.transitions import Standing
 
 _POLICY = ("namespace", "policy")
 _TURN_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

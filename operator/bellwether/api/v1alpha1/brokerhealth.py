@@ -12,12 +12,14 @@ from typing import ClassVar, Literal
 from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.conditions import Conditions
-from bellwether.api.v1alpha1.models import Model, Object, Reported, Rule
+from bellwether.api.v1alpha1.models import Model, Object, Reported, Rule, as_map
 from bellwether.api.v1alpha1.policystatus import BrokerId, Count, Message, ReasonName
-from bellwether.api.v1alpha1.signalentries import Signals
+from bellwether.api.v1alpha1.signalentries import SIGNAL_LIMIT, Signals
 from bellwether.core import signals
+from bellwether.core.flapping import Flaps
 from bellwether.core.reasons import Reason
-from bellwether.core.verdicts import Standing, Verdict
+from bellwether.core.transitions import Standing
+from bellwether.core.verdicts import Verdict
 
 OVERRIDE_REASON_LIMIT = 512
 
@@ -66,6 +68,29 @@ class BrokerHealthSpec(Model):
     )
 
 
+class EvidenceItem(Reported):
+    """One source's word, as it was judged."""
+
+    type: str = Field(max_length=63, description="Kind of evidence.")
+    source: str = Field(max_length=63, description="Where it comes from.")
+    reading: signals.Reading = Field(description="What the source says.")
+    since: AwareDatetime | None = Field(default=None, description="Since when the source has said so.")
+    message: Message = Field(default="", description="What was seen, and what it was compared with.")
+    passed_over: str = Field(default="", max_length=256, description="Why it did not count; absent when it did.")
+
+
+class Flapping(Reported):
+    """How often signals demoted the broker in short succession."""
+
+    demotions: Count = Field(description="Demotions, each within promotion.flapWindowSeconds of the one before.")
+    last: AwareDatetime = Field(description="When the last one ended; when it began, while it lasts.")
+    stabilization_seconds: Count = Field(description="How long the broker must stay well before it is promoted.")
+
+    def to_core(self) -> Flaps:
+        """The counter for the next turn to carry on from."""
+        return Flaps(self.demotions, self.last)
+
+
 class BrokerVerdict(Reported):
     """What the signals of the broker add up to. A judgement and not an action: a Sick broker may lead."""
 
@@ -73,12 +98,25 @@ class BrokerVerdict(Reported):
     reason: ReasonName = Field(description="Why, in one word.")
     message: Message = Field(default="", description="Why, in one sentence.")
     since: AwareDatetime = Field(description="Since when standing and reason have been so.")
+    evidence: tuple[EvidenceItem, ...] = Field(
+        default=(),
+        max_length=SIGNAL_LIMIT,
+        description="What was judged: each source's word, and why it did not count where it did not.",
+        json_schema_extra=as_map("type", "source"),
+    )
+    change: Message = Field(default="", description="What would make the verdict another one.")
+    restarted_at: AwareDatetime | None = Field(
+        default=None,
+        description="When the broker came up, until it was reachable once or startupGraceSeconds are over.",
+    )
 
     def to_core(self, broker: int) -> Verdict | None:
         """The verdict for the next turn to carry on from; None for a reason that this version does not know."""
         if self.reason not in set(Reason):
             return None
-        return Verdict(broker, self.standing, Reason(self.reason), self.message, self.since)
+        return Verdict(
+            broker, self.standing, Reason(self.reason), self.message, self.since, restarted=self.restarted_at
+        )
 
 
 class BrokerHealthStatus(Reported):
@@ -99,8 +137,13 @@ class BrokerHealthStatus(Reported):
     replicas: Count | None = Field(default=None, description="Partitions that have a replica on the broker.")
     registered: bool | None = Field(default=None, description="Whether the controller knows the broker.")
     rack: str | None = Field(default=None, max_length=256, description="The broker's rack.")
+    flapping: Flapping | None = Field(
+        default=None, description="Absent unless signals demoted the broker lately (promotion.flapWindowSeconds)."
+    )
     conditions: Conditions = Field(
-        default=(), description="Healthy: whether the broker is well. Demoted: whether it is kept from leading."
+        default=(),
+        description="Healthy: whether the broker is well. Demoted: whether it is kept from leading. HoldsBackISR: it"
+        " follows slowly, and acks=all waits for it, whatever it leads.",
     )
 
 

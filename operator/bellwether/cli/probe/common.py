@@ -46,10 +46,12 @@ def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_policy(api: KubernetesClient, namespace: str, policy: str) -> LeadershipPolicy:
+    """The policy as it is now. Raises Transient or Terminal."""
     return LeadershipPolicy.read(api.get(POLICIES, namespace, policy))
 
 
 def need(value: object, option: str, what: str) -> None:
+    """Refuse to go on without an option."""
     if not value:
         raise click.UsageError(f"Missing option '{option}': {what}.")
 
@@ -66,6 +68,7 @@ class reported:  # noqa: N801 - used as a with statement's word
 
 
 def serve_metrics(port: int | None) -> ProbeMetrics:
+    """Metrics, served on a port where one is given."""
     metrics = ProbeMetrics()
     if port is not None:
         try:
@@ -76,6 +79,7 @@ def serve_metrics(port: int | None) -> ProbeMetrics:
 
 
 def stop_on_signals() -> threading.Event:
+    """Set when the process is asked to end."""
     stop = threading.Event()
 
     def on_signal(number: int, _frame: object) -> None:

@@ -1,0 +1,45 @@
+"""How often a broker has been demoted in short succession, so that one that flaps must stay well for longer.
+
+In: who was demoted before a turn and after it. Out: counters, which stand in status and outlive a take-over. Only what
+signals demoted counts; a person may change their mind as often as they like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bellwether.core.baselines import Cause, Demoted
+
+
+@dataclass(frozen=True, slots=True)
+class Flaps:
+    """``demotions`` in short succession; ``at`` is when the last one ended, or began while it lasts."""
+
+    demotions: int
+    at: datetime
+
+
+def count_flaps(
+    flaps: Mapping[int, Flaps],
+    before: Mapping[int, Demoted],
+    after: Mapping[int, Demoted],
+    now: datetime,
+    window_seconds: int,
+) -> dict[int, Flaps]:
+    """The counters after a turn. A ``window_seconds`` of 0 counts nothing."""
+    window = timedelta(seconds=window_seconds)
+    counted = {}
+    for broker in flaps.keys() | before.keys() | after.keys():
+        known = flaps.get(broker)
+        recent = known is not None and window_seconds > 0 and (broker in before or now - known.at <= window)
+        begins = broker in after and broker not in before and after[broker].cause is Cause.SIGNALS
+        ends = broker in before and broker not in after
+        if begins:
+            counted[broker] = Flaps(known.demotions + 1 if known is not None and recent else 1, now)
+        elif ends and known is not None:
+            counted[broker] = Flaps(known.demotions, now)
+        elif known is not None and recent:
+            counted[broker] = known
+    return counted
