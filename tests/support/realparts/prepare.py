@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from realparts import cache, gotools, jvm, kafka_jars, kubernetes_binaries, slowdisk
+from realparts import cache, detours, gotools, jvm, kafka_jars, kubernetes_binaries, shims, slowdisk, wrongclock
 from realparts.downloads import DownloadFailed
 
 PARTS: Mapping[str, Callable[[], Path]] = {
@@ -19,6 +19,10 @@ PARTS: Mapping[str, Callable[[], Path]] = {
     "kafka": kafka_jars.folder,
     "toxiproxy": lambda: gotools.binary(gotools.TOXIPROXY),
     "slowdisk": slowdisk.shim,
+    "prometheus": lambda: gotools.binary(gotools.PROMETHEUS),
+    "promtool": lambda: gotools.binary(gotools.PROMTOOL),
+    "detour": lambda: shims.compiled(detours.SOURCE),
+    "wrongclock": lambda: shims.compiled(wrongclock.SOURCE),
     "kubectl": kubernetes_binaries.kubectl,
     "etcd": kubernetes_binaries.etcd,
     "kube-apiserver": kubernetes_binaries.kube_apiserver,

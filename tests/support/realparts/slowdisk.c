@@ -2,7 +2,7 @@
  *
  * In:  BELLWETHER_SLOWDISK_DIRECTORY  the directory, as realpath() gives it
  *      BELLWETHER_SLOWDISK_CONTROL    a file of two native 32-bit integers: milliseconds before each sync, and before
- *                                     each write; mapped once, so a change counts from the next call on
+ *                                     each write; mapped once, so a change counts at once
  * Out: write, pwrite, writev, pwritev and their 64-bit names, fsync and fdatasync: delayed when their file is
  *      a regular one below the directory, otherwise the C library's own.
  *
@@ -61,20 +61,31 @@ static int is_below(int fd)
            path[directory_length] == '/';
 }
 
-static void sleep_ms(int32_t milliseconds)
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void sleep_ms(int64_t milliseconds)
 {
     struct timespec left = {milliseconds / 1000, (milliseconds % 1000) * 1000000L};
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
         ;
 }
 
-static void delay(int fd, int32_t milliseconds)
+/* In slices, each looking at the control again: a disk that was stalled lets go when it is mended. */
+static void delay(int fd, const volatile int32_t *milliseconds)
 {
-    if (milliseconds <= 0)
+    if (*milliseconds <= 0)
         return;
     int before = errno;
-    if (is_below(fd))
-        sleep_ms(milliseconds);
+    if (is_below(fd)) {
+        int64_t began = now_ms(), left;
+        while ((left = *milliseconds - (now_ms() - began)) > 0)
+            sleep_ms(left < 100 ? left : 100);
+    }
     errno = before;
 }
 
@@ -86,55 +97,55 @@ static void delay(int fd, int32_t milliseconds)
 ssize_t write(int fd, const void *buffer, size_t count)
 {
     NEXT(write);
-    delay(fd, control->write_ms);
+    delay(fd, &control->write_ms);
     return next(fd, buffer, count);
 }
 
 ssize_t pwrite(int fd, const void *buffer, size_t count, off_t offset)
 {
     NEXT(pwrite);
-    delay(fd, control->write_ms);
+    delay(fd, &control->write_ms);
     return next(fd, buffer, count, offset);
 }
 
 ssize_t pwrite64(int fd, const void *buffer, size_t count, off64_t offset)
 {
     NEXT(pwrite64);
-    delay(fd, control->write_ms);
+    delay(fd, &control->write_ms);
     return next(fd, buffer, count, offset);
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int count)
 {
     NEXT(writev);
-    delay(fd, control->write_ms);
+    delay(fd, &control->write_ms);
     return next(fd, parts, count);
 }
 
 ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
 {
     NEXT(pwritev);
-    delay(fd, control->write_ms);
+    delay(fd, &control->write_ms);
     return next(fd, parts, count, offset);
 }
 
 ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset)
 {
     NEXT(pwritev64);
-    delay(fd, control->write_ms);
+    delay(fd, &control->write_ms);
     return next(fd, parts, count, offset);
 }
 
 int fsync(int fd)
 {
     NEXT(fsync);
-    delay(fd, control->sync_ms);
+    delay(fd, &control->sync_ms);
     return next(fd);
 }
 
 int fdatasync(int fd)
 {
     NEXT(fdatasync);
-    delay(fd, control->sync_ms);
+    delay(fd, &control->sync_ms);
     return next(fd);
 }

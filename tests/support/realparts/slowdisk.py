@@ -1,20 +1,15 @@
 """A disk that is slow when told to be, for the processes started under it: a small C shim and its control file.
 
 In: a directory and a number of milliseconds. Out: environment variables to start a broker or a storage probe with.
-The shim is compiled with the machine's C compiler into the cache, once for each version of its source.
 """
 
 from __future__ import annotations
 
-import hashlib
-import shutil
 import struct
-import subprocess
 from pathlib import Path
 from typing import Literal
 
-from realparts import cache
-from realparts.downloads import DownloadFailed
+from realparts import shims
 
 SOURCE = Path(__file__).parent / "slowdisk.c"
 
@@ -23,6 +18,9 @@ Mode = Literal["fsync", "write+fsync"]
 
 class SlowDisk:
     """Delays the writes of files below one directory, in every process that was started with ``environment``."""
+
+    STALLED = 24 * 3600 * 1000
+    """Milliseconds that no process of a test outlives: the disk has stopped answering."""
 
     def __init__(self, directory: Path, control: Path) -> None:
         """The directory and the control file's place are made if need be; the disk is fast at first."""
@@ -37,7 +35,7 @@ class SlowDisk:
         self._write(milliseconds, milliseconds if mode == "write+fsync" else 0)
 
     def clear(self) -> None:
-        """Make it fast again; a call that is being delayed still waits its time out."""
+        """Make it fast again; a call that is being delayed ends soon."""
         self._write(0, 0)
 
     def environment(self) -> dict[str, str]:
@@ -56,15 +54,4 @@ class SlowDisk:
 
 def shim() -> Path:
     """The compiled shim."""
-    version = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
-
-    def make(staged: Path) -> None:
-        compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-        if compiler is None:
-            raise DownloadFailed("the slow disk needs a C compiler: install one, so that cc, gcc or clang is on PATH")
-        command = [compiler, "-O2", "-Wall", "-shared", "-fPIC", "-o", str(staged), str(SOURCE), "-ldl"]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        if ended.returncode != 0:
-            raise DownloadFailed(f"compiling {SOURCE.name} failed:\n{ended.stderr}")
-
-    return cache.once(f"lib/slowdisk-{version}.so", "compiling the slow-disk shim", make)
+    return shims.compiled(SOURCE)

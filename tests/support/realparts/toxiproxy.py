@@ -24,6 +24,7 @@ class Toxiproxy:
         self._log = log
         self._ports = HeldPorts()
         self._port = self._ports.take()
+        self._upstreams: dict[str, str] = {}
         self.process: ManagedProcess | None = None
 
     def start(self) -> None:
@@ -46,6 +47,7 @@ class Toxiproxy:
     def add(self, name: str, upstream: str, listen: str) -> None:
         """Open a way from ``listen`` to ``upstream`` (both "127.0.0.1:port")."""
         self._call("POST", "/proxies", {"name": name, "upstream": upstream, "listen": listen, "enabled": True})
+        self._upstreams[name] = upstream
 
     def cut(self, name: str) -> None:
         """Close the way's listener and its connections: new ones are refused."""
@@ -55,7 +57,11 @@ class Toxiproxy:
         """Make the way whole again, whatever was done to it."""
         for toxic in self._call("GET", f"/proxies/{name}/toxics"):
             self._call("DELETE", f"/proxies/{name}/toxics/{toxic['name']}")
-        self._call("POST", f"/proxies/{name}", {"enabled": True})
+        self._call("POST", f"/proxies/{name}", {"enabled": True, "upstream": self._upstreams[name]})
+
+    def lead(self, name: str, elsewhere: str) -> None:
+        """Let a way lead where another one leads; ``mend`` undoes it."""
+        self._call("POST", f"/proxies/{name}", {"enabled": True, "upstream": self._upstreams[elsewhere]})
 
     def blackhole(self, name: str) -> None:
         """Drop all data both ways; connections are accepted and stay open, and nothing ever answers."""

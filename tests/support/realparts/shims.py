@@ -1,0 +1,43 @@
+"""Small C libraries that change what one process sees of its machine (LD_PRELOAD), compiled once into the cache.
+
+In: a C source beside this file. Out: the compiled library, and environment variables to start a process with. Called by
+``slowdisk``, ``detours`` and ``wrongclock``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from realparts import cache
+from realparts.downloads import DownloadFailed
+
+PRELOAD = "LD_PRELOAD"
+
+
+def compiled(source: Path) -> Path:
+    """The library of a source, built once for each version of it. Raises DownloadFailed without a C compiler."""
+    version = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
+
+    def make(staged: Path) -> None:
+        compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+        if compiler is None:
+            raise DownloadFailed(
+                f"{source.name} must be compiled: install a C compiler, so that cc, gcc or clang is on PATH"
+            )
+        command = [compiler, "-O2", "-Wall", "-shared", "-fPIC", "-o", str(staged), str(source), "-ldl"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ended.returncode != 0:
+            raise DownloadFailed(f"compiling {source.name} failed:\n{ended.stderr}")
+
+    return cache.once(f"lib/{source.stem}-{version}.so", f"compiling the shim {source.stem}", make)
+
+
+def together(*environments: Mapping[str, str]) -> dict[str, str]:
+    """Several shims for one process."""
+    merged = {name: value for one in environments for name, value in one.items()}
+    libraries = [one[PRELOAD] for one in environments if PRELOAD in one]
+    return {**merged, PRELOAD: ":".join(libraries)} if libraries else merged
