@@ -8,6 +8,7 @@ from bellwether.cli.verbs import Verbs
 
 # verb -> module:command
 VERBS = {
+    "plugin": "bellwether.cli.probe.plugin:plugin",
     "reachability": "bellwether.cli.probe.reachability:reachability",
     "storage": "bellwether.cli.probe.storage:storage",
 }

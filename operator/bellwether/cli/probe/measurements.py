@@ -5,14 +5,18 @@ Each function returns the exit status: 0 when everything passed, 1 otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import click
 
-from bellwether.core.detection import Reachability, StorageLatency
+from bellwether.core.detection import Plugin, Reachability, StorageLatency
 from bellwether.core.signals import Reading
 from bellwether.ports import Clock, Terminal, Transient
+from bellwether.probes.attempts import attempted
 from bellwether.probes.brokerwatch import Asker, NoAnswer, Seat
+from bellwether.probes.installed import Found
+from bellwether.probes.kinds import Kind
 from bellwether.probes.reachability import Roster
 from bellwether.probes.sightings import Answer, milliseconds
 from bellwether.probes.storage import Writer, measure_once, reading
@@ -38,6 +42,23 @@ def storage(writer: Writer, directory: str, settings: StorageLatency, clock: Clo
         [(directory, str(found), "" if sample.problem else milliseconds(sample.seconds), limit, message)],
     )
     return 0 if found is Reading.PASSING else 1
+
+
+def plugin(kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugin, clock: Clock) -> int:
+    """Measure every broker once with a plugged-in kind."""
+    rows = []
+    for broker, seen in attempted(kind, brokers, settings, clock).items():
+        reading = {True: Reading.PASSING, False: Reading.FAILING, None: Reading.UNKNOWN}[seen.ok]
+        rows.append((str(broker), str(reading), "" if seen.value is None else f"{seen.value:.6g}", seen.message))
+    _table(("BROKER", settings.type.upper(), "VALUE", "MESSAGE"), rows)
+    return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else 1
+
+
+def kinds(found: Sequence[Found]) -> int:
+    """The kinds that are installed."""
+    rows = [(one.type, one.origin, one.target, one.problem or "ready") for one in found]
+    _table(("KIND", "PACKAGE", "ENTRY POINT", "STATE"), rows)
+    return 1 if any(one.problem for one in found) else 0
 
 
 def _broker(broker: int, seat: Seat, asker: Asker, settings: Reachability) -> tuple[str, ...]:
@@ -68,7 +89,7 @@ def _cells(answer: Answer | None) -> tuple[str, str]:
     return str(Reading.PASSING if answer.ok else Reading.FAILING), milliseconds(answer.seconds)
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """Columns as wide as they must be: a table that is piped on is not cut."""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     for row in (head, *rows):

@@ -1,0 +1,165 @@
+"""``bellwether probe plugin``: measure every broker with a kind of signal that another package brings along."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.probing import BrokerProbe
+from bellwether.adapters.kafka.rosters import KafkaRoster
+from bellwether.adapters.kubernetes.client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.connections import connection
+from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.cli.probe import measurements
+from bellwether.cli.probe.common import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.probe.probers import Prober
+from bellwether.connections import Connection
+from bellwether.core.detection import Plugin
+from bellwether.ports import Terminal
+from bellwether.probes import installed
+from bellwether.probes.kinds import Kind
+from bellwether.probes.listeners import Listeners
+from bellwether.probes.plugged import PluggedProbe
+from bellwether.telemetry.logs import configure
+from bellwether.telemetry.plugins import PluginMetrics
+from bellwether.telemetry.probing import ProbeMetrics
+
+ROSTER_SECONDS = 10.0
+
+
+@click.command()
+@shared_options
+@click.option("--type", "type_", metavar="KIND", help="The kind to measure, as its package and the policy name it.")
+@click.option("--source", metavar="NAME", help="Stable name of this place, such as eu-west-1a.")
+@click.option("--list", "list_", is_flag=True, help="List the kinds that are installed, and end.")
+@click.option(
+    "--bootstrap",
+    metavar="HOST:PORT",
+    multiple=True,
+    help="With --once: measure this cluster, without Kubernetes, TLS or SASL. May be repeated.",
+)
+@click.option(
+    "--setting", "settings", metavar="NAME=VALUE", multiple=True, help="With --bootstrap: a setting of the kind."
+)
+def plugin(
+    policy: str | None,
+    namespace: str,
+    type_: str | None,
+    source: str | None,
+    list_: bool,
+    once: bool,
+    bootstrap: tuple[str, ...],
+    settings: tuple[str, ...],
+    metrics_port: int | None,
+    log_format: Any,
+    log_level: str,
+) -> None:
+    """Measure every broker with a kind of signal from another package.
+
+    The package is installed beside Bellwether and announces its kind by an entry point of group bellwether.signals;
+    thresholds and settings come from the policy's detection.plugins.
+    """
+    configure(log_format, "warning" if once and log_level == "info" else log_level)
+    if list_:
+        sys.exit(measurements.kinds(installed.found()))
+    if bootstrap and not once:
+        raise click.UsageError("--bootstrap goes with --once: without Kubernetes there is nowhere to report to.")
+    if settings and not bootstrap:
+        raise click.UsageError(
+            "--setting goes with --bootstrap: a policy has its own, in detection.plugins[].settings."
+        )
+    need(type_, "--type", "the kind to measure (--list lists those that are installed)")
+    need(policy or bootstrap, "--policy", "the LeadershipPolicy to follow (or --once with --bootstrap)")
+    with reported():
+        kind = installed.load(str(type_))
+        if bootstrap:
+            wanted = Plugin(type=str(type_), settings=_pairs(settings))
+            sys.exit(_once(kind, Connection(bootstrap), wanted))
+        api = connect()
+        if once:
+            found = read_policy(api, namespace, str(policy))
+            secrets = SecretReader(api, namespace, Path(tempfile.mkdtemp(prefix="bellwether-")))
+            chosen = _chosen(found, str(type_))
+            if chosen is None:
+                raise Terminal(f"the policy {namespace}/{policy} names no such kind: add {type_} to detection.plugins")
+            sys.exit(_once(kind, connection(found.spec.kafka, secrets), chosen))
+        need(source, "--source", "a stable name for this place, such as eu-west-1a")
+        _Plugged(api, namespace, str(policy), kind).run(str(source), serve_metrics(metrics_port), stop_on_signals())
+
+
+class _Plugged:
+    """The prober's parts, put together from what its policy says."""
+
+    def __init__(self, api: KubernetesClient, namespace: str, policy: str, kind: Kind) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._policy = policy
+        self._kind = kind
+        self._secrets = SecretReader(api, namespace, Path(tempfile.mkdtemp(prefix="bellwether-")))
+        self._connection: Connection | None = None
+        self._listeners: Listeners | None = None
+        self._wanted = False
+
+    def run(self, source: str, metrics: ProbeMetrics, stop: threading.Event) -> None:
+        """Measure until ``stop``."""
+        clock, type_ = SystemClock(), self._kind.type
+        prober = Prober(self._api, self._namespace, self._policy, type_, source, clock, metrics)
+        running = PluggedProbe(
+            self._kind, source, Plugin(type=type_), prober.post, prober.forget, clock, PluginMetrics(metrics)
+        )
+
+        def follow(found: LeadershipPolicy | None) -> bool:
+            chosen = None if found is None else _chosen(found, type_)
+            self._wanted = chosen is not None
+            if found is None or chosen is None:
+                running.rest()
+                return False
+            made = connection(found.spec.kafka, self._secrets)
+            if made != self._connection or self._listeners is None:
+                self._connection = made
+                self._listeners = Listeners(KafkaRoster(made).brokers, BrokerProbe(made), clock)
+            running.configure(chosen)
+            return True
+
+        def refresh() -> None:
+            while not stop.is_set():
+                listeners = self._listeners
+                if listeners is not None and self._wanted:
+                    known, there = listeners.refresh(), prober.brokers()
+                    # A signal stands on a BrokerHealth: whoever has one is a broker of this policy, dead or alive.
+                    if there is not None and self._wanted:
+                        running.refresh({broker: known.get(broker, {}) for broker in there})
+                stop.wait(ROSTER_SECONDS if listeners is not None else 0.2)
+
+        running.start()
+        threading.Thread(target=refresh, name="roster", daemon=True).start()
+        try:
+            prober.run(running, follow, stop)
+        finally:
+            running.stop()
+
+
+def _chosen(found: LeadershipPolicy, type_: str) -> Plugin | None:
+    """The policy's settings for the kind; None when it does not judge it."""
+    return next((p for p in found.policy().detection.plugins if p.type == type_), None)
+
+
+def _once(kind: Kind, made: Connection, settings: Plugin) -> int:
+    clock = SystemClock()
+    brokers = KafkaRoster(made).brokers
+    brokers()  # names what is wrong with the connection, where looking around would go on without
+    return measurements.plugin(kind, Listeners(brokers, BrokerProbe(made), clock).refresh(), settings, clock)
+
+
+def _pairs(settings: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    pairs = [setting.partition("=") for setting in settings]
+    if bad := [name for name, sign, _ in pairs if not sign or not name]:
+        raise click.UsageError(f"--setting {bad[0]!r} is not NAME=VALUE")
+    return tuple(sorted((name, value) for name, _, value in pairs))
