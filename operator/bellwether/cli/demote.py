@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,6 +14,7 @@ from rich.console import Console
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import connect
+from bellwether.cli import durations
 from bellwether.cli.byhand import UnknownBroker, run_by_hand, show
 from bellwether.cli.connecting import connection_from, kafka_options
 from bellwether.cli.overrides import await_effect, override_body, set_override
@@ -24,9 +24,6 @@ from bellwether.ports import BellwetherError
 
 EXIT_HELD = 3
 """Exit status when something is held back, so that scripts can tell it from success."""
-
-_DURATION = re.compile(r"(\d+)([smhd])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -159,10 +156,7 @@ def _whoami() -> str:
 def _until(duration: str | None, now: datetime) -> datetime | None:
     if duration is None:
         return None
-    found = _DURATION.fullmatch(duration)
-    if found is None:
-        raise click.UsageError(f"--for {duration!r}: a number with s, m, h or d, as in 30m")
     try:
-        return now + timedelta(**{_UNITS[found[2]]: int(found[1])})
+        return now + durations.duration(duration, "--for")
     except OverflowError:
         raise click.UsageError(f"--for {duration!r} is longer than a calendar reaches") from None

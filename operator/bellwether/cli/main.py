@@ -14,7 +14,9 @@ VERBS = {
     "operator": "bellwether.cli.operate:operator",
     "probe": "bellwether.cli.probe:probe",
     "promote": "bellwether.cli.demote:promote",
+    "record": "bellwether.cli.record:record",
     "release": "bellwether.cli.demote:release",
+    "replay": "bellwether.cli.replay:replay",
     "undo-record": "bellwether.cli.undorecord:undo_record",
 }
 

@@ -1,0 +1,81 @@
+"""``bellwether replay``: judge a recorded trace again, under the settings of then or under others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bellwether.adapters.files.traces import TraceReader
+from bellwether.ports import BellwetherError, Terminal
+from bellwether.replays.comparisons import Difference, differences
+from bellwether.replays.playing import Replay
+from bellwether.replays.settings import setting, settings_of_file
+from bellwether.traces.lines import UnreadableTrace, text_of
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("trace", type=_FILE)
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Judge with another setting, as in promotion.stabilizationSeconds=10 or mode=Enforce. May be repeated.",
+)
+@click.option("--policy", "policy_file", type=_FILE, help="Judge with the settings of this LeadershipPolicy (YAML).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, as_json: bool) -> None:
+    """Play TRACE through the judgement and the plan of this version, and print what would have been done when.
+
+    Without other settings it is held against what the operator said at the time. Nothing is asked of any cluster.
+    """
+    try:
+        reader = TraceReader(trace)
+        settings = settings_of_file(policy_file.read_text(), str(policy_file)) if policy_file is not None else None
+        played = Replay(reader.header, settings, [setting(text) for text in changes])
+        timeline = played.play(reader.instants())
+    except (BellwetherError, UnreadableTrace) as error:
+        raise click.ClickException(str(error)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.ClickException(str(Terminal(f"{policy_file}: cannot be read ({error})"))) from None
+    found = differences(timeline.said, timeline.replayed)
+    if as_json:
+        click.echo(json.dumps(_document(reader, played, found), indent=2, ensure_ascii=False))
+        return
+    header = reader.header
+    click.echo(f"{header.namespace}/{header.policy}, from {text_of(header.started)} (times are UTC)")
+    for row in timeline.rows:
+        click.echo(str(row))
+    _say_differences(found, asked_otherwise=bool(changes or policy_file), said=bool(timeline.said))
+    if reader.truncated:
+        click.echo("the trace breaks off: the recording did not end by itself", err=True)
+
+
+def _say_differences(found: list[Difference], *, asked_otherwise: bool, said: bool) -> None:
+    if not said:
+        click.echo("the operator said nothing while this was recorded: there is nothing to compare with")
+    elif not found:
+        click.echo("the same as the operator said then")
+    else:
+        settings = "with other settings" if asked_otherwise else "with the settings of then"
+        click.echo(f"{len(found)} differences from what the operator said then, {settings}:")
+        for one in found:
+            click.echo(f"  {one}")
+
+
+def _document(reader: TraceReader, played: Replay, found: list[Difference]) -> dict[str, Any]:
+    header = reader.header
+    return {
+        "policy": header.policy,
+        "namespace": header.namespace,
+        "started": text_of(header.started),
+        "turns": played.turns,
+        "truncated": reader.truncated,
+        "timeline": [row.document() for row in played.timeline.rows],
+        "differences": [one.document() for one in found],
+    }

@@ -1,0 +1,166 @@
+"""Turns over a recorded trace: the real cycle, with the recorded world in place of the real one.
+
+In: a trace's instants and the settings to judge by. Out: a ``Timeline``. What was seen then is seen again at the same
+moments; what the operator does now happens in memory. A turn is taken at every instant that brings more than a sign of
+life, and every second while anything is not settled, as the policy loop does. Called by ``bellwether replay``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
+from bellwether.adapters.memory.retold import RetoldCluster
+from bellwether.adapters.memory.views import MemoryMover, MemoryReader
+from bellwether.adapters.memory.worlds import ManualClock, MemoryLeadership, MemoryLease
+from bellwether.core.baselines import UndoRecord
+from bellwether.core.policies import Policy
+from bellwether.core.signals import Override, Signal
+from bellwether.core.statuses import Report
+from bellwether.cycle import Memory, turn
+from bellwether.ports import Transient, World
+from bellwether.replays.settings import Setting, policy_of
+from bellwether.replays.sightings import verdicts_of
+from bellwether.replays.timelines import Timeline
+from bellwether.traces.clustersections import read_cluster
+from bellwether.traces.lines import Header, Instant
+from bellwether.traces.patches import Document, Json, patched
+from bellwether.traces.sections import read_demoted, read_overrides, read_signals
+
+STEP_SECONDS = 1.0
+_SIGNS_OF_LIFE = frozenset({"heard"})
+_NOTHING: Document = {}
+
+
+@dataclass
+class Played:
+    """``ports.SignalSource``: what was known of signals and overrides at the moment of the clock."""
+
+    clock: ManualClock
+    state: Document = field(default_factory=dict)
+
+    def signals(self) -> tuple[Signal, ...]:
+        """Every source's last word, aged by when its Lease was seen to advance."""
+        section, heard = self.state.get("signals", _NOTHING), self.state.get("heard", _NOTHING)
+        return read_signals(section, heard, self.clock.monotonic())
+
+    def overrides(self) -> tuple[Override, ...]:
+        """What people had asked for, expired ones included."""
+        return read_overrides(self.state.get("overrides", _NOTHING))
+
+
+class Replay:
+    """One trace under one choice of settings: ``settings`` replace the recorded ones, ``changes`` alter either."""
+
+    def __init__(self, header: Header, settings: Document | None = None, changes: Iterable[Setting] = ()) -> None:
+        self.header = header
+        self.timeline = Timeline(header.partitions)
+        self.turns = 0
+        self._settings = settings
+        self._changes = tuple(changes)
+        self._clock = ManualClock(header.started)
+        self._signals = Played(self._clock)
+        self._state: dict[str, Json] = {}
+        self._policy: Policy | None = None
+        self._cluster: RetoldCluster | None = None
+        self._world: World | None = None
+        self._memory: Memory | None = None
+        self._unsettled = True
+        self._fresh: object = None
+
+    def play(self, instants: Iterable[Instant]) -> Timeline:
+        """The whole trace. Raises UnreadableTrace, Terminal, InvalidObject."""
+        for instant in instants:
+            self._until(instant.at)
+            self._meet(instant)
+            news = set(instant.news) - _SIGNS_OF_LIFE
+            if news or self._unsettled or self._fresh != self._freshness():
+                self._turn()
+        return self.timeline
+
+    def _until(self, at: float) -> None:
+        """The seconds in which nothing was recorded: time passes, and evidence grows stale."""
+        for moment in self._seconds(at):
+            self._clock.advance(moment - self._clock.monotonic())
+            if self._unsettled or self._fresh != self._freshness():
+                self._turn()
+        self._clock.advance(max(0.0, at - self._clock.monotonic()))
+
+    def _seconds(self, at: float) -> Iterator[float]:
+        """Whole seconds up to ``at``; where all is settled and stale nothing can change, and they are skipped."""
+        while self._memory is not None:
+            following = math.floor(self._clock.monotonic()) + STEP_SECONDS
+            if following >= at or not (self._unsettled or self._ageing()):
+                return
+            yield following
+
+    def _meet(self, instant: Instant) -> None:
+        self._state = patched(self._state, instant.news)
+        self._signals.state = self._state
+        if "policy" in instant.news or self._policy is None:
+            settings = self._settings if self._settings is not None else self._state.get("policy", _NOTHING)
+            self._policy = policy_of(settings, self.header.policy, self.header.namespace, self._changes).policy()
+        if "cluster" in instant.news:
+            self._retell()
+        self.timeline.heard(self._now(), instant.news, self._state)
+
+    def _retell(self) -> None:
+        now = read_cluster(self._state["cluster"])
+        if self._cluster is not None:
+            self._cluster.retell(now)
+            return
+        self._cluster = RetoldCluster(now)
+        store = MemoryRecordStore(UndoRecord(now.cluster_id, 0, read_demoted(self._state.get("demoted", _NOTHING))))
+        records = MemoryRecords(store)
+        self._world = World(
+            clusters=MemoryReader(self._cluster),
+            leaders=MemoryMover(self._cluster),
+            records=records,
+            leadership=MemoryLeadership(MemoryLease(self._clock)),
+            signals=self._signals,
+            clock=self._clock,
+        )
+        self._memory = Memory(records.take_over(now.cluster_id), verdicts_of(self._state.get("said", _NOTHING)))
+
+    def _turn(self) -> None:
+        if self._world is None or self._memory is None or self._policy is None:
+            return  # the cluster was not read yet
+        before, began = self._memory, self._now()
+        try:
+            report, self._memory = turn(self._world, self._policy, before)
+        except Transient:
+            self._unsettled = True  # no broker answers: the next second asks again
+            return
+        self.turns += 1
+        self._fresh = self._freshness()
+        self.timeline.took(began, report, frozenset(before.record.demoted))
+        self._unsettled = not _settled(report, self._memory)
+
+    def _freshness(self) -> object:
+        """Which signals count as evidence by the patience of their kind, and which overrides hold."""
+        policy, now = self._policy, self._now()
+        if policy is None:
+            return None
+        fresh = []
+        for signal in self._signals.signals():
+            patience = policy.detection.patience(signal.type, signal.source)
+            aged = signal.age_seconds
+            fresh.append(patience is not None and aged is not None and aged <= patience)
+        return tuple(fresh), tuple(o.active(now) for o in self._signals.overrides())
+
+    def _ageing(self) -> bool:
+        """Whether anything that counts now will not count later, by the mere passing of time."""
+        found = self._freshness()
+        return found is not None and any(any(part) for part in found)  # type: ignore[attr-defined]
+
+    def _now(self) -> datetime:
+        return self._clock.now()
+
+
+def _settled(report: Report, memory: Memory) -> bool:
+    """Whether time alone changes nothing: everybody well, nobody demoted, held or on the move."""
+    well = all(b.verdict.standing == "Healthy" and b.hold is None for b in report.brokers)
+    return well and report.settled and memory.record.empty

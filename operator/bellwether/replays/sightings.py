@@ -1,0 +1,76 @@
+"""What the operator itself said of each broker while a trace was recorded, read back from the trace.
+
+In: the ``said`` section: a broker's ``verdict`` as its status had it, and its condition ``Demoted``. Out: verdicts for
+a replay to begin with, as after a take-over, and ``Word`` values to compare with. Called by ``playing`` and
+``timelines``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from bellwether.api.v1alpha1.brokerhealth import BrokerVerdict
+from bellwether.core.verdicts import Verdict
+from bellwether.traces.patches import Document, Json
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One broker's standing and whether it is demoted."""
+
+    standing: str
+    reason: str
+    demoted: bool
+
+    def __str__(self) -> str:
+        return f"{self.standing} {self.reason}{', demoted' if self.demoted else ''}"
+
+
+def said_section(healths: Mapping[int, Mapping[str, Any]]) -> dict[str, Json]:
+    """What a trace keeps of the operator's words: each broker's verdict and its condition ``Demoted``."""
+    section: dict[str, Json] = {}
+    for broker, status in healths.items():
+        row: dict[str, Json] = {}
+        if isinstance(status.get("verdict"), Mapping):
+            row["verdict"] = _without_null(status["verdict"])
+        demoted = next((c for c in status.get("conditions") or () if c.get("type") == "Demoted"), None)
+        if demoted is not None:
+            row["demoted"] = {k: str(demoted.get(k, "")) for k in ("status", "reason", "message")}
+        if row:
+            section[str(broker)] = row
+    return section
+
+
+def verdicts_of(section: Document) -> dict[int, Verdict]:
+    """The verdicts to carry on from; what cannot be read is left out, as after a take-over."""
+    verdicts = {}
+    for broker, row in section.items():
+        try:
+            found = BrokerVerdict.model_validate(row["verdict"]).to_core(int(broker))
+        except (KeyError, TypeError, ValueError, ValidationError):
+            continue
+        if found is not None:
+            verdicts[int(broker)] = found
+    return verdicts
+
+
+def words_of(section: Document) -> dict[int, Word]:
+    """What the operator said of each broker."""
+    words = {}
+    for broker, row in section.items():
+        verdict, demoted = row.get("verdict") or {}, row.get("demoted") or {}
+        if verdict:
+            words[int(broker)] = Word(
+                str(verdict.get("standing")), str(verdict.get("reason")), demoted.get("status") == "True"
+            )
+    return words
+
+
+def _without_null(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {k: _without_null(v) for k, v in value.items() if v is not None}
+    return value

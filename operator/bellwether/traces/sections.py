@@ -1,0 +1,173 @@
+"""Signals, overrides and demotions as sections of a trace's state, and back.
+
+In: values of the core. Out: plain JSON without null, where a member that stands at its default is left out. Ages are
+not kept but the moments at which each source's Lease was seen to advance, so that an age can be told for any later
+moment. Called by the recorder and by replays. Reading raises ``UnreadableTrace``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from bellwether.core.baselines import Cause, Demoted
+from bellwether.core.signals import Override, OverrideState, Reading, Signal
+from bellwether.traces.lines import UnreadableTrace, text_of, time_of
+from bellwether.traces.patches import Document, Json
+
+NEVER = False
+"""A source's moment when its Lease was not seen to advance yet."""
+
+
+def signals_section(signals: Iterable[Signal]) -> dict[str, dict[str, Json]]:
+    """By broker, then ``Type/source``: what each source says, without its age."""
+    section: dict[str, dict[str, Json]] = {}
+    for signal in signals:
+        section.setdefault(str(signal.broker), {})[_source(signal)] = _signal_row(signal)
+    return section
+
+
+def heard_section(signals: Iterable[Signal], now: float) -> dict[str, Json]:
+    """By ``Type/source``: when the source was last heard of, in seconds of the trace; ``false`` when never.
+
+    A source is one prober with one Lease. Where an entry stands in another prober's name, as one that a predecessor
+    left behind, it gets a moment of its own under ``Type/source#broker``.
+    """
+    moments: dict[str, dict[int, float | bool]] = {}
+    for signal in signals:
+        moment = NEVER if signal.age_seconds is None else round(now - signal.age_seconds, 2)
+        moments.setdefault(_source(signal), {})[signal.broker] = moment
+    section: dict[str, Json] = {}
+    for source, by_broker in moments.items():
+        usual = section[source] = Counter(by_broker.values()).most_common(1)[0][0]
+        section.update({f"{source}#{b}": moment for b, moment in by_broker.items() if moment != usual})
+    return section
+
+
+def read_signals(section: Document, heard: Document, now: float) -> tuple[Signal, ...]:
+    """The signals as they stood, aged for ``now``, in order of broker, type and source."""
+    signals = []
+    for broker, row in ((b, r) for b, rows in section.items() for r in rows.items()):
+        key, said = row
+        kind, _, source = key.partition("/")
+        moment = heard.get(f"{key}#{broker}", heard.get(key, NEVER))
+        signal = reading("a signal", lambda: _read_signal(int(broker), kind, source, said))  # noqa: B023 - called at once
+        signals.append(_aged(signal, moment, now))
+    return tuple(sorted(signals, key=lambda s: (s.broker, s.type, s.source)))
+
+
+def overrides_section(overrides: Iterable[Override]) -> dict[str, Json]:
+    """By broker: what a person asked for."""
+    section: dict[str, Json] = {}
+    for override in overrides:
+        row: dict[str, Json] = {"state": str(override.state)}
+        if override.reason:
+            row["reason"] = override.reason
+        if override.until is not None:
+            row["until"] = text_of(override.until)
+        section[str(override.broker)] = row
+    return section
+
+
+def read_overrides(section: Document) -> tuple[Override, ...]:
+    """The overrides, in order of broker."""
+
+    def read() -> list[Override]:
+        return [
+            Override(
+                int(broker),
+                OverrideState(row["state"]),
+                str(row.get("reason", "")),
+                time_of(row["until"]) if "until" in row else None,
+            )
+            for broker, row in section.items()
+        ]
+
+    return tuple(sorted(reading("an override", read), key=lambda o: o.broker))
+
+
+def demoted_section(demoted: Mapping[int, Demoted]) -> dict[str, Json]:
+    """By broker: who is kept from leading, by whose word and why."""
+    return {
+        str(broker): {
+            "cause": str(one.cause),
+            "reason": one.reason,
+            "message": one.message,
+            "since": text_of(one.since),
+        }
+        for broker, one in demoted.items()
+    }
+
+
+def read_demoted(section: Document) -> dict[int, Demoted]:
+    """The demoted brokers."""
+
+    def read() -> dict[int, Demoted]:
+        return {
+            int(broker): Demoted(
+                int(broker),
+                Cause(row["cause"]),
+                str(row["reason"]),
+                str(row.get("message", "")),
+                time_of(row["since"]),
+            )
+            for broker, row in section.items()
+        }
+
+    found: dict[int, Demoted] = reading("a demotion", read)
+    return found
+
+
+def reading(what: str, read: Any) -> Any:
+    """The outcome of ``read``; what a damaged section makes of it becomes UnreadableTrace."""
+    try:
+        return read()
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UnreadableTrace(f"{what} in the trace is damaged ({type(error).__name__}: {error})") from None
+
+
+def _source(signal: Signal) -> str:
+    return f"{signal.type}/{signal.source}"
+
+
+def _signal_row(signal: Signal) -> dict[str, Json]:
+    row: dict[str, Json] = {"reading": str(signal.reading), "since": text_of(signal.since)}
+    if signal.control is not Reading.UNKNOWN:
+        row["control"] = str(signal.control)
+    figures = {"latency": signal.latency_seconds, "usual": signal.usual_seconds, "value": signal.value}
+    row.update({k: v for k, v in figures.items() if v is not None and math.isfinite(v)})
+    if signal.message:
+        row["message"] = signal.message
+    return row
+
+
+def _read_signal(broker: int, kind: str, source: str, row: Mapping[str, Any]) -> Signal:
+    return Signal(
+        broker=broker,
+        type=kind,
+        source=source,
+        reading=Reading(row["reading"]),
+        since=time_of(row["since"]),
+        control=Reading(row.get("control", Reading.UNKNOWN)),
+        latency_seconds=_figure(row.get("latency")),
+        message=str(row.get("message", "")),
+        usual_seconds=_figure(row.get("usual")),
+        value=_figure(row.get("value")),
+    )
+
+
+def _figure(value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is not a number")
+    return float(value)
+
+
+def _aged(signal: Signal, moment: Any, now: float) -> Signal:
+    if moment is NEVER or not isinstance(moment, int | float):
+        return signal
+    return replace(signal, age_seconds=max(0.0, now - moment))
