@@ -85,6 +85,18 @@ class ProbeMetrics:
             buckets=_BUCKETS,
             registry=self.registry,
         )
+        self._outside = Gauge(
+            "bellwether_probe_outside_connections",
+            "Connections from outside on the external listener's port.",
+            ["broker"],
+            registry=self.registry,
+        )
+        self._heard = Gauge(
+            "bellwether_probe_heard_seconds",
+            "How long ago somebody from outside was last heard of, or since when nobody was.",
+            ["broker"],
+            registry=self.registry,
+        )
         self._reading = Gauge(
             "bellwether_probe_reading",
             "What the prober says of a broker: 1 passing, 0 failing, -1 unknown.",
@@ -117,6 +129,11 @@ class ProbeMetrics:
         self._writes.labels(broker, result).inc()
         if result == "ok":
             self._write_seconds.labels(broker).observe(sample.seconds)
+
+    def looked(self, broker: int, connections: int, silent_seconds: float) -> None:
+        """One look at a broker's sockets."""
+        self._outside.labels(broker).set(connections)
+        self._heard.labels(broker).set(silent_seconds)
 
     def judged(self, signal: Signal) -> None:
         """A broker's reading."""

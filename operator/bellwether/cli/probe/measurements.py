@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import click
 
-from bellwether.core.detection import Plugin, Reachability, StorageLatency
+from bellwether.core.detection import Plugin, Reachability, SelfReachability, StorageLatency
 from bellwether.core.signals import Reading
 from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.attempts import attempted
@@ -18,7 +18,9 @@ from bellwether.probes.brokerwatch import Asker, NoAnswer, Seat
 from bellwether.probes.installed import Found
 from bellwether.probes.kinds import Kind
 from bellwether.probes.reachability import Roster
+from bellwether.probes.selfreachability import measure_once as look_once
 from bellwether.probes.sightings import Answer, milliseconds
+from bellwether.probes.sockettables import SocketTable
 from bellwether.probes.storage import Writer, measure_once, reading
 
 
@@ -59,6 +61,26 @@ def kinds(found: Sequence[Found]) -> int:
     rows = [(one.type, one.origin, one.target, one.problem or "ready") for one in found]
     _table(("KIND", "PACKAGE", "ENTRY POINT", "STATE"), rows)
     return 1 if any(one.problem for one in found) else 0
+
+
+def self_reachability(table: SocketTable, port: int, settings: SelfReachability, clock: Clock) -> int:
+    """Look until somebody is heard of, or until that would count as quiet."""
+    try:
+        look, found, seconds = look_once(table, settings, clock)
+    finally:
+        table.close()
+    deaf = "" if look.listening else "nothing listens on this port"
+    blind = look.blind if found is Reading.UNKNOWN else ""
+    row = (
+        str(port),
+        table.kind,
+        str(look.connections),
+        str(found),
+        "" if found is Reading.UNKNOWN else f"{seconds:.1f} s",
+        look.problem or deaf or blind,
+    )
+    _table(("PORT", "TABLE", "CONNECTIONS", "OUTSIDE", "HEARD", "MESSAGE"), [row])
+    return 0 if found is Reading.PASSING else 1
 
 
 def _broker(broker: int, seat: Seat, asker: Asker, settings: Reachability) -> tuple[str, ...]:

@@ -1,0 +1,109 @@
+"""``bellwether probe self``: look from beside a broker whether anybody from outside is heard of on its listener."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+import structlog
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.client import connect
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.cli.probe import measurements
+from bellwether.cli.probe.common import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.probe.probers import Prober
+from bellwether.core.detection import SelfReachability
+from bellwether.core.signals import SignalType
+from bellwether.probes.selfreachability import SelfReachabilityProbe
+from bellwether.probes.sockdiag import Ignored
+from bellwether.probes.sockettables import SocketTable, open_table
+from bellwether.telemetry.logs import configure
+
+
+def _ignored(_context: click.Context, _option: click.Parameter, networks: tuple[str, ...]) -> Ignored:
+    try:
+        return Ignored(networks)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}; give networks such as 10.0.0.0/8 or 2001:db8::/32") from error
+
+
+@click.command("self")
+@shared_options
+@click.option("--broker", type=click.IntRange(0), help="Id of the broker beside which this runs.")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    help="Port that the broker's external listener is bound to, inside the pod: not that of the load balancer.",
+)
+@click.option(
+    "--ignore",
+    "ignored",
+    metavar="CIDR",
+    multiple=True,
+    callback=_ignored,
+    help="Connections from this network do not count, such as those of health checks that speak. May be repeated.",
+)
+@click.option("--source", metavar="NAME", help="Stable name of this prober.  [default: broker-<ID>]")
+def selfcheck(
+    policy: str | None,
+    namespace: str,
+    broker: int | None,
+    port: int | None,
+    ignored: Ignored,
+    source: str | None,
+    once: bool,
+    metrics_port: int | None,
+    log_format: Any,
+    log_level: str,
+) -> None:
+    """Look each second whether anybody from outside is heard of on the external listener's port.
+
+    It reads the kernel's socket table, which a sidecar in the broker's pod shares with it. No privilege is needed, and
+    nothing is sent to the broker.
+    """
+    configure(log_format, "warning" if once and log_level == "info" else log_level)
+    need(port, "--port", "the port that the broker's external listener is bound to")
+    with reported():
+        if once:
+            settings = SelfReachability()
+            if policy:
+                settings = read_policy(connect(), namespace, policy).policy().detection.self_reachability
+            sys.exit(
+                measurements.self_reachability(_open(int(port or 0), ignored), int(port or 0), settings, SystemClock())
+            )
+        need(policy, "--policy", "the LeadershipPolicy to follow")
+        need(broker is not None, "--broker", "the id of the broker beside which this runs")
+        metrics, stop, clock = serve_metrics(metrics_port), stop_on_signals(), SystemClock()
+        number, name = int(broker or 0), source or f"broker-{broker}"
+        prober = Prober(connect(), namespace, str(policy), SignalType.SELF_REACHABILITY, name, clock, metrics)
+        table = _open(int(port or 0), ignored)
+        running = SelfReachabilityProbe(
+            number, name, int(port or 0), table, SelfReachability(), prober.post, clock, metrics
+        )
+
+        def follow(found: LeadershipPolicy | None) -> bool:
+            if found is None:
+                return False
+            wanted = found.policy().detection.self_reachability
+            running.configure(wanted)
+            return wanted.enabled
+
+        running.start()
+        try:
+            prober.run(running, follow, stop)
+        finally:
+            running.stop()
+
+
+def _open(port: int, ignored: Ignored) -> SocketTable:
+    table, refusal = open_table(port, ignored)
+    if refusal:
+        structlog.get_logger(__name__).warning(
+            "netlink's sock_diag is refused: only new connections show, so a silence is never told; "
+            "allow AF_NETLINK sockets in the pod's seccomp profile",
+            error=refusal,
+            using=table.kind,
+        )
+    return table
