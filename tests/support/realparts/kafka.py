@@ -16,7 +16,7 @@ from types import TracebackType
 
 from realparts import kafka_jars, kafka_settings, kafka_storage
 from realparts.kafka_settings import SECURE_PASSWORD, SECURE_USER, Node
-from realparts.kafka_topics import create_topics, live_brokers
+from realparts.kafka_topics import configure_broker, create_topics, live_brokers
 from realparts.ports import HeldPorts, accepts
 from realparts.processes import ManagedProcess
 from realparts.progress import step
@@ -115,6 +115,7 @@ class KafkaCluster:
         proxied: bool = True,
         slow_disk: bool = False,
         sasl_ssl: bool = False,
+        external_ssl: bool = False,
         heap: str = "256m",
         properties: Mapping[str, str] | None = None,
     ) -> None:
@@ -122,8 +123,9 @@ class KafkaCluster:
 
         ``controllers`` 0 gives the first three brokers (of one or two: the first) the controller's role too; a number
         gives that many nodes of their own (ids 101 on). ``racks`` are dealt to the brokers in turn. ``slow_disk`` puts
-        a ``SlowDisk`` beneath each broker's log directory. ``sasl_ssl`` adds the listener SECURE. ``properties`` go to
-        every node's server.properties. A directory that is given is kept at the end, one that is not is removed.
+        a ``SlowDisk`` beneath each broker's log directory. ``sasl_ssl`` adds the listener SECURE; with ``external_ssl``
+        EXTERNAL speaks SASL_SSL too, with certificates of its own. ``properties`` go to every node's server.properties.
+        A directory that is given is kept at the end, one that is not is removed.
         """
         if brokers < 1:
             raise ValueError("a cluster needs at least one broker")
@@ -139,6 +141,7 @@ class KafkaCluster:
         self.cluster_id = ""
         self.security: Security | None = None
         authority = Authority(self.directory / "tls") if sasl_ssl else None
+        self._authority = authority
         voting = 0 if controllers else (3 if brokers >= 3 else 1)
         nodes = []
         for number in range(1, brokers + 1):
@@ -154,6 +157,9 @@ class KafkaCluster:
                     secure_port=self._ports.take() if authority else None,
                     rack=racks[(number - 1) % len(racks)] if racks else None,
                     key_store=authority.key_store(f"broker-{number}") if authority else None,
+                    external_key_store=authority.key_store(_external_name(number))
+                    if authority and external_ssl
+                    else None,
                     extra=dict(properties or {}),
                 )
             )
@@ -168,6 +174,13 @@ class KafkaCluster:
         if authority:
             secure = ",".join(f"127.0.0.1:{node.secure_port}" for node in self._broker_nodes)
             self.security = Security(secure, authority.path, SECURE_USER, SECURE_PASSWORD)
+
+    def certify(self, number: int, *, expired: bool) -> None:
+        """Give a broker's external listener a new certificate while it runs: one that has expired, or a good one."""
+        if self._authority is None:
+            raise RuntimeError("the cluster was made without sasl_ssl")
+        store = self._authority.key_store(_external_name(number), expired=expired)
+        configure_broker(self.bootstrap, number, {kafka_settings.key_store_setting("external"): str(store)})
 
     @property
     def bootstrap(self) -> str:
@@ -279,3 +292,7 @@ class KafkaCluster:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _external_name(number: int) -> str:
+    return f"broker-{number}-external"

@@ -27,6 +27,7 @@ class Node:
     secure_port: int | None = None
     rack: str | None = None
     key_store: Path | None = None
+    external_key_store: Path | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -57,7 +58,8 @@ def properties(node: Node, voters: Sequence[Node], brokers: int) -> dict[str, st
         "controller.listener.names": "CONTROLLER",
         "listeners": ",".join(listeners),
         "listener.security.protocol.map": (
-            "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT,SECURE:SASL_SSL"
+            "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,SECURE:SASL_SSL,"
+            + ("EXTERNAL:SASL_SSL" if node.external_key_store else "EXTERNAL:PLAINTEXT")
         ),
         "log.dirs": str(node.log_dir),
         "metadata.log.dir": str(node.metadata_dir),
@@ -67,7 +69,8 @@ def properties(node: Node, voters: Sequence[Node], brokers: int) -> dict[str, st
             else {}
         ),
         **({"broker.rack": node.rack} if node.rack else {}),
-        **(_secure(node.key_store) if node.key_store else {}),
+        **(_secure("secure", node.key_store) if node.key_store else {}),
+        **(_secure("external", node.external_key_store) if node.external_key_store else {}),
         # Small, so that several brokers and thousands of partitions fit on two cores.
         "auto.create.topics.enable": "false",
         "group.initial.rebalance.delay.ms": "0",
@@ -110,13 +113,18 @@ def _listeners(node: Node) -> tuple[list[str], list[str]]:
     return listeners, advertised
 
 
-def _secure(key_store: Path) -> dict[str, str]:
+def key_store_setting(listener: str) -> str:
+    """The setting that names a listener's key and certificate; Kafka follows a change of it without a restart."""
+    return f"listener.name.{listener}.ssl.keystore.location"
+
+
+def _secure(listener: str, key_store: Path) -> dict[str, str]:
     return {
-        "listener.name.secure.ssl.keystore.type": "PEM",
-        "listener.name.secure.ssl.keystore.location": str(key_store),
-        "listener.name.secure.ssl.client.auth": "none",
-        "listener.name.secure.sasl.enabled.mechanisms": "SCRAM-SHA-512",
-        "listener.name.secure.scram-sha-512.sasl.jaas.config": (
+        f"listener.name.{listener}.ssl.keystore.type": "PEM",
+        key_store_setting(listener): str(key_store),
+        f"listener.name.{listener}.ssl.client.auth": "none",
+        f"listener.name.{listener}.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        f"listener.name.{listener}.scram-sha-512.sasl.jaas.config": (
             "org.apache.kafka.common.security.scram.ScramLoginModule required;"
         ),
     }

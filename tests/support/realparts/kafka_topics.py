@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
 # librdkafka would print each refused connection while a broker starts; what matters is in the broker's own log.
 _SILENT = logging.getLogger("realparts.librdkafka")
@@ -65,6 +65,17 @@ def create_topics(
         if time.monotonic() > deadline:
             raise TimeoutError(f"without leader or full ISR after {timeout_seconds:g} s: {', '.join(missing[:5])}")
         time.sleep(0.2)
+
+
+def configure_broker(bootstrap: str, broker: int, settings: Mapping[str, str]) -> None:
+    """Change a broker's settings while it runs. Raises KafkaException when it refuses them."""
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in settings.items()
+    ]
+    wanted = ConfigResource(ConfigResource.Type.BROKER, str(broker), incremental_configs=entries)
+    client = admin(bootstrap)
+    for answer in client.incremental_alter_configs([wanted], request_timeout=REQUEST_SECONDS).values():
+        answer.result()
 
 
 def _create(bootstrap: str, topics: list[NewTopic], deadline: float) -> None:

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _LIFE = datetime.timedelta(days=30)
+_DAY = datetime.timedelta(days=1)
 
 
 class Authority:
@@ -34,8 +35,13 @@ class Authority:
         self.path = folder / "ca.pem"
         self.path.write_bytes(unsigned.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, name: str, *, organizations: Sequence[str] = (), hosts: Sequence[str] = ()) -> tuple[Path, Path]:
-        """A certificate and its private key, as two PEM files; Kubernetes reads organizations as groups."""
+    def issue(
+        self, name: str, *, organizations: Sequence[str] = (), hosts: Sequence[str] = (), expired: bool = False
+    ) -> tuple[Path, Path]:
+        """A certificate and its private key, as two PEM files; Kubernetes reads organizations as groups.
+
+        An ``expired`` one was good until yesterday, and has files of its own.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name(
             [
@@ -49,22 +55,22 @@ class Authority:
             *(x509.DNSName(host) for host in ("localhost", *hosts)),
         ]
         certificate = (
-            _unsigned(subject, self._name, key.public_key())
+            _unsigned(subject, self._name, key.public_key(), ends_in=-_DAY if expired else _LIFE)
             .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
             .add_extension(x509.SubjectAlternativeName(names), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
             .sign(self._key, hashes.SHA256())
         )
-        stem = name.replace(":", "-").replace("/", "-")
+        stem = name.replace(":", "-").replace("/", "-") + ("-expired" if expired else "")
         certificate_path, key_path = self._folder / f"{stem}.pem", self._folder / f"{stem}-key.pem"
         certificate_path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         _write_key(key_path, key)
         return certificate_path, key_path
 
-    def key_store(self, name: str) -> Path:
+    def key_store(self, name: str, *, expired: bool = False) -> Path:
         """Key and certificate in one PEM file, as Kafka reads it."""
-        certificate, key = self.issue(name)
-        store = self._folder / f"{name}-store.pem"
+        certificate, key = self.issue(name, expired=expired)
+        store = self._folder / f"{name}{'-expired' if expired else ''}-store.pem"
         _private(store, key.read_bytes() + certificate.read_bytes())
         return store
 
@@ -80,7 +86,9 @@ def signing_keys(folder: Path) -> tuple[Path, Path]:
     return private, public
 
 
-def _unsigned(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _unsigned(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, *, ends_in: datetime.timedelta = _LIFE
+) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -88,8 +96,8 @@ def _unsigned(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublic
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + _LIFE)
+        .not_valid_before(min(now, now + ends_in) - datetime.timedelta(minutes=5))
+        .not_valid_after(now + ends_in)
     )
 
 

@@ -1,0 +1,229 @@
+"""The ways to break a stage, each undone on leaving: what ``scenarios`` is made of.
+
+In: a running ``Stage``. Out: context managers, entered when all is well. A fault of several steps says itself when it
+has begun (``stage.witness.begin``), all others begin as they are entered.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+from faults.busywork import repeated, starved
+from faults.expectations import Demotion, Expected
+from faults.stage import VANTAGES, Stage
+from realparts.blackholes import Blackhole
+from realparts.processes import ManagedProcess
+from realparts.slowdisk import SlowDisk
+
+Break = Callable[[Stage], AbstractContextManager[None]]
+
+HOUR = 3600
+DEMOTED_SECONDS = 60.0
+
+
+def way(act: Callable[[Stage, int], None], *brokers: int) -> Break:
+    """Something done to the way from the load balancer to some brokers."""
+
+    @contextmanager
+    def broken(stage: Stage) -> Iterator[None]:
+        try:
+            for broker in brokers:
+                act(stage, broker)
+            yield
+        finally:
+            for broker in brokers:
+                stage.release(broker)
+
+    return broken
+
+
+def cut(stage: Stage, broker: int) -> None:
+    """Connections are closed and refused."""
+    stage.proxy.cut(stage.name_of(broker))
+
+
+def swallow(stage: Stage, broker: int) -> None:
+    """Packets are dropped."""
+    stage.swallow(broker)
+
+
+def silence(stage: Stage, broker: int) -> None:
+    """Connections are accepted and nothing ever answers."""
+    stage.proxy.blackhole(stage.name_of(broker))
+
+
+def reset(stage: Stage, broker: int) -> None:
+    """Connections are accepted, and reset as soon as something is said."""
+    stage.proxy.reset_peer(stage.name_of(broker))
+
+
+def mislead(to: int) -> Callable[[Stage, int], None]:
+    """The load balancer sends one broker's address to another broker."""
+    return lambda stage, broker: stage.proxy.lead(stage.name_of(broker), stage.name_of(to))
+
+
+def expired(broker: int) -> Break:
+    """The certificate that a broker shows outside has expired; it is renewed in the end. Nothing restarts for it."""
+
+    @contextmanager
+    def broken(stage: Stage) -> Iterator[None]:
+        try:
+            stage.kafka.certify(broker, expired=True)
+            yield
+        finally:
+            stage.kafka.certify(broker, expired=False)
+
+    return broken
+
+
+def own_path(*vantages: str, brokers: tuple[int, ...] = (), dropped: bool) -> Break:
+    """The vantages' own path to these brokers (to all by default) is broken, and nobody else's."""
+
+    @contextmanager
+    def broken(stage: Stage) -> Iterator[None]:
+        ports = [stage.external_port(broker) for broker in brokers or stage.brokers]
+        with ExitStack() as stack:
+            end = stage.closed_port()
+            if dropped:
+                stack.enter_context(Blackhole(end))
+            for vantage in vantages:
+                stack.callback(stage.detours[vantage].clear)
+                stage.detours[vantage].send(ports, astray=end)
+            yield
+
+    return broken
+
+
+def disk(milliseconds: int, *brokers: int) -> Break:
+    """Every write and sync below the brokers' log directories takes so much longer."""
+
+    @contextmanager
+    def broken(stage: Stage) -> Iterator[None]:
+        try:
+            for broker in brokers:
+                stage.kafka.slow_disk(broker).set(milliseconds)
+            yield
+        finally:
+            for broker in brokers:
+                stage.kafka.slow_disk(broker).clear()
+
+    return broken
+
+
+def stalled(broker: int) -> Break:
+    """A disk that has stopped answering."""
+    return disk(SlowDisk.STALLED, broker)
+
+
+def bursts(milliseconds: int, seconds: float, of_seconds: float, broker: int) -> Break:
+    """A disk that is slow now and then."""
+
+    @contextmanager
+    def broken(stage: Stage) -> Iterator[None]:
+        slow = stage.kafka.slow_disk(broker)
+
+        def burst(stop: threading.Event) -> None:
+            slow.set(milliseconds)
+            stop.wait(seconds)
+            slow.clear()
+            stop.wait(of_seconds - seconds)
+
+        try:
+            with repeated(burst):
+                yield
+        finally:
+            slow.clear()
+
+    return broken
+
+
+def frozen(broker: int, seconds: float | None = None) -> Break:
+    """A broker's process is frozen: for so long, or until the scenario ends."""
+
+    @contextmanager
+    def broken(stage: Stage) -> Iterator[None]:
+        one = stage.kafka.broker(broker)
+        stage.watch.broken(broker)
+        one.pause()
+        try:
+            if seconds is not None:
+                stage.rest(seconds)
+                one.resume()
+            yield
+        finally:
+            one.resume()
+            stage.watch.broken(None)
+
+    return broken
+
+
+def few_cycles(share: float, which: Callable[[Stage], list[ManagedProcess]]) -> Break:
+    """Probers get a small share of the machine's time."""
+    return lambda stage: starved(which(stage), share)
+
+
+@contextmanager
+def halted(processes: list[ManagedProcess]) -> Iterator[None]:
+    """Probers neither measure nor renew their Leases."""
+    try:
+        for process in processes:
+            process.pause()
+        yield
+    finally:
+        for process in processes:
+            process.resume()
+
+
+def all_halted(stage: Stage) -> AbstractContextManager[None]:
+    """No prober is heard of any more."""
+    return halted(list(stage.probers.values()))
+
+
+@contextmanager
+def halted_while_demoted(stage: Stage, broker: int = 3) -> Iterator[None]:
+    """A broker is demoted, then nothing is heard of its probers; that its listener is whole again nobody can see."""
+    try:
+        cut(stage, broker)
+        demoted = Expected((broker,), ("Sick/ExternallyUnreachable",), Demotion.MUST)
+        stage.until(lambda: stage.witness.ask(demoted.reached), DEMOTED_SECONDS, f"broker {broker} is demoted")
+        with halted(stage.reachability_probers()):
+            stage.release(broker)
+            stage.witness.begin()
+            yield
+    finally:
+        stage.release(broker)
+
+
+@contextmanager
+def clocks_off(stage: Stage) -> Iterator[None]:
+    """One vantage is an hour ahead, another an hour behind, as are two storage probers: a quorum needs one of them."""
+    wrong = {
+        f"reachability-{VANTAGES[0]}": HOUR,
+        f"reachability-{VANTAGES[1]}": -HOUR,
+        "storage-1": HOUR,
+        "storage-2": -HOUR,
+    }
+    try:
+        for name, seconds in wrong.items():
+            stage.clocks[name].set(seconds)
+        yield
+    finally:
+        for name in wrong:
+            stage.clocks[name].set(0)
+
+
+def while_clocks_are_off(fault: Break, seconds: float = 15.0) -> Break:
+    """A fault, and its mending, both judged by probers whose clocks are off."""
+
+    @contextmanager
+    def broken(stage: Stage) -> Iterator[None]:
+        with clocks_off(stage):
+            stage.rest(seconds)
+            stage.witness.begin()
+            with fault(stage):
+                yield
+            stage.settle()
+
+    return broken

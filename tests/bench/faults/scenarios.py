@@ -1,0 +1,212 @@
+"""The table: every fault, what must come of it, and why. Stated beforehand; ``docs/faults.md`` is its prose.
+
+In: nothing. Out: ``SCENARIOS``, in the order in which they run: stage by stage, restarts last. Called by ``__main__``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from faults import breaking as by
+from faults.breaking import Break
+from faults.expectations import Demotion, Expected
+from faults.rolling import crashed, rolling
+from faults.stage import VANTAGES, Layout, Stage
+from realparts.processes import ManagedProcess
+
+THREE = Layout("three")
+SIX = Layout("six", brokers=6, racks=("a", "b", "c"))
+SECURE = Layout("secure", secure=True)
+
+ALL = (1, 2, 3)
+UNREACHABLE = ("Sick/ExternallyUnreachable",)
+SLOW = ("Sick/StorageSlow",)
+FEW_CYCLES = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One fault. ``watched`` are the seconds that are looked on after what must come has come, or is there anyway."""
+
+    name: str
+    what: str
+    expected: Expected
+    fault: Break
+    layout: Layout = THREE
+    watched: float = 5.0
+    limit: float = 60.0
+    """Seconds from the fault until what must come has come."""
+
+
+def sick(broker: int, *verdicts: str) -> Expected:
+    """One broker must be found sick and be demoted, and no other."""
+    return Expected((broker,), verdicts, Demotion.MUST)
+
+
+def nobody(*verdicts: str, brokers: tuple[int, ...] = ALL, quiet: bool = False) -> Expected:
+    """Nobody may be demoted."""
+    return Expected(brokers, verdicts, quiet=quiet)
+
+
+def one_of_each(stage: Stage) -> list[ManagedProcess]:
+    """One vantage's prober and one disk's."""
+    return [stage.probers[f"reachability-{VANTAGES[0]}"], stage.storage_prober(1)]
+
+
+def all_probers(stage: Stage) -> list[ManagedProcess]:
+    """Every prober."""
+    return list(stage.probers.values())
+
+
+SCENARIOS = (
+    Scenario(
+        "listener-cut", "external connections of 1 are closed and refused", sick(1, *UNREACHABLE), by.way(by.cut, 1)
+    ),
+    Scenario(
+        "listener-blackholed",
+        "packets to 2's external address are dropped",
+        sick(2, *UNREACHABLE),
+        by.way(by.swallow, 2),
+    ),
+    Scenario(
+        "listener-silent",
+        "3's external address accepts and never answers",
+        sick(3, *UNREACHABLE),
+        by.way(by.silence, 3),
+    ),
+    Scenario(
+        "reset-after-handshake",
+        "1's connections are reset at the first byte",
+        sick(1, *UNREACHABLE),
+        by.way(by.reset, 1),
+    ),
+    Scenario(
+        "wrong-broker", "the load balancer sends 2's address to 3", sick(2, *UNREACHABLE), by.way(by.mislead(to=3), 2)
+    ),
+    Scenario(
+        "one-vantage-broken",
+        "packets from one of three vantages are dropped, to every broker",
+        nobody("Healthy"),
+        by.own_path(VANTAGES[0], dropped=True),
+        watched=20.0,
+    ),
+    Scenario(
+        "one-vantage-misses-one",
+        "one of three vantages is refused by 1 alone",
+        Expected((1,), ("Suspect/VantagesDisagree",)),
+        by.own_path(VANTAGES[1], brokers=(1,), dropped=False),
+        watched=10.0,
+    ),
+    Scenario(
+        "all-vantages-broken",
+        "every vantage is refused by every broker, clients are not",
+        nobody("Unknown"),
+        by.own_path(*VANTAGES, dropped=False),
+        watched=15.0,
+    ),
+    Scenario("disk-20ms", "1's disk takes 20 ms: below the floor", nobody("Healthy"), by.disk(20, 1), watched=20.0),
+    Scenario("disk-80ms", "2's disk takes 80 ms", sick(2, *SLOW), by.disk(80, 2)),
+    Scenario("disk-500ms", "3's disk takes 500 ms", sick(3, *SLOW), by.disk(500, 3)),
+    Scenario("disk-stalled", "1's disk does not answer any more", sick(1, *SLOW), by.stalled(1), watched=15.0),
+    Scenario(
+        "disk-slow-everywhere",
+        "every disk takes 80 ms",
+        nobody("Suspect/ClusterWideSlow"),
+        by.disk(80, *ALL),
+        watched=20.0,
+    ),
+    Scenario(
+        "disk-bursty",
+        "3's disk takes 100 ms for 1 s in every 10",
+        nobody("Healthy"),
+        by.bursts(100, 1.0, 10.0, 3),
+        watched=45.0,
+    ),
+    Scenario("frozen-3s", "1 is frozen for 3 s", nobody("Healthy"), by.frozen(1, 3.0), watched=15.0),
+    Scenario(
+        "frozen-for-good",
+        "2 is frozen, and fenced by Kafka",
+        Expected((2,), ("Down",), leaderless=True),
+        by.frozen(2),
+        watched=10.0,
+    ),
+    Scenario(
+        "prober-starved",
+        "one vantage's prober and one disk's get 5 % of a core",
+        nobody("Healthy"),
+        by.few_cycles(FEW_CYCLES, one_of_each),
+        watched=40.0,
+    ),
+    Scenario(
+        "probers-starved",
+        "every prober gets 5 % of a core",
+        nobody("Healthy", "Unknown", "Suspect"),
+        by.few_cycles(FEW_CYCLES, all_probers),
+        watched=40.0,
+    ),
+    Scenario(
+        "clocks-off",
+        "two vantages and two disks' probers are an hour off, one ahead and one behind each",
+        nobody("Healthy"),
+        by.clocks_off,
+        watched=25.0,
+    ),
+    Scenario(
+        "clocks-off-cut",
+        "external connections of 2 are refused while clocks are off, and again when mended",
+        sick(2, *UNREACHABLE),
+        by.while_clocks_are_off(by.way(by.cut, 2)),
+    ),
+    Scenario(
+        "clocks-off-disk",
+        "1's disk takes 80 ms while clocks are off, and none when mended",
+        sick(1, *SLOW),
+        by.while_clocks_are_off(by.disk(80, 1)),
+    ),
+    Scenario(
+        "heartbeats-lost", "no prober measures or renews its Lease", nobody("Unknown"), by.all_halted, watched=20.0
+    ),
+    Scenario(
+        "heartbeats-lost-demoted",
+        "3 is demoted, then nothing is heard of the vantages' probers",
+        Expected((3,), ("Unknown",), Demotion.STAYS),
+        by.halted_while_demoted,
+        watched=20.0,
+    ),
+    Scenario(
+        "broker-crashed",
+        "2 is killed and started at once; the load balancer finds it after 20 s",
+        nobody("Healthy"),
+        crashed,
+        watched=10.0,
+    ),
+    Scenario(
+        "rolling-restart-3",
+        "three brokers restart in turn; the load balancer finds each after 20 s",
+        nobody("Healthy", quiet=True),
+        rolling,
+        watched=15.0,
+    ),
+    Scenario(
+        "tls-expired",
+        "the certificate that 1 shows outside has expired",
+        sick(1, *UNREACHABLE),
+        by.expired(1),
+        layout=SECURE,
+    ),
+    Scenario(
+        "zone-gone",
+        "the load balancer of one of three racks refuses: 1 and 4 of six",
+        Expected((1, 4), UNREACHABLE, Demotion.MUST),
+        by.way(by.cut, 1, 4),
+        layout=SIX,
+    ),
+    Scenario(
+        "rolling-restart-6",
+        "six brokers in three racks restart in turn; the load balancer finds each after 20 s",
+        nobody("Healthy", brokers=(1, 2, 3, 4, 5, 6), quiet=True),
+        rolling,
+        layout=SIX,
+        watched=15.0,
+    ),
+)
