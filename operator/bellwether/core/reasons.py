@@ -56,7 +56,7 @@ class Reason(StrEnum):
     ELECTION_REFUSED = "ElectionRefused"
     # Whether a broker holds acks=all back
     FOLLOWING_FAST = "FollowingFast"
-    OUT_OF_ISR = "OutOfIsr"
+    AWAITED_BY_NOBODY = "AwaitedByNobody"
     # Why a run stopped
     REPLICA_SET_TOUCHED = "ReplicaSetTouched"
     LEASE_TOO_SHORT = "LeaseTooShort"
@@ -119,7 +119,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.NOT_APPLIED: "Kafka accepted the new order and a later read does not show it yet.",
     Reason.ELECTION_REFUSED: "Kafka refused the election.",
     Reason.FOLLOWING_FAST: "Nothing shows that the broker follows slowly.",
-    Reason.OUT_OF_ISR: "The broker follows slowly and is in no ISR, so nobody waits for it.",
+    Reason.AWAITED_BY_NOBODY: "The broker follows slowly, and no other leader waits for it.",
     Reason.REPLICA_SET_TOUCHED: "A replica set changed around our reorder; the run stopped and undid what it could.",
     Reason.LEASE_TOO_SHORT: "The time left on the Lease does not cover another request.",
     Reason.NO_ANSWER: "Kafka did not answer in time; the request may still be carried out, and the next turn looks.",

@@ -108,7 +108,7 @@ class BrokerReport:
         if slow is None:
             return Condition("HoldsBackISR", False, Reason.FOLLOWING_FAST, SENTENCES[Reason.FOLLOWING_FAST])
         if not self.waited_for:
-            return Condition("HoldsBackISR", False, Reason.OUT_OF_ISR, SENTENCES[Reason.OUT_OF_ISR])
+            return Condition("HoldsBackISR", False, Reason.AWAITED_BY_NOBODY, SENTENCES[Reason.AWAITED_BY_NOBODY])
         text = f"it follows slowly and is in the ISR of partitions that others lead: acks=all waits for it ({slow})"
         return Condition("HoldsBackISR", True, slow, text)
 

@@ -66,7 +66,7 @@ CARRIED_AT_MOST = timedelta(seconds=30)
 
 _STORAGE = frozenset({Reason.STORAGE_SLOW})
 _REACHABILITY = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.STILL_UNFENCED})
-_SLOW = frozenset({Reason.STORAGE_SLOW, Reason.CLUSTER_WIDE_SLOW, Reason.REPLICATION_LAGGING})
+_SLOW = frozenset({Reason.STORAGE_SLOW, Reason.REPLICATION_LAGGING})
 
 
 def judge(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]) -> dict[int, Verdict]:

@@ -16,9 +16,11 @@ from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.sightings import milliseconds
 from bellwether.probes.windows import Window
 
-# A latency alone is news at most this often, and only when it has more than doubled or halved.
-LATENCY_NEWS_SECONDS = 10.0
-_LATENCY_NEWS_RATIO = 2.0
+# A latency alone is news at most this often, and only when it has changed by half: peers are compared with it.
+LATENCY_NEWS_SECONDS = 5.0
+_LATENCY_NEWS_RATIO = 1.5
+# Kinds of trouble in which a write has a time at all.
+_TIMED = ("", "slow", "stalled")
 # ... compared above this share of the threshold: jitter of a fast disk is no news.
 _FLOOR_SHARE = 0.25
 
@@ -36,12 +38,39 @@ class Sample:
     own_trouble: bool = False
 
 
+SPAN_WRITES = 30
+SPANS_KEPT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """What is usual for a disk: the median over spans of good writes. Bad times teach nothing: dying is not usual."""
+
+    writes: tuple[float, ...] = ()
+    spans: tuple[float, ...] = ()
+
+    def after(self, seconds: float) -> Habit:
+        """The habit after one more good write."""
+        writes = (*self.writes, seconds)
+        if len(writes) < SPAN_WRITES:
+            return Habit(writes, self.spans)
+        return Habit((), (*self.spans, median(writes))[-SPANS_KEPT:])
+
+    @property
+    def usual(self) -> float | None:
+        """Seconds that a write usually takes; ``None`` while too little is known."""
+        return median(self.spans) if len(self.spans) > 1 else None
+
+
 @dataclass(frozen=True, slots=True)
 class Latencies:
     """One log directory's writes up to now."""
 
     window: Window = field(default_factory=Window)
     times: tuple[float, ...] = ()
+    slow_times: tuple[float, ...] = ()
+    """Of the last writes that were bad, since the reading was last ``Passing``."""
+    habit: Habit = field(default_factory=Habit)
     slow: int = 0
     kind: str = ""
     """What is wrong, without figures; empty while all is well."""
@@ -53,7 +82,7 @@ class Latencies:
         """What is known after one more sample."""
         if sample.own_trouble:
             return self._troubled(sample, settings, now)
-        slow = sample.seconds * 1000 > settings.threshold_milliseconds
+        slow = sample.seconds > self.limit(settings)
         ok = not slow and not sample.problem and not sample.stalled
         window = self.window
         # A write that took several periods stands for the writes that could not be made meanwhile.
@@ -68,9 +97,24 @@ class Latencies:
         if sample.stalled:
             window = window.failed(now)
         times = self.times if sample.problem else (*self.times, sample.seconds)[-settings.window_samples :]
+        passing = window.reading is Reading.PASSING
+        slow_times = () if passing and ok else self.slow_times
+        if not ok and not sample.problem:
+            slow_times = (*slow_times, sample.seconds)[-max(1, settings.failure_threshold) :]
+        habit = self.habit.after(sample.seconds) if ok and passing else self.habit
         kind = "" if ok else "stalled" if sample.stalled else sample.problem or "slow"
         seen = (kind, self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1)
-        return Latencies(window, times, sum(window.bad), self._settled(window, seen, settings), seen)
+        kind = self._settled(window, seen, settings)
+        return Latencies(window, times, slow_times, habit, sum(window.bad), kind, seen)
+
+    def limit(self, settings: StorageLatency) -> float:
+        """Seconds beyond which a write is slow: the floor, or what is far from usual here; never far above the floor.
+
+        The upper end keeps a disk that dies slowly from teaching us that dying is usual.
+        """
+        floor = settings.threshold_milliseconds / 1000
+        usual = self.habit.usual or 0.0
+        return max(floor, min(settings.history_ratio * usual, settings.history_ratio * floor))
 
     def word(self, broker: int, source: str, settings: StorageLatency) -> Signal | None:
         """The signal to report; ``None`` while the directory has not been judged."""
@@ -84,11 +128,15 @@ class Latencies:
             since=self.window.since,
             latency_seconds=self.typical(settings),
             message=self.message(settings),
+            usual_seconds=self.habit.usual,
         )
 
     def typical(self, settings: StorageLatency) -> float | None:
-        """The median of the last writes, as many as make a failure: a single outlier does not show."""
-        recent = self.times[-max(1, settings.failure_threshold) :]
+        """The median of the last writes: of the slow ones while it fails; ``None`` while writes end in errors."""
+        if self.window.reading is Reading.FAILING:
+            slow = self.slow_times if self.kind in _TIMED else ()
+            return median(slow) if slow else None
+        recent = self.times[-settings.window_samples :]
         return median(recent) if recent else None
 
     def message(self, settings: StorageLatency) -> str:
@@ -105,7 +153,7 @@ class Latencies:
         figures = f"median {milliseconds(median(recent))}, last {milliseconds(self.times[-1])}"
         if self.window.reading is Reading.PASSING:
             return f"writes take {figures}"
-        limit = settings.threshold_milliseconds
+        limit = round(self.limit(settings) * 1000)
         return f"{self.slow} of the last {len(self.window.bad)} writes took more than {limit} ms: {figures}"
 
     def differs(self, told: Latencies | None, seconds_since: float, settings: StorageLatency) -> bool:
@@ -135,7 +183,7 @@ class Latencies:
             return replace(self, troubles=troubles, trouble=sample.problem)
         known = self.window.reading is not Reading.UNKNOWN
         lost = Window(Reading.UNKNOWN, now if known else self.window.since)
-        return Latencies(lost, kind="trouble", trouble=sample.problem, troubles=troubles)
+        return Latencies(lost, habit=self.habit, kind="trouble", trouble=sample.problem, troubles=troubles)
 
 
 def _periods(sample: Sample, settings: StorageLatency) -> int:

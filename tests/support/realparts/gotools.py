@@ -67,6 +67,10 @@ PROMTOOL = GoTool(
     tags=_PROMETHEUS_TAGS,
     shares="prometheus",
 )
+# The last release whose module holds the built pages that its main package embeds; later ones do not build as modules.
+ALERTMANAGER = GoTool(
+    "alertmanager", "github.com/prometheus/alertmanager/cmd/alertmanager", "about 2 minutes on two cores", tags="netgo"
+)
 
 
 def binary(tool: GoTool) -> Path:

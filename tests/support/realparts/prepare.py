@@ -23,6 +23,7 @@ PARTS: Mapping[str, Callable[[], Path]] = {
     "promtool": lambda: gotools.binary(gotools.PROMTOOL),
     "detour": lambda: shims.compiled(detours.SOURCE),
     "wrongclock": lambda: shims.compiled(wrongclock.SOURCE),
+    "alertmanager": lambda: gotools.binary(gotools.ALERTMANAGER),
     "kubectl": kubernetes_binaries.kubectl,
     "etcd": kubernetes_binaries.etcd,
     "kube-apiserver": kubernetes_binaries.kube_apiserver,

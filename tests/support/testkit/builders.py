@@ -17,7 +17,8 @@ from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Reading, Signal, SignalType
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.statuses import Deeds, Report, report
-from bellwether.core.verdicts import Standing, Verdict
+from bellwether.core.transitions import Standing
+from bellwether.core.verdicts import Verdict
 
 CLUSTER_ID = "memory-cluster"
 

@@ -99,7 +99,9 @@ class Office:
     def make(self, name: str = "main", **spec: Any) -> PolicyLoop:
         """A policy that enforces, unless told, and its loop."""
         if ("leadershippolicies", "default", name) not in self.api.objects:
-            self.api.put(POLICIES, apiobjects.policy(name, **{"mode": "Enforce", **spec}))
+            self.api.put(
+                POLICIES, apiobjects.policy(name, **{"mode": "Enforce", "demotion": {"dwellSeconds": 0}, **spec})
+            )
         return self.loop(name)
 
     def loop(self, name: str = "main") -> PolicyLoop:

@@ -47,7 +47,7 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
     site = _site(scenario["cluster"])
     policy = LeadershipPolicy.read(apiobjects.policy(**{"mode": "Enforce", **scenario.get("policy", {})})).policy()
     operator = Operator(site, policy)
-    standing: Said = {key: {} for key in ("demoted", "held")} | {"plan": [], "notes": []}
+    standing: Said = {key: {} for key in ("demoted", "held", "flapping", "slow")} | {"plan": [], "notes": []}
     events = {int(second): happening for second, happening in scenario["events"].items()}
     timeline: list[Said] = []
     for second in range(int(scenario["seconds"]) + 1):
@@ -92,6 +92,14 @@ def _observed(report: Report, site: MemorySite) -> Said:
     return {
         "verdicts": {b.broker: f"{b.verdict.standing}, {b.verdict.reason}" for b in report.brokers},
         "demoted": {b.broker: f"{b.demoted.cause}: {b.demoted.message}" for b in report.brokers if b.demoted},
+        "flapping": {
+            b.broker: f"{b.flaps.demotions} demotions: {b.stabilization_seconds} s to be well for"
+            for b in report.brokers
+            if b.flaps is not None and b.flaps.demotions > 1
+        },
+        "slow": {
+            b.broker: c.message for b in report.brokers for c in b.conditions if c.type == "HoldsBackISR" and c.status
+        },
         "plan": [
             f"{m.name} {list(m.seen)} -> {list(m.order)}, leader {m.leader} -> {m.leads_next if m.elect else m.leader}"
             for m in report.plan.moves
@@ -104,8 +112,9 @@ def _observed(report: Report, site: MemorySite) -> Said:
 
 
 def _say(site: MemorySite, said: Mapping[str, Any]) -> None:
-    kind = SignalType(said.get("type", "ExternalReachability"))
-    external = kind is SignalType.EXTERNAL_REACHABILITY
+    kind = said.get("type", "ExternalReachability")
+    external = kind == SignalType.EXTERNAL_REACHABILITY
+    latency = said.get("milliseconds")
     for broker in said["brokers"]:
         site.signals.say(
             broker,
@@ -113,6 +122,7 @@ def _say(site: MemorySite, said: Mapping[str, Any]) -> None:
             type=kind,
             sources=said.get("from", ["eu-west-1a", "eu-west-1b"] if external else [f"disk-{broker}"]),
             control=Reading(said.get("control", "Passing" if external else "Unknown")),
+            latency_seconds=None if latency is None else latency / 1000,
         )
 
 

@@ -9,18 +9,19 @@ import pytest
 
 from bellwether.core.baselines import Cause, Demoted
 from bellwether.core.clusters import Cluster
-from bellwether.core.demotions import commanded, decide, part
+from bellwether.core.demotions import Decisions, commanded, decide, part
 from bellwether.core.policies import Demotion, Policy, Promotion, PromotionMode, WhenExceeded
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState
-from bellwether.core.verdicts import Standing
+from bellwether.core.transitions import Standing
 from testkit.builders import after, cluster, demoted, override, partition, record, snapshot, verdict, verdicts
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
 
 
 def policy(cap: int | str = 2, exceeded: WhenExceeded = WhenExceeded.WORST_FIRST, **more: object) -> Policy:
-    return Policy(name="main", demotion=Demotion(max_brokers=cap, when_exceeded=exceeded, **more))  # type: ignore[arg-type]
+    asked = {"dwell_seconds": 0, "max_brokers": cap, "when_exceeded": exceeded, **more}
+    return Policy(name="main", demotion=Demotion(**asked))  # type: ignore[arg-type]
 
 
 def big(brokers: int | Sequence[int] = 10, **more: object) -> Cluster:
@@ -316,3 +317,32 @@ def test_an_override_on_a_broker_that_nobody_knows_is_named_and_demotes_nobody()
     )
     assert not decisions.demoted
     assert [(h.broker, h.reason) for h in decisions.held] == [(99, Reason.UNKNOWN_BROKER)]
+
+
+class TestDwell:
+    """A broker that has turned sick just now waits for the signals of a common cause to come in."""
+
+    def decided(self, since: float, **more: object) -> Decisions:
+        seen = big()
+        judged = {**verdicts(seen), 1: verdict(1, since=after(since))}
+        return decide(snapshot(seen, now=after(10)), judged, policy(dwell_seconds=5, **more))
+
+    def test_who_has_been_sick_for_long_enough_is_demoted(self):
+        assert list(self.decided(5).demoted) == [1]
+        assert self.decided(5).dwelling == ()
+
+    def test_who_has_not_is_named_and_not_held(self):
+        found = self.decided(6)
+        assert (list(found.demoted), found.dwelling, found.held) == ([], (1,), ())
+
+    def test_those_that_dwell_count_when_it_is_told_whether_the_cause_is_elsewhere(self):
+        seen = big(4)
+        judged = {**verdicts(seen), 1: verdict(1, since=after(0)), 2: verdict(2, since=after(9))}
+        found = decide(snapshot(seen, now=after(10)), judged, policy(dwell_seconds=5))
+        assert found.demoted == {}
+        assert {h.reason for h in found.held} == {Reason.SYSTEMIC_CAUSE}
+
+    def test_a_persons_word_does_not_dwell(self):
+        seen = big()
+        asked = snapshot(seen, now=after(10), overrides=[override(1)])
+        assert list(decide(asked, verdicts(seen), policy(dwell_seconds=5)).demoted) == [1]

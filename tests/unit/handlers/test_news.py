@@ -12,7 +12,7 @@ from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import Reason
 from bellwether.core.recovery import Note
 from bellwether.core.statuses import Deeds, Report, Stop
-from bellwether.core.verdicts import Standing
+from bellwether.core.transitions import Standing
 from bellwether.handlers.news import NOTES_SHOWN, News, news
 from testkit.builders import cluster, decisions, partition, said, snapshot, verdict, verdicts
 

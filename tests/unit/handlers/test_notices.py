@@ -13,7 +13,7 @@ from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import Reason
 from bellwether.core.statuses import Deeds, Report
-from bellwether.core.verdicts import Standing
+from bellwether.core.transitions import Standing
 from bellwether.cycle import Memory
 from bellwether.handlers.notices import Notices
 from bellwether.ports import Terminal, Transient

@@ -13,7 +13,7 @@ from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.statuses import Condition, Report
-from bellwether.core.verdicts import Standing
+from bellwether.core.transitions import Standing
 from bellwether.handlers import renderings
 from testkit.builders import (
     CLUSTER_ID,
@@ -152,7 +152,11 @@ class TestBrokers:
         body = self.body()
         assert body["verdict"]["standing"] == "Healthy"
         assert (body["leaders"], body["preferredLeaders"], body["replicas"], body["registered"]) == (1, 1, 1, True)
-        assert {t: c["status"] for t, c in by_type(body).items()} == {"Healthy": "True", "Demoted": "False"}
+        assert {t: c["status"] for t, c in by_type(body).items()} == {
+            "Healthy": "True",
+            "Demoted": "False",
+            "HoldsBackISR": "False",
+        }
 
     def test_signals_are_never_in_it(self):
         assert "signals" not in self.body()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bellwether.core.detection import StorageLatency
 from bellwether.core.signals import Reading
-from bellwether.probes.latencies import Latencies, Sample
+from bellwether.probes.latencies import SPAN_WRITES, Latencies, Sample
 
 SETTINGS = StorageLatency(success_threshold=10)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -82,11 +82,60 @@ def test_jitter_of_a_fast_disk_is_no_news(times: list[float]) -> None:
         assert not known.differs(told, 3600, SETTINGS)
 
 
-def test_a_latency_that_has_more_than_doubled_is_news_but_not_often() -> None:
+def test_a_latency_that_has_changed_by_half_is_news_but_not_often() -> None:
     sick = after(*[FAST] * 10, *[SLOW] * 5)
-    worse = after(*[Sample(0.4)] * 5, start=sick)
-    assert not worse.differs(sick, 5, SETTINGS)
-    assert worse.differs(sick, 10, SETTINGS)
+    worse = after(*[Sample(0.13)] * 5, start=sick)
+    assert not worse.differs(sick, 4, SETTINGS)
+    assert worse.differs(sick, 5, SETTINGS)
+
+
+def test_while_it_fails_its_latency_is_that_of_the_slow_writes() -> None:
+    bursts = after(*[FAST] * 10, *[SLOW, FAST] * 5)
+    assert bursts.window.reading is Reading.FAILING
+    assert bursts.typical(SETTINGS) == pytest.approx(0.081)
+    assert after(*[FAST] * 10, start=bursts).typical(SETTINGS) == pytest.approx(0.001)
+
+
+def test_a_write_that_does_not_end_is_as_slow_as_it_has_been_waited_for() -> None:
+    assert after(*[FAST] * 10, Sample(5.0, stalled=True)).typical(SETTINGS) == 5.0
+
+
+def test_writes_that_end_in_errors_have_no_latency() -> None:
+    assert after(*[FAST] * 10, *[FULL] * 5).typical(SETTINGS) is None
+
+
+class TestHabit:
+    """A disk is judged by what is usual for it, within bounds that a dying disk cannot stretch."""
+
+    def test_nothing_is_usual_before_two_spans_of_good_writes(self) -> None:
+        assert after(*[FAST] * (9 + 2 * SPAN_WRITES - 1)).habit.usual is None
+        assert after(*[FAST] * (9 + 2 * SPAN_WRITES)).habit.usual == pytest.approx(0.001)
+
+    def test_the_floor_holds_for_a_fast_disk(self) -> None:
+        assert after(*[FAST] * 100).limit(SETTINGS) == pytest.approx(0.05)
+
+    def test_a_slower_disk_has_more_room_than_the_floor(self) -> None:
+        slower = after(*[Sample(0.03)] * 100)
+        assert slower.limit(SETTINGS) == pytest.approx(0.09)
+        assert after(*[SLOW] * 20, start=slower).window.reading is Reading.PASSING
+        assert after(*[Sample(0.095)] * 5, start=slower).window.reading is Reading.FAILING
+
+    def test_bad_times_teach_nothing(self) -> None:
+        sick = after(*[FAST] * 100, *[SLOW] * 500)
+        assert sick.habit.usual == pytest.approx(0.001)
+
+    @given(st.lists(st.floats(0.0001, 10.0), min_size=1, max_size=400))
+    def test_a_disk_that_dies_slowly_is_found_all_the_same(self, seconds: list[float]) -> None:
+        known = after(*[Sample(s) for s in sorted(seconds)])
+        assert known.limit(SETTINGS) <= SETTINGS.history_ratio * SETTINGS.threshold_milliseconds / 1000
+
+    def test_a_disk_that_was_slow_from_the_start_is_slow(self) -> None:
+        assert after(*[SLOW] * 500).window.reading is Reading.FAILING
+
+    def test_the_word_carries_what_is_usual(self) -> None:
+        word = after(*[FAST] * 100).word(1, "b", SETTINGS)
+        assert word is not None
+        assert word.usual_seconds == pytest.approx(0.001)
 
 
 def test_a_settled_slow_disk_is_no_news() -> None:

@@ -105,7 +105,7 @@ class MemorySignals:
         broker: int,
         reading: Reading,
         *,
-        type: SignalType = SignalType.EXTERNAL_REACHABILITY,  # noqa: A002 - the field's name
+        type: str = SignalType.EXTERNAL_REACHABILITY,  # noqa: A002 - the field's name
         sources: Iterable[str] = ("vantage-a", "vantage-b"),
         control: Reading = Reading.PASSING,
         latency_seconds: float | None = None,
@@ -128,7 +128,7 @@ class MemorySignals:
                 ),
             )
 
-    def clear(self, broker: int, type: SignalType | None = None) -> None:  # noqa: A002 - the field's name
+    def clear(self, broker: int, type: str | None = None) -> None:  # noqa: A002 - the field's name
         """Forget what was said of a broker, of one kind or of all."""
         self._signals = {k: s for k, s in self._signals.items() if k[0] != broker or type not in (None, k[1])}
 

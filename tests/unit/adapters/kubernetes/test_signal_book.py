@@ -139,7 +139,7 @@ def test_only_news_is_news(book: SignalBook) -> None:
 
 
 def test_bad_entries_are_passed_over_and_named(book: SignalBook) -> None:
-    good, newer = entry(source="zone-b"), entry(type="SelfReachability")
+    good, newer = entry(source="zone-b"), entry(type="not a name")
     book.on_broker_health(health(newer, entry(reading="Perhaps"), entry(since="yesterday"), "nonsense", good))
     assert [s.source for s in book.signals()] == ["zone-b"]
     assert len(book.problems()) == 4

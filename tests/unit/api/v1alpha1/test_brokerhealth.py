@@ -10,7 +10,8 @@ import pytest
 from bellwether.api.v1alpha1 import BrokerHealth, SignalEntry, entry_of, read_entries
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Reading, Signal, SignalType
-from bellwether.core.verdicts import Standing, Verdict
+from bellwether.core.transitions import Standing
+from bellwether.core.verdicts import Verdict
 from testkit import apiobjects
 
 SINCE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -68,7 +69,8 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "a list": ([1], "(not an object)"),
     "no reading": (apiobjects.without(apiobjects.entry("b"), "reading"), "ExternalReachability/b"),
     "an unknown reading": (apiobjects.entry("b", reading="Perhaps"), "ExternalReachability/b"),
-    "an unknown type": (apiobjects.entry("b", type="MoonPhase"), "MoonPhase/b"),
+    "a type that is no name": (apiobjects.entry("b", type="moon phase"), "moon phase/b"),
+    "a value that is no number": (apiobjects.entry("b", value="NaN"), "ExternalReachability/b"),
     "a time without a zone": (apiobjects.entry("b", since="2026-01-02T03:04:05"), "ExternalReachability/b"),
     "a time that is none": (apiobjects.entry("b", since="yesterday"), "ExternalReachability/b"),
     "a negative latency": (apiobjects.entry("b", latencyMicroseconds=-1), "ExternalReachability/b"),

@@ -137,5 +137,6 @@ def test_the_full_example_names_every_field():
     for path, _ in schemas(KINDS[0].schema()["properties"]["spec"], ""):
         place = spec
         for step in path.replace("[]", "").split(".")[1:]:
+            place = {k: v for item in place for k, v in item.items()} if isinstance(place, list) else place
             assert step in place, path
             place = place[step]

@@ -14,13 +14,13 @@ from bellwether.core import detection, policies
 from testkit import apiobjects
 
 PLACES = {
-    "reachability": ("detection", "externalReachability"),
-    "storage": ("detection", "storageLatency"),
+    "reachability": ("externalReachability",),
+    "storage": ("storageLatency",),
     "session_timeout_seconds": ("kafka", "brokerSessionTimeoutSeconds"),
 }
 """Where a field of the core's policy stands in spec, where that is not its own name."""
-CHOSEN = {"name", "namespace", "mode"}
-"""Fields without a default in spec."""
+CHOSEN = {"name", "namespace", "mode", "prometheus", "alertmanager"}
+"""Fields without a default in spec: those that a person has to choose, and what is absent unless it is wanted."""
 
 
 def leaves(value: Any, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
@@ -28,8 +28,8 @@ def leaves(value: Any, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any
         return [(path, value)]
     found = []
     for field in fields(value):
-        if path or field.name not in CHOSEN:
-            place = PLACES.get(field.name, (to_camel(field.name),)) if not path else (to_camel(field.name),)
+        if field.name not in CHOSEN:
+            place = PLACES.get(field.name, (to_camel(field.name),))
             found += leaves(getattr(value, field.name), (*path, *place))
     return found
 
