@@ -10,6 +10,7 @@ from bellwether.cli.verbs import Verbs
 VERBS = {
     "plugin": "bellwether.cli.probe.plugin:plugin",
     "reachability": "bellwether.cli.probe.reachability:reachability",
+    "replication": "bellwether.cli.probe.replication:replication",
     "self": "bellwether.cli.probe.selfcheck:selfcheck",
     "storage": "bellwether.cli.probe.storage:storage",
 }

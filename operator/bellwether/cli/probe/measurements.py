@@ -10,17 +10,21 @@ from concurrent.futures import ThreadPoolExecutor
 
 import click
 
-from bellwether.core.detection import Plugin, Reachability, SelfReachability, StorageLatency
+from bellwether.core.detection import Plugin, Reachability, ReplicationLag, SelfReachability, StorageLatency
 from bellwether.core.signals import Reading
 from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.attempts import attempted
 from bellwether.probes.brokerwatch import Asker, NoAnswer, Seat
 from bellwether.probes.installed import Found
 from bellwether.probes.kinds import Kind
+from bellwether.probes.lags import sentence
 from bellwether.probes.reachability import Roster
+from bellwether.probes.replication import measure_once as watch_once
+from bellwether.probes.replication import reading as lag_reading
 from bellwether.probes.selfreachability import measure_once as look_once
 from bellwether.probes.sightings import Answer, milliseconds
 from bellwether.probes.sockettables import SocketTable
+from bellwether.probes.soundings import Soundings
 from bellwether.probes.storage import Writer, measure_once, reading
 
 
@@ -44,6 +48,23 @@ def storage(writer: Writer, directory: str, settings: StorageLatency, clock: Clo
         [(directory, str(found), "" if sample.problem else milliseconds(sample.seconds), limit, message)],
     )
     return 0 if found is Reading.PASSING else 1
+
+
+def replication(soundings: Soundings, settings: ReplicationLag, clock: Clock) -> int:
+    """Watch the followers that are behind until it is plain whether they lag."""
+    rows = [
+        (
+            str(broker),
+            str(lag_reading(look)),
+            "" if look.problem else f"{look.worst_seconds:.1f} s",
+            str(look.lagging),
+            str(look.in_isr),
+            sentence(look),
+        )
+        for broker, look in sorted(watch_once(soundings, settings, clock).items())
+    ]
+    _table(("BROKER", "REPLICATION", "LAG", "LAGGING", "IN ISR", "MESSAGE"), rows)
+    return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else 1
 
 
 def plugin(kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugin, clock: Clock) -> int:

@@ -1,0 +1,126 @@
+"""``bellwether probe replication``: ask leaders and followers where their logs end, and name the followers that lag."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.logends import LogEnds
+from bellwether.adapters.kafka.nodes import Nodes
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.adapters.kubernetes.client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.connections import connection
+from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.cli.connecting import connection_from, kafka_options
+from bellwether.cli.probe import measurements
+from bellwether.cli.probe.common import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.probe.probers import Prober
+from bellwether.connections import Connection
+from bellwether.core.detection import ReplicationLag
+from bellwether.core.signals import SignalType
+from bellwether.probes.replication import ReplicationProbe
+from bellwether.probes.soundings import Soundings
+from bellwether.telemetry.lags import LagMetrics
+from bellwether.telemetry.logs import configure
+from bellwether.telemetry.probing import ProbeMetrics
+
+
+@click.command()
+@shared_options
+@click.option(
+    "--source",
+    metavar="NAME",
+    default="replication",
+    show_default=True,
+    help="Stable name of this prober; replicas of one share it, and one of them reports.",
+)
+@kafka_options
+def replication(
+    policy: str | None,
+    namespace: str,
+    source: str,
+    once: bool,
+    metrics_port: int | None,
+    log_format: Any,
+    log_level: str,
+    **kafka: Any,
+) -> None:
+    """Ask leaders and followers where their logs end, and name the followers that lag.
+
+    One prober serves a whole cluster; it needs a path to every broker's internal listener. With --once it watches the
+    followers that are behind until they have caught up, or the policy's threshold has passed; --bootstrap and the TLS
+    and SASL options then name a cluster without Kubernetes.
+    """
+    configure(log_format, "warning" if once and log_level == "info" else log_level)
+    named = any(kafka.values())
+    if named and not (once and kafka["bootstrap"]):
+        raise click.UsageError(
+            "--bootstrap, TLS and SASL options go together with --once: a policy says how to connect."
+        )
+    need(policy or named, "--policy", "the LeadershipPolicy to follow (or --once with --bootstrap)")
+    with reported():
+        if named:
+            sys.exit(_once(connection_from(**kafka), ReplicationLag()))
+        api = connect()
+        prober = _Replication(api, namespace, str(policy))
+        if once:
+            sys.exit(_once(*prober.connection(read_policy(api, namespace, str(policy)))))
+        prober.run(source, serve_metrics(metrics_port), stop_on_signals())
+
+
+class _Replication:
+    """The replication prober's parts, put together from what its policy says."""
+
+    def __init__(self, api: KubernetesClient, namespace: str, policy: str) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._policy = policy
+        self._secrets = SecretReader(api, namespace, Path(tempfile.mkdtemp(prefix="bellwether-")))
+        self._connection: Connection | None = None
+        self._soundings: Soundings | None = None
+
+    def connection(self, found: LeadershipPolicy) -> tuple[Connection, ReplicationLag]:
+        """How to ask, and under which settings."""
+        return connection(found.spec.kafka, self._secrets), found.policy().detection.replication_lag
+
+    def run(self, source: str, metrics: ProbeMetrics, stop: threading.Event) -> None:
+        """Probe until ``stop``."""
+        clock = SystemClock()
+        prober = Prober(self._api, self._namespace, self._policy, SignalType.REPLICATION_LAG, source, clock, metrics)
+        running = ReplicationProbe(source, prober.post, prober.forget, prober.brokers, clock, LagMetrics(metrics))
+
+        def follow(found: LeadershipPolicy | None) -> bool:
+            if found is None or not found.spec.detection.replication_lag.enabled:
+                running.configure(None, ReplicationLag())
+                self._connection = self._soundings = None
+                return False
+            made, settings = self.connection(found)
+            if made != self._connection or self._soundings is None:
+                self._connection, self._soundings = made, _soundings(made)
+            running.configure(self._soundings, settings)
+            return True
+
+        running.start()
+        try:
+            prober.run(running, follow, stop)
+        finally:
+            running.stop()
+
+
+def _soundings(made: Connection) -> Soundings:
+    return Soundings(KafkaReader(Nodes(made)), LogEnds(made), SystemClock())
+
+
+def _once(made: Connection, settings: ReplicationLag) -> int:
+    soundings = _soundings(made)
+    try:
+        return measurements.replication(soundings, settings, SystemClock())
+    finally:
+        soundings.close()
