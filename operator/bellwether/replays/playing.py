@@ -23,7 +23,7 @@ from bellwether.core.statuses import Report
 from bellwether.cycle import Memory, turn
 from bellwether.ports import Transient, World
 from bellwether.replays.settings import Setting, policy_of
-from bellwether.replays.sightings import verdicts_of
+from bellwether.replays.sightings import flaps_of, verdicts_of
 from bellwether.replays.timelines import Timeline
 from bellwether.traces.clustersections import read_cluster
 from bellwether.traces.lines import Header, Instant
@@ -123,7 +123,8 @@ class Replay:
             signals=self._signals,
             clock=self._clock,
         )
-        self._memory = Memory(records.take_over(now.cluster_id), verdicts_of(self._state.get("said", _NOTHING)))
+        said = self._state.get("said", _NOTHING)
+        self._memory = Memory(records.take_over(now.cluster_id), verdicts_of(said), flaps=flaps_of(said))
 
     def _turn(self) -> None:
         if self._world is None or self._memory is None or self._policy is None:

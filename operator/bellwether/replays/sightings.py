@@ -1,8 +1,8 @@
 """What the operator itself said of each broker while a trace was recorded, read back from the trace.
 
-In: the ``said`` section: a broker's ``verdict`` as its status had it, and its condition ``Demoted``. Out: verdicts for
-a replay to begin with, as after a take-over, and ``Word`` values to compare with. Called by ``playing`` and
-``timelines``.
+In: the ``said`` section: a broker's ``verdict`` and ``flapping`` as its status had them, and its condition ``Demoted``.
+Out: verdicts and flap counters for a replay to begin with, as after a take-over, and ``Word`` values to compare with.
+Called by ``playing`` and ``timelines``.
 """
 
 from __future__ import annotations
@@ -13,9 +13,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bellwether.api.v1alpha1.brokerhealth import BrokerVerdict
+from bellwether.api.v1alpha1.brokerhealth import BrokerVerdict, Flapping
+from bellwether.core.flapping import Flaps
 from bellwether.core.verdicts import Verdict
 from bellwether.traces.patches import Document, Json
+
+_VERDICT = ("standing", "reason", "message", "since", "restartedAt")
+"""Of a verdict the part that the next one hangs on; the evidence stands in the signals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,9 @@ def said_section(healths: Mapping[int, Mapping[str, Any]]) -> dict[str, Json]:
     for broker, status in healths.items():
         row: dict[str, Json] = {}
         if isinstance(status.get("verdict"), Mapping):
-            row["verdict"] = _without_null(status["verdict"])
+            row["verdict"] = {k: v for k in _VERDICT if (v := status["verdict"].get(k)) is not None}
+        if isinstance(status.get("flapping"), Mapping):
+            row["flapping"] = {k: v for k, v in status["flapping"].items() if v is not None}
         demoted = next((c for c in status.get("conditions") or () if c.get("type") == "Demoted"), None)
         if demoted is not None:
             row["demoted"] = {k: str(demoted.get(k, "")) for k in ("status", "reason", "message")}
@@ -58,6 +64,17 @@ def verdicts_of(section: Document) -> dict[int, Verdict]:
     return verdicts
 
 
+def flaps_of(section: Document) -> dict[int, Flaps]:
+    """The flap counters to carry on from; what cannot be read counts as none."""
+    flaps = {}
+    for broker, row in section.items():
+        try:
+            flaps[int(broker)] = Flapping.model_validate(row["flapping"]).to_core()
+        except (KeyError, TypeError, ValueError, ValidationError):
+            continue
+    return flaps
+
+
 def words_of(section: Document) -> dict[int, Word]:
     """What the operator said of each broker."""
     words = {}
@@ -68,9 +85,3 @@ def words_of(section: Document) -> dict[int, Word]:
                 str(verdict.get("standing")), str(verdict.get("reason")), demoted.get("status") == "True"
             )
     return words
-
-
-def _without_null(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {k: _without_null(v) for k, v in value.items() if v is not None}
-    return value

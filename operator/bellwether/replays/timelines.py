@@ -46,7 +46,7 @@ class Timeline:
         self.said: list[tuple[datetime, dict[int, Word]]] = []
         self._moves = moves
         self._words: dict[int, Word] = {}
-        self._holds: dict[int, str] = {}
+        self._lasting: dict[tuple[int, str], str] = {}
         self._would: frozenset[int] = frozenset()
 
     def heard(self, now: datetime, news: Document, state: Document) -> None:
@@ -74,9 +74,12 @@ class Timeline:
         }
         for broker in report.brokers:
             self._verdict(now, broker.broker, words[broker.broker], broker.verdict.message)
-            self._hold(
-                now, broker.broker, None if broker.hold is None else f"{broker.hold.reason}: {broker.hold.message}"
+            hold = broker.hold
+            self._state(
+                now, broker.broker, "held", f"is held, {hold.reason}: {hold.message}" if hold is not None else ""
             )
+            waits = next((c.message for c in broker.conditions if c.type == "HoldsBackISR" and c.status), "")
+            self._state(now, broker.broker, "holds back", waits)
         demoted = {b.broker: b.demoted for b in report.brokers if b.demoted is not None}
         for number, one in demoted.items():
             if number not in demoted_before:
@@ -98,13 +101,11 @@ class Timeline:
         began = f"{before.standing} -> " if before is not None else ""
         self.rows.append(Row(now, "verdict", f"{began}{word.standing} {word.reason}: {message}", broker))
 
-    def _hold(self, now: datetime, broker: int, hold: str | None) -> None:
-        if hold != self._holds.get(broker):
-            if hold is not None:
-                self.rows.append(Row(now, "held", f"is held, {hold}", broker))
-                self._holds[broker] = hold
-            else:
-                del self._holds[broker]
+    def _state(self, now: datetime, broker: int, what: str, text: str) -> None:
+        """Something that lasts: a row when it begins or is said otherwise, and none when it ends."""
+        if text and text != self._lasting.get((broker, what)):
+            self.rows.append(Row(now, what, text, broker))
+        self._lasting[broker, what] = text
 
     def _observing(self, now: datetime, report: Report) -> None:
         would = frozenset(report.would_demote)

@@ -18,7 +18,7 @@ from bellwether.core.signals import Override, OverrideState, Reading, Signal
 from bellwether.traces.lines import UnreadableTrace, text_of, time_of
 from bellwether.traces.patches import Document, Json
 
-NEVER = False
+NEVER = "never"
 """A source's moment when its Lease was not seen to advance yet."""
 
 
@@ -31,12 +31,12 @@ def signals_section(signals: Iterable[Signal]) -> dict[str, dict[str, Json]]:
 
 
 def heard_section(signals: Iterable[Signal], now: float) -> dict[str, Json]:
-    """By ``Type/source``: when the source was last heard of, in seconds of the trace; ``false`` when never.
+    """By ``Type/source``: when the source was last heard of, in seconds of the trace; "never" when it was not.
 
     A source is one prober with one Lease. Where an entry stands in another prober's name, as one that a predecessor
     left behind, it gets a moment of its own under ``Type/source#broker``.
     """
-    moments: dict[str, dict[int, float | bool]] = {}
+    moments: dict[str, dict[int, float | str]] = {}
     for signal in signals:
         moment = NEVER if signal.age_seconds is None else round(now - signal.age_seconds, 2)
         moments.setdefault(_source(signal), {})[signal.broker] = moment
@@ -168,6 +168,6 @@ def _figure(value: Any) -> float | None:
 
 
 def _aged(signal: Signal, moment: Any, now: float) -> Signal:
-    if moment is NEVER or not isinstance(moment, int | float):
-        return signal
+    if isinstance(moment, bool) or not isinstance(moment, int | float):
+        return signal  # never heard of
     return replace(signal, age_seconds=max(0.0, now - moment))

@@ -29,7 +29,7 @@ class Full(Terminal):
 
 
 class TraceWriter:
-    """Writes one trace. An existing file is never overwritten. ``limit_bytes`` bounds the file."""
+    """Writes one trace. An existing file is never overwritten. From ``limit_bytes`` on no line is added."""
 
     def __init__(self, path: Path, header: Header, limit_bytes: int) -> None:
         self._path = path
@@ -66,13 +66,13 @@ class TraceWriter:
     def _put(self, line: str) -> None:
         if self._stream is None:
             raise Full(f"{self._path} is closed")
+        if self.written >= self._limit:
+            self.close()
+            raise Full(f"{self._path}: the limit of {self._limit // 1_000_000} MB is reached: raise it with --max-size")
         data = line.encode() + b"\n"
         if self._pack is not None:
             # Flushed line by line: what was written can be read though the process is killed.
             data = self._pack.compress(data) + self._pack.flush(zlib.Z_SYNC_FLUSH)
-        if self.written + len(data) > self._limit:
-            self.close()
-            raise Full(f"{self._path}: the limit of {self._limit // 1_000_000} MB is reached: raise it with --max-size")
         try:
             sent = 0
             while sent < len(data):
