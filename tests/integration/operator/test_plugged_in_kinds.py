@@ -1,0 +1,107 @@
+"""The worked example of ``examples/signals/``, installed as people would, on real brokers and for a real operator."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "signals" / "certificate-expiry"
+KIND = "CertificateExpiry"
+BROKERS = (1, 2, 3)
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The example in a folder of its own, and the variables that put it beside Bellwether. Nothing is downloaded."""
+    folder = tmp_path_factory.mktemp("certificate-expiry")
+    offline = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", "--quiet", *offline, "--target", folder / "there", EXAMPLE]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return {"PYTHONPATH": str(folder / "there")}
+
+
+def bellwether(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "bellwether", "probe", "plugin", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=60, env={**os.environ, **environment}
+    )
+
+
+def plugins(days: str) -> list[dict[str, Any]]:
+    settings = [{"name": "listener", "value": "SECURE"}, {"name": "minimumDays", "value": days}]
+    return [{"type": KIND, "periodSeconds": 1, "onFailing": "Suspect", "settings": settings}]
+
+
+def test_the_example_is_listed_once_it_is_installed_and_not_before(installed: dict[str, str]) -> None:
+    without, with_it = bellwether({}, "--list"), bellwether(installed, "--list")
+    assert KIND not in without.stdout
+    (line,) = (line for line in with_it.stdout.splitlines() if line.startswith(KIND))
+    assert line.split() == [
+        KIND,
+        "bellwether-certificate-expiry",
+        "0.1.0",
+        "certificate_expiry:CertificateExpiry",
+        "ready",
+    ]
+    assert (without.returncode, with_it.returncode) == (0, 0)
+
+
+def test_one_measurement_reads_the_certificate_that_each_broker_shows(bare_site: Site, installed: Any) -> None:
+    once = ["--once", "--type", KIND, "--bootstrap", bare_site.kafka.broker(1).internal]
+    well = bellwether(installed, *once, "--setting", "listener=SECURE")
+    rows = [line.split() for line in well.stdout.splitlines()[1:]]
+    assert [row[:2] for row in rows] == [[str(b), "Passing"] for b in BROKERS], well.stderr
+    assert all(29 < float(row[2]) <= 30 for row in rows)
+    assert well.returncode == 0
+    plain = bellwether(installed, *once, "--setting", "listener=INTERNAL")
+    assert plain.stdout.count("Unknown") == 3
+    assert "shows no certificate" in plain.stdout
+    assert plain.returncode == 1
+
+
+def test_its_signal_is_judged_and_explained_and_changes_with_the_policy(bare_site: Site, installed: Any) -> None:
+    site = bare_site
+    site.policy(mode="Observe", detection={"plugins": plugins("14")})
+    site.operator()
+    site.until_reported()
+    prober = site.start("prober-plugin", command(site), installed)
+    site.until(lambda: [entry(site, b).get("reading") for b in BROKERS] == ["Passing"] * 3, 30, "all pass", site.logs)
+    site.until(lambda: [site.verdict(b)[0] for b in BROKERS] == ["Healthy"] * 3, 30, "all are Healthy")
+    assert 29 < float(entry(site, 2)["value"]) <= 30
+    before = [site.health(b)["signals"] for b in BROKERS]
+
+    site.change(detection={"plugins": plugins("45")})
+    site.until(
+        lambda: [site.verdict(b) for b in BROKERS] == [("Suspect", "PluginFailing")] * 3,
+        40,
+        "all are Suspect",
+        lambda: [site.verdict(b) for b in BROKERS],
+    )
+    address = site.kafka.broker(2).secure
+    said = site.health(2)["verdict"]["message"]
+    assert f"the certificate of {address} is valid for" in said
+    assert [site.health(b)["signals"] for b in BROKERS] != before
+
+    site.change(detection={"plugins": plugins("14")})
+    site.until(lambda: [site.verdict(b)[0] for b in BROKERS] == ["Healthy"] * 3, 40, "all are Healthy again")
+    prober.ask_to_stop()
+    site.until(lambda: not prober.alive, 15, "the prober has ended")
+
+
+def command(site: Site) -> list[str]:
+    what = ["--type", KIND, "--source", "here", "--policy", "main", "-n", site.namespace]
+    return [sys.executable, "-m", "bellwether", "probe", "plugin", *what]
+
+
+def entry(site: Site, broker: int) -> dict[str, Any]:
+    return next((dict(s) for s in site.health(broker).get("signals", ()) if s["type"] == KIND), {})
