@@ -1,0 +1,1 @@
+"""The HTTP API of Prometheus, and of what speaks it besides: Thanos, Mimir, VictoriaMetrics."""
