@@ -11,6 +11,7 @@ from bellwether.cli.verbs import Verbs
 VERBS = {
     "crds": "bellwether.cli.crds:crds",
     "demote": "bellwether.cli.demote:demote",
+    "explain": "bellwether.cli.explain:explain",
     "operator": "bellwether.cli.operate:operator",
     "probe": "bellwether.cli.probe:probe",
     "promote": "bellwether.cli.demote:promote",
