@@ -1,7 +1,7 @@
 # Everything that a person or a CI job starts. `make` alone lists it.
 #
 # Needs GNU make, Python 3.11 or newer with its venv module, and a C compiler for the slow-disk shim. Go and Java are used
-# where the machine has them. Variables given on the command line (KEEP=1, PYTHON=...) reach every recipe.
+# where the machine has them. Variables given on the command line (KEEP=1, ONLY=..., PYTHON=...) reach every recipe.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -16,6 +16,7 @@ LOCK := requirements/dev.lock
 PYTEST ?= $(BIN)/python -m pytest
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
+FAULTS_ARGS ?=
 UV_VERSION := 0.13.8
 
 # The first interpreter that is new enough; asked only when the environment has to be made.
@@ -60,6 +61,10 @@ test-all: lint verify parts ## Every test, the long ones too (for CI)
 bench-demo: setup parts ## Repeat the demo's faults ten times; report median and worst
 	@$(BIN)/python -m demo --repeat $(or $(REPEAT),10) $(DEMO_ARGS)
 
+.PHONY: faults
+faults: setup parts ## Break real parts in many ways and judge each verdict (ONLY=name,name runs a few)
+	@$(BIN)/python -m faults $(FAULTS_ARGS)
+
 ##@ Code
 
 .PHONY: lint
@@ -75,12 +80,14 @@ fmt: setup ## Format the code and mend what can be mended mechanically
 	@$(BIN)/ruff check --fix .
 
 .PHONY: generate
-generate: setup ## Write the files that are generated from the API's models
+generate: setup ## Write the files that are generated from the API's models and from the table of standings
 	@$(BIN)/python -m bellwether.api.v1alpha1.generate
+	@$(BIN)/python docs/draw_states.py
 
 .PHONY: verify
 verify: setup ## Check that the generated files are fresh
 	@$(BIN)/python -m bellwether.api.v1alpha1.generate --check
+	@$(BIN)/python docs/draw_states.py --check
 
 ##@ Parts and requirements
 

@@ -29,7 +29,7 @@ class Word(NamedTuple):
 
 
 @dataclass
-class Testimony:
+class Account:
     """Times are seconds since the fault; each dict has the first time that something was so.
 
     ``displaced_at`` is metadata's own word on demotions: last in every replica order, and not so at the beginning.

@@ -1,6 +1,6 @@
 """What must come of a fault, and whether it did: pure, so that the judge of the judge is tested without a broker.
 
-In: an ``Expected``, stated beforehand in ``scenarios``, and the ``Testimony`` of what was said and seen. Out: sentences
+In: an ``Expected``, stated beforehand in ``scenarios``, and the ``Account`` of what was said and seen. Out: sentences
 on what is wrong, none when all is right. Called by ``playing``.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from faults.testimony import Testimony, Word
+from faults.accounts import Account, Word
 
 NEVER_OF_OTHERS = ("Sick", "Down")
 """What a broker that nothing was done to may not be called at any time."""
@@ -51,7 +51,7 @@ class Expected:
         """Whether this is one of the words that are right."""
         return word is not None and any(word.matches(verdict) for verdict in self.verdicts)
 
-    def reached(self, seen: Testimony) -> bool:
+    def reached(self, seen: Account) -> bool:
         """Whether everything that must come has come; what must never come is for ``wrong`` to say."""
         if not all(self.says(seen.word(broker)) for broker in self.brokers):
             return False
@@ -59,26 +59,26 @@ class Expected:
             return False
         return not self.all_leaders_go or all(seen.leads(broker) == 0 for broker in self.brokers)
 
-    def seconds_to_verdict(self, seen: Testimony) -> float | None:
+    def seconds_to_verdict(self, seen: Account) -> float | None:
         """From the fault until the last of the brokers had its word; ``None`` where none changed, or one never came."""
         firsts = [seen.first(broker, self.says) for broker in self.brokers]
         if any(first is None for first in firsts) or all(self.says(seen.at_first(b)) for b in self.brokers):
             return None
         return max(first for first in firsts if first is not None)
 
-    def seconds_to_zero_leaders(self, seen: Testimony) -> float | None:
+    def seconds_to_zero_leaders(self, seen: Account) -> float | None:
         """From the fault until the last of the brokers led nothing; ``None`` where one still leads."""
         if not self.all_leaders_go or any(broker not in seen.leaderless_at for broker in self.brokers):
             return None
         return max(seen.leaderless_at[broker] for broker in self.brokers)
 
-    def healthy_demoted(self, seen: Testimony) -> list[int]:
+    def healthy_demoted(self, seen: Account) -> list[int]:
         """Brokers that were demoted and should not have been."""
         meant = set() if self.demotion is Demotion.NEVER else set(self.brokers)
         return sorted((set(seen.demoted_at) | set(seen.displaced_at)) - meant)
 
 
-def wrong(expected: Expected, seen: Testimony) -> list[str]:
+def wrong(expected: Expected, seen: Account) -> list[str]:
     """What is not as it must be, in sentences; none when everything is."""
     words = {broker: seen.word(broker) for broker in expected.brokers}
     right = " or ".join(expected.verdicts)
@@ -97,8 +97,9 @@ def wrong(expected: Expected, seen: Testimony) -> list[str]:
     return found
 
 
-def _called_wrongly(expected: Expected, seen: Testimony) -> list[str]:
-    may_be_sick = any(verdict.startswith("Sick") for verdict in expected.verdicts)
+def _called_wrongly(expected: Expected, seen: Account) -> list[str]:
+    demoted_before = expected.demotion is Demotion.STAYS
+    may_be_sick = demoted_before or any(verdict.startswith("Sick") for verdict in expected.verdicts)
     found: list[str] = []
     for broker, said in sorted(seen.words.items()):
         forbidden = NEVER_OF_OTHERS if broker not in expected.brokers else () if may_be_sick else ("Sick",)

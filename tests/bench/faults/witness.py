@@ -1,6 +1,6 @@
 """Looks on while a fault lasts, as people would: reads status and events from the Kubernetes API, metadata from Kafka.
 
-In: a site's API and an independent ``demo.watch.Watch``. Out: the present ``Testimony``. Called by ``playing``; nothing
+In: a site's API and an independent ``demo.watch.Watch``. Out: the present ``Account``. Called by ``playing``; nothing
 in here asks the operator itself.
 """
 
@@ -14,7 +14,7 @@ from typing import TypeVar
 from bellwether.adapters.kubernetes.client import EVENTS, POLICIES
 from demo.health import Health, Words
 from demo.watch import Watch
-from faults.testimony import Testimony, Word, displaced
+from faults.accounts import Account, Word, displaced
 from testkit.sites import POLICY, Site, condition
 
 POLL_SECONDS = 0.2
@@ -24,14 +24,14 @@ Answer = TypeVar("Answer")
 
 
 class Witness:
-    """A thread that looks until it is told to stop; reading goes through ``ask``. ``began`` starts a new testimony."""
+    """A thread that looks until it is told to stop; reading goes through ``ask``. ``began`` starts a new account."""
 
     def __init__(self, site: Site, watch: Watch) -> None:
         self._site = site
         self._watch = watch
         self._health = Health(site.server.kubeconfig, POLICY, site.namespace)
         self._lock = threading.Lock()
-        self._testimony = Testimony()
+        self._account = Account()
         self._began = time.monotonic()
         self._known_events: set[str] = set()
         self._events_due = 0.0
@@ -50,7 +50,7 @@ class Witness:
 
     @property
     def began(self) -> float:
-        """When the present testimony began, on the monotonic clock."""
+        """When the present account began, on the monotonic clock."""
         return self._began
 
     def begin(self) -> None:
@@ -58,15 +58,15 @@ class Witness:
         words, events = self._health.look(), self._events()
         self._watch.ask(lambda seen: seen.begin())
         with self._lock:
-            self._testimony = Testimony()
+            self._account = Account()
             self._known_events = set(events)
             self._began = time.monotonic()
             self._hear(words, 0.0)
 
-    def ask(self, question: Callable[[Testimony], Answer]) -> Answer:
+    def ask(self, question: Callable[[Account], Answer]) -> Answer:
         """The answer of what was said and seen, while nothing is added to it."""
         with self._lock:
-            return question(self._testimony)
+            return question(self._account)
 
     def _look_on(self) -> None:
         while not self._stop.wait(POLL_SECONDS):
@@ -84,21 +84,21 @@ class Witness:
             leaders, gone, at = self._watch.ask(lambda seen: (seen.leaders(), displaced(seen), seen.at))
             with self._lock:
                 if began != self._began:
-                    continue  # a new testimony began meanwhile: this look belongs to none
+                    continue  # a new account began meanwhile: this look belongs to none
                 self.words, self.problem = words, ""
                 self._hear(words, asked - began)
                 if at > began:
-                    self._testimony.see(at - began, leaders, gone)
+                    self._account.see(at - began, leaders, gone)
                 for name in events.keys() - self._known_events:
-                    self._testimony.page(events[name])
+                    self._account.page(events[name])
                 if held.get("status") == "True":
-                    self._testimony.page(f"DemotionHeld: {held.get('message', '')}")
+                    self._account.page(f"DemotionHeld: {held.get('message', '')}")
 
     def _hear(self, words: Words, at: float) -> None:
         for broker, said in words.brokers.items():
-            self._testimony.hear(at, broker, Word(said.verdict, said.reason), demoted=said.demoted)
+            self._account.hear(at, broker, Word(said.verdict, said.reason), demoted=said.demoted)
             if said.verdict == "Sick":
-                self._testimony.page(f"broker {broker} is Sick ({said.reason})")
+                self._account.page(f"broker {broker} is Sick ({said.reason})")
 
     def _events(self) -> dict[str, str]:
         """Warnings by name, each with what it says."""
