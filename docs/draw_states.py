@@ -1,0 +1,95 @@
+"""Draws ``docs/states.md`` from the table that the judge looks up, so that the diagram cannot tell another story.
+
+``python docs/draw_states.py`` writes it, ``--check`` fails when it is not what stands there.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from bellwether.core.transitions import TRANSITIONS, Evidence, Standing, When, follow
+
+PAGE = Path(__file__).with_name("states.md")
+
+STANDINGS = {
+    Standing.HEALTHY: "every kind of evidence is good",
+    Standing.SUSPECT: "something is doubtful: fewer vantages than the quorum, a restart, a slow follower",
+    Standing.SICK: "the evidence is bad; demoted after `demotion.dwellSeconds`, if laws, cap and mode allow",
+    Standing.DOWN: "not registered, fenced, or answering nobody: left to Kafka's own fencing",
+    Standing.RECOVERING: "demoted and well again, but not yet for the stabilization time (longer if it flaps)",
+    Standing.UNKNOWN: "too little fresh evidence; it moves nothing",
+}
+
+TEXT = """# How a standing changes
+
+<!-- Drawn from operator/bellwether/core/transitions.py by docs/draw_states.py; `make generate` draws it anew. -->
+
+A turn adds the findings on a broker up to one word of evidence, the worst that any kind of signal gives. The evidence,
+the standing before and whether the broker is demoted decide which standing follows.
+
+```mermaid
+stateDiagram-v2
+    direction LR
+{edges}
+```
+
+| standing | means |
+|---|---|
+{standings}
+
+The table itself; the first row that fits counts.
+
+| evidence | standing before | only if | standing now |
+|---|---|---|---|
+{rows}
+
+A standing is a judgement and not an action: under `mode: Observe`, over the cap, or while it dwells, a broker is Sick and
+not demoted. `bellwether explain BROKER` tells which evidence a verdict stands on and what would change it.
+"""
+
+
+def edges() -> list[str]:
+    """What follows whatever was before, as arrows from anywhere; and every way to being well, as ``follow`` tells it."""
+    anywhere = [row for row in TRANSITIONS if row.before is None and row.evidence is not Evidence.GOOD]
+    drawn = [f"    Anywhere --> {row.after}: {row.evidence.value}" for row in anywhere]
+    for before in Standing:
+        labels: dict[Standing, list[str]] = {}
+        for demoted, stayed_well, label in WAYS:
+            after = follow(before, Evidence.GOOD, demoted=demoted, stayed_well=stayed_well)
+            if after is not before and (before is Standing.RECOVERING or not stayed_well):
+                labels.setdefault(after, []).append(label)
+        drawn += [f"    {before} --> {after}: {' or '.join(said)}" for after, said in labels.items()]
+    return drawn
+
+
+WAYS = (
+    (False, False, "good, not demoted"),
+    (True, False, "good, demoted"),
+    (True, True, "good, for the stabilization time"),
+)
+
+
+def page() -> str:
+    """The whole page."""
+    rows = []
+    for row in TRANSITIONS:
+        only_if = row.when.value if row.when is not When.ALWAYS else ""
+        rows.append(f"| {row.evidence.value} | {row.before or 'any'} | {only_if} | {row.after} |")
+    standings = [f"| {standing} | {text} |" for standing, text in STANDINGS.items()]
+    return TEXT.format(edges="\n".join(edges()), standings="\n".join(standings), rows="\n".join(rows))
+
+
+def main() -> int:
+    """Write or check."""
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(page())
+        return 0
+    if PAGE.read_text() != page():
+        print("docs/states.md is not what the table of transitions says; run: make generate", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
