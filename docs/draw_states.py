@@ -44,13 +44,13 @@ The table itself; the first row that fits counts.
 |---|---|---|---|
 {rows}
 
-A standing is a judgement and not an action: under `mode: Observe`, over the cap, or while it dwells, a broker is Sick and
-not demoted. `bellwether explain BROKER` tells which evidence a verdict stands on and what would change it.
+A standing is a judgement and not an action: under `mode: Observe`, over the cap, or while it dwells, a broker is Sick
+and not demoted. `bellwether explain BROKER` tells which evidence a verdict stands on and what would change it.
 """
 
 
 def edges() -> list[str]:
-    """What follows whatever was before, as arrows from anywhere; and every way to being well, as ``follow`` tells it."""
+    """What follows whatever was before, as arrows from anywhere; and every way to being well."""
     anywhere = [row for row in TRANSITIONS if row.before is None and row.evidence is not Evidence.GOOD]
     drawn = [f"    Anywhere --> {row.after}: {row.evidence.value}" for row in anywhere]
     for before in Standing:
@@ -80,16 +80,13 @@ def page() -> str:
     return TEXT.format(edges="\n".join(edges()), standings="\n".join(standings), rows="\n".join(rows))
 
 
-def main() -> int:
+def main() -> None:
     """Write or check."""
     if "--check" not in sys.argv[1:]:
         PAGE.write_text(page())
-        return 0
-    if PAGE.read_text() != page():
-        print("docs/states.md is not what the table of transitions says; run: make generate", file=sys.stderr)
-        return 1
-    return 0
+    elif PAGE.read_text() != page():
+        sys.exit("docs/states.md is not what the table of transitions says; run: make generate")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
