@@ -6,6 +6,7 @@ that changes without a signal having changed, so the same news makes the same by
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -101,6 +102,21 @@ class Scene:
                 ]
             )
         }
+
+    @cached_property
+    def _sorted_latencies(self) -> list[float]:
+        return sorted(self.storage_latencies.values())
+
+    def latency_of_peers(self, broker: int) -> float | None:
+        """The median of the other brokers' latencies, in seconds; ``None`` where there is nobody to compare with."""
+        everybody, own = self._sorted_latencies, self.storage_latencies.get(broker)
+        peers = len(everybody) - (own is not None)
+        if peers <= 0:
+            return None
+        # One list is sorted for all brokers: a broker's own place in it is stepped over.
+        place = bisect_left(everybody, own) if own is not None else len(everybody)
+        low, high = (everybody[i + (i >= place)] for i in ((peers - 1) // 2, peers // 2))
+        return (low + high) / 2
 
     @cached_property
     def heard_from_outside(self) -> Mapping[int, bool]:

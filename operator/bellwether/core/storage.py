@@ -8,7 +8,6 @@ from one slow disk to another helps nobody.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 
 from bellwether.core.findings import Fact, Finding, Scene, fact, fresh
 from bellwether.core.reasons import Reason
@@ -25,8 +24,7 @@ def storage_latency(broker: int, scene: Scene) -> Finding:
     settings = scene.detection.storage
     said = scene.about(broker, SignalType.STORAGE_LATENCY)
     words = [s for s in said if fresh(s, settings.stale_after_seconds)]
-    peers = [latency for b, latency in scene.storage_latencies.items() if b != broker]
-    usual = median(peers) if peers else None
+    usual = scene.latency_of_peers(broker)
     facts = _facts(said, usual, settings.stale_after_seconds)
     slow = [s for s in words if s.reading is Reading.FAILING]
     if slow:
