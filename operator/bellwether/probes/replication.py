@@ -182,16 +182,16 @@ def measure_once(soundings: Soundings, settings: ReplicationLag, clock: Clock) -
 
     A lag is a lower bound that grows while it is watched. Raises Transient or Terminal.
     """
+    soundings.round(settings)
     began = clock.monotonic()
     while True:
-        found = soundings.round(settings)
-        elapsed = clock.monotonic() - began
-        worst = max((look.worst_seconds for look in found.values()), default=0.0)
-        if elapsed > settings.threshold_seconds + _ONCE_SECONDS or (
-            elapsed > 2 * _ONCE_SECONDS and 2 * worst < elapsed
-        ):
-            return found
         clock.sleep(_ONCE_SECONDS)
+        # A follower that still is where it was in the first round lags for longer than this.
+        elapsed = clock.monotonic() - began
+        found = soundings.round(settings)
+        worst = max((look.worst_seconds for look in found.values()), default=0.0)
+        if elapsed > settings.threshold_seconds or (elapsed > 2 * _ONCE_SECONDS and worst < _ONCE_SECONDS / 2):
+            return found
 
 
 def reading(look: Look) -> Reading:

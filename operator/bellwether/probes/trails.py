@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 from bellwether.core.clusters import Cluster, Partition, PartitionKey, TopicPartition
 
-# Of one leader's log. Beyond that every second end is dropped, the newest and the oldest kept: lags get coarser.
+# Of one leader's log: enough to tell a lag of hours to a quarter of it.
 MOST_POINTS = 64
 # For so many rounds a silent follower's last end is kept; coming back later, it is measured from then on.
 _KEPT_ROUNDS = 3
@@ -155,5 +155,15 @@ def _led_on(trail: _Trail | None, partition: Partition, point: Point) -> _Trail:
 
 
 def _thinned(points: list[Point]) -> list[Point]:
-    """At most so many points; the first says how long the slowest has been behind, the last where the log ends."""
-    return points if len(points) <= MOST_POINTS else [*points[:-1:2], points[-1]]
+    """At most so many points, the first and the last among them: what is long ago is known more roughly.
+
+    Each point dropped is the one whose neighbours are the closest for their age, so lags err by the same share.
+    """
+    while len(points) > MOST_POINTS:
+        now = points[-1].at
+        _, dropped = min(
+            ((points[i + 1].at - points[i - 1].at) / max(now - points[i].at, 1e-9), i)
+            for i in range(1, len(points) - 1)
+        )
+        del points[dropped]
+    return points

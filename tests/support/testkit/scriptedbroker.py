@@ -23,6 +23,7 @@ from kafka.protocol.admin.topics import (
     ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
 )
+from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
@@ -33,6 +34,7 @@ _REQUESTS = (
     DescribeConfigsRequest,
     DescribeTopicPartitionsRequest,
     ElectLeadersRequest,
+    ListOffsetsRequest,
     ListPartitionReassignmentsRequest,
     MetadataRequest,
     SaslAuthenticateRequest,
