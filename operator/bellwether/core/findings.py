@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from bellwether.core.detection import Detection
+from bellwether.core.detection import Detection, Watched
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.core.snapshots import Snapshot
@@ -76,6 +76,11 @@ class Scene:
         configured = self.detection.reachability.vantages
         known = {s.source for s in self.snapshot.signals if s.type == SignalType.EXTERNAL_REACHABILITY}
         return tuple(sorted(configured or known))
+
+    @cached_property
+    def watched(self) -> tuple[Watched, ...]:
+        """What is judged by its readings alone."""
+        return self.detection.watched
 
     @cached_property
     def blind(self) -> frozenset[str]:

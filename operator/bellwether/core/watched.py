@@ -30,7 +30,7 @@ def reason_of(type_: str) -> Reason:
 
 def watched(broker: int, scene: Scene, *, demoted: bool, demoted_for: str | None) -> Iterator[Finding]:
     """What each kind that is judged by its readings alone says of one broker."""
-    for watch in scene.detection.watched:
+    for watch in scene.watched:
         if watch.leaders_only and demoted:
             continue
         found = _one(broker, watch, scene, demoted=demoted, asked=demoted_for == reason_of(watch.type))
