@@ -211,7 +211,7 @@ class TestOnce:
 
     def test_a_stuck_follower_is_watched_until_it_is_plain_that_it_lags(self, monkeypatch: pytest.MonkeyPatch) -> None:
         world = World()
-        world.stuck[3] = world.end
+        world.stuck[3] = world.end - 1  # behind from the first round on
         assert self.measure(world, monkeypatch) == {1: GOOD, 2: GOOD, 3: BAD}
 
     def test_a_silent_broker_is_not_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
