@@ -44,7 +44,7 @@ def write(path: Path, head: str, timeline: list[Said]) -> None:
 
 def play(scenario: Mapping[str, Any]) -> list[Said]:
     """The timeline of a scenario. Raises KeyError for an event that nobody knows."""
-    site = _site(scenario["cluster"])
+    site = site_of(scenario["cluster"])
     policy = LeadershipPolicy.read(apiobjects.policy(**{"mode": "Enforce", **scenario.get("policy", {})})).policy()
     operator = Operator(site, policy)
     standing: Said = {key: {} for key in ("demoted", "held", "flapping", "slow")} | {"plan": [], "notes": []}
@@ -64,7 +64,8 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
     return timeline
 
 
-def _site(said: Mapping[str, Any]) -> MemorySite:
+def site_of(said: Mapping[str, Any]) -> MemorySite:
+    """The site that a scenario begins with."""
     brokers = said["brokers"]
     cluster = MemoryCluster(brokers if isinstance(brokers, int) else dict(brokers))
     for topic, orders in said["topics"].items():

@@ -1,0 +1,153 @@
+"""A replay asks "what if": other settings, no partitions, a recorder that was late or blind for a while."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from bellwether.adapters.kubernetes.records import ConfigMapRecords
+from bellwether.adapters.memory.worlds import START
+from bellwether.cli.recorder import Scope
+from bellwether.core.baselines import UndoRecord
+from bellwether.core.signals import OverrideState, Reading
+from bellwether.replays.comparisons import differences
+from bellwether.replays.playing import Replay
+from bellwether.replays.settings import Setting, setting
+from bellwether.replays.timelines import Timeline
+from bellwether.traces.anonymity import Anonymity
+from bellwether.traces.lines import Header, Instant, UnreadableTrace
+from testkit import apiobjects
+from testkit.builders import demoted, site
+from testkit.recordings import Watched
+
+CUT, MENDED, END = 5, 20, 60
+
+
+def incident(watched: Watched | None = None) -> Watched:
+    """Broker 1 is cut off for 15 seconds."""
+    watched = watched or Watched(site(3, {"orders": 6}))
+    for second in range(END + 1):
+        for broker in (1, 2, 3):
+            cut = broker == 1 and CUT <= second < MENDED
+            watched.site.signals.say(broker, Reading.FAILING if cut else Reading.PASSING)
+        watched.second()
+    return watched
+
+
+def seconds_of(timeline: Timeline, what: str, broker: int | None = None) -> list[int]:
+    return [int((r.at - START).total_seconds()) for r in timeline.rows if (r.what, r.broker) == (what, broker)]
+
+
+def play(watched: Watched, *changes: str) -> Timeline:
+    chosen: list[Setting] = [setting(text) for text in changes]
+    return Replay(watched.header, None, chosen).play(watched.kept.instants)
+
+
+def test_a_cut_is_told_with_its_times_and_reasons():
+    timeline = play(incident())
+    told = [str(row) for row in timeline.rows]
+    # Until each prober's Lease was seen to advance there is no evidence.
+    assert "00:00:05 broker 1 Healthy -> Sick ExternallyUnreachable" in "\n".join(told)
+    assert seconds_of(timeline, "demoted", 1) == [CUT + 2], "spec.demotion.dwellSeconds"
+    assert seconds_of(timeline, "promoted", 1) == []
+    assert any("leaders moved" in line for line in told)
+
+
+def test_another_stabilization_promotes_at_another_time():
+    watched = incident()
+    first, second = (seconds_of(play(watched, f"promotion.stabilizationSeconds={n}"), "promoted", 1) for n in (10, 25))
+    assert (first, second) == ([MENDED + 10], [MENDED + 25])
+
+
+def test_a_longer_dwell_would_have_left_the_broker_alone():
+    timeline = play(incident(), "demotion.dwellSeconds=30")
+    assert seconds_of(timeline, "demoted", 1) == []
+    found = [str(d) for d in differences(timeline.said, timeline.replayed)]
+    assert any("was called Sick ExternallyUnreachable, demoted; the replay does not" in text for text in found)
+
+
+def test_observing_says_what_it_would_have_done():
+    timeline = play(incident(), "mode=Observe")
+    assert seconds_of(timeline, "would demote", 1) == [CUT + 2]
+    assert seconds_of(timeline, "demoted", 1) == seconds_of(timeline, "moved") == []
+
+
+def test_without_partitions_the_verdicts_are_the_same():
+    whole = incident()
+    bare = incident(Watched(site(3, {"orders": 6}), scope=Scope(partitions=False)))
+    assert "orders" not in "".join(i.line() for i in bare.kept.instants)
+    timeline = Replay(Header("main", "default", START, partitions=False)).play(bare.kept.instants)
+    assert [w for _, w in timeline.replayed] == [w for _, w in play(whole).replayed]
+    assert seconds_of(timeline, "moved") == []
+
+
+def test_an_anonymous_trace_is_judged_the_same():
+    policy = {"vantages": ["vantage-a", "vantage-b"]}
+    body = apiobjects.policy(mode="Enforce", detection={"externalReachability": policy})
+    whole = incident(Watched(site(3, {"orders": 6}), body))
+    hidden = incident(Watched(site(3, {"orders": 6}), body, Scope(anonymity=Anonymity("memory-cluster"))))
+    text = "".join(i.line() for i in hidden.kept.instants)
+    assert [word for word in ("orders", "vantage-a", "memory-cluster", "unreachable from") if word in text] == []
+    assert [w for _, w in play(hidden).replayed] == [w for _, w in play(whole).replayed]
+    assert differences(play(hidden).said, play(hidden).replayed) == []
+
+
+def test_a_recording_that_begins_in_the_middle_carries_on():
+    watched = Watched(site(3, {"orders": 6}))
+    records = ConfigMapRecords(watched.api, "default", "main")
+    taken = records.take_over("memory-cluster")
+    records.save(UndoRecord("memory-cluster", taken.epoch, {2: demoted(2)}))
+    for _ in range(30):
+        for broker in (1, 2, 3):
+            watched.site.signals.say(broker, Reading.PASSING)
+        watched.second()
+    timeline = play(watched, "promotion.stabilizationSeconds=10")
+    assert len(seconds_of(timeline, "promoted", 2)) == 1
+    assert seconds_of(timeline, "demoted", 2) == []
+
+
+def test_silence_is_unknown_though_nothing_is_recorded_any_more():
+    watched = Watched(site(3, {"orders": 6}))
+    for _ in range(10):
+        for broker in (1, 2, 3):
+            watched.site.signals.say(broker, Reading.PASSING)
+        watched.second()
+    last = watched.kept.instants[-1]
+    later = Instant(last.at + 300, last.wall + timedelta(seconds=300), {"away": {"Kafka": "no answer"}})
+    timeline = Replay(watched.header).play([*watched.kept.instants, later])
+    silent = [
+        int((r.at - START).total_seconds()) for r in timeline.rows if "Unknown NoEvidence" in r.text and r.broker == 1
+    ]
+    assert silent[-1] == int(last.at) + 11, "one second after externalReachability.staleAfterSeconds"
+    assert str(timeline.rows[-1]).endswith("the recorder lost Kafka: no answer")
+
+
+def test_overrides_and_changes_of_the_policy_are_told():
+    watched = Watched(site(3, {"orders": 6}))
+    for second in range(12):
+        for broker in (1, 2, 3):
+            watched.site.signals.say(broker, Reading.PASSING)
+        if second == 5:
+            watched.site.signals.override(2, OverrideState.DEMOTED, "new disk")
+        if second == 8:
+            watched.site.signals.lift(2)
+        watched.second()
+    told = [row.text for row in play(watched).rows if row.broker == 2]
+    assert "gets the override Demoted: new disk" in told
+    assert "its override is taken away" in told
+    assert "is demoted, Override OverrideDemoted" in told
+
+
+def test_nothing_is_judged_before_the_cluster_is_known():
+    watched = incident()
+    blind = [Instant(i.at, i.wall, {k: v for k, v in i.news.items() if k != "cluster"}) for i in watched.kept.instants]
+    replay = Replay(watched.header)
+    assert (replay.play(blind).rows, replay.turns) == ([], 0)
+
+
+def test_a_damaged_section_is_refused():
+    watched = incident()
+    bad = Instant(99.0, START, {"cluster": {"brokers": {"1": {"fenced": True}, "x": {}}}})
+    with pytest.raises(UnreadableTrace, match="the cluster in the trace is damaged"):
+        Replay(watched.header).play([*watched.kept.instants, bad])

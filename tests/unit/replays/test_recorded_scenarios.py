@@ -1,0 +1,68 @@
+"""Whatever befalls a cluster: what a recorder writes beside the operator is judged the same when it is replayed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bellwether.core.statuses import Report
+from bellwether.replays.comparisons import differences
+from bellwether.replays.playing import Replay
+from sourcetree import ROOT
+from testkit import recordings, scenarios
+
+FILES = sorted((ROOT / "tests" / "scenarios").glob("[0-9][0-9]-*.yaml"))
+
+# What somebody else does to leaders and orders is not played: there the replayed operator acts alone.
+WITHOUT_OTHERS = [p for p in FILES if "somebody-else" not in p.name]
+
+
+def words(reports: list[Report | None]) -> list[dict[int, tuple[str, str, bool]]]:
+    """What was said of each broker, second by second, each change once."""
+    said: list[dict[int, tuple[str, str, bool]]] = []
+    for report in reports:
+        if report is None:
+            continue
+        now = {
+            b.broker: (str(b.verdict.standing), str(b.verdict.reason), b.demoted is not None) for b in report.brokers
+        }
+        if not said or said[-1] != now:
+            said.append(now)
+    return said
+
+
+@pytest.mark.parametrize("path", WITHOUT_OTHERS, ids=lambda p: p.stem)
+def test_a_recorded_scenario_is_judged_the_same_again(path: Path):
+    _, scenario = scenarios.read(path)
+    watched, reports = recordings.record(scenario)
+    timeline = Replay(watched.header).play(watched.kept.instants)
+    then = words(reports)
+    now = [{b: (w.standing, w.reason, w.demoted) for b, w in said.items()} for _, said in timeline.replayed]
+    assert [n for n in now if not any(s == "Unknown" for s, _, _ in n.values())] == [
+        t for t in then if not any(s == "Unknown" for s, _, _ in t.values())
+    ]
+    assert [str(d) for d in differences(timeline.said, timeline.replayed)] == []
+    assert len(then) > 1, "something happened"
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.name[:2] in ("01", "03", "04", "06")], ids=lambda p: p.stem)
+def test_leaders_move_in_the_replay_as_they_did(path: Path):
+    _, scenario = scenarios.read(path)
+    watched, reports = recordings.record(scenario)
+    replay = Replay(watched.header)
+    timeline = replay.play(watched.kept.instants)
+    moved = sum(r.deeds.elected for r in reports if r is not None)
+    assert sum(int(str(r.text).split()[0]) for r in timeline.rows if r.what == "moved") == moved > 0
+
+
+@pytest.mark.parametrize("path", WITHOUT_OTHERS[:4], ids=lambda p: p.stem)
+def test_a_settled_stretch_costs_no_turns(path: Path):
+    _, scenario = scenarios.read(path)
+    quiet: dict[str, Any] = {**scenario, "seconds": int(scenario["seconds"]) + 600}
+    watched, _ = recordings.record(quiet)
+    replay, longer = Replay(recordings.record(scenario)[0].header), Replay(watched.header)
+    replay.play(recordings.record(scenario)[0].kept.instants)
+    longer.play(watched.kept.instants)
+    assert longer.turns - replay.turns < 60
