@@ -65,7 +65,12 @@ class Watch:
         """Poll once. Raises KafkaException when no broker answers."""
         broken = self._broken
         asked = next(broker for broker in self._admins if broker != broken)
-        metadata = self._admins[asked].list_topics(timeout=3)
+        try:
+            metadata = self._admins[asked].list_topics(timeout=3 if broken is None else 1)
+        except KafkaException:
+            # It may have chosen the broken one, which answers nothing while it is frozen.
+            self._admins[asked] = _admin(self._addresses[asked])
+            metadata = self._admins[asked].list_topics(timeout=3)
         if metadata.orig_broker_id == broken:
             # A client that has learnt of all brokers chooses for itself, and stays with its choice; a new one asks whom
             # it is given.

@@ -77,9 +77,9 @@ class Account:
         said = self.words.get(broker)
         return said[0][1] if said else None
 
-    def leads(self, broker: int) -> int:
-        """How many partitions a broker leads."""
-        return self.leaders.get(broker, 0)
+    def leads(self, broker: int) -> int | None:
+        """How many partitions a broker leads; ``None`` while metadata has not been seen."""
+        return self.leaders.get(broker, 0) if self.leaders else None
 
     def first(self, broker: int, right: Callable[[Word | None], bool]) -> float | None:
         """When the word on a broker became right for the last time; ``None`` when it is not."""

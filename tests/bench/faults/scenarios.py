@@ -111,7 +111,7 @@ SCENARIOS = (
     Scenario(
         "disk-slow-everywhere",
         "every disk takes 80 ms",
-        nobody("Suspect/ClusterWideSlow"),
+        Expected(ALL, ("Suspect/ClusterWideSlow",), passing=SLOW),  # until the dwell's end the first is alone
         by.disk(80, *ALL),
         watched=20.0,
     ),
@@ -128,7 +128,7 @@ SCENARIOS = (
         "2 is frozen, and fenced by Kafka",
         Expected((2,), ("Down",), leaderless=True),
         by.frozen(2),
-        watched=10.0,
+        watched=20.0,
     ),
     Scenario(
         "prober-starved",
@@ -169,7 +169,7 @@ SCENARIOS = (
     Scenario(
         "heartbeats-lost-demoted",
         "3 is demoted, then nothing is heard of the vantages' probers",
-        Expected((3,), ("Unknown",), Demotion.STAYS),
+        Expected((3,), ("Unknown",), Demotion.STAYS, passing=UNREACHABLE),
         by.halted_while_demoted,
         watched=20.0,
     ),

@@ -93,6 +93,20 @@ def test_where_nobody_may_be_demoted_a_passing_sick_is_found() -> None:
     assert wrong(NOBODY, seen) == ["broker 1 was called Sick (StorageSlow)"]
 
 
+def test_a_word_on_the_way_may_be_allowed_and_no_other() -> None:
+    on_the_way = Expected((1,), ("Healthy",), passing=("Sick/StorageSlow",))
+    assert wrong(on_the_way, told(b1=[HEALTHY, SLOW, HEALTHY])) == []
+    assert wrong(on_the_way, told(b1=[HEALTHY, CUT, HEALTHY])) == ["broker 1 was called Sick (ExternallyUnreachable)"]
+    assert wrong(on_the_way, told(b1=[HEALTHY], b2=[SLOW, HEALTHY])) == ["broker 2 was called Sick (StorageSlow)"]
+
+
+def test_before_metadata_was_seen_nothing_counts_as_leaderless() -> None:
+    seen = Account()
+    seen.hear(0.0, 1, CUT, demoted=True)
+    assert not SICK.reached(seen)
+    assert wrong(SICK, seen) == ["broker 1 still leads ?"]
+
+
 def test_where_nobody_may_be_demoted_a_broker_may_be_down_for_a_while() -> None:
     assert wrong(NOBODY, told(b1=[HEALTHY, Word("Down", "Unanswering"), HEALTHY], b2=[HEALTHY])) == []
 
@@ -116,7 +130,7 @@ def test_a_page_counts_only_where_all_must_be_quiet() -> None:
 
 
 def test_a_demotion_that_must_stay_is_missed_at_the_first_word_against_it() -> None:
-    stays = Expected((1,), ("Unknown",), Demotion.STAYS)
+    stays = Expected((1,), ("Unknown",), Demotion.STAYS, passing=("Sick",))
     seen = Account()
     seen.hear(0.0, 1, CUT, demoted=True)
     seen.hear(5.0, 1, Word("Unknown", "NoEvidence"), demoted=True)
