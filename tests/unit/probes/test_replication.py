@@ -18,6 +18,7 @@ from bellwether.probes.replication import ReplicationProbe, measure_once, readin
 from bellwether.probes.soundings import NoAnswer, Soundings
 from bellwether.telemetry.lags import LagMetrics
 from bellwether.telemetry.probing import ProbeMetrics
+from testkit.lagging import Word
 
 QUICK: Any = ReplicationLag(
     period_seconds=0.02,  # type: ignore[arg-type]
@@ -26,19 +27,6 @@ QUICK: Any = ReplicationLag(
     failure_threshold=3,
     success_threshold=3,
 )
-
-
-class Word(NoAnswer):
-    """Ends, told now."""
-
-    def __init__(self, ends: Mapping[TopicPartition, int]) -> None:
-        now = SystemClock().monotonic()
-        super().__init__("", now, now)
-        object.__setattr__(self, "told", ends)
-
-    @property
-    def ends(self) -> Mapping[TopicPartition, int]:
-        return self.__dict__["told"]  # type: ignore[no-any-return]
 
 
 class World:
@@ -66,8 +54,8 @@ class World:
         broker = int(address.partition(":")[2])
         if broker in self.silent:
             return NoAnswer("no answer in time")
-        end = self.end
-        return Word({n: min(end, self.stuck.get(broker, end)) if e < 0 else end for n, e in replicas.items()})
+        end, now = self.end, SystemClock().monotonic()
+        return Word({n: min(end, self.stuck.get(broker, end)) if e < 0 else end for n, e in replicas.items()}, now, now)
 
 
 class Bench:

@@ -13,17 +13,9 @@ from bellwether.core.clusters import Broker, Cluster, Partition, TopicPartition
 from bellwether.core.detection import ReplicationLag
 from bellwether.ports import Terminal, Transient
 from bellwether.probes.soundings import MAP_SECONDS, NoAnswer, Soundings
+from testkit.lagging import Word
 
 SETTINGS = ReplicationLag()
-
-
-@dataclass
-class Word:
-    ends: Mapping[TopicPartition, int]
-    sent: float = 0.0
-    received: float = 0.0
-    moved: int = 0
-    problem: str = ""
 
 
 def partition(index: int, leader: int, **changes: Any) -> Partition:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from bellwether.core.clusters import Broker, Cluster, Partition, TopicPartition
 from bellwether.probes.trails import MOST_POINTS, Lag, Trails
+from testkit.lagging import Word
 
 ORDERS = TopicPartition("orders", 0)
-
-
-@dataclass(frozen=True)
-class Word:
-    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
-    sent: float = 0.0
-    received: float = 0.0
 
 
 def partition(**changes: Any) -> Partition:
