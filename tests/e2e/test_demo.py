@@ -8,9 +8,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+
+from testkit.processtrees import Process, children_of, left_running
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
@@ -22,37 +23,6 @@ def started(reports: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
-
-
-class Process(NamedTuple):
-    """One process, told apart from a later one of the same id by when it began."""
-
-    id: int
-    began: str
-
-
-def parent_and_process(entry: Path) -> tuple[int, Process] | None:
-    try:
-        fields = (entry / "stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return int(fields[1]), Process(int(entry.name), fields[19])  # proc(5): fields 4 and 22
-
-
-def children_of(process: int) -> set[Process]:
-    """All processes below one, whatever groups and sessions they are in."""
-    found = [found for e in Path("/proc").iterdir() if e.name.isdigit() and (found := parent_and_process(e))]
-    below: set[Process] = set()
-    ids = {process}
-    while more := {child for parent, child in found if parent in ids and child.id not in ids}:
-        below |= more
-        ids |= {child.id for child in more}
-    return below
-
-
-def still_runs(process: Process) -> bool:
-    found = parent_and_process(Path(f"/proc/{process.id}"))
-    return found is not None and found[1] == process
 
 
 @pytest.mark.timeout(600)
@@ -95,7 +65,4 @@ def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path) -> None:
 
     assert demo.returncode == 130
     assert len(seen) >= 3 + 1 + 2 + 1 + 2 + 3  # brokers, balancer, API and its store, operator, probers
-    deadline = time.monotonic() + 10  # what ends with its parent needs a moment
-    while (left := {process for process in seen if still_runs(process)}) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert left == set()
+    assert left_running(seen) == set()

@@ -42,7 +42,10 @@ def test_the_wrong_reason_is_wrong() -> None:
     seen = told(b1=[HEALTHY, SLOW], demoted=True)
     seen.see(3.0, {1: 0}, [1])
     assert not SICK.reached(seen)
-    assert wrong(SICK, seen) == ["broker 1 is called Sick (StorageSlow), not Sick/ExternallyUnreachable"]
+    assert wrong(SICK, seen) == [
+        "broker 1 is called Sick (StorageSlow), not Sick/ExternallyUnreachable",
+        "broker 1 was called Sick (StorageSlow)",
+    ]
 
 
 def test_a_verdict_that_did_not_last_is_wrong() -> None:

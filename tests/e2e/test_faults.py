@@ -1,0 +1,43 @@
+"""`make faults`, two quick ones: judged right, with every figure, and nothing of it is left running."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from testkit.processtrees import Process, children_of, left_running
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
+
+QUICK = ("listener-cut", "one-vantage-broken")
+
+
+@pytest.mark.timeout(300)
+def test_quick_faults_get_the_right_verdicts_and_leave_nothing_running(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "faults", "--only", ",".join(QUICK), "--reports", str(tmp_path)]
+    log = tmp_path / "out.log"
+    with log.open("w") as output:
+        faults = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+    seen: set[Process] = set()
+    deadline = time.monotonic() + 280
+    while faults.poll() is None:
+        assert time.monotonic() < deadline, log.read_text()[-4000:]
+        seen |= children_of(faults.pid)
+        time.sleep(0.5)
+
+    assert faults.returncode == 0, log.read_text()[-4000:]
+    report = json.loads((tmp_path / "faults.json").read_text())
+    assert (report["scenarios"], report["right"], report["healthy_brokers_demoted"]) == (2, 2, 0)
+    cut, vantage = report["results"]
+    assert cut["verdict"] == "Sick (ExternallyUnreachable)"
+    assert cut["seconds_to_zero_leaders"] > cut["seconds_to_verdict"] > 0
+    assert cut["demoted"] == [1]
+    assert vantage["verdict"] == "Healthy (SignalsPassing)"
+    assert (vantage["demoted"], vantage["seconds_to_verdict"]) == ([], None)
+    assert len(seen) >= 3 + 1 + 2 + 1 + 3 + 3  # brokers, balancer, API and its store, operator, probers
+    assert left_running(seen) == set()

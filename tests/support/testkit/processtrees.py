@@ -1,0 +1,53 @@
+"""The processes below one, and whether they are gone: for tests of programs that must leave nothing running.
+
+In: a process id. Out: processes, told apart from later ones of the same id. Called by the end-to-end tests.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from pathlib import Path
+from typing import NamedTuple
+
+ENDING_SECONDS = 10.0
+"""What ends with its parent needs a moment."""
+
+
+class Process(NamedTuple):
+    """One process, told apart from a later one of the same id by when it began."""
+
+    id: int
+    began: str
+
+
+def parent_and_process(entry: Path) -> tuple[int, Process] | None:
+    try:
+        fields = (entry / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return int(fields[1]), Process(int(entry.name), fields[19])  # proc(5): fields 4 and 22
+
+
+def children_of(process: int) -> set[Process]:
+    """All processes below one, whatever groups and sessions they are in."""
+    found = [found for e in Path("/proc").iterdir() if e.name.isdigit() and (found := parent_and_process(e))]
+    below: set[Process] = set()
+    ids = {process}
+    while more := {child for parent, child in found if parent in ids and child.id not in ids}:
+        below |= more
+        ids |= {child.id for child in more}
+    return below
+
+
+def still_runs(process: Process) -> bool:
+    found = parent_and_process(Path(f"/proc/{process.id}"))
+    return found is not None and found[1] == process
+
+
+def left_running(processes: Collection[Process]) -> set[Process]:
+    """Those that still run after the moment that it takes them to end."""
+    deadline = time.monotonic() + ENDING_SECONDS
+    while (left := {process for process in processes if still_runs(process)}) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return left
