@@ -78,7 +78,30 @@ def storage(**fields: Any) -> Body:
     return policy(detection={"storageLatency": fields})
 
 
+def prometheus(**rule: Any) -> Body:
+    """A policy with one Prometheus rule; fields of the rule."""
+    rules = [{"name": "flush", "threshold": "200", **rule}]
+    return policy(detection={"prometheus": {"url": "http://prometheus:9090", "rules": rules}})
+
+
+_RULE = "spec.detection.prometheus.rules[0]"
+
 BAD_POLICIES: dict[str, tuple[Body, str]] = {
+    "a preset is unknown": (prometheus(preset="Magic"), f"{_RULE}.preset"),
+    "a preset that fails below is taken for one above": (
+        prometheus(preset="RequestHandlerIdle"),
+        f"{_RULE}.comparison",
+    ),
+    "a preset that fails above is taken for one below": (
+        prometheus(preset="NodeIoStalled", comparison="Below"),
+        f"{_RULE}.comparison",
+    ),
+    "a preset of leaders is taken for all": (prometheus(preset="ProduceLocalTimeP99"), f"{_RULE}.leadersOnly"),
+    "a query and a preset at once": (prometheus(query="up", preset="NodeIoStalled"), f"{_RULE}.query"),
+    "neither a query nor a preset": (prometheus(), f"{_RULE}.query"),
+    "a selector without a preset": (prometheus(query="up", selector='a="b"'), f"{_RULE}.selector"),
+    "a selector with braces": (prometheus(preset="NodeIoStalled", selector='{a="b"}'), f"{_RULE}.selector"),
+    "a threshold without quotes": (prometheus(query="up", threshold=0.5), f"{_RULE}.threshold"),
     "mode is missing": (without(policy(), "spec", "mode"), "spec.mode"),
     "mode is another word": (policy(mode="Dance"), "spec.mode"),
     "kafka is missing": (without(policy(), "spec", "kafka"), "spec.kafka"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from bellwether.api.v1alpha1.connections import SecretKeyRef
 from bellwether.api.v1alpha1.models import AS_SET, DISTINCT, Matching, Model, Rule, as_map, integer
+from bellwether.api.v1alpha1.presets import BY_NAME, PRESETS
+from bellwether.api.v1alpha1.promql import Scope
 from bellwether.core import detection
 from bellwether.core.signals import SignalType
 
@@ -35,6 +38,60 @@ Url = Annotated[
     ),
 ]
 
+Selector = Annotated[
+    str,
+    Matching(
+        r'^[a-zA-Z_][a-zA-Z0-9_]*(=|!=|=~|!~)"[^"]*"(,[a-zA-Z_][a-zA-Z0-9_]*(=|!=|=~|!~)"[^"]*")*$',
+        'must be label matchers with values in double quotes, such as namespace="kafka",strimzi_io_cluster="main"',
+        512,
+    ),
+]
+
+
+def _preset_rules() -> tuple[Rule, ...]:
+    """What a preset demands of the rule that names it: that the policy says openly what it will be judged by."""
+
+    def named(wanted: Iterable[str]) -> str:
+        return f"has(self.preset) && self.preset in [{', '.join(repr(name) for name in wanted)}]"
+
+    known = [preset.name for preset in PRESETS]
+    leading = [preset.name for preset in PRESETS if preset.leaders_only]
+    rules = [
+        Rule(
+            cel=f"!has(self.preset) || self.preset == '' || ({named(known)})",
+            message=f"names no ready-made query; there are {', '.join(known)}",
+            holds=lambda rule: rule.preset in ("", *BY_NAME),
+            field="preset",
+        ),
+        Rule(
+            cel=f"!({named(leading)}) || self.leadersOnly",
+            message=f"must be true for {' and '.join(leading)}, which say nothing of a broker that leads nothing",
+            holds=lambda rule: rule.preset not in leading or rule.leaders_only,
+            field="leadersOnly",
+        ),
+        Rule(
+            cel="!has(self.selector) || (has(self.preset) && self.preset != '')",
+            message="goes with preset alone: write the matchers into your own query",
+            holds=lambda rule: rule.selector is None or bool(rule.preset),
+            field="selector",
+        ),
+    ]
+    for comparison in detection.Comparison:
+        these = [preset.name for preset in PRESETS if preset.comparison is comparison]
+        rules.append(
+            Rule(
+                cel=f"!({named(these)}) || self.comparison == '{comparison}'",
+                message=f"must be {comparison} for {', '.join(these)}",
+                holds=_compared(frozenset(these), comparison),
+                field="comparison",
+            )
+        )
+    return tuple(rules)
+
+
+def _compared(presets: frozenset[str], comparison: detection.Comparison) -> Callable[[Any], bool]:
+    return lambda rule: rule.preset not in presets or rule.comparison is comparison
+
 
 class PrometheusRule(Model):
     """One query that yields a value for each broker, and when that value is bad."""
@@ -47,6 +104,11 @@ class PrometheusRule(Model):
         default="",
         max_length=63,
         description="Name of a ready-made query, as listed by 'bellwether probe prometheus --presets'.",
+    )
+    selector: Selector | None = Field(
+        default=None,
+        description="Label matchers that narrow a preset to this cluster's brokers, such as"
+        ' namespace="kafka",strimzi_io_cluster="main". Needed where one Prometheus watches several clusters.',
     )
     threshold: Annotated[
         Decimal,
@@ -83,12 +145,15 @@ class PrometheusRule(Model):
             holds=lambda rule: bool(rule.query) != bool(rule.preset),
             field="query",
         ),
+        *_preset_rules(),
     )
 
     def to_core(self) -> detection.PrometheusRule:
-        """The same as a value of the core; a preset's query is filled in by the prober."""
+        """The same as a value of the core, with the preset's query filled in."""
         said = dict(self)
-        said.pop("preset")
+        preset, selector = said.pop("preset"), said.pop("selector")
+        if preset:
+            said["query"] = BY_NAME[preset].query(Scope(self.broker_label, selector or ""))
         return detection.PrometheusRule(**{**said, "threshold": float(self.threshold)})
 
 
