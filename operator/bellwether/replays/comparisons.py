@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -18,6 +18,9 @@ from bellwether.traces.lines import text_of
 
 SLACK_SECONDS = 3.0
 """The operator writes its status after a turn, and the recorder polls it: so much later may a word be seen."""
+
+BRIEF_SECONDS = 1.5
+"""A word that stood no longer may be seen by one of the two alone, as both look about once a second."""
 
 Words = Sequence[tuple[datetime, dict[int, Word]]]
 
@@ -70,8 +73,9 @@ def _of_one(
     matcher = SequenceMatcher(None, [w for _, w in said], [w for _, w in replayed], autojunk=False)
     for kind, a, b, c, d in matcher.get_opcodes():
         if kind != "equal":
-            found += [Difference(at, broker, f"was called {w}; the replay does not") for at, w in said[a:b]]
-            found += [Difference(at, broker, f"is called {w}; the operator did not") for at, w in replayed[c:d]]
+            lost = [Difference(at, broker, f"was called {w}; the replay does not") for at, w in _lasting(said, a, b)]
+            new = [Difference(at, broker, f"is called {w}; the operator did not") for at, w in _lasting(replayed, c, d)]
+            found += lost + new
             continue
         for (then, word), (now, _) in zip(said[a:b], replayed[c:d], strict=True):
             late = (now - then).total_seconds()
@@ -80,3 +84,10 @@ def _of_one(
                 text = f"is called {word} {abs(late):.1f} s {'later' if late > 0 else 'earlier'} than then"
                 found.append(Difference(now, broker, text))
     return found
+
+
+def _lasting(spoken: list[tuple[datetime, Word]], first: int, end: int) -> list[tuple[datetime, Word]]:
+    """Those of some words that stood for long enough to be seen by both."""
+    ends = [at for at, _ in spoken[1:]]
+    brief = timedelta(seconds=BRIEF_SECONDS)
+    return [spoken[i] for i in range(first, end) if i >= len(ends) or ends[i] - spoken[i][0] > brief]

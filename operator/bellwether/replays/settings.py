@@ -30,7 +30,7 @@ def settings_section(policy: LeadershipPolicy) -> dict[str, Json]:
     (detection.get("externalReachability") or {}).pop("bootstrapServers", None)
     prometheus = detection.get("prometheus")
     if prometheus:
-        prometheus["url"] = "http://left-out.invalid"
+        prometheus["url"] = "http://left-out"
         for reference in ("bearerTokenSecretRef", "caSecretRef"):
             prometheus.pop(reference, None)
     for plugin in detection.get("plugins") or ():

@@ -67,3 +67,10 @@ def test_brokers_are_compared_one_by_one():
         "09:00:00 broker 2 was called Sick StorageSlow; the replay does not",
         "09:00:00 broker 2 is called Healthy SignalsPassing; the operator did not",
     ]
+
+
+def test_a_word_between_two_looks_is_no_difference():
+    brief = spoken((0, WELL), (10, UNKNOWN), (11, SICK))
+    assert texts(brief, spoken((0, WELL), (11, SICK))) == texts(spoken((0, WELL), (11, SICK)), brief) == []
+    longer = spoken((0, WELL), (9, UNKNOWN), (11, SICK))
+    assert len(texts(longer, spoken((0, WELL), (11, SICK)))) == 1

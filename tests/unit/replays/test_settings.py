@@ -36,7 +36,7 @@ def test_neither_addresses_nor_credentials_are_kept():
     body = next(d for d in yaml.safe_load_all(FULL.read_text()) if d["kind"] == "LeadershipPolicy")
     detection = body["spec"].setdefault("detection", {})
     detection["prometheus"] = {
-        "url": "https://prom.secret.example",
+        "url": "https://prom.secret.example.com",
         "bearerTokenSecretRef": {"name": "prom-token", "key": "token"},
         "rules": [{"name": "slow", "query": "x", "threshold": "1"}],
     }

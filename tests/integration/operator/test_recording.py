@@ -1,0 +1,148 @@
+"""A real incident becomes a golden test: real faults are recorded, and the replay says what the operator said then.
+
+``--update-golden`` puts the trace beside the scenarios; ``tests/scenarios/test_traces.py`` replays it from then on.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from bellwether.adapters.files.traces import TraceReader
+from bellwether.cli.main import main
+from bellwether.replays.comparisons import differences
+from bellwether.replays.playing import Replay
+from bellwether.replays.timelines import Timeline
+from testkit.sites import demoted
+
+if TYPE_CHECKING:
+    from realparts.apiserver import ApiServer
+    from realparts.kafka import KafkaCluster
+    from realparts.processes import ManagedProcess
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
+
+TRACES = Path(__file__).parents[2] / "scenarios" / "traces"
+VANTAGES = {"externalReachability": {"vantages": ["zone-a", "zone-b"]}}
+BROKERS = (1, 2, 3)
+
+
+def recorder(site: Site, output: Path, *arguments: str) -> ManagedProcess:
+    command = ["record", "--policy", "main", "-n", site.namespace, "-o", str(output), "--period", "0.5", *arguments]
+    process = site.start("recorder", [sys.executable, "-m", "bellwether", *command])
+    site.until(lambda: output.exists() and output.stat().st_size > 300, 30, "the recorder writes", process.tail)
+    return process
+
+
+def ended(site: Site, process: ManagedProcess) -> None:
+    """End a recorder as Ctrl-C does."""
+    os.kill(process.pid, signal.SIGINT)
+    site.until(lambda: not process.alive, 30, "the recorder ends", process.tail)
+    assert "instants in" in process.tail(1), process.tail()
+
+
+def probed(site: Site, kafka: KafkaCluster) -> None:
+    """Real probers, of both kinds, until everybody is called healthy."""
+    site.change(detection=VANTAGES)
+    for vantage in ("zone-a", "zone-b"):
+        site.prober(vantage)
+    for broker in BROKERS:
+        directory, disk = str(kafka.broker(broker).log_dir), kafka.slow_disk(broker)
+        command = ["probe", "storage", "--policy", "main", "-n", site.namespace, "--broker", str(broker)]
+        whole = [sys.executable, "-m", "bellwether", *command, "--directory", directory]
+        site.start(f"storage-{broker}", whole, disk.environment())
+    site.until(lambda: all(len(site.health(b).get("signals", ())) == 3 for b in BROKERS), 60, "all probers report")
+    site.until(lambda: [site.verdict(b)[0] for b in BROKERS] == ["Healthy"] * 3, 60, "all are Healthy", site.status)
+
+
+def judged(path: Path) -> Timeline:
+    reader = TraceReader(path)
+    timeline = Replay(reader.header).play(reader.instants())
+    assert not reader.truncated
+    return timeline
+
+
+def standings(words: object, broker: int) -> list[tuple[str, str, bool]]:
+    """What was said of a broker, one word after another, without what a moment between two vantages made of it."""
+    found: list[tuple[str, str, bool]] = []
+    for _, said in words:  # type: ignore[attr-defined]
+        word = said.get(broker)
+        if word is None or word.standing in ("Unknown", "Suspect"):
+            continue
+        now = (word.standing, word.reason, word.demoted)
+        if not found or found[-1] != now:
+            found.append(now)
+    return found
+
+
+def test_a_cut_listener_and_a_slow_disk_are_judged_the_same_again(
+    site: Site, breakable_kafka: KafkaCluster, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    probed(site, breakable_kafka)
+    before = site.orders()
+    path = tmp_path / "cut-and-slow-disk.jsonl"
+    recording = recorder(site, path)
+    assert breakable_kafka.proxy is not None
+    breakable_kafka.proxy.cut("broker-2")
+    site.until_demoted(2, before)
+    breakable_kafka.proxy.mend("broker-2")
+    site.until_restored(before)
+    site.until(lambda: site.verdict(2)[0] == "Healthy" and not demoted(site.health(2)), 30, "2 is Healthy again")
+    breakable_kafka.slow_disk(3).set(80)
+    site.until_demoted(3, before)
+    breakable_kafka.slow_disk(3).clear()
+    site.until_restored(before, 120)
+    site.until(lambda: site.verdict(3)[0] == "Healthy" and not demoted(site.health(3)), 30, "3 is Healthy again")
+    time.sleep(2)  # the recorder looks twice a second
+    ended(site, recording)
+
+    timeline = judged(path)
+    for broker, reason in ((2, "ExternallyUnreachable"), (3, "StorageSlow")):
+        then, now = standings(timeline.said, broker), standings(timeline.replayed, broker)
+        assert then == now
+        assert ("Sick", reason, True) in now
+        assert now[-1] == ("Healthy", "SignalsPassing", False)
+    assert standings(timeline.replayed, 1) == [("Healthy", "SignalsPassing", False)]
+    assert [str(d) for d in differences(timeline.said, timeline.replayed)] == []
+    assert sum(row.what == "moved" for row in timeline.rows) >= 4, "away and back, twice"
+    site.tell(f"{path.stat().st_size / 1000:.1f} kB for {timeline.rows[-1].at - timeline.rows[0].at} of trace")
+
+    found = CliRunner().invoke(main, ["replay", str(path), "--set", "detection.storageLatency.enabled=false"])
+    assert "broker 2 is demoted" in found.output
+    assert "broker 3 is demoted" not in found.output
+    if request.config.getoption("--update-golden"):
+        TRACES.mkdir(exist_ok=True)
+        shutil.copy(path, TRACES / path.name)
+
+
+def test_a_recording_survives_the_api_and_a_kill(
+    site: Site, apiserver: ApiServer, breakable_kafka: KafkaCluster, tmp_path: Path
+) -> None:
+    path = tmp_path / "killed.jsonl.gz"
+    voice = site.voice("zone-a")
+    voice.calls_well(*BROKERS)
+    recording = recorder(site, path, "--anonymize")
+    apiserver.pause_apiserver()
+    try:
+        site.until(
+            lambda: "going on without the Kubernetes API" in recording.tail(20), 30, "that is said", recording.tail
+        )
+    finally:
+        apiserver.resume_apiserver()
+    site.until(lambda: "the Kubernetes API answers again" in recording.tail(20), 30, "that is said", recording.tail)
+    recording.kill()
+    reader = TraceReader(path)
+    instants = list(reader.instants())
+    assert any("the Kubernetes API" in (i.news.get("away") or {}) for i in instants)
+    assert Replay(reader.header).play(instants).rows
+    text = "".join(i.line() for i in instants)
+    assert [w for w in (site.topic, site.namespace, "zone-a", str(breakable_kafka.cluster_id)) if w in text] == []
