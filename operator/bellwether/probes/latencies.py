@@ -25,17 +25,30 @@ _TIMED = ("", "slow", "stalled")
 _FLOOR_SHARE = 0.25
 
 
+STARVED = "this process was not let run while it wrote: give it more CPU"
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One write. ``problem`` is why it failed; ``stalled`` that it has not ended yet, after ``seconds``.
 
-    ``own_trouble`` marks a problem of the prober's own, which says nothing of the disk.
+    ``own_trouble`` marks a problem of the prober's own, which says nothing of the disk. ``away`` are those of the
+    ``seconds`` in which the prober itself did not run.
     """
 
     seconds: float
     problem: str = ""
     stalled: bool = False
     own_trouble: bool = False
+    away: float = 0.0
+
+    def without_absence(self, limit: float) -> Sample:
+        """The sample as evidence: a write that was slow only because nobody was there to see its end is none."""
+        if not self.away or self.problem or self.stalled:
+            return self
+        if self.seconds > limit >= self.seconds - self.away:
+            return Sample(self.seconds, STARVED, own_trouble=True)
+        return Sample(self.seconds - self.away)
 
 
 SPAN_WRITES = 30
@@ -80,9 +93,11 @@ class Latencies:
 
     def after(self, sample: Sample, settings: StorageLatency, now: datetime) -> Latencies:
         """What is known after one more sample."""
+        limit = self.limit(settings)
+        sample = sample.without_absence(limit)
         if sample.own_trouble:
             return self._troubled(sample, settings, now)
-        slow = sample.seconds > self.limit(settings)
+        slow = sample.seconds > limit
         ok = not slow and not sample.problem and not sample.stalled
         window = self.window
         # A write that took several periods stands for the writes that could not be made meanwhile.
@@ -142,7 +157,7 @@ class Latencies:
     def message(self, settings: StorageLatency) -> str:
         """One sentence for a person, with figures as they are now."""
         if self.window.reading is Reading.UNKNOWN:
-            return f"the prober cannot write: {self.trouble}" if self.trouble else ""
+            return f"the prober cannot measure: {self.trouble}" if self.trouble else ""
         if self.window.reading is Reading.FAILING and self.kind == "stalled":
             return f"a write has not ended within {settings.timeout_seconds} s"
         if self.window.reading is Reading.FAILING and self.kind not in ("", "slow"):

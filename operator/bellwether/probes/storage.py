@@ -10,6 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import structlog
@@ -19,6 +20,7 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Clock
 from bellwether.probes.diskwrites import words
 from bellwether.probes.latencies import Latencies, Sample
+from bellwether.probes.pauses import Pauses
 
 _LOOK_SECONDS = 0.1
 
@@ -74,6 +76,7 @@ class StorageProbe:
         self._log = structlog.get_logger(__name__).bind(broker=broker)
         self._samples: queue.SimpleQueue[Sample] = queue.SimpleQueue()
         self._began: float | None = None
+        self._pauses = Pauses(clock)
         self._known = Latencies()
         self._told: Latencies | None = None
         self._told_at = 0.0
@@ -90,6 +93,7 @@ class StorageProbe:
 
     def start(self) -> None:
         """Begin to write and to judge."""
+        self._pauses.start()
         self._writing.start()
         self._judging.start()
 
@@ -109,6 +113,7 @@ class StorageProbe:
     def stop(self, timeout_seconds: float = 2.0) -> None:
         """Stop and remove the file; a writer that hangs with its disk is left behind, and its file with it."""
         self._stop.set()
+        self._pauses.stop()
         for thread in (self._judging, self._writing):
             if thread.is_alive():
                 thread.join(timeout_seconds)
@@ -116,11 +121,13 @@ class StorageProbe:
     def _write(self) -> None:
         due = self._clock.monotonic()
         while not self._stop.is_set():
-            began = self._clock.monotonic()
+            began = self._pauses.begin()
             self._began = began
             sample = measure(self._writer, self._clock)
+            lost = self._pauses.lost(began + sample.seconds)
             self._began = None
-            self._samples.put(sample)
+            self._pauses.end()
+            self._samples.put(replace(sample, away=min(lost, sample.seconds)))
             due = max(due + self._settings.period_seconds, self._clock.monotonic())
             self._stop.wait(due - self._clock.monotonic())
         self._writer.remove()
@@ -133,8 +140,13 @@ class StorageProbe:
                 self._take(self._samples.get(timeout=_LOOK_SECONDS))
             except queue.Empty:
                 began = self._began
-                waited = 0.0 if began is None else self._clock.monotonic() - began
-                if began is not None and began != reported and waited >= self._settings.timeout_seconds:
+                if began is None or began == reported:
+                    continue
+                now = self._clock.monotonic()
+                waited = now - began
+                if waited >= self._settings.timeout_seconds and self._began == began:
+                    waited -= self._pauses.lost(now)
+                if waited >= self._settings.timeout_seconds and self._began == began:
                     reported = began
                     self._take(Sample(waited, stalled=True))
 

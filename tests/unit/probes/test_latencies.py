@@ -141,3 +141,36 @@ class TestHabit:
 def test_a_settled_slow_disk_is_no_news() -> None:
     sick = after(*[FAST] * 10, *[SLOW] * 5)
     assert not after(*[SLOW] * 50, start=sick).differs(sick, 3600, SETTINGS)
+
+
+AWAY = Sample(0.19, away=0.18)
+
+
+def test_a_write_that_was_slow_only_while_the_prober_did_not_run_is_no_evidence() -> None:
+    known = after(*[FAST] * 10, *[AWAY, FAST] * 20)
+    assert known.window.reading is Reading.PASSING
+    assert sum(known.window.bad) == 0
+
+
+def test_a_prober_that_is_never_let_run_says_unknown_and_why() -> None:
+    word = after(*[FAST] * 10, *[AWAY] * 5).word(1, "b", SETTINGS)
+    assert word is not None
+    assert word.reading is Reading.UNKNOWN
+    assert word.message == ("the prober cannot measure: this process was not let run while it wrote: give it more CPU")
+
+
+def test_a_write_that_is_slow_even_without_the_probers_absence_counts() -> None:
+    word = after(*[FAST] * 10, *[Sample(0.2, away=0.1)] * 5).word(1, "b", SETTINGS)
+    assert word is not None
+    assert word.reading is Reading.FAILING
+    assert word.latency_seconds == pytest.approx(0.1)
+
+
+def test_an_absence_hides_no_error_and_no_stall() -> None:
+    failed, stalled = Sample(0.2, "the disk is full", away=0.19), Sample(5.0, stalled=True, away=4.99)
+    assert after(*[FAST] * 10, *[failed] * 5).window.reading is Reading.FAILING
+    assert after(*[FAST] * 10, stalled).window.reading is Reading.FAILING
+
+
+def test_a_frozen_prober_does_not_take_the_time_for_missed_writes() -> None:
+    assert after(*[FAST] * 10, Sample(30.0, away=29.999), FAST).window.reading is Reading.PASSING

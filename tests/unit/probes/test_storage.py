@@ -31,10 +31,13 @@ class Disk:
         self.go_on = threading.Event()
         self.error: OSError | None = None
         self.removed = False
+        self.hanging = False
 
     def write(self) -> None:
         if self.hang.is_set():
+            self.hanging = True
             self.go_on.wait(10)
+            self.hanging = False
         if self.error is not None:
             raise self.error
 
@@ -46,10 +49,11 @@ class Disk:
 
 
 class Bench:
-    def __init__(self) -> None:
+    def __init__(self, clock: SystemClock | None = None) -> None:
         self.disk = Disk()
         self.posts: list[Signal] = []
-        self.probe = StorageProbe(1, "b", self.disk, QUICK, self.posts.append, SystemClock(), ProbeMetrics())
+        clock = clock or SystemClock()
+        self.probe = StorageProbe(1, "b", self.disk, QUICK, self.posts.append, clock, ProbeMetrics())
         self.probe.start()
 
     def until(self, wanted: Callable[[], bool], seconds: float = 5) -> None:
@@ -124,3 +128,36 @@ def test_a_directory_that_vanishes_later_is_the_disks(tmp_path: Path) -> None:
     writer = DiskWriter(tmp_path)
     writer.write()
     assert not writer.own_trouble(OSError(errno.ENOENT, "gone"))
+
+
+class Leaping(SystemClock):
+    """The machine's clock, which leaps ahead in the next sleep, as for a process that was frozen meanwhile."""
+
+    leap = 0.0
+    ahead = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        self.ahead += self.leap
+        self.leap = 0.0
+
+
+def test_a_prober_that_was_frozen_while_it_wrote_does_not_blame_the_disk() -> None:
+    clock = Leaping()
+    bench = Bench(clock)
+    bench.until(bench.reads(Reading.PASSING))
+    for _ in range(3):
+        bench.disk.go_on.clear()
+        bench.disk.hang.set()
+        bench.until(lambda: bench.disk.hanging)
+        clock.leap = 30.0
+        bench.until(lambda: clock.leap == 0.0)
+        bench.disk.hang.clear()
+        bench.disk.go_on.set()
+        bench.until(lambda: not bench.disk.hanging)
+    assert Reading.FAILING not in [post.reading for post in bench.posts]
+    bench.until(bench.reads(Reading.PASSING))
+    bench.probe.stop()
