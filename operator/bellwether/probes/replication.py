@@ -121,9 +121,12 @@ class ReplicationProbe:
             if soundings is None:
                 self._stop.wait(_IDLE_SECONDS)
                 continue
+            began = self._clock.monotonic()
             self._round(soundings, settings)
-            due = max(due + settings.period_seconds, self._clock.monotonic())
-            self._stop.wait(due - self._clock.monotonic())
+            # A cluster so large that a round takes longer than half its period gets fewer rounds, not all of a core.
+            now = self._clock.monotonic()
+            due = max(due + settings.period_seconds, now + min(now - began, float(settings.period_seconds)))
+            self._stop.wait(due - now)
         if used is not None:
             used.close()
 

@@ -8,6 +8,7 @@ it is measured against the high watermark, which waits for the very follower tha
 
 from __future__ import annotations
 
+import struct
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -32,6 +33,7 @@ from bellwether.core.clusters import TopicPartition
 
 # A request and its answer stay below 100 KB, and no broker works long at one of them.
 MOST_PARTITIONS = 2000
+_MOST_ADDRESSES = 4000
 
 _DEBUGGING_CONSUMER = -2
 _LATEST = -1
@@ -65,17 +67,50 @@ class Ends:
     problem: str = ""
 
 
+class ListOffsets:
+    """A request that is encoded once and sent again and again: encoding is the dearest part of asking.
+
+    Stands in for the protocol's own class where ``Dialogue`` sends a request.
+    """
+
+    def __init__(self, request: ListOffsetsRequest, client_id: str) -> None:
+        self.API_VERSION = request.API_VERSION
+        request.with_header(correlation_id=0, client_id=client_id)
+        self._frame = bytes(request.encode(framed=True, header=True))
+        self._correlation_id = 0
+
+    def with_header(self, correlation_id: int, client_id: str) -> None:  # noqa: ARG002 - it stands in the frame already
+        """The number by which the answer is known again."""
+        self._correlation_id = correlation_id
+
+    def encode(self, *, framed: bool, header: bool) -> bytes:  # noqa: ARG002 - always with both
+        """The frame: size (4 bytes), key and version (2 each), correlation id (4), client id, and what is asked."""
+        return self._frame[:8] + struct.pack(">i", self._correlation_id) + self._frame[12:]
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    replicas: Mapping[TopicPartition, int]
+    version: int
+    requests: tuple[ListOffsets, ...]
+
+
 class LogEnds:
-    """Asks brokers, each time on a fresh connection to exactly the address given. Safe to share between threads."""
+    """Asks brokers, each time on a fresh connection to exactly the address given.
+
+    Safe to share between threads that ask at different addresses.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._prepared: dict[str, _Prepared] = {}
 
     def ask(
         self, address: str, replicas: Mapping[TopicPartition, int], timeout_seconds: float, longest_seconds: float
     ) -> Ends:
         """The ends of these partitions, whose values are leader epochs (-1 where the broker follows).
 
+        The very same mapping, asked again, is not encoded again: do not change it in between.
         A broker that falls silent costs ``timeout_seconds``; one that answers, but slowly, ``longest_seconds``. What it
         told until then counts. Raises Terminal or Transient for what says nothing about the broker (unusable
         certificate files here, no free file descriptor here), ValueError for an address that is not host:port.
@@ -90,7 +125,7 @@ class LogEnds:
             deadline = over.within(timeout_seconds)
             with Dialogue.open(address, self._connection, deadline) as dialogue:
                 sent = received = time.monotonic()
-                for request in _requests(dialogue, replicas):
+                for request in self._requests(dialogue, replicas):
                     _take(dialogue.ask(request, ListOffsetsResponse, deadline), ends, errors)
                     received = time.monotonic()
                     deadline = over.within(timeout_seconds)
@@ -98,14 +133,23 @@ class LogEnds:
             problem = str(broken)
         return Ends(ends, sent, received, sum(errors[code] for code in _MOVED), problem or _refusal(address, errors))
 
+    def _requests(self, dialogue: Dialogue, replicas: Mapping[TopicPartition, int]) -> tuple[ListOffsets, ...]:
+        version = dialogue.version(ListOffsetsRequest, 7)
+        if version is None or version < 4:
+            raise Broken(Stage.REQUEST, dialogue.address, "knows no ListOffsets with leader epochs", lasting=True)
+        known = self._prepared.get(dialogue.address)
+        if known is None or known.replicas is not replicas or known.version != version:
+            if len(self._prepared) >= _MOST_ADDRESSES:
+                self._prepared = {}  # brokers have come and gone under ever new addresses
+            requests = tuple(_encoded(replicas, version, self._connection.client_id))
+            known = self._prepared[dialogue.address] = _Prepared(replicas, version, requests)
+        return known.requests
 
-def _requests(dialogue: Dialogue, replicas: Mapping[TopicPartition, int]) -> Iterator[ListOffsetsRequest]:
-    version = dialogue.version(ListOffsetsRequest, 7)
-    if version is None or version < 4:
-        raise Broken(Stage.REQUEST, dialogue.address, "knows no ListOffsets with leader epochs", lasting=True)
+
+def _encoded(replicas: Mapping[TopicPartition, int], version: int, client_id: str) -> Iterator[ListOffsets]:
     wanted = sorted(replicas.items())
     for start in range(0, len(wanted), MOST_PARTITIONS):
-        yield ListOffsetsRequest(
+        request = ListOffsetsRequest(
             version=version,
             replica_id=_DEBUGGING_CONSUMER,
             isolation_level=0,
@@ -122,6 +166,7 @@ def _requests(dialogue: Dialogue, replicas: Mapping[TopicPartition, int]) -> Ite
                 for topic, members in groupby(wanted[start : start + MOST_PARTITIONS], lambda item: item[0].topic)
             ],
         )
+        yield ListOffsets(request, client_id)
 
 
 def _take(answer: ListOffsetsResponse, ends: dict[TopicPartition, int], errors: Counter[int]) -> None:

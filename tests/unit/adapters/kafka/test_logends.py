@@ -78,6 +78,18 @@ def test_many_partitions_are_asked_in_bounded_requests_on_one_connection() -> No
     assert len(broker.asked(ApiVersionsRequest)) == 1
 
 
+def test_a_question_asked_again_is_sent_the_same_and_one_that_has_changed_is_not() -> None:
+    asker, first = LogEnds(Connection(("unknown.invalid:9092",))), {T0: 3}
+    with ScriptedBroker({ListOffsetsRequest: ends({T0: 5, T1: 7})}) as broker:
+        for questions in (first, first, {T0: 4}, {T0: 4, T1: -1}):
+            assert set(asker.ask(broker.address, questions, 2, 5).ends) == set(questions)
+    asked = [
+        [(p.partition_index, p.current_leader_epoch) for t in r.topics for p in t.partitions]
+        for r in broker.asked(ListOffsetsRequest)
+    ]
+    assert asked == [[(0, 3)], [(0, 3)], [(0, 4)], [(0, 4), (1, -1)]]
+
+
 @pytest.mark.parametrize("code", [3, 6, 74, 75])
 def test_a_partition_that_has_moved_is_counted_and_is_no_trouble(code: int) -> None:
     with ScriptedBroker({ListOffsetsRequest: ends({T0: 5}, {T1: code})}) as broker:

@@ -1,0 +1,104 @@
+"""Ends of logs as real brokers tell them: leaders and followers alike, in the clear and over TLS and SASL."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import Producer
+
+from bellwether.adapters.kafka.logends import Ends, LogEnds
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.connections import Connection, Security
+from bellwether.core.clusters import Partition, TopicPartition
+from realparts.kafka import KafkaCluster
+
+pytestmark = pytest.mark.kafka
+
+RECORDS = 25
+
+
+def write(brokers: KafkaCluster, topic: str, partition: int, acks: str = "all", records: int = RECORDS) -> None:
+    producer = Producer({"bootstrap.servers": brokers.bootstrap, "acks": acks})
+    for _ in range(records):
+        producer.produce(topic, b"x", partition=partition)
+    assert producer.flush(30) == 0
+
+
+def led_by(reader: KafkaReader, topic: str, broker: int) -> Partition:
+    return next(p for p in reader.partitions([topic]) if p.leader == broker)
+
+
+def until(wanted: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not wanted():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_leader_and_followers_tell_the_end_of_their_own_copy(
+    brokers: KafkaCluster, connection: Connection, reader: KafkaReader, topic: str
+) -> None:
+    led = led_by(reader, topic, 1)
+    write(brokers, topic, led.index)
+    asker = LogEnds(connection)
+    for number in (1, 2, 3):
+        questions = {led.name: led.leader_epoch if number == 1 else -1}
+
+        def told(number: int = number, questions: dict[TopicPartition, int] = questions) -> Ends:
+            return asker.ask(brokers.broker(number).internal, questions, 5, 10)
+
+        until(lambda told=told: told().ends == {led.name: RECORDS})  # type: ignore[misc]
+        assert (told().problem, told().moved) == ("", 0)
+
+
+def test_a_frozen_follower_costs_its_own_timeout_and_then_tells_how_far_it_is(
+    brokers: KafkaCluster, connection: Connection, reader: KafkaReader, topic: str
+) -> None:
+    led, asker, frozen = led_by(reader, topic, 1), LogEnds(connection), brokers.broker(3)
+    write(brokers, topic, led.index)
+    until(lambda: asker.ask(frozen.internal, {led.name: -1}, 5, 10).ends == {led.name: RECORDS})
+    frozen.pause()
+    try:
+        write(brokers, topic, led.index, acks="1")
+        assert asker.ask(brokers.broker(1).internal, {led.name: led.leader_epoch}, 5, 10).ends == {
+            led.name: 2 * RECORDS
+        }
+        began = time.monotonic()
+        silent = asker.ask(frozen.internal, {led.name: -1}, 0.7, 5)
+        assert time.monotonic() - began < 1.2
+        assert (silent.ends, silent.problem) == (
+            {},
+            f"{frozen.internal}: connected, but no answer in time (Request)",
+        )
+    finally:
+        brokers.mend()
+    until(lambda: asker.ask(frozen.internal, {led.name: -1}, 5, 10).ends == {led.name: 2 * RECORDS})
+
+
+def test_a_broker_that_does_not_lead_in_that_epoch_or_does_not_hold_the_partition_says_that_it_moved(
+    brokers: KafkaCluster, connection: Connection, reader: KafkaReader, topic: str
+) -> None:
+    led, asker = led_by(reader, topic, 1), LogEnds(connection)
+    questions = {led.name: led.leader_epoch + 7, TopicPartition("never-made", 0): -1}
+    answer = asker.ask(brokers.broker(1).internal, questions, 5, 10)
+    assert (answer.ends, answer.moved, answer.problem) == ({}, 2, "")
+
+
+def test_ends_are_told_over_tls_and_sasl(brokers: KafkaCluster, reader: KafkaReader, topic: str) -> None:
+    known = brokers.security
+    assert known is not None
+    secure = Connection(
+        tuple(known.bootstrap.split(",")),
+        Security(
+            protocol="SASL_SSL",  # type: ignore[arg-type]
+            mechanism="SCRAM-SHA-512",  # type: ignore[arg-type]
+            username=known.username,
+            password=known.password,
+            ca_file=str(known.ca),
+        ),
+    )
+    follower = next(p for p in reader.partitions([topic]) if p.leader != 2)
+    answer = LogEnds(secure).ask(brokers.broker(2).secure or "", {follower.name: -1}, 5, 10)
+    assert (answer.ends, answer.problem) == ({follower.name: 0}, "")
