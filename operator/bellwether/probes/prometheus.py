@@ -62,8 +62,8 @@ class Observer(Protocol):
         """A broker's reading, after each answer."""
         ...
 
-    def gone(self, rule: str) -> None:
-        """The rule is no longer asked."""
+    def gone(self, rule: str, broker: int | None = None) -> None:
+        """The rule is no longer asked, or no longer of that broker."""
         ...
 
 
@@ -133,10 +133,11 @@ class PrometheusProbe:
         """These brokers exist: values of all others are passed over."""
         with self._lock:
             self._brokers = frozenset(brokers)
-            for lane in self._lanes.values():
+            for name, lane in self._lanes.items():
                 for broker in [b for b in lane.standings if b not in self._brokers]:
                     del lane.standings[broker]
                     lane.told.pop(broker, None)
+                    self._observer.gone(name, broker)
 
     def repeat(self) -> None:
         """Tell the present words again, news or not."""

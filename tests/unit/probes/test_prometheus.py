@@ -61,8 +61,8 @@ class Watching:
     def judged(self, signal: Signal) -> None:
         pass
 
-    def gone(self, rule: str) -> None:
-        self.dropped.append(rule)
+    def gone(self, rule: str, broker: int | None = None) -> None:
+        self.dropped.append(rule if broker is None else f"{rule}/{broker}")
 
 
 class Play:
@@ -259,6 +259,7 @@ def test_a_broker_that_is_known_later_is_judged_and_one_that_went_is_not(play: P
     play.posted.clear()
     play.round(2)
     assert [(s.broker, s.reading) for s in play.posted] == [(3, Reading.FAILING)]
+    assert play.seen.dropped == ["flush/2"]
 
 
 def test_everything_is_told_again_when_asked_for(play: Play) -> None:

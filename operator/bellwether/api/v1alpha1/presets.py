@@ -143,7 +143,7 @@ PRESETS = (
         threshold="0.2",
         peer_ratio=3,
         comparison=Comparison.BELOW,
-        needs="with the JMX exporter process_start_time_seconds too, as its figure is a mean since the start",
+        needs="process_start_time_seconds beside the JMX exporter's figure, which is a mean since the start",
         dialects=((REPORTER, _handlers_by_reporter), (JMX, _handlers_by_jmx)),
     ),
     Preset(

@@ -8,7 +8,9 @@ from bellwether.cli.verbs import Verbs
 
 # verb -> module:command
 VERBS = {
+    "alertmanager": "bellwether.cli.probe.alertmanager:alertmanager",
     "plugin": "bellwether.cli.probe.plugin:plugin",
+    "prometheus": "bellwether.cli.probe.prometheus:prometheus",
     "reachability": "bellwether.cli.probe.reachability:reachability",
     "replication": "bellwether.cli.probe.replication:replication",
     "self": "bellwether.cli.probe.selfcheck:selfcheck",

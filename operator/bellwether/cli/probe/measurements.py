@@ -5,12 +5,21 @@ Each function returns the exit status: 0 when everything passed, 1 otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import click
 
-from bellwether.core.detection import Plugin, Reachability, ReplicationLag, SelfReachability, StorageLatency
+from bellwether.core.detection import (
+    Comparison,
+    Plugin,
+    Prometheus,
+    PrometheusRule,
+    Reachability,
+    ReplicationLag,
+    SelfReachability,
+    StorageLatency,
+)
 from bellwether.core.signals import Reading
 from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.attempts import attempted
@@ -18,6 +27,8 @@ from bellwether.probes.brokerwatch import Asker, NoAnswer, Seat
 from bellwether.probes.installed import Found
 from bellwether.probes.kinds import Kind
 from bellwether.probes.lags import sentence
+from bellwether.probes.prometheus import Asker as Querier
+from bellwether.probes.promrules import broker_id, figures, judge
 from bellwether.probes.reachability import Roster
 from bellwether.probes.replication import measure_once as watch_once
 from bellwether.probes.replication import reading as lag_reading
@@ -77,6 +88,13 @@ def plugin(kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugi
     return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else 1
 
 
+def prometheus(client: Querier, settings: Prometheus, brokers: Collection[int]) -> int:
+    """Ask every rule's query once. No brokers given means all that the answers name."""
+    rows = [row for rule in settings.rules for row in _rule(client, rule, settings.timeout_seconds, brokers)]
+    _table(("RULE", "BROKER", "PROMETHEUS", "VALUE", "PEERS", "THRESHOLD", "MESSAGE"), rows)
+    return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else 1
+
+
 def kinds(found: Sequence[Found]) -> int:
     """The kinds that are installed."""
     rows = [(one.type, one.origin, one.target, one.problem or "ready") for one in found]
@@ -102,6 +120,26 @@ def self_reachability(table: SocketTable, port: int, settings: SelfReachability,
     )
     _table(("PORT", "TABLE", "CONNECTIONS", "OUTSIDE", "HEARD", "MESSAGE"), [row])
     return 0 if found is Reading.PASSING else 1
+
+
+def _rule(
+    client: Querier, rule: PrometheusRule, timeout_seconds: float, brokers: Collection[int]
+) -> list[tuple[str, ...]]:
+    limit = f"{'>' if rule.comparison is Comparison.ABOVE else '<'} {rule.threshold:g}"
+    try:
+        samples = client.ask(rule.query, rule.broker_label, timeout_seconds).samples
+    except (Transient, Terminal) as error:
+        return [(rule.name, "?", str(Reading.UNKNOWN), "", "", limit, f"Prometheus {error}")]
+    named = {broker_id(label) for label, _ in samples if label is not None} - {None}
+    known = brokers or {broker for broker in named if broker is not None}
+    found, rows = figures(samples, rule, known), []
+    for broker in sorted(known):
+        seen = judge(broker, found, rule)
+        reading = {None: Reading.UNKNOWN, True: Reading.FAILING, False: Reading.PASSING}[seen.bad]
+        cells = ["" if figure is None else f"{figure:.4g}" for figure in (seen.value, seen.peers)]
+        rows.append((rule.name, str(broker), str(reading), *cells, limit, seen.problem))
+    rows += [(rule.name, "?", str(Reading.UNKNOWN), "", "", limit, odd) for odd in found.odd.values()]
+    return rows or [(rule.name, "?", str(Reading.UNKNOWN), "", "", limit, "the query yields nothing")]
 
 
 def _broker(broker: int, seat: Seat, asker: Asker, settings: Reachability) -> tuple[str, ...]:

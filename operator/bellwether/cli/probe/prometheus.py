@@ -1,0 +1,165 @@
+"""``bellwether probe prometheus``: ask a Prometheus the policy's rules, and report what the values say of brokers."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import textwrap
+import threading
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.adapters.prometheus.client import PrometheusClient
+from bellwether.api.v1alpha1.detectionsources import Prometheus
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.presets import PRESETS, Preset
+from bellwether.api.v1alpha1.promql import Scope
+from bellwether.cli.probe import measurements
+from bellwether.cli.probe.common import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.probe.probers import Prober
+from bellwether.core import detection
+from bellwether.core.signals import SignalType
+from bellwether.ports import Terminal
+from bellwether.probes.prometheus import Answer, Asker, PrometheusProbe
+from bellwether.telemetry.logs import configure
+from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.queries import QueryMetrics
+
+# Names the prober in its Lease; the source of each signal is its rule.
+SOURCE = "rules"
+BROKERS_SECONDS = 10.0
+
+
+@click.command()
+@shared_options
+@click.option("--presets", is_flag=True, help="List the ready-made queries with their PromQL, and end.")
+def prometheus(
+    policy: str | None,
+    namespace: str,
+    once: bool,
+    presets: bool,
+    metrics_port: int | None,
+    log_format: Any,
+    log_level: str,
+) -> None:
+    """Ask a Prometheus the queries of the policy's detection.prometheus, each period.
+
+    One prober is enough for all rules of a policy; a second one stands by.
+    """
+    configure(log_format, "warning" if once and log_level == "info" else log_level)
+    if presets:
+        click.echo("\n\n".join(described(preset) for preset in PRESETS))
+        return
+    need(policy, "--policy", "the LeadershipPolicy to follow (or --presets)")
+    with reported():
+        api = connect()
+        prober = _Rules(api, namespace, str(policy))
+        if once:
+            sys.exit(prober.once())
+        prober.run(serve_metrics(metrics_port), stop_on_signals())
+
+
+def described(preset: Preset) -> str:
+    """One preset for a person: what it says, how it is to be used, what each exporter is asked."""
+    rule = f"comparison: {preset.comparison}, threshold: '{preset.threshold}'"
+    rule += f", peerRatio: {preset.peer_ratio}" if preset.peer_ratio else ""
+    rule += ", leadersOnly: true" if preset.leaders_only else ""
+    lines = [f"{preset.name} ({preset.unit})", *textwrap.wrap(preset.sentence, 110), f"begin with {rule}"]
+    lines += textwrap.wrap(f"needs {preset.needs}", 110) if preset.needs else []
+    lines += [f"{name}: {preset.query(Scope(), name)}" for name, _ in preset.dialects]
+    return "\n  ".join(lines)
+
+
+class _Unable:
+    """Stands for a Prometheus that cannot be asked, as its Secret is missing, say: every question says why."""
+
+    def __init__(self, error: Terminal) -> None:
+        self._error = error
+
+    def ask(self, query: str, label: str, timeout_seconds: float) -> Answer:  # noqa: ARG002 - the port's signature
+        """Raise Terminal."""
+        raise Terminal(f"cannot be asked: {self._error}")
+
+
+class _Rules:
+    """The prober's parts, put together from what its policy says."""
+
+    def __init__(self, api: KubernetesClient, namespace: str, policy: str) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._policy = policy
+        self._secrets = SecretReader(api, namespace, Path(tempfile.mkdtemp(prefix="bellwether-")))
+        self._client: PrometheusClient | None = None
+        self._made_of: tuple[str, str, Path | None] | None = None
+
+    def once(self) -> int:
+        """Ask every rule once; the exit status."""
+        found = read_policy(self._api, self._namespace, self._policy)
+        section = found.spec.detection.prometheus
+        if section is None:
+            raise Terminal(f"policy {self._namespace}/{self._policy} has no spec.detection.prometheus: add one")
+        known = self._prober(ProbeMetrics()).brokers() or ()
+        return measurements.prometheus(self._asker(section), section.to_core(), known)
+
+    def run(self, metrics: ProbeMetrics, stop: threading.Event) -> None:
+        """Ask until ``stop``."""
+        prober = self._prober(metrics)
+        running = PrometheusProbe(prober.post, SystemClock(), QueryMetrics(metrics))
+
+        def follow(found: LeadershipPolicy | None) -> bool:
+            section = found.spec.detection.prometheus if found is not None else None
+            if section is None:
+                running.configure(_Unable(Terminal("no rules")), detection.Prometheus())
+                prober.keep(())
+                return False
+            settings = section.to_core()
+            running.configure(self._asker(section), settings)
+            prober.keep([rule.name for rule in settings.rules])
+            return True
+
+        def refresh() -> None:
+            while not stop.is_set():
+                known = prober.brokers()
+                if known is not None:
+                    running.know(known)
+                stop.wait(BROKERS_SECONDS if known is not None else 1.0)
+
+        threading.Thread(target=refresh, name="brokers", daemon=True).start()
+        running.start()
+        try:
+            prober.run(running, follow, stop)
+        finally:
+            running.stop()
+
+    def _prober(self, metrics: ProbeMetrics) -> Prober:
+        return Prober(
+            self._api,
+            self._namespace,
+            self._policy,
+            SignalType.PROMETHEUS,
+            SOURCE,
+            SystemClock(),
+            metrics,
+            many=True,
+        )
+
+    def _asker(self, section: Prometheus) -> Asker:
+        """The client for what the policy says now; a renewed token or certificate makes another one."""
+        token, authority = section.bearer_token_secret_ref, section.ca_secret_ref
+        try:
+            made_of = (
+                section.url,
+                self._secrets.value(token.name, token.key) if token is not None else "",
+                self._secrets.file(authority.name, authority.key) if authority is not None else None,
+            )
+        except Terminal as error:
+            return _Unable(error)
+        if self._client is None or made_of != self._made_of:
+            url, secret, ca = made_of
+            self._client, self._made_of = PrometheusClient(url, token=secret, ca=ca), made_of
+        return self._client

@@ -1,0 +1,57 @@
+"""Prometheus metrics of the prober that asks a Prometheus, beside those that every prober has.
+
+Told by ``probes.prometheus`` what it asks and finds. Labels are bounded: a policy has at most 32 rules.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from bellwether.core.signals import Reading, Signal
+from bellwether.telemetry.probing import ProbeMetrics
+
+_VALUES = {Reading.PASSING: 1.0, Reading.FAILING: 0.0, Reading.UNKNOWN: -1.0}
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class QueryMetrics:
+    """Counts and times of one policy's queries, in the prober's registry."""
+
+    def __init__(self, metrics: ProbeMetrics) -> None:
+        self._queries = Counter(
+            "bellwether_probe_queries",
+            "Queries to Prometheus, by rule and result (ok, failed, timeout).",
+            ["rule", "result"],
+            registry=metrics.registry,
+        )
+        self._seconds = Histogram(
+            "bellwether_probe_query_seconds",
+            "Time until Prometheus answered.",
+            ["rule"],
+            buckets=_BUCKETS,
+            registry=metrics.registry,
+        )
+        self._reading = Gauge(
+            "bellwether_probe_rule_reading",
+            "What a rule says of a broker: 1 passing, 0 failing, -1 unknown.",
+            ["rule", "broker"],
+            registry=metrics.registry,
+        )
+
+    def asked(self, rule: str, result: str, seconds: float) -> None:
+        """One question."""
+        self._queries.labels(rule, result).inc()
+        if result == "ok":
+            self._seconds.labels(rule).observe(seconds)
+
+    def judged(self, signal: Signal) -> None:
+        """A broker's reading."""
+        self._reading.labels(signal.source, signal.broker).set(_VALUES[signal.reading])
+
+    def gone(self, rule: str, broker: int | None = None) -> None:
+        """A rule is no longer asked, or a broker is no longer known: their series go."""
+        if broker is not None:
+            self._reading.remove_by_labels({"rule": rule, "broker": str(broker)})
+            return
+        for metric in (self._queries, self._seconds, self._reading):
+            metric.remove_by_labels({"rule": rule})
