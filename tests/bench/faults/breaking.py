@@ -159,6 +159,19 @@ def frozen(broker: int, seconds: float | None = None) -> Break:
     return broken
 
 
+def both(*faults: Break) -> Break:
+    """Several at once."""
+
+    @contextmanager
+    def broken(stage: Stage) -> Iterator[None]:
+        with ExitStack() as stack:
+            for fault in faults:
+                stack.enter_context(fault(stage))
+            yield
+
+    return broken
+
+
 def few_cycles(share: float, which: Callable[[Stage], list[ManagedProcess]]) -> Break:
     """Probers get a small share of the machine's time."""
     return lambda stage: starved(which(stage), share)

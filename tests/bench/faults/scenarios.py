@@ -138,6 +138,13 @@ SCENARIOS = (
         watched=40.0,
     ),
     Scenario(
+        "prober-starved-disk-20ms",
+        "1's disk takes 20 ms, and its prober gets 5 % of a core",
+        nobody("Healthy", "Unknown/NoEvidence"),
+        by.both(by.disk(20, 1), by.few_cycles(FEW_CYCLES, one_of_each)),
+        watched=40.0,
+    ),
+    Scenario(
         "probers-starved",
         "every prober gets 5 % of a core",
         nobody("Healthy", "Unknown", "Suspect"),
