@@ -28,8 +28,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Judge with another setting, as in promotion.stabilizationSeconds=10 or mode=Enforce. May be repeated.",
 )
 @click.option("--policy", "policy_file", type=_FILE, help="Judge with the settings of this LeadershipPolicy (YAML).")
+@click.option("--no-plan", is_flag=True, help="Judge only, and plan no moves: faster with very many partitions.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, as_json: bool) -> None:
+def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_plan: bool, as_json: bool) -> None:
     """Play TRACE through the judgement and the plan of this version, and print what would have been done when.
 
     Without other settings it is held against what the operator said at the time. Nothing is asked of any cluster.
@@ -37,7 +38,7 @@ def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, as_j
     try:
         reader = TraceReader(trace)
         settings = settings_of_file(policy_file.read_text(), str(policy_file)) if policy_file is not None else None
-        played = Replay(reader.header, settings, [setting(text) for text in changes])
+        played = Replay(reader.header, settings, [setting(text) for text in changes], plan=not no_plan)
         timeline = played.play(reader.instants())
     except (BellwetherError, UnreadableTrace) as error:
         raise click.ClickException(str(error)) from None

@@ -25,7 +25,7 @@ from bellwether.ports import Transient, World
 from bellwether.replays.settings import Setting, policy_of
 from bellwether.replays.sightings import flaps_of, verdicts_of
 from bellwether.replays.timelines import Timeline
-from bellwether.traces.clustersections import read_cluster
+from bellwether.traces.clustersections import cluster_section, read_cluster
 from bellwether.traces.lines import Header, Instant
 from bellwether.traces.patches import Document, Json, patched
 from bellwether.traces.sections import read_demoted, read_overrides, read_signals
@@ -53,12 +53,23 @@ class Played:
 
 
 class Replay:
-    """One trace under one choice of settings: ``settings`` replace the recorded ones, ``changes`` alter either."""
+    """One trace under one choice of settings: ``settings`` replace the recorded ones, ``changes`` alter either.
 
-    def __init__(self, header: Header, settings: Document | None = None, changes: Iterable[Setting] = ()) -> None:
+    Without ``plan`` it is only judged and decided: much faster where there are many partitions.
+    """
+
+    def __init__(
+        self,
+        header: Header,
+        settings: Document | None = None,
+        changes: Iterable[Setting] = (),
+        *,
+        plan: bool = True,
+    ) -> None:
         self.header = header
-        self.timeline = Timeline(header.partitions)
+        self.timeline = Timeline(plan and header.partitions)
         self.turns = 0
+        self._plan = plan
         self._settings = settings
         self._changes = tuple(changes)
         self._clock = ManualClock(header.started)
@@ -109,6 +120,8 @@ class Replay:
 
     def _retell(self) -> None:
         now = read_cluster(self._state["cluster"])
+        if not self._plan:
+            now = read_cluster(cluster_section(now, partitions=False))
         if self._cluster is not None:
             self._cluster.retell(now)
             return

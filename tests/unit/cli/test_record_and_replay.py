@@ -165,6 +165,11 @@ def test_a_replay_with_other_settings_tells_what_would_have_differed(tmp_path: P
     assert "differences from what the operator said then, with other settings:" in found.output
 
 
+def test_a_replay_can_leave_the_plan_out(tmp_path: Path):
+    found = run("replay", recorded(tmp_path), "--no-plan")
+    assert ("is demoted" in found.output, "leaders moved" in found.output) == (True, False)
+
+
 def test_a_replay_takes_its_settings_from_a_policys_file(tmp_path: Path):
     body = apiobjects.policy(mode="Enforce", promotion={"stabilizationSeconds": 3})
     (tmp_path / "policy.yaml").write_text(json.dumps(body))

@@ -82,6 +82,13 @@ def test_without_partitions_the_verdicts_are_the_same():
     assert seconds_of(timeline, "moved") == []
 
 
+def test_without_a_plan_the_verdicts_are_the_same_and_nothing_moves():
+    watched = incident()
+    judged = Replay(watched.header, plan=False).play(watched.kept.instants)
+    assert [w for _, w in judged.replayed] == [w for _, w in play(watched).replayed]
+    assert seconds_of(judged, "moved") == []
+
+
 def test_an_anonymous_trace_is_judged_the_same():
     policy = {"vantages": ["vantage-a", "vantage-b"]}
     body = apiobjects.policy(mode="Enforce", detection={"externalReachability": policy})
