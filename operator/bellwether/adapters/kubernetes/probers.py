@@ -130,6 +130,17 @@ class SignalWriter:
                     again.add(broker)
         return tuple(sorted(again))
 
+    def standing(self) -> list[tuple[Signal, bool]]:
+        """The entries that stand under this prober's Lease, each with whether this very process wrote it."""
+        labels = {names.POLICY_LABEL: names.legal(self._policy)}
+        found = []
+        for one in self._api.list(BROKER_HEALTHS, self._namespace, labels):
+            for entry in read_entries(_entries(one))[0]:
+                if entry.type == self._type and entry.lease_name == self._lease.name:
+                    word = entry.to_core(int(one["spec"]["brokerId"]), None)
+                    found.append((word, entry.prober_uid == self._lease.holder))
+        return found
+
     def _keep(self, found: dict[str, Object], sources: Collection[str]) -> None:
         for key in [key for key in self._written if key[1] not in sources]:
             del self._written[key]

@@ -95,6 +95,14 @@ class Prober:
         if wanted != self._sources:
             self._sources, self._check_due = wanted, 0.0
 
+    def speaks(self) -> bool:
+        """Whether this prober is the one that reports for its source."""
+        return self._voice
+
+    def standing(self) -> list[tuple[Signal, bool]]:
+        """Its entries as they stand, each with whether this very process wrote it. Raises Transient, Terminal."""
+        return self._writer.standing()
+
     def read_policy(self) -> LeadershipPolicy:
         """The policy as it is now. Raises Transient, Terminal, NotFound."""
         return LeadershipPolicy.read(self._api.get(POLICIES, self._namespace, self._policy))

@@ -1,0 +1,191 @@
+"""``bellwether probe alertmanager``: a webhook whose alerts become signals."""
+
+from __future__ import annotations
+
+import ipaddress
+import threading
+from pathlib import Path
+from typing import Any
+
+import click
+import structlog
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.client import KubernetesClient, connect
+from bellwether.adapters.webhookdoors import ServerFiles, TokenFile
+from bellwether.adapters.webhooks import Webhook
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.cli.probe.common import need, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.probe.probers import Prober
+from bellwether.connections import split_address
+from bellwether.core.signals import SignalType
+from bellwether.probes.alerts import Alerts
+from bellwether.telemetry.logs import configure
+from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.webhooks import WebhookMetrics
+
+SOURCE = "webhook"
+BROKERS_SECONDS = 5.0
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@shared_options
+@click.option(
+    "--listen", metavar="[HOST]:PORT", default=":9098", show_default=True, help="Where Alertmanager sends to."
+)
+@click.option("--token-file", type=_FILE, help="File with the bearer token that Alertmanager must send.")
+@click.option("--tls-cert", type=_FILE, help="PEM file of the webhook's certificate.")
+@click.option("--tls-key", type=_FILE, help="PEM file of its key.")
+@click.option(
+    "--insecure-no-auth", is_flag=True, help="Let everybody in. Only on a loopback address, as for a trial by hand."
+)
+@click.option(
+    "--forget-after-seconds",
+    type=click.IntRange(60),
+    default=43200,
+    show_default=True,
+    help="An alert that is neither repeated nor resolved for so long is no longer known to fire."
+    " Must exceed Alertmanager's repeat_interval.",
+)
+def alertmanager(
+    policy: str | None,
+    namespace: str,
+    once: bool,
+    listen: str,
+    token_file: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    insecure_no_auth: bool,
+    forget_after_seconds: int,
+    metrics_port: int | None,
+    log_format: Any,
+    log_level: str,
+) -> None:
+    """Take alerts from Alertmanager, and report those that the policy names.
+
+    POST /alerts takes notifications of Alertmanager's webhook, version 4; GET /readyz is 200 while this process is the
+    one that reports, GET /healthz while it serves.
+    """
+    configure(log_format, log_level)
+    if once:
+        raise click.UsageError("--once makes no sense here: Alertmanager sends when it has something to say.")
+    need(policy, "--policy", "the LeadershipPolicy to follow")
+    host, port = _address(listen)
+    if bool(tls_cert) != bool(tls_key):
+        raise click.UsageError("--tls-cert and --tls-key go together.")
+    if insecure_no_auth and token_file:
+        raise click.UsageError("--token-file and --insecure-no-auth exclude one another.")
+    if insecure_no_auth and not _loopback(host):
+        raise click.UsageError("--insecure-no-auth goes with a loopback address alone, as in --listen 127.0.0.1:9098.")
+    if not insecure_no_auth:
+        need(token_file, "--token-file", "whoever can send alerts can have leaders moved")
+    with reported():
+        token = TokenFile(token_file) if token_file else None
+        files = ServerFiles(tls_cert, tls_key) if tls_cert and tls_key else None
+        if token is not None:
+            token.load()
+        if files is not None:
+            files.context()
+        if token is not None and files is None and not _loopback(host):
+            structlog.get_logger(__name__).warning("the token travels unencrypted: give --tls-cert and --tls-key")
+        receiver = _Receiver(connect(), namespace, str(policy), serve_metrics(metrics_port), forget_after_seconds)
+        receiver.run(host, port, token, files, stop_on_signals())
+
+
+class _Receiver:
+    """The prober and its webhook. Its probe, as the prober sees it, is alive while both serve and tell."""
+
+    def __init__(
+        self, api: KubernetesClient, namespace: str, policy: str, metrics: ProbeMetrics, forget_after_seconds: int
+    ) -> None:
+        self._clock = SystemClock()
+        self._metrics = WebhookMetrics(metrics)
+        self._prober = Prober(api, namespace, policy, SignalType.ALERTMANAGER, SOURCE, self._clock, metrics, many=True)
+        self._alerts = Alerts(
+            self._prober.standing,
+            self._prober.speaks,
+            self._prober.post,
+            self._prober.forget,
+            self._clock,
+            self._metrics,
+            forget_after_seconds=float(forget_after_seconds),
+        )
+        self._webhook: Webhook | None = None
+        self._wanted = False
+
+    def run(
+        self, host: str, port: int, token: TokenFile | None, files: ServerFiles | None, stop: threading.Event
+    ) -> None:
+        """Serve until ``stop``."""
+        self._webhook = Webhook(
+            host,
+            port,
+            self._alerts.receive,
+            self._alerts.ready,
+            token,
+            files,
+            self._clock,
+            on_answer=self._metrics.answered,
+        )
+        self._webhook.start()
+        self._alerts.start()
+        structlog.get_logger(__name__).info("listening for alerts", port=self._webhook.port, tls=files is not None)
+        ended = threading.Event()
+
+        def end() -> None:
+            # What was taken is told first: the prober's own end is the end of telling.
+            stop.wait()
+            self._close()
+            ended.set()
+
+        threading.Thread(target=end, name="end", daemon=True).start()
+        threading.Thread(target=lambda: self._follow_brokers(stop), name="brokers", daemon=True).start()
+        try:
+            self._prober.run(self, self._follow, ended)
+        finally:
+            self._close()
+
+    def repeat(self) -> None:
+        """Tell the present words again."""
+        self._alerts.repeat()
+
+    def alive(self) -> bool:
+        """Whether alerts would be heard and told."""
+        return self._alerts.alive() and self._webhook is not None and self._webhook.alive()
+
+    def _follow(self, found: LeadershipPolicy | None) -> bool:
+        settings = None if found is None else found.policy().detection.alertmanager
+        self._wanted = settings is not None and bool(settings.alerts)
+        self._alerts.configure(settings if self._wanted else None)
+        if settings is not None:
+            self._prober.keep(settings.alerts)
+        return self._wanted
+
+    def _follow_brokers(self, stop: threading.Event) -> None:
+        while not stop.is_set():
+            there = self._prober.brokers() if self._wanted else None
+            if there is not None:
+                self._alerts.refresh(there)
+            stop.wait(BROKERS_SECONDS if there is not None else 0.5)
+
+    def _close(self) -> None:
+        if self._webhook is not None:
+            self._webhook.stop()
+        self._alerts.stop()
+
+
+def _address(listen: str) -> tuple[str, int]:
+    try:
+        host, port = split_address(listen if not listen.startswith(":") else f"every{listen}")
+    except ValueError:
+        raise click.UsageError(f"--listen {listen!r} is not HOST:PORT or :PORT, as in :9098") from None
+    return ("" if listen.startswith(":") else host), port
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
