@@ -21,8 +21,10 @@ from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.blames import Look, looks
 from bellwether.probes.trails import Ends, Trails
 
-# While nobody lags, leaders and ISRs hardly change, and reading them all is the dearest part of a round.
+# Leaders and ISRs hardly change while nobody lags, and reading them all is dearer than asking for all the ends.
 MAP_SECONDS = 30.0
+# Whatever is amiss, no more than a sixth of the time goes into reading the map.
+_MAP_PAUSES = 5.0
 # More of them would only wait for each other: decoding answers is this process' own work.
 _ASKED_AT_ONCE = 32
 # A leader counts as writing when it has written within so many rounds.
@@ -89,6 +91,7 @@ class Soundings:
         self._questions: dict[int, dict[TopicPartition, int]] = {}
         self._unread = ""
         self._read_at = float("-inf")
+        self._read_took = 0.0
         self._unsettled = False
         self._pool = ThreadPoolExecutor(_ASKED_AT_ONCE, thread_name_prefix="log-ends")
 
@@ -130,7 +133,8 @@ class Soundings:
 
     def _map(self) -> Cluster:
         now = self._clock.monotonic()
-        if self._cluster is not None and not self._unsettled and now - self._read_at < MAP_SECONDS:
+        pause = _MAP_PAUSES * self._read_took
+        if self._cluster is not None and now - self._read_at < (pause if self._unsettled else max(pause, MAP_SECONDS)):
             return self._cluster
         try:
             cluster = self._maps.read()
@@ -144,7 +148,8 @@ class Soundings:
         if self._unread:
             self._unread = ""
             self._log.info("metadata can be read again")
-        self._cluster, self._read_at, self._questions = cluster, now, _questions(cluster)
+        self._cluster, self._questions, self._read_at = cluster, _questions(cluster), self._clock.monotonic()
+        self._read_took = self._read_at - now
         return cluster
 
     def _ask(self, cluster: Cluster, settings: ReplicationLag, progress: Callable[[], None]) -> dict[int, Answer]:

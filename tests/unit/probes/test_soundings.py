@@ -42,10 +42,12 @@ class World:
     broken: dict[int, Exception] = field(default_factory=dict)
     stuck: dict[int, int] = field(default_factory=dict)
     reads: int = 0
+    reading_takes: float = 0.0
     asked: list[tuple[str, dict[TopicPartition, int], float, float]] = field(default_factory=list)
 
     def read(self) -> Cluster:
         self.reads += 1
+        self.clock.advance(self.reading_takes)
         if self.trouble is not None:
             raise self.trouble
         return self.cluster
@@ -168,6 +170,15 @@ class TestTheMap:
         before = world.reads
         rounds(soundings, world, 5)
         assert world.reads == before + 5
+
+    @pytest.mark.parametrize("stuck", [{}, {3: 0}])
+    def test_a_map_that_takes_long_to_read_is_read_seldom_whatever_is_amiss(
+        self, stuck: dict[int, int], world: World, soundings: Soundings
+    ) -> None:
+        world.reading_takes, world.stuck = 10.0, stuck
+        before = world.clock.monotonic()
+        rounds(soundings, world, 100)
+        assert 1 < world.reads <= 1 + (world.clock.monotonic() - before) / (6 * world.reading_takes)
 
     def test_without_any_map_nothing_can_be_measured(self, world: World, soundings: Soundings) -> None:
         world.trouble = Transient("no broker answered")
