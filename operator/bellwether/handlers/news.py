@@ -44,7 +44,8 @@ def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]
     seen = (before.verdict.standing, before.verdict.reason) if before is not None else None
     ordinary = before is None and verdict.standing in (Standing.HEALTHY, Standing.UNKNOWN)
     if seen != (verdict.standing, verdict.reason) and not ordinary:
-        warning = verdict.standing in (Standing.SICK, Standing.DOWN)
+        # A broker that is Down is in Kafka's own care, as in every restart: news, but nobody's bad night.
+        warning = verdict.standing is Standing.SICK
         text = f"{verdict.standing}: {verdict.message}"
         yield News(verdict.reason, text, now.broker, warning)
     was_demoted = before is not None and before.demoted is not None

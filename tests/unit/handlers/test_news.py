@@ -36,7 +36,7 @@ def with_standing(standing: Standing) -> Report:
         pytest.param(Standing.UNKNOWN, [], [("NoEvidence", 1, False)], id="unknown"),
         pytest.param(Standing.SUSPECT, [("VantagesDisagree", 1, False)], None, id="suspect"),
         pytest.param(Standing.SICK, [("ExternallyUnreachable", 1, True)], None, id="sick"),
-        pytest.param(Standing.DOWN, [("NotRegistered", 1, True)], None, id="down"),
+        pytest.param(Standing.DOWN, [("NotRegistered", 1, False)], None, id="down"),
         pytest.param(Standing.RECOVERING, [("Stabilizing", 1, False)], None, id="recovering"),
     ],
 )
