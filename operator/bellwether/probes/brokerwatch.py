@@ -1,18 +1,17 @@
-"""Watches one broker from one vantage, on threads of its own, so that one broker's silence delays no other's probe.
+"""Watches one broker from one vantage: its rounds, begun and collected by ``rounds``, and what they add up to.
 
 In: addresses (from the roster, then from the broker's own word) and settings that may change. Out: a ``Signal`` each
 time that there is news. A new question starts every period although an earlier one still waits for its answer; answers
 count in the order in which their questions were asked, so a black hole is known after failureThreshold periods and one
-timeout.
+timeout. Nothing here blocks: questions do, on threads of ``questions``.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -20,11 +19,15 @@ import structlog
 from bellwether.core.detection import Reachability
 from bellwether.core.signals import Signal
 from bellwether.ports import Clock, Terminal, Transient
+from bellwether.probes.questions import Question, Questions
 from bellwether.probes.sightings import Answer, Round, Sighting
 
 # Beyond its timeout a question is given this long to be scheduled and to say so itself.
 GRACE_SECONDS = 0.3
-_MOST_QUESTIONS = 64
+_MOST_ROUNDS = 32
+# A process that was kept from its work for so long while it waited cannot tell who was late.
+_STARVED_SECONDS = 0.5
+_STARVED = "this process gets too little CPU to tell a silent broker from its own delay: raise its CPU limit"
 
 
 class Asker(Protocol):
@@ -62,10 +65,19 @@ class NoAnswer:
 @dataclass(frozen=True, slots=True)
 class _Asked:
     address: str
-    external: Future[Answer] | None
-    internal: Future[Answer] | None
-    deadline: float
+    external: Question[Answer] | None
+    internal: Question[Answer] | None
     timeout: float
+    late_before: float
+
+    @property
+    def questions(self) -> list[Question[Answer]]:
+        return [q for q in (self.external, self.internal) if q is not None]
+
+    def over(self, now: float) -> bool:
+        """Whether every question has been answered, or has had its time. One that nobody has put yet has not."""
+        limit = self.timeout + GRACE_SECONDS
+        return all(q.done or (q.began is not None and now >= q.began + limit) for q in self.questions)
 
 
 class Observer(Protocol):
@@ -85,7 +97,10 @@ class Observer(Protocol):
 
 
 class BrokerWatch:
-    """The rounds of one broker. ``settings`` is called before each one; ``post`` is called with news, on its thread."""
+    """The rounds of one broker. ``settings`` is called before each one; ``post`` is called with news.
+
+    ``late`` adds up the seconds that this process was kept from its work.
+    """
 
     def __init__(
         self,
@@ -97,6 +112,8 @@ class BrokerWatch:
         post: Callable[[Signal], None],
         clock: Clock,
         observer: Observer,
+        questions: Questions,
+        late: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.broker = broker
         self._source = source
@@ -107,14 +124,16 @@ class BrokerWatch:
         self._post = post
         self._clock = clock
         self._observer = observer
+        self._questions = questions
+        self._late = late
         self._log = structlog.get_logger(__name__).bind(broker=broker, vantage=source)
         self._sighting = Sighting()
         self._told: tuple[str, ...] | None = None
         self._warned = ""
-        self.beat = clock.monotonic()
-        self._stop = threading.Event()
-        self._pool = ThreadPoolExecutor(_MOST_QUESTIONS, thread_name_prefix=f"ask-{broker}")
-        self._thread = threading.Thread(target=self._run, name=f"watch-{broker}", daemon=True)
+        self._asked: deque[_Asked] = deque()
+        self._due = self.beat = clock.monotonic()
+        self._left_out = False
+        self.stopped = False
 
     @property
     def sighting(self) -> Sighting:
@@ -126,9 +145,10 @@ class BrokerWatch:
         """The external address that is asked; empty until it was learned."""
         return self._external
 
-    def start(self) -> None:
-        """Begin to watch."""
-        self._thread.start()
+    @property
+    def waiting(self) -> bool:
+        """Whether answers are out."""
+        return bool(self._asked)
 
     def move(self, seat: Seat) -> None:
         """Follow what metadata says; an address that it does not name is kept as last known."""
@@ -141,70 +161,67 @@ class BrokerWatch:
         """Tell the present word again, news or not (this prober has just become its vantage's voice)."""
         self._told = None
 
+    def fell_behind(self) -> bool:
+        """Whether a round was left out since this was last asked, as this process could not keep up."""
+        left_out, self._left_out = self._left_out, False
+        return left_out
+
     def stop(self) -> None:
         """Stop watching; a question under way ends by itself."""
-        self._stop.set()
-
-    def join(self, timeout_seconds: float) -> None:
-        """Wait for the thread's end."""
-        self._thread.join(timeout_seconds)
-
-    def _run(self) -> None:
-        asked: deque[_Asked] = deque()
-        due = self._clock.monotonic()
-        while not self._stop.is_set():
-            settings = self._settings()
-            now = self._clock.monotonic()
-            if now >= due:
-                self.beat = now
-                asked.append(self._ask(settings))
-                due = max(due + settings.period_seconds, now)
-            before = self._external
-            self._collect(asked, min(due, now + 0.25))
-            if self._external and not before:
-                due = self._clock.monotonic()  # just learned: no need to wait for the next period
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.stopped = True
         self._observer.gone(self.broker)
+
+    def begin(self) -> float:
+        """Begin a round; returns when the next one is due."""
+        settings, now = self._settings(), self._clock.monotonic()
+        self._due = max(self._due + settings.period_seconds, now)
+        if len(self._asked) < _MOST_ROUNDS and all(q.began is not None for r in self._asked for q in r.questions):
+            self.beat = now
+            self._asked.append(self._ask(settings))
+        else:
+            self._left_out = True  # asking still more would make it later still
+        return self._due
+
+    def collect(self) -> float | None:
+        """Judge finished rounds, in the order in which they were begun; returns when to begin again, if changed."""
+        before = self._external
+        while self._asked and not self.stopped and self._asked[0].over(self._clock.monotonic()):
+            self._take(self._asked.popleft())
+        if self._external and not before:
+            self._due = self._clock.monotonic()  # just learned: no need to wait for the next period
+            return self._due
+        return None
 
     def _ask(self, settings: Reachability) -> _Asked:
         asker, timeout = self._asker(), settings.timeout_seconds
-        external, internal = self._external, self._seat.internal
-        return _Asked(
-            external,
-            self._pool.submit(asker.ask, external, self.broker, timeout) if external else None,
-            self._pool.submit(asker.ask, internal, self.broker, timeout) if internal else None,
-            self._clock.monotonic() + timeout + GRACE_SECONDS,
-            timeout,
+        external, internal = (
+            Question(partial(asker.ask, address, self.broker, timeout)) if address else None
+            for address in (self._external, self._seat.internal)
         )
-
-    def _collect(self, asked: deque[_Asked], until: float) -> None:
-        """Take finished rounds in the order in which they were begun, until it is time for something else."""
-        while asked and not self._stop.is_set():
-            first = asked[0]
-            futures = [f for f in (first.external, first.internal) if f is not None]
-            left = max(0.0, min(until, first.deadline) - self._clock.monotonic())
-            waiting = wait(futures, timeout=left).not_done
-            if waiting and self._clock.monotonic() < first.deadline:
-                return
-            self._take(asked.popleft())
-        self._stop.wait(max(0.0, until - self._clock.monotonic()))
+        asked = _Asked(self._external, external, internal, timeout, self._late())
+        for question in asked.questions:
+            self._questions.put(question)
+        return asked
 
     def _take(self, asked: _Asked) -> None:
         trouble, answers = "", []
-        for path, future, address in (
+        for path, question, address in (
             ("external", asked.external, asked.address),
             ("internal", asked.internal, self._seat.internal),
         ):
             answer: Answer | None = None
-            if future is not None and not future.done():
+            if question is not None and not question.done:
                 answer = NoAnswer(f"{address}: no answer within {asked.timeout} s", asked.timeout)
-            elif future is not None:
-                try:
-                    answer = future.result()
-                except (Transient, Terminal, ValueError) as error:
-                    trouble = str(error)
+            elif question is not None and question.error is not None:
+                if not isinstance(question.error, Transient | Terminal | ValueError):
+                    raise question.error
+                trouble = str(question.error)
+            elif question is not None:
+                answer = question.result
             if answer is not None:
                 self._observer.asked(self.broker, path, answer)
+                if not answer.ok and answer.seconds >= asked.timeout:
+                    trouble = trouble or (_STARVED if self._late() - asked.late_before >= _STARVED_SECONDS else "")
             answers.append(answer)
         self._judge(Round(asked.address, answers[0], answers[1], trouble))
 
@@ -215,7 +232,7 @@ class BrokerWatch:
         self._learn(seen, settings)
         self._sighting = self._sighting.after(seen, settings, self._clock.now())
         word = self._sighting.word(self.broker, self._source)
-        if word is None or self._stop.is_set():
+        if word is None or self.stopped:
             return
         self._observer.judged(word)
         news = self._sighting.news()

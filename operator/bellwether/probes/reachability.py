@@ -17,7 +17,12 @@ from bellwether.core.detection import Reachability
 from bellwether.core.signals import Signal
 from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.brokerwatch import Asker, BrokerWatch, Observer, Seat
+from bellwether.probes.questions import Questions
+from bellwether.probes.rounds import Rounds
 from bellwether.probes.sightings import Sighting
+
+# The first rounds of so many brokers are spread over one period, so that they do not come all at once ever after.
+_SPREAD = 100
 
 
 class Roster(Protocol):
@@ -29,7 +34,9 @@ class Roster(Protocol):
 
 
 class ReachabilityProbe:
-    """One thread for each broker. ``refresh`` follows the roster and is called by whoever owns the probe.
+    """The rounds of every broker, on one thread; their questions on others.
+
+    ``refresh`` follows the roster and is called by whoever owns the probe.
 
     ``kept`` names the brokers that exist for somebody else still (they have a BrokerHealth): a dead broker leaves
     metadata and goes on being asked where it last was; one that is neither in metadata nor kept is forgotten.
@@ -55,7 +62,10 @@ class ReachabilityProbe:
         self._log = structlog.get_logger(__name__).bind(vantage=source)
         self._lock = threading.Lock()
         self._watches: dict[int, BrokerWatch] = {}
+        self._questions = Questions(clock)
+        self._rounds = Rounds(self._questions, clock)
         self._unread = ""
+        self._behind = False
 
     def configure(self, asker: Asker, settings: Reachability) -> None:
         """Ask in another way, or under other thresholds, from the next round on."""
@@ -73,11 +83,13 @@ class ReachabilityProbe:
         if self._unread:
             self._log.info("the brokers can be listed again", brokers=sorted(seats))
             self._unread = ""
+        self._tell_behind()
+        step = self._settings.period_seconds / max(len(seats), _SPREAD)
         with self._lock:
-            for broker, seat in seats.items():
+            for number, (broker, seat) in enumerate(seats.items()):
                 known = self._watches.get(broker)
                 if known is None:
-                    self._watches[broker] = self._watch(broker, seat)
+                    self._watches[broker] = self._watch(broker, seat, number * step)
                 else:
                     known.move(seat)
             gone = set() if kept is None else set(self._watches) - set(seats) - kept
@@ -96,7 +108,7 @@ class ReachabilityProbe:
             return {b: (w.external, w.sighting) for b, w in sorted(self._watches.items())}
 
     def alive(self) -> bool:
-        """Whether every watching thread is at work; a prober that measures nothing must not look fresh."""
+        """Whether every broker is being asked; a prober that measures nothing must not look fresh."""
         longest = 3 * self._settings.period_seconds + self._settings.timeout_seconds
         now = self._clock.monotonic()
         with self._lock:
@@ -109,11 +121,20 @@ class ReachabilityProbe:
             self._watches = {}
         for watch in watches:
             watch.stop()
-        end = self._clock.monotonic() + timeout_seconds
-        for watch in watches:
-            watch.join(max(0.0, end - self._clock.monotonic()))
+        self._rounds.stop(timeout_seconds)
 
-    def _watch(self, broker: int, seat: Seat) -> BrokerWatch:
+    def _tell_behind(self) -> None:
+        """Say it once when rounds are left out, and once when none is any more."""
+        with self._lock:
+            behind = [watch.broker for watch in self._watches.values() if watch.fell_behind()]
+        if behind and not self._behind:
+            remedy = "raise its CPU limit, or periodSeconds"
+            self._log.warning("this process cannot ask as often as it should", brokers=len(behind), remedy=remedy)
+        elif self._behind and not behind:
+            self._log.info("this process asks as often as it should again")
+        self._behind = bool(behind)
+
+    def _watch(self, broker: int, seat: Seat, delay_seconds: float) -> BrokerWatch:
         self._log.info("watching a broker", broker=broker, internal=seat.internal or None)
         watch = BrokerWatch(
             broker,
@@ -124,14 +145,15 @@ class ReachabilityProbe:
             self._post,
             self._clock,
             self._observer,
+            self._questions,
+            lambda: self._rounds.late_seconds,
         )
-        watch.start()
+        self._rounds.add(watch, delay_seconds)
         return watch
 
     def _drop(self, broker: int) -> None:
         with self._lock:
             watch = self._watches.pop(broker)
         watch.stop()
-        watch.join(1.0)
         self._log.info("the broker is gone; its entry is taken away", broker=broker)
         self._forget(broker)

@@ -5,6 +5,7 @@ Told by the probes what they measure; served by ``bellwether probe ... --metrics
 
 from __future__ import annotations
 
+import contextlib
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -58,6 +59,7 @@ class ProbeMetrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._results: dict[int, set[tuple[str, str]]] = {}  # by broker: to look for its series would take all of them
         asked = ["broker", "path"]
         self._asks = Counter(
             "bellwether_probe_asks",
@@ -119,7 +121,9 @@ class ProbeMetrics:
 
     def asked(self, broker: int, path: str, answer: Answer) -> None:
         """One answer over ``external`` or ``internal``."""
-        self._asks.labels(broker, path, "ok" if answer.ok else str(answer.stage)).inc()
+        result = "ok" if answer.ok else str(answer.stage)
+        self._results.setdefault(broker, set()).add((path, result))
+        self._asks.labels(broker, path, result).inc()
         if answer.ok:
             self._ask_seconds.labels(broker, path).observe(answer.seconds)
 
@@ -153,5 +157,11 @@ class ProbeMetrics:
 
     def gone(self, broker: int) -> None:
         """The broker is no longer watched: its series go."""
-        for metric in (self._asks, self._ask_seconds, self._writes, self._write_seconds, self._reading):
-            metric.remove_by_labels({"broker": str(broker)})
+        results = self._results.pop(broker, set())
+        found: list[tuple[Counter | Histogram | Gauge, tuple[str, ...]]]
+        found = [(self._asks, (path, result)) for path, result in results]
+        found += [(self._ask_seconds, (path,)) for path in {path for path, _ in results}]
+        found += [(self._reading, ())]
+        for metric, labels in found:
+            with contextlib.suppress(KeyError):  # it was never measured
+                metric.remove(broker, *labels)

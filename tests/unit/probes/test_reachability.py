@@ -14,6 +14,7 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Terminal, Transient
 from bellwether.probes.brokerwatch import Seat
 from bellwether.probes.reachability import ReachabilityProbe
+from bellwether.probes.rounds import Rounds
 from bellwether.telemetry.probing import ProbeMetrics
 
 FAST: Any = Reachability(period_seconds=0.05, timeout_seconds=0.2)  # type: ignore[arg-type]
@@ -157,3 +158,41 @@ def test_a_roster_that_cannot_be_read_changes_nothing(bench: Bench) -> None:
 def test_a_new_voice_tells_everything_again(bench: Bench) -> None:
     bench.probe.repeat()
     bench.until(lambda: len(bench.posts) == 6)
+
+
+def test_three_hundred_silent_brokers_delay_no_other() -> None:
+    bench = Bench()
+    bench.roster.brokers = tuple(range(1, 361))
+    bench.network.silent = {f"out-{n}:1" for n in range(1, 301)}
+    settings: Any = Reachability(period_seconds=0.5, timeout_seconds=0.5, failure_threshold=2)  # type: ignore[arg-type]
+    bench.probe.configure(bench.network, settings)
+    bench.probe.refresh(bench.roster)
+    expected = {n: OUTSIDE_BAD if n <= 300 else WELL for n in range(1, 361)}
+    bench.until(lambda: bench.last() == expected, 20)
+    bench.network.refused.add("out-350:1")
+    bench.until(lambda: bench.last()[350] == OUTSIDE_BAD, 5)
+    bench.network.over.set()
+    bench.probe.stop()
+
+
+def test_a_question_that_nobody_has_put_yet_is_no_brokers_failure() -> None:
+    """A process that cannot keep up asks less often; it does not call the brokers silent that it did not ask."""
+    bench = Bench()
+    bench.probe._questions._lanes = 0
+    bench.probe.refresh(bench.roster)
+    time.sleep(1.0)  # five timeouts
+    assert bench.posts == []
+    assert not bench.probe.alive()
+    bench.probe._questions._lanes = 4
+    bench.until(lambda: bench.last() == dict.fromkeys((1, 2, 3), WELL))
+    bench.probe.stop()
+
+
+def test_a_process_that_gets_too_little_cpu_does_not_call_a_broker_silent(bench: Bench) -> None:
+    bench.network.silent.add("out-1:1")
+    bench.probe._rounds.__class__ = type(
+        "Starved", (Rounds,), {"late_seconds": property(lambda _: time.monotonic() * 1000)}
+    )
+    bench.until(lambda: bench.last()[1][0] is Reading.UNKNOWN)
+    assert "too little CPU" in bench.posts[-1].message
+    assert bench.last()[2] == WELL

@@ -8,6 +8,8 @@ its networking, with its own routing, retries and timeouts, is not used.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any
 
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
@@ -34,6 +36,37 @@ from bellwether.connections import Connection
 # Every Kafka from 2.4 on answers it; topic ids, which we need, came with 2.8.
 _API_VERSIONS = 3
 _FRAME_LIMIT = 100 << 20
+_REMEMBERED_BYTES = 8192
+_CORRELATION = 8  # in a framed request: after its size, its key and its version
+_NO_CORRELATION = bytes(4)
+
+
+class Asked:
+    """A request that is asked of many brokers, or often: encoded once, and each different answer decoded once.
+
+    Answers are shared between those who get them: nobody may change one. A large one is not remembered, as whoever is
+    asked decides how large it is.
+    """
+
+    def __init__(self, request: Any, response: Any, client_id: str, *, answers: int = 8) -> None:
+        """``answers`` is how many different ones are remembered."""
+        self.request = request
+        request.with_header(correlation_id=0, client_id=client_id)
+        self.frame = HiddenBytes(request.encode(framed=True, header=True))
+        self._decode: Callable[[bytes], Any] = partial(response.decode, version=request.API_VERSION, header=True)
+        self._remembered = lru_cache(answers)(self._decode)
+
+    def read(self, frame: bytes) -> Any:
+        """What an answer says. Raises as decoding does."""
+        return (self._remembered if len(frame) <= _REMEMBERED_BYTES else self._decode)(frame)
+
+
+@lru_cache(8)
+def _which_versions(client_id: str) -> Asked:
+    request = ApiVersionsRequest(
+        version=_API_VERSIONS, client_software_name="bellwether", client_software_version=__version__
+    )
+    return Asked(request, ApiVersionsResponse, client_id)
 
 
 class Dialogue:
@@ -41,7 +74,7 @@ class Dialogue:
 
     def __init__(self, wire: Wire, client_id: str) -> None:
         self._wire = wire
-        self._client_id = client_id
+        self.client_id = client_id
         self._correlation = 0
         self._versions: dict[int, tuple[int, int]] = {}
         self.features: dict[str, int] = {}
@@ -76,17 +109,30 @@ class Dialogue:
 
     def ask(self, request: Any, response: Any, deadline: Deadline, stage: Stage = Stage.REQUEST) -> Any:
         """Send one request (with its version set) and decode its response."""
+        request.with_header(correlation_id=0, client_id=self.client_id)
+        frame = self.exchange(HiddenBytes(request.encode(framed=True, header=True)), deadline, stage)
+        return self._read(partial(response.decode, version=request.API_VERSION, header=True), request, frame, stage)
+
+    def ask_again(self, asked: Asked, deadline: Deadline, stage: Stage = Stage.REQUEST) -> Any:
+        """A question that is put very often, by many: its bytes are made once, and equal answers are read once."""
+        frame = self.exchange(asked.frame, deadline, stage)
+        return self._read(asked.read, asked.request, frame, stage)
+
+    def exchange(self, framed: HiddenBytes, deadline: Deadline, stage: Stage) -> bytes:
+        """Send a framed request, whatever its correlation id is; the answer's frame, with correlation id 0."""
         self._correlation += 1
-        request.with_header(correlation_id=self._correlation, client_id=self._client_id)
-        self._wire.send(HiddenBytes(request.encode(framed=True, header=True)), deadline, stage)
+        number = struct.pack(">i", self._correlation)
+        self._wire.send(HiddenBytes(framed[:_CORRELATION] + number + framed[_CORRELATION + 4 :]), deadline, stage)
         frame = self._wire.receive(deadline, stage, _FRAME_LIMIT)
-        (correlation,) = struct.unpack_from(">i", frame)
-        if correlation != self._correlation:
+        if frame[:4] != number:
             raise Broken(
                 stage, self.address, "answered something that was not asked: it is no Kafka broker", lasting=True
             )
+        return _NO_CORRELATION + frame[4:]
+
+    def _read(self, decode: Callable[[bytes], Any], request: Any, frame: bytes, stage: Stage) -> Any:
         try:
-            return response.decode(frame, version=request.API_VERSION, header=True)
+            return decode(frame)
         except (ValueError, LookupError, TypeError, OverflowError, struct.error) as error:
             raise Broken(
                 stage, self.address, f"its answer to {type(request).__name__} cannot be read: it may be no Kafka broker"
@@ -103,10 +149,7 @@ class Dialogue:
         self.close()
 
     def _agree(self, deadline: Deadline, stage: Stage) -> None:
-        request = ApiVersionsRequest(
-            version=_API_VERSIONS, client_software_name="bellwether", client_software_version=__version__
-        )
-        answer = self.ask(request, ApiVersionsResponse, deadline, stage)
+        answer = self.ask_again(_which_versions(self.client_id), deadline, stage)
         if answer.error_code == UNSUPPORTED_VERSION:
             raise Broken(stage, self.address, "is older than Kafka 2.8, which is the oldest supported", lasting=True)
         if answer.error_code:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
 
-from bellwether.adapters.kafka.dialogue import Dialogue
+from bellwether.adapters.kafka.dialogue import Asked, Dialogue
 from bellwether.adapters.kafka.errors import (
     CLUSTER_AUTHORIZATION_FAILED,
     INVALID_REQUEST,
@@ -29,6 +30,7 @@ from bellwether.connections import Connection
 _BROKER_RESOURCE = 4
 _ADVERTISED = "advertised.listeners"
 _LISTENERS = "listeners"
+_MOST_BROKERS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,14 @@ def _describe(dialogue: Dialogue, broker_id: int, deadline: Deadline) -> Any | N
     version = dialogue.version(DescribeConfigsRequest, 4)
     if version is None or version < 1:
         return None
+    answer = dialogue.ask_again(_which_addresses(version, broker_id, dialogue.client_id), deadline)
+    if len(answer.results) != 1:
+        raise Broken(Stage.REQUEST, dialogue.address, "its answer to DescribeConfigs names no broker")
+    return answer.results[0]
+
+
+@lru_cache(_MOST_BROKERS)
+def _which_addresses(version: int, broker_id: int, client_id: str) -> Asked:
     request = DescribeConfigsRequest(
         version=version,
         resources=[
@@ -97,10 +107,7 @@ def _describe(dialogue: Dialogue, broker_id: int, deadline: Deadline) -> Any | N
             )
         ],
     )
-    answer = dialogue.ask(request, DescribeConfigsResponse, deadline)
-    if len(answer.results) != 1:
-        raise Broken(Stage.REQUEST, dialogue.address, "its answer to DescribeConfigs names no broker")
-    return answer.results[0]
+    return Asked(request, DescribeConfigsResponse, client_id, answers=2)
 
 
 def _advertised(configs: Any) -> dict[str, str]:

@@ -6,6 +6,8 @@ The configuration itself is ``bellwether.connections``, which imports no client,
 from __future__ import annotations
 
 import ssl
+from functools import lru_cache
+from pathlib import Path
 
 from kafka.net.sasl.scram import ScramClient
 
@@ -14,7 +16,26 @@ from bellwether.ports import Terminal
 
 
 def tls_context(security: Security) -> ssl.SSLContext:
-    """A client context; the files are read anew each time, so rotated certificates count. Terminal names a bad file."""
+    """A client context, to be shared. Rotated certificates count: it is made anew when one of its files has changed.
+
+    Terminal names a bad file.
+    """
+    default = ssl.get_default_verify_paths()
+    files = (security.ca_file or default.cafile or "", security.cert_file, security.key_file)
+    return _context(security, tuple(_version(file) for file in files))
+
+
+def _version(file: str) -> tuple[int, ...] | None:
+    """What changes when a file does; ``None`` when there is none."""
+    try:
+        found = Path(file).stat() if file else None
+    except OSError:
+        return None
+    return None if found is None else (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(16)
+def _context(security: Security, _versions: tuple[tuple[int, ...] | None, ...]) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = security.verify_hostname

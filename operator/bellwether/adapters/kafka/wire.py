@@ -194,7 +194,21 @@ _lookups: dict[tuple[str, int], _Lookup] = {}
 _lookups_lock = threading.Lock()
 
 
+def _numeric(host: str, port: int) -> tuple[int, tuple[object, ...]] | None:
+    """Where a host leads that is an address already: nobody need be asked for it."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, host)
+        except OSError:
+            continue
+        return family, (host, port)
+    return None
+
+
 def _resolve(address: str, host: str, port: int, deadline: Deadline) -> list[tuple[int, tuple[object, ...]]]:
+    known = _numeric(host, port)
+    if known is not None:
+        return [known]
     # A lookup under way is joined, not doubled: with name service down, threads must not pile up.
     with _lookups_lock:
         lookup = _lookups.get((host, port))

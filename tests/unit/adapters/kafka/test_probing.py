@@ -10,7 +10,7 @@ import pytest
 from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
 
 from bellwether.adapters.kafka.errors import Stage
-from bellwether.adapters.kafka.probing import BrokerProbe
+from bellwether.adapters.kafka.probing import BrokerProbe, _which_addresses
 from bellwether.connections import Connection, Security
 from bellwether.ports import Terminal
 from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, web_server
@@ -54,6 +54,28 @@ def test_a_broker_that_advertises_nothing_of_its_own_advertises_its_listeners_bu
     configs = described(advertised_listeners=None, listeners="A://h:1,B://:2,C://0.0.0.0:3,D://[::]:4")
     with ScriptedBroker({DescribeConfigsRequest: configs}) as broker:
         assert PLAIN.ask(broker.address, 1, 2).advertised == {"A": "h:1"}
+
+
+def test_what_a_broker_says_anew_is_heard_although_equal_answers_are_read_once() -> None:
+    said = {"advertised_listeners": "A://h:1"}
+
+    def answer(request: Any) -> Any:
+        return described(**said)(request)
+
+    with ScriptedBroker({DescribeConfigsRequest: answer}) as broker:
+        assert PLAIN.ask(broker.address, 71, 2).advertised == {"A": "h:1"}
+        assert PLAIN.ask(broker.address, 71, 2).advertised == {"A": "h:1"}
+        said["advertised_listeners"] = "A://h:2"
+        assert PLAIN.ask(broker.address, 71, 2).advertised == {"A": "h:2"}
+        assert len(broker.asked(DescribeConfigsRequest)) == 3
+
+
+def test_a_huge_answer_is_read_and_not_remembered() -> None:
+    huge = {"advertised_listeners": "A://h:1", "junk": "x" * 20_000}
+    with ScriptedBroker({DescribeConfigsRequest: described(**huge)}) as broker:
+        for _ in range(3):
+            assert PLAIN.ask(broker.address, 72, 2).advertised == {"A": "h:1"}
+    assert _which_addresses(4, 72, Connection(("x:1",)).client_id)._remembered.cache_info().currsize == 0
 
 
 def test_another_broker_at_the_address_is_named_as_the_wrong_one() -> None:

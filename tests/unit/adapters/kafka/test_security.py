@@ -84,3 +84,19 @@ def test_an_authority_that_cannot_be_read_is_named(tmp_path: Path, content: str 
     with pytest.raises(Terminal, match="not a readable PEM file") as caught:
         tls_context(Security(protocol="SSL", ca_file=str(path)))  # type: ignore[arg-type]
     assert str(path) in str(caught.value)
+
+
+def test_a_context_is_shared_until_one_of_its_files_has_changed(tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "one")
+    trusted = tmp_path / "ca.pem"
+    trusted.write_bytes(authority.path.read_bytes())
+    security = Security(protocol="SSL", ca_file=str(trusted))  # type: ignore[arg-type]
+    first = tls_context(security)
+    assert tls_context(security) is first
+    trusted.write_bytes(Authority(tmp_path / "two").path.read_bytes())
+    rotated = tls_context(security)
+    assert rotated is not first
+    assert rotated.get_ca_certs() != first.get_ca_certs()
+    trusted.unlink()
+    with pytest.raises(Terminal, match=r"ca\.pem is not a readable PEM file"):
+        tls_context(security)
