@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from realparts.kafka_settings import Node, properties, render
+from realparts.kafka_settings import Node, key_store_setting, properties, render
 
 BROKER = Node(id=1, folder=Path("b1"), internal_port=11, external_port=12, external_advertised_port=13)
 CONTROLLER = Node(id=101, folder=Path("c1"), controller_port=21)
@@ -43,3 +43,15 @@ def test_the_callers_properties_win() -> None:
 
 def test_backslashes_survive_javas_properties_format() -> None:
     assert render({"a": "b\\c"}) == "a=b\\\\c\n"
+
+
+def test_an_external_listener_with_certificates_of_its_own_speaks_tls_and_the_internal_one_does_not() -> None:
+    node = replace(BROKER, secure_port=15, key_store=Path("in.pem"), external_key_store=Path("out.pem"))
+    settings = properties(node, [CONTROLLER], brokers=3)
+    speaks = dict(pair.split(":") for pair in settings["listener.security.protocol.map"].split(","))
+    assert (speaks["EXTERNAL"], speaks["SECURE"], speaks["INTERNAL"]) == ("SASL_SSL", "SASL_SSL", "PLAINTEXT")
+    assert settings[key_store_setting("secure")] == "in.pem"
+    assert settings[key_store_setting("external")] == "out.pem"
+    plain = properties(BROKER, [CONTROLLER], brokers=3)
+    assert "EXTERNAL:PLAINTEXT" in plain["listener.security.protocol.map"]
+    assert key_store_setting("external") not in plain

@@ -1,0 +1,32 @@
+"""Certificates that are good, and ones that have expired: for the same name, signed by the same authority."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cryptography import x509
+
+from bellwether.adapters.clocks import SystemClock
+from realparts.tls import Authority
+
+
+def certificate(path: Path) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(path.read_bytes())
+
+
+def test_an_expired_certificate_differs_from_a_good_one_by_its_time_alone(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    good, expired = (certificate(authority.issue("broker-1", expired=e)[0]) for e in (False, True))
+    now = SystemClock().now()
+    assert good.not_valid_before_utc < now < good.not_valid_after_utc
+    assert expired.not_valid_before_utc < expired.not_valid_after_utc < now
+    assert good.subject == expired.subject
+    assert good.issuer == expired.issuer
+
+
+def test_an_expired_certificate_has_files_of_its_own(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    good = authority.key_store("broker-1")
+    content = good.read_bytes()
+    assert authority.key_store("broker-1", expired=True) != good
+    assert good.read_bytes() == content
