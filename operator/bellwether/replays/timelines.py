@@ -79,7 +79,7 @@ class Timeline:
                 now, broker.broker, "held", f"is held, {hold.reason}: {hold.message}" if hold is not None else ""
             )
             waits = next((c.message for c in broker.conditions if c.type == "HoldsBackISR" and c.status), "")
-            self._state(now, broker.broker, "holds back", waits)
+            self._state(now, broker.broker, "holds back", waits and f"holds acks=all back: {waits}")
         demoted = {b.broker: b.demoted for b in report.brokers if b.demoted is not None}
         for number, one in demoted.items():
             if number not in demoted_before:

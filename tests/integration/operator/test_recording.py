@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
@@ -21,6 +21,8 @@ from bellwether.cli.main import main
 from bellwether.replays.comparisons import differences
 from bellwether.replays.playing import Replay
 from bellwether.replays.timelines import Timeline
+from bellwether.traces.clustersections import read_cluster
+from bellwether.traces.patches import patched
 from testkit.sites import demoted
 
 if TYPE_CHECKING:
@@ -121,6 +123,45 @@ def test_a_cut_listener_and_a_slow_disk_are_judged_the_same_again(
     assert "broker 3 is demoted" not in found.output
     if request.config.getoption("--update-golden"):
         TRACES.mkdir(exist_ok=True)
+        shutil.copy(path, TRACES / path.name)
+
+
+def test_a_frozen_broker_is_fenced_in_the_replay_as_it_was(
+    site: Site, breakable_kafka: KafkaCluster, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    site.change(detection=VANTAGES)
+    for vantage in ("zone-a", "zone-b"):
+        site.prober(vantage)
+    site.until(lambda: [site.verdict(b)[0] for b in BROKERS] == ["Healthy"] * 3, 60, "all are Healthy", site.status)
+    path = tmp_path / "frozen-and-fenced.jsonl"
+    recording = recorder(site, path)
+    breakable_kafka.broker(3).pause()
+    site.until(lambda: site.verdict(3) == ("Down", "Fenced"), 90, "3 is fenced", lambda: site.health(3))
+    time.sleep(6)  # the recorder reads metadata every 5 s
+    breakable_kafka.broker(3).resume()
+    site.until(lambda: site.verdict(3)[0] == "Healthy", 90, "3 is Healthy again", lambda: site.health(3))
+    site.until(lambda: all(3 in p.isr for p in site.partitions().values()), 60, "3 is in every ISR", site.partitions)
+    time.sleep(7)
+    ended(site, recording)
+
+    timeline = judged(path)
+    for words in (timeline.said, timeline.replayed):
+        found = standings(words, 3)
+        assert (found[0], found[-1]) == (("Healthy", "SignalsPassing", False),) * 2
+        assert ("Down", "Fenced", False) in found
+        assert not any(was_demoted for _, _, was_demoted in found)
+        assert {standing for standing, _, _ in standings(words, 1)} == {"Healthy"}
+    state: dict[str, Any] = {}
+    reader = TraceReader(path)
+    clusters = []
+    for instant in reader.instants():
+        state = patched(state, instant.news)
+        if "cluster" in instant.news:
+            clusters.append(read_cluster(state["cluster"]))
+    fenced = next(c for c in clusters if c.brokers[3].fenced)
+    assert fenced.leaders()[3] == 0
+    assert clusters[-1].live == {1, 2, 3}
+    if request.config.getoption("--update-golden"):
         shutil.copy(path, TRACES / path.name)
 
 
