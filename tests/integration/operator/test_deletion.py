@@ -78,7 +78,7 @@ def test_with_kafka_gone_deletion_ends_in_time_and_what_it_exports_restores_all_
     exported = next(name for name in site.kubectl("get", "cm", "-o", "name").split() if "-export-" in name)
     document = tmp_path / "record.json"
     document.write_text(site.kubectl("get", exported, "-o", r"jsonpath={.data.record\.json}"))
-    command = [sys.executable, "-m", "bellwether", "record", "import", "--policy", "main", "-n", site.namespace]
+    command = [sys.executable, "-m", "bellwether", "undo-record", "import", "--policy", "main", "-n", site.namespace]
     importing = site.start("import", [*command, document])
     site.until(lambda: not importing.alive, 30, "the record is imported")
     site.change(promotion={"stabilizationSeconds": 1})  # any news; the next turn would come within a minute
