@@ -2,7 +2,7 @@
 
 In: a trace's instants and the settings to judge by. Out: a ``Timeline``. What was seen then is seen again at the same
 moments; what the operator does now happens in memory. A turn is taken at every instant that brings more than a sign of
-life, and every second while anything is not settled, as the policy loop does. Called by ``bellwether replay``.
+life, and every second while anything is not settled. Called by ``bellwether replay``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,15 @@ from bellwether.replays.timelines import Timeline
 from bellwether.traces.clustersections import cluster_section, read_cluster
 from bellwether.traces.lines import Header, Instant
 from bellwether.traces.patches import Document, Json, patched
-from bellwether.traces.sections import read_demoted, read_overrides, read_signals
+from bellwether.traces.sections import aged, read_demoted, read_overrides, read_signals
 
 STEP_SECONDS = 1.0
+STEADY_SECONDS = 5.0
+"""How often a turn is taken while something is amiss that time alone will hardly change, as the policy loop does."""
+
+YOUNG_SECONDS = 300.0
+"""A verdict that has stood for longer waits for no dwell, session or grace any more."""
+
 _SIGNS_OF_LIFE = frozenset({"heard"})
 _NOTHING: Document = {}
 
@@ -41,11 +47,15 @@ class Played:
 
     clock: ManualClock
     state: Document = field(default_factory=dict)
+    _section: Document = field(default_factory=dict)
+    _read: tuple[Signal, ...] = ()
 
     def signals(self) -> tuple[Signal, ...]:
         """Every source's last word, aged by when its Lease was seen to advance."""
-        section, heard = self.state.get("signals", _NOTHING), self.state.get("heard", _NOTHING)
-        return read_signals(section, heard, self.clock.monotonic())
+        section = self.state.get("signals", _NOTHING)
+        if section is not self._section:  # read anew only when it has changed
+            self._section, self._read = section, read_signals(section)
+        return aged(self._read, self.state.get("heard", _NOTHING), self.clock.monotonic())
 
     def overrides(self) -> tuple[Override, ...]:
         """What people had asked for, expired ones included."""
@@ -79,7 +89,7 @@ class Replay:
         self._cluster: RetoldCluster | None = None
         self._world: World | None = None
         self._memory: Memory | None = None
-        self._unsettled = True
+        self._due = 0.0
         self._fresh: object = None
 
     def play(self, instants: Iterable[Instant]) -> Timeline:
@@ -87,8 +97,7 @@ class Replay:
         for instant in instants:
             self._until(instant.at)
             self._meet(instant)
-            news = set(instant.news) - _SIGNS_OF_LIFE
-            if news or self._unsettled or self._fresh != self._freshness():
+            if set(instant.news) - _SIGNS_OF_LIFE or self._wanted():
                 self._turn()
         return self.timeline
 
@@ -96,7 +105,7 @@ class Replay:
         """The seconds in which nothing was recorded: time passes, and evidence grows stale."""
         for moment in self._seconds(at):
             self._clock.advance(moment - self._clock.monotonic())
-            if self._unsettled or self._fresh != self._freshness():
+            if self._wanted():
                 self._turn()
         self._clock.advance(max(0.0, at - self._clock.monotonic()))
 
@@ -104,7 +113,7 @@ class Replay:
         """Whole seconds up to ``at``; where all is settled and stale nothing can change, and they are skipped."""
         while self._memory is not None:
             following = math.floor(self._clock.monotonic()) + STEP_SECONDS
-            if following >= at or not (self._unsettled or self._ageing()):
+            if following >= at or not (math.isfinite(self._due) or self._ageing()):
                 return
             yield following
 
@@ -146,12 +155,16 @@ class Replay:
         try:
             report, self._memory = turn(self._world, self._policy, before)
         except Transient:
-            self._unsettled = True  # no broker answers: the next second asks again
+            self._due = self._clock.monotonic() + STEP_SECONDS  # no broker answers
             return
         self.turns += 1
         self._fresh = self._freshness()
         self.timeline.took(began, report, frozenset(before.record.demoted))
-        self._unsettled = not _settled(report, self._memory)
+        self._due = self._clock.monotonic() + _pause(report, self._memory)
+
+    def _wanted(self) -> bool:
+        """Whether a turn is due, or evidence has turned fresh or stale."""
+        return self._clock.monotonic() >= self._due or self._fresh != self._freshness()
 
     def _freshness(self) -> object:
         """Which signals count as evidence by the patience of their kind, and which overrides hold."""
@@ -174,7 +187,11 @@ class Replay:
         return self._clock.now()
 
 
-def _settled(report: Report, memory: Memory) -> bool:
-    """Whether time alone changes nothing: everybody well, nobody demoted, held or on the move."""
-    well = all(b.verdict.standing == "Healthy" and b.hold is None for b in report.brokers)
-    return well and report.settled and memory.record.empty
+def _pause(report: Report, memory: Memory) -> float:
+    """How long until time alone may change something; infinite when everybody is well and nothing is displaced."""
+    ailing = [b for b in report.brokers if b.verdict.standing != "Healthy" or b.hold is not None]
+    if not ailing and report.settled and memory.record.empty:
+        return math.inf
+    ages = [(report.now - b.verdict.since).total_seconds() for b in ailing if b.verdict.standing != "Recovering"]
+    waiting = len(ages) < len(ailing) or any(age <= YOUNG_SECONDS for age in ages)
+    return STEP_SECONDS if waiting or not report.settled else STEADY_SECONDS

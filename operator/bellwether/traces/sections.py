@@ -47,16 +47,22 @@ def heard_section(signals: Iterable[Signal], now: float) -> dict[str, Json]:
     return section
 
 
-def read_signals(section: Document, heard: Document, now: float) -> tuple[Signal, ...]:
-    """The signals as they stood, aged for ``now``, in order of broker, type and source."""
-    signals = []
-    for broker, row in ((b, r) for b, rows in section.items() for r in rows.items()):
-        key, said = row
-        kind, _, source = key.partition("/")
-        moment = heard.get(f"{key}#{broker}", heard.get(key, NEVER))
-        signal = reading("a signal", lambda: _read_signal(int(broker), kind, source, said))  # noqa: B023 - called at once
-        signals.append(_aged(signal, moment, now))
-    return tuple(sorted(signals, key=lambda s: (s.broker, s.type, s.source)))
+def read_signals(section: Document) -> tuple[Signal, ...]:
+    """The signals as they stood, without their ages, in order of broker, type and source."""
+
+    def read() -> list[Signal]:
+        return [_read_signal(int(broker), key, row) for broker, rows in section.items() for key, row in rows.items()]
+
+    return tuple(sorted(reading("a signal", read), key=lambda s: (s.broker, s.type, s.source)))
+
+
+def aged(signals: Iterable[Signal], heard: Document, now: float) -> tuple[Signal, ...]:
+    """The signals with their ages at ``now``."""
+    found = []
+    for signal in signals:
+        key = _source(signal)
+        found.append(_aged(signal, heard.get(f"{key}#{signal.broker}", heard.get(key, NEVER)), now))
+    return tuple(found)
 
 
 def overrides_section(overrides: Iterable[Override]) -> dict[str, Json]:
@@ -144,7 +150,8 @@ def _signal_row(signal: Signal) -> dict[str, Json]:
     return row
 
 
-def _read_signal(broker: int, kind: str, source: str, row: Mapping[str, Any]) -> Signal:
+def _read_signal(broker: int, key: str, row: Mapping[str, Any]) -> Signal:
+    kind, _, source = key.partition("/")
     return Signal(
         broker=broker,
         type=kind,

@@ -12,6 +12,7 @@ from bellwether.core.baselines import Cause, Demoted
 from bellwether.core.signals import Override, OverrideState, Reading, Signal
 from bellwether.traces.lines import UnreadableTrace
 from bellwether.traces.sections import (
+    aged,
     demoted_section,
     heard_section,
     overrides_section,
@@ -57,14 +58,14 @@ def as_json(section: object) -> dict[str, object]:
 @given(signals())
 def test_signals_are_read_back_with_their_ages_whatever_their_leases_did(found: list[Signal]):
     said, heard = as_json(signals_section(found)), as_json(heard_section(found, 60.0))
-    assert list(read_signals(said, heard, 60.0)) == found
+    assert list(aged(read_signals(said), heard, 60.0)) == found
 
 
 @given(signals(), st.integers(0, 100))
 def test_ages_grow_with_the_moment_that_they_are_asked_for(found: list[Signal], later: int):
     said, heard = as_json(signals_section(found)), as_json(heard_section(found, 60.0))
-    aged = [s if s.age_seconds is None else replace(s, age_seconds=s.age_seconds + later) for s in found]
-    assert list(read_signals(said, heard, 60.0 + later)) == aged
+    older = [s if s.age_seconds is None else replace(s, age_seconds=s.age_seconds + later) for s in found]
+    assert list(aged(read_signals(said), heard, 60.0 + later)) == older
 
 
 def test_one_prober_is_one_moment_however_many_brokers_it_sees():
@@ -81,13 +82,13 @@ def test_an_entry_that_a_predecessor_left_has_a_moment_of_its_own():
     seen = [Signal(b, "ExternalReachability", "a", Reading.PASSING, T0, None if b == 2 else 1.0) for b in (1, 2, 3)]
     heard = heard_section(seen, 10.0)
     assert heard == {"ExternalReachability/a": 9.0, "ExternalReachability/a#2": "never"}
-    assert [s.age_seconds for s in read_signals(signals_section(seen), heard, 12.0)] == [3.0, None, 3.0]
+    assert [s.age_seconds for s in aged(read_signals(signals_section(seen)), heard, 12.0)] == [3.0, None, 3.0]
 
 
 def test_what_is_no_number_is_left_out():
     seen = [Signal(1, "Prometheus", "rule", Reading.FAILING, T0, value=float("nan"))]
     assert as_json(signals_section(seen))
-    assert read_signals(signals_section(seen), {}, 0)[0].value is None
+    assert read_signals(signals_section(seen))[0].value is None
 
 
 def test_overrides_are_read_back():
@@ -118,7 +119,7 @@ def test_demotions_are_read_back():
 )
 def test_a_damaged_signal_is_refused_and_not_guessed(row: object):
     with pytest.raises(UnreadableTrace, match="a signal in the trace is damaged"):
-        read_signals({"1": {"ExternalReachability/a": row}}, {}, 0)
+        read_signals({"1": {"ExternalReachability/a": row}})
 
 
 def test_a_damaged_override_and_a_damaged_demotion_are_refused():
