@@ -16,6 +16,7 @@ LOCK := requirements/dev.lock
 PYTEST ?= $(BIN)/python -m pytest
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
+BENCH_ARGS ?=
 FAULTS_ARGS ?=
 UV_VERSION := 0.13.8
 
@@ -30,7 +31,7 @@ find_python = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 p
 help: ## List the targets (this is the default)
 	@awk 'BEGIN {FS = ":.*## "} \
 		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
-		/^[a-z][a-z-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+		/^[a-z][a-z-]*:.*## / {printf "  make %-21s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: setup
 setup: $(READY) ## Make the environment in .venv from the locked requirements
@@ -47,7 +48,7 @@ test: lint parts ## Lint, then unit, property, contract, architecture and integr
 
 .PHONY: test-fast
 test-fast: setup ## What needs no real part, in under a minute
-	@$(PYTEST) -m "not kafka and not apiserver and not slow" $(PYTEST_ARGS)
+	@$(PYTEST) -m "not kafka and not apiserver and not prometheus and not slow" $(PYTEST_ARGS)
 
 .PHONY: test-slow
 test-slow: setup parts ## Only the tests that take longer than a minute each
@@ -64,6 +65,10 @@ bench-demo: setup parts ## Repeat the demo's faults ten times; report median and
 .PHONY: faults
 faults: setup parts ## Break real parts in many ways and judge each verdict (ONLY=name,name runs a few)
 	@$(BIN)/python -m faults $(FAULTS_ARGS)
+
+.PHONY: bench-detection-costs
+bench-detection-costs: setup parts ## Measure what it costs to watch 1,000 brokers while nothing happens (BENCH_ARGS=...)
+	@$(BIN)/python -m detectioncosts $(BENCH_ARGS)
 
 ##@ Code
 

@@ -1,0 +1,153 @@
+"""The processes that are measured, and those that they need: API server, brokers, operator, probers.
+
+In: sizes, an API server that runs. Out: a ``Stage`` whose processes are up and whose cluster has settled. Called by
+``__main__``.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, connect
+from detectioncosts.manybrokers import address
+from detectioncosts.measuring import requests
+from realparts.apiserver import ApiServer
+from realparts.ports import HeldPorts
+from realparts.processes import ManagedProcess
+
+NAMESPACE = "detection-costs"
+POLICY = "main"
+LEASES = "leases"
+
+
+class Stage:
+    """One policy over many brokers, seen from some vantages, of which the first ``probers`` really probe."""
+
+    def __init__(
+        self, server: ApiServer, directory: Path, *, brokers: int, partitions: int, vantages: int, probers: int
+    ) -> None:
+        self._server = server
+        self._directory = directory
+        self._brokers = brokers
+        self._partitions = partitions
+        self._vantages = [f"vantage-{letter}" for letter in "abcdefghijklmnop"[:vantages]]
+        self._probers = probers
+        self._ports = HeldPorts()
+        self._metrics: dict[str, int] = {}
+        self._api: KubernetesClient = connect(server.kubeconfig)
+        self.processes: dict[str, ManagedProcess] = {}
+
+    def start(self) -> None:
+        """Start everything; returns when the operator has made an object for every broker."""
+        internal, external = self._ports.take(), self._ports.take()
+        self._run(
+            "brokers",
+            "detectioncosts.manybrokers",
+            *("--count", self._brokers, "--partitions", self._partitions),
+            *("--internal-port", internal, "--external-port", external),
+        )
+        self._server.create_namespace(NAMESPACE)
+        bootstrap = [f"{address(broker)}:{internal}" for broker in range(1, min(3, self._brokers) + 1)]
+        kafka = {"bootstrapServers": bootstrap}
+        detection = {"externalReachability": {"vantages": self._vantages}}
+        body = {
+            "apiVersion": POLICIES.api_version,
+            "kind": POLICIES.kind,
+            "metadata": {"name": POLICY, "namespace": NAMESPACE},
+            "spec": {"mode": "Enforce", "kafka": kafka, "detection": detection},
+        }
+        self._api.create(POLICIES, NAMESPACE, body)
+        self._measured("operator", "bellwether", "operator", "-n", NAMESPACE, "--lease-namespace", NAMESPACE)
+        self.until(lambda: len(self.healths()) == self._brokers, 180, "an object for every broker")
+        for vantage in self._vantages[: self._probers]:
+            follow = ("--policy", POLICY, "-n", NAMESPACE, "--vantage", vantage)
+            self._measured(f"prober {vantage}", "bellwether", "probe", "reachability", *follow)
+        whose = ("--namespace", NAMESPACE, "--policy", POLICY, "--brokers", self._brokers)
+        self._run("stand-ins", "detectioncosts.standins", *whose, *self._vantages[self._probers :])
+
+    def healths(self) -> list[dict[str, Any]]:
+        """Every BrokerHealth."""
+        return self._api.list(BROKER_HEALTHS, NAMESPACE)
+
+    def standings(self) -> Mapping[str, int]:
+        """Brokers by the operator's verdict, as their objects say."""
+        conditions = [{c["type"]: c for c in (one.get("status") or {}).get("conditions", [])} for one in self.healths()]
+        return Counter(str(c.get("Healthy", {}).get("status", "(none)")) for c in conditions)
+
+    def readings(self) -> Mapping[str, int]:
+        """Entries of the vantages by what they say."""
+        entries = [e for one in self.healths() for e in (one.get("status") or {}).get("signals", [])]
+        return Counter(f"{e['reading']}/{e['control']}" for e in entries)
+
+    def settle(self, seconds: float, quiet_seconds: float = 10.0) -> None:
+        """Wait until every broker is judged well by all vantages and nobody has written anything but Leases for long.
+
+        Raises TimeoutError with what stands instead.
+        """
+        entries = self._brokers * len(self._vantages)
+        self.until(lambda: self.readings() == {"Passing/Passing": entries}, seconds, "every vantage calling all well")
+        self.until(lambda: self.standings() == {"True": self._brokers}, seconds, "every broker judged healthy")
+        last, since = self.written(), time.monotonic()
+        end = since + seconds
+        while time.monotonic() - since < quiet_seconds:
+            if time.monotonic() > end:
+                raise TimeoutError(f"writes go on: {last}")
+            time.sleep(1)
+            now = self.written()
+            if now != last:
+                last, since = now, time.monotonic()
+
+    def requests(self) -> Counter[tuple[str, str]]:
+        """What the API server has answered until now."""
+        return requests(self._server.kubectl("get", "--raw", "/metrics"))
+
+    def written(self) -> dict[tuple[str, str], int]:
+        """What has been written to the objects of the policy."""
+        kinds = (BROKER_HEALTHS.plural, POLICIES.plural)
+        return {
+            k: n for k, n in self.requests().items() if k[1].startswith(kinds) and k[0] not in ("GET", "LIST", "WATCH")
+        }
+
+    def metrics(self, name: str) -> str:
+        """What one of the measured processes says of itself."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics[name]}/metrics", timeout=30) as answer:
+            return str(answer.read().decode())
+
+    def until(self, wanted: Callable[[], bool], seconds: float, what: str) -> None:
+        """Wait for something. Raises TimeoutError with the ends of the logs."""
+        end = time.monotonic() + seconds
+        while not wanted():
+            if time.monotonic() > end:
+                said = "\n".join(f"--- {name}\n{process.tail(8)}" for name, process in self.processes.items())
+                stands = f"{dict(self.readings())}, {dict(self.standings())}"
+                raise TimeoutError(f"not within {seconds:g} s: {what}; instead {stands}\n{said}")
+            time.sleep(1)
+
+    def _measured(self, name: str, *command: object) -> None:
+        port = self._metrics[name] = self._ports.take()
+        self._run(name, *command, "--metrics-port", port, "--log-format", "json")
+
+    def _run(self, name: str, module: object, *arguments: object) -> None:
+        command = [sys.executable, "-m", str(module), *map(str, arguments)]
+        log = self._directory / f"{name.replace(' ', '-')}.log"
+        environment = {"KUBECONFIG": str(self._server.kubeconfig)}
+        process = ManagedProcess(name, command, log=log, environment=environment)
+        process.start()
+        self.processes[name] = process
+
+    def __enter__(self) -> Stage:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self.processes.values():
+            process.kill()
+        self._ports.release()
