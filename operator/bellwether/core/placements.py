@@ -62,23 +62,33 @@ def spread(displaced: Sequence[Displacement], leading: Mapping[int, int]) -> dic
 
 
 def _improve(away: Sequence[Displacement], chosen: dict[PartitionKey, int], counts: dict[int, int]) -> None:
-    """Move choices from the fullest to the emptiest candidate while the difference is visible."""
-    live = {b for item in away for b in item.preferred}
+    """While the spread is visibly uneven, move choices from a fuller to the emptiest of their candidates.
+
+    The fullest and the emptiest broker may share no partition, so every step down counts, however small: it makes room
+    for the next one. The steps end as soon as the spread is not visible any more.
+    """
+    live = sorted({b for item in away for b in item.preferred})
     if not live:
         return
-    mean = sum(counts.get(b, 0) for b in live) / len(live)
-    visible = max(2, math.ceil(UNEVEN_SHARE * mean))
-    if max(counts.get(b, 0) for b in live) - min(counts.get(b, 0) for b in live) < visible:
-        return
+    visible = max(2, math.ceil(UNEVEN_SHARE * sum(counts.get(b, 0) for b in live) / len(live)))
+
+    def even() -> bool:
+        held = [counts.get(b, 0) for b in live]
+        return max(held) - min(held) < visible
+
     for _ in range(IMPROVEMENT_ROUNDS):
-        moved = False
+        moves = due = 0
         for item in away:
+            if moves >= due:  # looking costs as much as there are brokers: once in so many moves
+                if even():
+                    return
+                due = moves + len(live)
             here = chosen[item.partition.key]
             there = min(item.preferred, key=lambda b: (counts.get(b, 0), b))
-            if counts.get(here, 0) - counts.get(there, 0) >= visible:
+            if counts.get(here, 0) - counts.get(there, 0) > 1:
                 chosen[item.partition.key] = there
                 counts[here] -= 1
                 counts[there] = counts.get(there, 0) + 1
-                moved = True
-        if not moved:
+                moves += 1
+        if not moves:
             return

@@ -49,8 +49,7 @@ def spread_evenly(cluster: Cluster, away: set[int], moved: list[Partition]) -> N
     """Whoever leads, leads about as much as the others; no one took everything that moved."""
     counts = {b: n for b, n in cluster.leaders().items() if b not in away}
     mean = sum(counts.values()) / len(counts)
-    # A tenth of the mean is left alone by choice, and Kafka itself moves what no demoted broker holds.
-    assert max(counts.values()) - min(counts.values()) <= 0.2 * mean + 2, counts
+    assert max(counts.values()) - min(counts.values()) <= 0.1 * mean + 2, counts
     taken = Counter(p.leader for p in moved)
     assert max(taken.values()) < 0.6 * len(moved), taken
 

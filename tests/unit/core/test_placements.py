@@ -100,6 +100,15 @@ def test_the_spread_improves_when_a_dead_broker_is_back():
     assert counts[4] >= 8
 
 
+def test_the_spread_improves_by_way_of_a_broker_that_shares_partitions_with_both():
+    """Brokers 2 and 4 share no partition: 2 gives to 3 what 3 gives to 4, though neither step is a visible one."""
+    upper = [displaced(partition(index=i, replicas=(2, 3, 1)), [1], baseline=(1, 2, 3)) for i in range(100)]
+    lower = [displaced(partition(index=i, replicas=(3, 4, 1)), [1], baseline=(1, 3, 4)) for i in range(100, 200)]
+    leading = {2: 200, 3: 180, 4: 260}
+    counts = Counter(leading) + Counter(spread([*upper, *lower], leading).values())
+    assert max(counts.values()) - min(counts.values()) < 0.1 * 840 / 3
+
+
 def test_an_improvement_is_settled_at_once():
     def again(chosen: dict[PartitionKey, int]) -> list[Displacement]:
         return [moved(k.partition, to=b) for k, b in sorted(chosen.items())]
