@@ -49,9 +49,9 @@ def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_p
         click.echo(json.dumps(_document(reader, played, found), indent=2, ensure_ascii=False))
         return
     header = reader.header
-    click.echo(f"{header.namespace}/{header.policy}, from {text_of(header.started)} (times are UTC)")
+    click.echo(_plain(f"{header.namespace}/{header.policy}, from {text_of(header.started)} (times are UTC)"))
     for row in timeline.rows:
-        click.echo(str(row))
+        click.echo(_plain(row))
     _say_differences(found, asked_otherwise=bool(changes or policy_file), said=bool(timeline.said))
     if reader.truncated:
         click.echo("the trace breaks off: the recording did not end by itself", err=True)
@@ -66,7 +66,12 @@ def _say_differences(found: list[Difference], *, asked_otherwise: bool, said: bo
         settings = "with other settings" if asked_otherwise else "with the settings of then"
         click.echo(f"{len(found)} differences from what the operator said then, {settings}:")
         for one in found:
-            click.echo(f"  {one}")
+            click.echo(f"  {_plain(one)}")
+
+
+def _plain(said: object) -> str:
+    """What a trace says, in one line and without codes for the terminal: it may be a stranger's."""
+    return "".join(c if c.isprintable() else "?" for c in str(said))
 
 
 def _document(reader: TraceReader, played: Replay, found: list[Difference]) -> dict[str, Any]:

@@ -27,8 +27,9 @@ from bellwether.replays.sightings import flaps_of, verdicts_of
 from bellwether.replays.timelines import Timeline
 from bellwether.traces.clustersections import cluster_section, read_cluster
 from bellwether.traces.lines import Header, Instant
-from bellwether.traces.patches import Document, Json, patched
+from bellwether.traces.patches import Document, Json
 from bellwether.traces.sections import aged, read_demoted, read_overrides, read_signals
+from bellwether.traces.states import following
 
 STEP_SECONDS = 1.0
 STEADY_SECONDS = 5.0
@@ -118,7 +119,7 @@ class Replay:
             yield following
 
     def _meet(self, instant: Instant) -> None:
-        self._state = patched(self._state, instant.news)
+        self._state = following(self._state, instant.news)
         self._signals.state = self._state
         if "policy" in instant.news or self._policy is None:
             settings = self._settings if self._settings is not None else self._state.get("policy", _NOTHING)

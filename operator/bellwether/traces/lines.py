@@ -17,6 +17,7 @@ from bellwether.traces.patches import Json
 FORMAT = "bellwether.dev/trace"
 FORMAT_VERSION = 1
 MOST_SECONDS = 366 * 86400.0
+FIRST_YEAR, LAST_YEAR = 1970, 9000
 
 
 class UnreadableTrace(ValueError):
@@ -114,10 +115,12 @@ def text_of(moment: datetime) -> str:
 
 
 def time_of(text: Any) -> datetime:
-    """The inverse of ``text_of``. Raises ValueError for a time without time zone."""
+    """The inverse of ``text_of``. Raises ValueError for a time without time zone, or far from any that can be meant."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"time {text!r} has no time zone")
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise ValueError(f"time {text!r} is not of our days")
     return moment
 
 
