@@ -17,6 +17,7 @@ PYTEST ?= $(BIN)/python -m pytest
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
+BENCH_ARGS ?=
 FAULTS_ARGS ?=
 UV_VERSION := 0.13.8
 
@@ -61,6 +62,10 @@ test-all: lint verify parts ## Every test, the long ones too (for CI)
 .PHONY: bench-demo
 bench-demo: setup parts ## Repeat the demo's faults ten times; report median and worst
 	@$(BIN)/python -m demo --repeat $(or $(REPEAT),10) $(DEMO_ARGS)
+
+.PHONY: bench-detection
+bench-detection: setup ## Simulate months of noise and faults; report false demotions, missed faults and delays
+	@$(BIN)/python -m monthsim $(BENCH_ARGS)
 
 .PHONY: faults
 faults: setup parts ## Break real parts in many ways and judge each verdict (ONLY=name,name runs a few)

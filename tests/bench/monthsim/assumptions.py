@@ -66,6 +66,7 @@ _AZURE = "Microsoft, 'Maintenance for virtual machines in Azure'"
 _NLB = "AWS, 'Health checks for Network Load Balancer target groups': every 30 s, 5 successes by default"
 _PATHS = "Feamster et al., 'Measuring the Effects of Internet Path Faults on Reactive Routing', SIGMETRICS 2003"
 _FIO = "MaGe Linux Operations, fio --fdatasync=1 on an EBS volume: mean 1.42 ms, deviation 0.73 ms, p99 2.67 ms"
+_LOSS = "'Measurement and interpretation of Internet packet loss': most loss comes in few bursts, and in one direction"
 _FEWER = "Strimzi and Kafka operators' rolling restarts follow each patch, configuration or certificate change; " + (
     _UNPUBLISHED
 )
@@ -84,19 +85,18 @@ SOURCES: dict[str, str] = {
     "slow_balancer_seconds": f"uniform within a ninth of this, 120-150 s: {_NLB}",
     "fast_balancer_seconds": "uniform, 0.4 to 1.6 of this: a check each 1-5 s, three to be healthy",
     "vantage_outages": f"per vantage, all brokers unseen: {_UNPUBLISHED}",
-    "vantage_outage_seconds": f"median; log-normal, sigma 1.5: {_PATHS}: 'most path failures last less than 15 minutes'",
+    "vantage_outage_seconds": f"median; log-normal, sigma 1.5: {_PATHS}: 'most' end within 15 minutes",
     "path_outages": f"per vantage, one rack unseen: {_UNPUBLISHED}; as long as a vantage's outage",
     "loss_bursts": f"per vantage, all brokers: {_UNPUBLISHED}",
-    "loss_seconds": "median; log-normal, sigma 1: 'Measurement and interpretation of Internet packet loss': loss comes "
-    "in a small number of bursts; the length is chosen",
-    "loss_share": "uniform from 5 % up to this share of packets within a burst: chosen high, as lower ones do no harm",
+    "loss_seconds": f"median; log-normal, sigma 1: {_LOSS}; the length is chosen",
+    "loss_share": f"log-uniform from 2 % up to this share of packets within a burst; one direction: {_LOSS}",
     "shared_loss_bursts": f"per cluster, from all vantages at once: {_UNPUBLISHED}",
     "prober_silences": f"per vantage, its process gone: {_UNPUBLISHED}",
     "prober_silence_seconds": "uniform, a quarter to seven quarters of this: a pod is rescheduled",
     "everybody_cut": f"per cluster, the whole external path gone for 5 minutes: {_UNPUBLISHED}",
     "disk_median_seconds": _FIO,
     "disk_sigma": f"log-normal: {_FIO}",
-    "hiccups": f"per broker: {_UNPUBLISHED}; AWS promises gp3 its performance in 99 % of the time, 14 minutes a day less",
+    "hiccups": f"per broker: {_UNPUBLISHED}; AWS promises gp3 its performance for 99 % of the time",
     "hiccup_seconds": f"median; log-normal with p99 at five times it, as {_AZURE}; half stall, half take 60-500 ms",
     "bursty_disks": "per broker: 100 ms for 1 s in every 10, for an hour: chosen",
     "waves": f"per cluster: {_UNPUBLISHED}; linkedin/cruise-control issue 975 names traffic shifts as what misleads",

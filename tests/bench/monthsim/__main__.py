@@ -1,0 +1,62 @@
+"""``python -m monthsim``: the simulated month, its report and its picture. Started by ``make bench-detection``."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from monthsim import campaign, plots, replays, reports
+
+REPORT = Path("reports/detection.json")
+PICTURE = Path("docs/images/detection-tradeoff.svg")
+
+
+@click.command(help=__doc__)
+@click.option("--broker-months", default=campaign.DEFAULT_BROKER_MONTHS, show_default=True, help="Of the main run.")
+@click.option("--seed", default=20_261, show_default=True, help="Another seed is another world of the same kind.")
+@click.option("--processes", default=os.cpu_count() or 1, show_default="all cores")
+@click.option("--quick", is_flag=True, help="The main run alone: no sensitivity, no trade-off, no picture.")
+@click.option(
+    "--replay", metavar="SEED", help="Tell one month's false demotions, by the seed in the report's examples."
+)
+def main(broker_months: int, seed: int, processes: int, quick: bool, replay: str | None) -> None:
+    """Run, write and print."""
+    if replay:
+        for line in replays.tell(tuple(int(n) for n in replay.split(","))):
+            print(line)
+        return
+    began = time.monotonic()
+    jobs = campaign.main_jobs(broker_months, seed)
+    if not quick:
+        jobs += campaign.sensitivity_jobs(campaign.SENSITIVITY_BROKER_MONTHS, seed)
+        jobs += campaign.variant_jobs(campaign.VARIANT_BROKER_MONTHS, seed)
+    found = campaign.run(jobs, processes, lambda done: _progress(done, len(jobs)))
+    variants = {name: found.pop(name) for name in campaign.variants() if name in found}
+    made = {
+        "seed": seed,
+        "broker_months": found[""]["bellwether"].broker_months,
+        "broker_months_of_a_sensitivity_run": 0 if quick else campaign.SENSITIVITY_BROKER_MONTHS,
+        "broker_months_of_a_tradeoff_run": 0 if quick else campaign.VARIANT_BROKER_MONTHS,
+        "seconds": round(time.monotonic() - began, 1),
+        "processes": processes,
+    }
+    told = reports.report(found.pop(""), found, variants, made)
+    reports.save(told, REPORT)
+    if not quick:
+        plots.draw(told, PICTURE)
+    for line in reports.lines(told):
+        print(line)
+    print(f"{REPORT} written after {made['seconds']} s")
+
+
+def _progress(done: int, whole: int) -> None:
+    if sys.stderr.isatty() or done % 200 == 0 or done == whole:
+        print(f"\r{done} of {whole} clusters' months", end="" if sys.stderr.isatty() else "\n", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""What a storage prober finds on one broker's disk, counted by the prober's own code.
+
+In: the effects on one disk. Out: the news that the prober would post, and every write's time for the peers' rules,
+which look at latencies themselves. Stretches in which every write stays far below the news floor are passed over, and
+so is the middle of a long steady one: ``_EDGE`` seconds at both ends stand for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from bellwether.core.detection import StorageLatency
+from bellwether.probes.latencies import SPANS_KEPT, Habit, Latencies, Sample
+from monthsim.episodes import Disk, DiskEffect
+from monthsim.paths import News, at
+
+FLOOR_SECONDS = 0.010
+"""A disk whose median stays below this makes no news: those begin at a quarter of the default threshold."""
+_BEFORE, _AFTER = 5.0, 25.0
+_EDGE = 100.0
+_SLOW_SIGMA = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """One broker's disk: its own median, how it scatters, and what befalls it."""
+
+    usual_seconds: float
+    sigma: float
+    effects: tuple[DiskEffect, ...]
+    broker: int
+
+    def level(self, time: float) -> tuple[float, float, float | None]:
+        """The median of a write begun at ``time``, its scatter, and when it ends at the earliest if it is stalled."""
+        median, sigma, until = self.usual_seconds, self.sigma, None
+        for effect in self.effects:
+            if not effect.start <= time < effect.end:
+                continue
+            if effect.what is Disk.STALLED:
+                until = max(until or 0.0, effect.end)
+                continue
+            level = effect.levels[effect.brokers.index(self.broker)]
+            if effect.what is Disk.WAVE:
+                median *= level
+            elif effect.what is Disk.SLOW or (time - effect.start) % 10.0 < 1.0:
+                median, sigma = max(median, level), _SLOW_SIGMA
+        return median, sigma, until
+
+    def write(self, time: float, rng: Generator) -> float:
+        """Seconds that a write takes."""
+        median, sigma, until = self.level(time)
+        seconds = float(median * np.exp(sigma * rng.standard_normal()))
+        return seconds if until is None else max(seconds, until - time)
+
+    def quiet(self) -> bool:
+        """Whether nothing that befalls it makes a write worth counting."""
+        return all(
+            e.what is Disk.WAVE and self.usual_seconds * e.levels[e.brokers.index(self.broker)] < FLOOR_SECONDS
+            for e in self.effects
+        ) and (len(self.effects) < 2)
+
+    def windows(self) -> list[tuple[float, float]]:
+        """The stretches that are looked at second by second."""
+        spans = []
+        for effect in self.effects:
+            if effect.end - effect.start <= 2 * _EDGE:
+                spans.append((effect.start - _BEFORE, effect.end + _AFTER))
+            else:
+                spans.append((effect.start - _BEFORE, effect.start + _EDGE))
+                spans.append((effect.end - _EDGE, effect.end + _AFTER))
+        merged: list[tuple[float, float]] = []
+        for start, end in sorted(spans):
+            if merged and start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            else:
+                merged.append((start, end))
+        return merged
+
+
+def steady(volume: Volume, settings: StorageLatency) -> Latencies:
+    """A disk that has long been well."""
+    known = Latencies(habit=Habit((), (volume.usual_seconds,) * SPANS_KEPT))
+    for n in range(2 * settings.window_samples):
+        known = known.after(Sample(volume.usual_seconds), settings, at(n - 1000.0))
+    return known
+
+
+def writes(volume: Volume, phase: float, settings: StorageLatency, rng: Generator) -> Iterator[tuple[float, float]]:
+    """When each write begins, and how long it takes."""
+    time = 0.0
+    for start, end in volume.windows():
+        time = max(time, start // settings.period_seconds * settings.period_seconds + phase)
+        while time < end:
+            seconds = volume.write(time, rng)
+            yield time, seconds
+            time = max(time + settings.period_seconds, time + seconds)
+
+
+def watch(volume: Volume, begun: Sequence[tuple[float, float]], settings: StorageLatency) -> list[News]:
+    """The news of the prober beside one disk."""
+    if volume.quiet():
+        return []
+    known, news = steady(volume, settings), []
+    told, told_at = known, -1000.0
+    for time, sample in _samples(begun, settings):
+        known = known.after(sample, settings, at(time))
+        if known.differs(told, time - told_at, settings):
+            told, told_at = known, time
+            word = known.word(volume.broker, f"broker-{volume.broker}", settings)
+            if word is not None:
+                news.append(News(time, word))
+    return news
+
+
+def _samples(begun: Sequence[tuple[float, float]], settings: StorageLatency) -> Iterator[tuple[float, Sample]]:
+    for time, seconds in begun:
+        if seconds >= settings.timeout_seconds:
+            yield time + settings.timeout_seconds, Sample(float(settings.timeout_seconds), stalled=True)
+        yield time + seconds, Sample(seconds)

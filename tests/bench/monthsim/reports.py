@@ -1,0 +1,196 @@
+"""Scores as figures: ``reports/detection.json``, and the lines that a person reads."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from monthsim.assumptions import FAULT_SOURCES, NAMES, SOURCES, Assumptions, FaultRates
+from monthsim.episodes import DISK_FAULTS, EXTERNAL_FAULTS, Kind
+from monthsim.months import OURS, RULES
+from monthsim.poisson import upper_bound
+from monthsim.scoring import STORAGE, FalseDemotion, Score, Tally
+
+GOAL_PER_1000 = 1.0
+GOAL_SECONDS = 8.0
+STORAGE_RULES = frozenset({"cruise-control", "cruise-control-1s", "own-history", "peer-median", "absolute-1s"})
+_EXAMPLES = 12
+
+Figures = dict[str, Any]
+
+
+def rate(count: int, broker_months: int) -> Figures:
+    """A count per 1,000 broker-months, with its exact 95 % upper bound."""
+    per = 1000 / broker_months
+    return {
+        "count": count,
+        "per_1000_broker_months": round(count * per, 3),
+        "upper_bound_95": round(upper_bound(count) * per, 3),
+    }
+
+
+def fault_figures(tallies: Collection[Tally]) -> Figures:
+    """Faults of some kinds together."""
+    whole = Tally()
+    for tally in tallies:
+        whole.add(tally)
+    delays = sorted(whole.delays)
+    return {
+        "injected": whole.injected,
+        "missed": whole.injected - whole.found,
+        "missed_while_held": whole.held,
+        "median_seconds": round(median(delays), 2) if delays else None,
+        "p95_seconds": round(quantile(delays, 0.95), 2) if delays else None,
+    }
+
+
+def quantile(ordered: list[float], share: float) -> float:
+    """The nearest-rank quantile of values in order."""
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def score_figures(score: Score) -> Figures:
+    """One rule set's figures."""
+    disk = [f for f in score.false if f.reason == STORAGE]
+    months = score.broker_months
+    return {
+        "broker_months": months,
+        "false_demotions": rate(len(score.false), months)
+        | {
+            "of_reachability": rate(len(score.false) - len(disk), months),
+            "of_storage": rate(len(disk), months),
+            "by_cause": score.causes,
+        },
+        "external_faults": fault_figures([t for k, t in score.faults.items() if k in EXTERNAL_FAULTS]),
+        "disk_faults": fault_figures([t for k, t in score.faults.items() if k in DISK_FAULTS]),
+        "by_fault": {str(k): fault_figures([t]) for k, t in sorted(score.faults.items()) if k is not Kind.BROKER_DOWN},
+    }
+
+
+def goal(ours: Figures, peers: Mapping[str, Figures]) -> Figures:
+    """What was aimed at and what was reached, axis by axis."""
+    found = ours["false_demotions"]
+    delay = ours["external_faults"]["median_seconds"]
+    ahead = {}
+    for name, peer in peers.items():
+        kind = "disk_faults" if name in STORAGE_RULES else "external_faults"
+        family = "of_storage" if name in STORAGE_RULES else "of_reachability"
+        mine, theirs = ours[kind], peer[kind]
+        # A rule that misses more than it finds has no delay worth the name.
+        useless = 2 * theirs["missed"] > theirs["injected"]
+        ahead[name] = {
+            "fewer_false": found[family]["count"] * peer["broker_months"]
+            < peer["false_demotions"][family]["count"] * ours["broker_months"],
+            "quicker_or_misses_fewer": useless or mine["median_seconds"] < theirs["median_seconds"],
+            "compared_on": kind,
+        }
+    return {
+        "upper_bound_at_most": GOAL_PER_1000,
+        "upper_bound": found["upper_bound_95"],
+        "upper_bound_met": found["upper_bound_95"] <= GOAL_PER_1000,
+        "upper_bound_of_reachability_met": found["of_reachability"]["upper_bound_95"] <= GOAL_PER_1000,
+        "upper_bound_of_storage_met": found["of_storage"]["upper_bound_95"] <= GOAL_PER_1000,
+        "median_seconds_below": GOAL_SECONDS,
+        "median_seconds": delay,
+        "median_seconds_met": delay is not None and delay < GOAL_SECONDS,
+        "ahead_of": ahead,
+    }
+
+
+def report(
+    main: Mapping[str, Score],
+    sensitivity: Mapping[str, Mapping[str, Score]],
+    variants: Mapping[str, Mapping[str, Score]],
+    made: Figures,
+) -> Figures:
+    """Everything that was found."""
+    rules = {name: {"rule": text} | score_figures(main[name]) for name, text in RULES.items()}
+    down = main["down"].faults.get(Kind.BROKER_DOWN, Tally())
+    world, rates = asdict(Assumptions()), asdict(FaultRates())
+    return {
+        "made": made,
+        "goal": goal(rules[OURS], {n: f for n, f in rules.items() if n != OURS}),
+        "rules": rules,
+        "down": fault_figures([down])
+        | {"what": "seconds from a broker's death to the verdict Down; it is not demoted"},
+        "tradeoff": {name: score_figures(found[OURS]) for name, found in variants.items()},
+        "sensitivity": [
+            {"assumption": name, "factor": factor, "value": getattr(Assumptions().scaled(name, factor), name)}
+            | score_figures(sensitivity[f"{name} x{factor:g}"][OURS])
+            for name in NAMES
+            for factor in (0.5, 2.0)
+            if f"{name} x{factor:g}" in sensitivity
+        ],
+        "assumptions": {n: {"value": v, "source": SOURCES[n]} for n, v in world.items()},
+        "faults": {n: {"per_month": v, "what": FAULT_SOURCES[n]} for n, v in rates.items()},
+        "examples": [
+            {
+                "replay": ",".join(str(n) for n in f.seed),
+                "broker": f.broker,
+                "seconds": round(f.time, 2),
+                "reason": f.reason,
+                "message": f.message,
+                "causes": f.causes,
+            }
+            for f in _one_of_each(main[OURS].false)
+        ],
+    }
+
+
+def _one_of_each(false: Collection[FalseDemotion]) -> list[FalseDemotion]:
+    """One example of each cause before a second of any, the smallest clusters first."""
+    seen: dict[str, int] = {}
+    ranked = []
+    for one in sorted(false, key=lambda f: f.seed[1:2]):
+        seen[one.causes] = seen.get(one.causes, 0) + 1
+        ranked.append((seen[one.causes], one))
+    return [one for _, one in sorted(ranked, key=lambda pair: pair[0])[:_EXAMPLES]]
+
+
+def save(found: Figures, path: Path) -> None:
+    """Write the report."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+def lines(found: Figures) -> list[str]:
+    """The report for a person at a terminal."""
+    said = [
+        f"{'rule set':<18} {'false per 1,000':>16} {'(at most)':>10} {'of storage':>11}"
+        f"   {'external: missed, median, p95':<32} disk: missed, median, p95"
+    ]
+    for name, figures in found["rules"].items():
+        false = figures["false_demotions"]
+        said.append(
+            f"{name:<18} {false['per_1000_broker_months']:>16} {false['upper_bound_95']:>10}"
+            f" {false['of_storage']['per_1000_broker_months']:>11}"
+            f"   {_short(figures['external_faults']):<32} {_short(figures['disk_faults'])}"
+        )
+    said.append(f"{'Down':<18} {'':>39}   {_short(found['down'])}")
+    aim = found["goal"]
+    for text, met in (
+        (
+            f"false demotions: at most {aim['upper_bound']} per 1,000 broker-months, goal {GOAL_PER_1000}",
+            "upper_bound_met",
+        ),
+        (f"external faults: median {aim['median_seconds']} s, goal below {GOAL_SECONDS} s", "median_seconds_met"),
+    ):
+        said.append(f"{'met   ' if aim[met] else 'MISSED'}  {text}")
+    behind = [
+        f"{name} ({', '.join(k for k in ('fewer_false', 'quicker_or_misses_fewer') if not axes[k])})"
+        for name, axes in aim["ahead_of"].items()
+        if not (axes["fewer_false"] and axes["quicker_or_misses_fewer"])
+    ]
+    said.append(f"not ahead of: {'; '.join(behind)}" if behind else "ahead of every peer rule on both axes")
+    return said
+
+
+def _short(figures: Figures) -> str:
+    if not figures["injected"]:
+        return "-"
+    return f"{figures['missed']} of {figures['injected']}, {figures['median_seconds']} s, {figures['p95_seconds']} s"

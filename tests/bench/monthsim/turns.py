@@ -1,0 +1,221 @@
+"""The operator's loop over one stretch: news in, the core's own judgement and decision, demotions out.
+
+Turns happen when the loop of ``handlers.loops`` would take one: at news, at appointments (a dwell or a stabilization
+that ends), and at the polls of metadata while anyone ails. Polls that could not differ from the turn before are passed
+over. The undo record is reduced to who is demoted.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from bellwether.core.baselines import UndoRecord
+from bellwether.core.clusters import Broker, Cluster, Partition
+from bellwether.core.demotions import Decisions, decide
+from bellwether.core.flapping import Flaps, count_flaps
+from bellwether.core.policies import Policy
+from bellwether.core.reachability import WAITING
+from bellwether.core.reasons import Reason
+from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.snapshots import Snapshot
+from bellwether.core.transitions import Standing
+from bellwether.core.verdicts import Verdict, judge
+from monthsim.assumptions import RACKS, VANTAGES
+from monthsim.episodes import Absence
+from monthsim.paths import News, at
+
+BUSY_SECONDS = 5.0
+IDLE_SECONDS = 60.0
+TURN_SECONDS = 0.2
+_HEARTBEAT_AGE = 1.0
+_AILING = frozenset({Standing.SICK, Standing.SUSPECT, Standing.DOWN})
+_CALM = frozenset({Standing.HEALTHY, Standing.SUSPECT, Standing.UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class Demotion:
+    """A broker that a rule set demoted, and when."""
+
+    time: float
+    broker: int
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a rule set did in a stretch."""
+
+    demotions: list[Demotion] = field(default_factory=list)
+    downs: list[Demotion] = field(default_factory=list)
+    held: list[Demotion] = field(default_factory=list)
+
+
+class Site:
+    """A cluster's metadata, by who is fenced."""
+
+    def __init__(self, brokers: int) -> None:
+        self._brokers = brokers
+        self._known: dict[frozenset[int], Cluster] = {}
+
+    def cluster(self, fenced: frozenset[int]) -> Cluster:
+        """Metadata while those are fenced."""
+        if fenced not in self._known:
+            self._known[fenced] = self._make(fenced)
+        return self._known[fenced]
+
+    def _make(self, fenced: frozenset[int]) -> Cluster:
+        brokers = {b: Broker(b, f"rack-{b % RACKS}", fenced=b in fenced) for b in range(self._brokers)}
+        partitions = []
+        for b in range(self._brokers):
+            replicas = tuple((b + k) % self._brokers for k in range(3))
+            isr = tuple(r for r in replicas if r not in fenced)
+            partitions.append(Partition("t", "t", b, replicas, isr, isr[0] if isr else None))
+        return Cluster("simulated", brokers, tuple(partitions))
+
+
+class Operator:
+    """Our rules: judge and decide, turn by turn.
+
+    ``screened`` passes over turns that could decide nothing, as most do: one vantage's word makes nobody Sick. A test
+    holds both ways against each other.
+    """
+
+    def __init__(self, brokers: int, policy: Policy, usual_seconds: Sequence[float], *, screened: bool = True) -> None:
+        self._site = Site(brokers)
+        self._policy = policy
+        self._screened = screened
+        self._signals = {(s.broker, s.source): s for s in _all_well(brokers, usual_seconds)}
+        self._failing: dict[int, set[str]] = {b: set() for b in range(brokers)}
+        self._troubled: set[int] = set()
+        self._calm = True
+        self._flaps: Mapping[int, Flaps] = {}
+        self._record = UndoRecord("simulated")
+        well = Snapshot(at(-900.0), self._site.cluster(frozenset()), self._record, tuple(self._signals.values()))
+        self._verdicts: Mapping[int, Verdict] = judge(well, policy, {})
+
+    def run(self, news: Sequence[News], fenced: Sequence[Absence], silent: Sequence[Absence]) -> Outcome:
+        """Live through a month that begins with everybody well; ``news`` come as the operator hears them, in order."""
+        found = Outcome()
+        edges = sorted({edge for a in fenced for edge in (a.start, a.end)})
+        patience = self._policy.detection.reachability.stale_after_seconds
+        stale = sorted({a.start + patience + 0.01 for a in silent} | {a.end for a in silent})
+        index, now, busy = 0, 0.0, False
+        due: list[float] = []
+        while True:
+            coming = [news[index].time] if index < len(news) else []
+            coming += stale[bisect_right(stale, now) :][:1]
+            # Metadata has no watch: a change is seen at the next poll, or at whatever turn comes first.
+            period = BUSY_SECONDS if busy else IDLE_SECONDS
+            coming += [now + period * math.ceil((e - now) / period) for e in edges[bisect_right(edges, now) :][:1]]
+            coming += [d for d in due if d > now]
+            if not coming:
+                return found
+            now = max(now + TURN_SECONDS, min(coming))
+            while index < len(news) and news[index].time <= now:
+                self._hear(news[index].signal)
+                index += 1
+            if self._screened and self._calm and not self._troubled and not _away(now, fenced):
+                busy, due = any(self._failing.values()), []
+                continue
+            decisions = self._turn(now, fenced, silent, found)
+            busy = bool(self._record.demoted) or any(v.standing in _AILING for v in self._verdicts.values())
+            due = self._appointments(now, decisions)
+
+    def _hear(self, signal: Signal) -> None:
+        broker, failing = signal.broker, self._failing[signal.broker]
+        self._signals[broker, signal.source] = replace(signal, age_seconds=_HEARTBEAT_AGE)
+        (failing.add if signal.reading is Reading.FAILING else failing.discard)(signal.source)
+        # A lone vantage is never a quorum; a lone storage prober is.
+        troubled = len(failing) > 1 or any(not source.startswith("v") for source in failing)
+        (self._troubled.add if troubled else self._troubled.discard)(broker)
+
+    def _turn(self, now: float, fenced: Sequence[Absence], silent: Sequence[Absence], found: Outcome) -> Decisions:
+        snapshot = Snapshot(
+            at(now), self._site.cluster(_away(now, fenced)), self._record, self._aged(now, silent), flaps=self._flaps
+        )
+        before = self._verdicts
+        self._verdicts = judge(snapshot, self._policy, before)
+        decisions = decide(snapshot, self._verdicts, self._policy)
+        found.demotions += [
+            Demotion(now, b, str(d.reason), d.message)
+            for b, d in decisions.demoted.items()
+            if b not in self._record.demoted
+        ]
+        found.held += [Demotion(now, h.broker, str(h.reason)) for h in decisions.held]
+        found.downs += [
+            Demotion(now, b, str(v.reason))
+            for b, v in self._verdicts.items()
+            if v.standing is Standing.DOWN and before[b].standing is not Standing.DOWN
+        ]
+        window = self._policy.promotion.flap_window_seconds
+        self._flaps = count_flaps(self._flaps, self._record.demoted, decisions.demoted, at(now), window)
+        self._record = UndoRecord("simulated", demoted=decisions.demoted)
+        self._calm = not decisions.demoted and all(
+            v.restarted is None and v.standing in _CALM for v in self._verdicts.values()
+        )
+        return decisions
+
+    def _aged(self, now: float, silent: Sequence[Absence]) -> tuple[Signal, ...]:
+        ages = {f"v{a.who}": now - a.start for a in silent if a.start <= now < a.end}
+        if not ages:
+            return tuple(self._signals.values())
+        return tuple(
+            replace(s, age_seconds=max(_HEARTBEAT_AGE, ages[s.source])) if s.source in ages else s
+            for s in self._signals.values()
+        )
+
+    def _appointments(self, now: float, decisions: Decisions) -> list[float]:
+        """When the next turn may differ though no news comes."""
+        due = []
+        time = at(now)
+        for broker, verdict in self._verdicts.items():
+            spent = (time - verdict.since).total_seconds()
+            if broker in decisions.dwelling:
+                due.append(now + max(0.05, self._policy.demotion.dwell_seconds - spent))
+            elif verdict.standing is Standing.RECOVERING:
+                flaps = self._flaps.get(broker)
+                wait = self._policy.promotion.stabilization(flaps.demotions if flaps else 1)
+                due.append(now + max(0.1, wait - spent))
+            elif verdict.reason in WAITING:
+                due.append(now + BUSY_SECONDS)
+            elif verdict.reason is Reason.STARTING and verdict.restarted is not None:
+                due.append(_poll_after(now, verdict.restarted, self._policy))
+        return due
+
+
+def _away(now: float, fenced: Sequence[Absence]) -> frozenset[int]:
+    return frozenset(a.who for a in fenced if a.start <= now < a.end)
+
+
+def _poll_after(now: float, restarted: datetime, policy: Policy) -> float:
+    grace = policy.detection.reachability.startup_grace_seconds
+    left = grace - (at(now) - restarted).total_seconds()
+    return now + BUSY_SECONDS * max(1, math.ceil(left / BUSY_SECONDS))
+
+
+def _all_well(brokers: int, usual_seconds: Sequence[float]) -> list[Signal]:
+    since, well, age = at(-1000.0), Reading.PASSING, _HEARTBEAT_AGE
+    found = [
+        Signal(broker, SignalType.EXTERNAL_REACHABILITY, f"v{vantage}", well, since, age, well, 0.03)
+        for broker in range(brokers)
+        for vantage in range(VANTAGES)
+    ]
+    found += [
+        Signal(
+            broker,
+            SignalType.STORAGE_LATENCY,
+            f"broker-{broker}",
+            well,
+            since,
+            age,
+            latency_seconds=usual,
+            usual_seconds=usual,
+        )
+        for broker, usual in enumerate(usual_seconds)
+    ]
+    return found
