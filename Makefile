@@ -17,7 +17,6 @@ PYTEST ?= $(BIN)/python -m pytest
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
-BENCH_ARGS ?=
 FAULTS_ARGS ?=
 UV_VERSION := 0.13.8
 

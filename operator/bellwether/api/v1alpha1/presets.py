@@ -50,7 +50,8 @@ def _quantile(metric: str, quantile: str, *matchers: str) -> Query:
 
     def make(scope: Scope) -> str:
         value = scope.series(metric, *matchers, f'quantile="{quantile}"')
-        count = scope.series(f"{metric}_count", *matchers)
+        # From 1.0 on the JMX exporter adds _total to the name of every counter.
+        count = scope.series("", f'__name__=~"{metric}_count(_total)?"', *matchers)
         return scope.worst(f"{value} and ignoring (quantile) (rate({count}[5m]) > 0)")
 
     return make

@@ -1,0 +1,126 @@
+"""Starts a real Prometheus on 127.0.0.1: with a past that it did not live through, or scraping targets of the caller's.
+
+In: samples with times, as OpenMetrics text, or the addresses of pages to scrape each second. Out: a server whose
+``url`` answers PromQL. Called by the tests of ready-made queries and of the prober that asks them.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.error import URLError
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+from realparts import gotools
+from realparts.ports import HeldPorts, accepts
+from realparts.processes import ManagedProcess, StartFailed
+
+
+class PrometheusServer:
+    """One Prometheus. ``targets`` maps addresses (``host:port``) to the labels that their series get.
+
+    With ``certificate``, the files of a certificate and of its key, it speaks TLS.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        targets: Mapping[str, Mapping[str, str]] | None = None,
+        certificate: tuple[Path, Path] | None = None,
+    ) -> None:
+        self._directory = directory
+        self._targets = targets or {}
+        self._certificate = certificate
+        self._ports = HeldPorts()
+        self._port = self._ports.take()
+        self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{self._port}"
+        self.process: ManagedProcess | None = None
+
+    def remember(self, openmetrics: str) -> None:
+        """Give it a past, before it starts. The text has a time on every line and ends in ``# EOF``."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        text = self._directory / "past.om"
+        text.write_text(openmetrics)
+        made = subprocess.run(
+            [gotools.binary(gotools.PROMTOOL), "tsdb", "create-blocks-from", "openmetrics", text, self._data],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if made.returncode != 0:
+            raise StartFailed(f"promtool did not take the past:\n{made.stdout}{made.stderr}")
+
+    def start(self) -> None:
+        """Start it and wait until it answers. Raises StartFailed."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        configuration = self._directory / "prometheus.yml"
+        configuration.write_text(json.dumps(self._configuration()))  # JSON is YAML
+        self.process = ManagedProcess(
+            "prometheus",
+            [
+                gotools.binary(gotools.PROMETHEUS),
+                f"--config.file={configuration}",
+                f"--storage.tsdb.path={self._data}",
+                f"--web.listen-address=127.0.0.1:{self._port}",
+                f"--web.config.file={self._web_configuration()}",
+                "--log.level=warn",
+            ],
+            log=self._directory / "prometheus.log",
+        )
+        self.process.start()
+        self.process.wait_ready(self._ready, 30, every_seconds=0.05)
+
+    def stop(self) -> None:
+        """End it."""
+        if self.process is not None:
+            self.process.stop(10)
+        self._ports.release()
+
+    def query(self, promql: str) -> list[dict[str, Any]]:
+        """The series of an instant query, as the API gives them. Raises RuntimeError with the server's words."""
+        try:
+            with urlopen(f"{self.url}/api/v1/query?{urlencode({'query': promql})}", timeout=10) as answer:
+                found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
+        except URLError as error:
+            said = error.read().decode(errors="replace") if hasattr(error, "read") else str(error)
+            raise RuntimeError(f"{said}\nwas the answer to: {promql}") from error
+        return found
+
+    @property
+    def _data(self) -> Path:
+        return self._directory / "data"
+
+    def _configuration(self) -> dict[str, Any]:
+        static = [{"targets": [address], "labels": dict(labels)} for address, labels in self._targets.items()]
+        jobs = [{"job_name": "kafka", "static_configs": static}] if static else []
+        return {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": jobs}
+
+    def _web_configuration(self) -> Path:
+        path = self._directory / "web.yml"
+        files = dict(zip(("cert_file", "key_file"), map(str, self._certificate or ()), strict=False))
+        path.write_text(json.dumps({"tls_server_config": files} if files else {}))
+        return path
+
+    def _ready(self) -> bool:
+        if self._certificate is not None:
+            return accepts(self._port)
+        try:
+            with urlopen(f"{self.url}/-/ready", timeout=1) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    def __enter__(self) -> PrometheusServer:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
