@@ -117,6 +117,16 @@ class TestNews:
         well = after(*[WELL] * 3)
         assert after(*[LATE] * 3, start=well).differs(well, 0, SETTINGS)
 
+    def test_recovery_is_told_once_however_few_rounds_it_takes(self) -> None:
+        quick = replace(SETTINGS, success_threshold=1)
+        sick = after(*[LATE] * 3)
+        back = sick.after(WELL, quick, START, 20.0)
+        assert back.differs(sick, 0, quick)
+        known = back
+        for _ in range(10):
+            known = known.after(WELL, quick, START, 25.0)
+            assert not known.differs(back, 3600, quick)
+
     def test_a_settled_lag_is_no_news(self) -> None:
         sick = after(*[LATE] * 3)
         known = sick

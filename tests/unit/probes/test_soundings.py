@@ -63,7 +63,7 @@ class World:
         if broker in self.silent:
             return NoAnswer(f"{address}: connected, but no answer in time")
         if broker in self.moved:
-            return Word({}, now, now, moved=len(replicas))
+            return Word({name: int(100 * now) for name in list(replicas)[1:]}, now, now, moved=1)
         end = int(100 * now)
         return Word({n: min(end, self.stuck.get(broker, end)) if e < 0 else end for n, e in replicas.items()}, now, now)
 

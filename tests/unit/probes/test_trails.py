@@ -96,12 +96,18 @@ class TestNoLag:
             heard = {1: Word({ORDERS: 100 * second + 90}, late, late), 2: Word({ORDERS: 100 * second}, early, early)}
             assert [lag.seconds for lag in trails.round(cluster(), heard)] == [0.0 if second == 0 else pytest.approx(0)]
 
-    def test_another_leader_begins_anew(self) -> None:
+    def test_while_questions_are_under_way_the_doubt_is_in_the_followers_favour(self) -> None:
+        trails = Trails()
+        list(trails.round(cluster(), {1: Word({ORDERS: 100}, 1.0, 4.0), 2: Word({ORDERS: 90}, 1.0, 4.0)}))
+        heard = {1: Word({ORDERS: 100}, 5.0, 9.0), 2: Word({ORDERS: 90}, 5.0, 9.0)}
+        assert [lag.seconds for lag in trails.round(cluster(), heard)] == [1.0]
+
+    @pytest.mark.parametrize("epoch", [5, 6])
+    def test_another_leader_begins_anew(self, epoch: int) -> None:
         watch = Watch()
         for second in range(30):
             watch.see(100 + second, 100, 100)
-        led_by_three = cluster(partition(leader=3, leader_epoch=6))
-        assert watch.lag(100, 100, 130, at=led_by_three) == 0
+        assert watch.lag(100, 100, 130, at=cluster(partition(leader=3, leader_epoch=epoch))) == 0
 
     def test_a_new_epoch_of_the_same_leader_begins_anew(self) -> None:
         watch = Watch()
@@ -172,6 +178,13 @@ class TestMemory:
         for second in range(100):
             watch.see(second, second, second)
         assert len(watch.trails) == 0
+
+    def test_ends_that_every_follower_has_passed_are_forgotten(self) -> None:
+        watch = Watch()
+        for second in range(50):
+            watch.see(second, max(0, second - 3), second)
+        (trail,) = watch.trails._trails.values()
+        assert [point.end for point in trail.points] == [47, 48, 49]
 
     def test_a_partition_that_is_gone_is_forgotten(self) -> None:
         watch = Watch()
