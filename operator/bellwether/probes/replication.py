@@ -98,8 +98,9 @@ class ReplicationProbe:
 
     def alive(self) -> bool:
         """Whether rounds go on; a prober that measures nothing must not look fresh."""
-        settings = self._settings
-        longest = 2 * settings.period_seconds + settings.timeout_seconds + _MAP_SECONDS
+        settings, soundings = self._settings, self._soundings
+        reading = _MAP_SECONDS if soundings is None else max(_MAP_SECONDS, 2 * soundings.read_took)
+        longest = 2 * settings.period_seconds + settings.timeout_seconds + reading
         return self._thread.is_alive() and self._clock.monotonic() - self._beat <= longest
 
     def stop(self, timeout_seconds: float = 2.0) -> None:

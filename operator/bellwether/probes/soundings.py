@@ -91,7 +91,8 @@ class Soundings:
         self._questions: dict[int, dict[TopicPartition, int]] = {}
         self._unread = ""
         self._read_at = float("-inf")
-        self._read_took = 0.0
+        #: How long reading the map took, the last time.
+        self.read_took = 0.0
         self._unsettled = False
         self._pool = ThreadPoolExecutor(_ASKED_AT_ONCE, thread_name_prefix="log-ends")
 
@@ -133,7 +134,7 @@ class Soundings:
 
     def _map(self) -> Cluster:
         now = self._clock.monotonic()
-        pause = _MAP_PAUSES * self._read_took
+        pause = _MAP_PAUSES * self.read_took
         if self._cluster is not None and now - self._read_at < (pause if self._unsettled else max(pause, MAP_SECONDS)):
             return self._cluster
         try:
@@ -149,7 +150,7 @@ class Soundings:
             self._unread = ""
             self._log.info("metadata can be read again")
         self._cluster, self._questions, self._read_at = cluster, _questions(cluster), self._clock.monotonic()
-        self._read_took = self._read_at - now
+        self.read_took = self._read_at - now
         return cluster
 
     def _ask(self, cluster: Cluster, settings: ReplicationLag, progress: Callable[[], None]) -> dict[int, Answer]:
