@@ -7,7 +7,7 @@ command line prints it; the words in it were born in the judgements.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -62,6 +62,14 @@ class Condition:
     message: str
 
 
+def of_type(conditions: Iterable[Condition], type_: str) -> Condition:
+    """The condition of that type. Raises KeyError where there is none."""
+    for condition in conditions:
+        if condition.type == type_:
+            return condition
+    raise KeyError(type_)
+
+
 @dataclass(frozen=True, slots=True)
 class BrokerReport:
     """What is to be said of one broker."""
@@ -90,6 +98,10 @@ class BrokerReport:
             self._demoted(),
             self._holds_back(),
         )
+
+    def condition(self, type_: str) -> Condition:
+        """The condition of that type. Raises KeyError where there is none."""
+        return of_type(self.conditions, type_)
 
     def _demoted(self) -> Condition:
         if self.demoted is not None:
@@ -148,10 +160,7 @@ class Report:
 
     def condition(self, type_: str) -> Condition:
         """The condition of that type. Raises KeyError where there is none."""
-        for condition in self.conditions:
-            if condition.type == type_:
-                return condition
-        raise KeyError(type_)
+        return of_type(self.conditions, type_)
 
 
 def report(

@@ -48,6 +48,9 @@ def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]
         warning = verdict.standing is Standing.SICK
         text = f"{verdict.standing}: {verdict.message}"
         yield News(verdict.reason, text, now.broker, warning)
+    holds, held = now.condition("HoldsBackISR"), before is not None and before.condition("HoldsBackISR").status
+    if holds.status and not held:
+        yield News("HoldsBackISR", holds.message, now.broker, warning=True)
     was_demoted = before is not None and before.demoted is not None
     if now.demoted is not None and not was_demoted:
         yield News("Demoted", f"kept from leading: {now.demoted.message}", now.broker, warning=True)

@@ -111,6 +111,67 @@ def test_a_process_that_stands_by_takes_over_when_the_other_leaves(office: Offic
         second.close()
 
 
+def test_a_broker_that_has_turned_sick_is_demoted_when_its_dwell_is_over(office: Office):
+    loop = office.make(demotion={"dwellSeconds": 3})
+    sick(office)
+    assert office.step(loop) == 3.0
+    assert office.step(loop) == 2.0
+    assert loop.record is not None
+    assert not loop.record.demoted
+    office.step(loop, 2)
+    assert list(loop.record.demoted) == [1]
+
+
+def test_a_broker_that_flaps_must_stay_well_for_longer_whoever_leads(office: Office):
+    promotion = {"stabilizationSeconds": 5, "flapWindowSeconds": 600}
+    first = office.make(promotion=promotion)
+    for _ in range(2):
+        sick(office)
+        office.step(first, 2)
+        office.site.signals.say(1, Reading.PASSING)
+        office.step(first, 20)
+    sick(office)
+    office.step(first, 2)
+    first._unlink()
+    second = Office(office.site, office.api, holder="operator-b")
+    try:
+        loop = second.loop()
+        office.site.signals.say(1, Reading.PASSING)
+        assert second.step(loop, 3) <= 5.0
+        flapping = office.api.get(BROKER_HEALTHS, "default", "main-1")["status"]["flapping"]
+        assert (flapping["demotions"], flapping["stabilizationSeconds"]) == (3, 20)
+        second.step(loop, 15)
+        assert loop.record is not None
+        assert list(loop.record.demoted) == [1]
+        second.step(loop, 6)
+        assert not loop.record.demoted
+    finally:
+        second.close()
+
+
+def test_the_grace_after_a_restart_is_carried_over_a_take_over(office: Office):
+    first = office.make()
+    office.step(first)
+    office.site.cluster.kill(1)
+    office.step(first)
+    office.site.cluster.revive(1)
+    sick(office)
+    office.step(first)
+    first._unlink()
+    second = Office(office.site, office.api, holder="operator-b")
+    try:
+        loop = second.loop()
+        second.step(loop, 5)
+        verdict = office.api.get(BROKER_HEALTHS, "default", "main-1")["status"]["verdict"]
+        assert verdict["reason"] == "Starting"
+        assert loop.record is not None
+        assert not loop.record.demoted
+        second.step(loop, 2, seconds=200)
+        assert list(loop.record.demoted) == [1]
+    finally:
+        second.close()
+
+
 def test_since_times_are_carried_over_a_take_over(office: Office):
     sick(office)
     first = office.make()

@@ -92,3 +92,11 @@ def test_a_held_demotion_is_a_warning_until_it_says_something_else():
 
 def test_time_that_passes_is_no_news():
     assert told(WELL, replace(WELL, now=snapshot().now)) == []
+
+
+def test_a_follower_that_holds_acks_all_back_is_news_once():
+    seen = cluster(partition(replicas=(2, 1, 3)))
+    slow = {**verdicts(seen), 1: replace(verdict(1, Standing.HEALTHY), slow=Reason.REPLICATION_LAGGING)}
+    before, now = said(snapshot(seen), ENFORCE), said(snapshot(seen), ENFORCE, slow)
+    assert told(before, now) == [("HoldsBackISR", 1, True)]
+    assert told(now, now) == told(now, before) == []
