@@ -8,7 +8,6 @@ it is measured against the high watermark, which waits for the very follower tha
 
 from __future__ import annotations
 
-import struct
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,7 @@ from itertools import groupby
 
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 
-from bellwether.adapters.kafka.dialogue import Dialogue
+from bellwether.adapters.kafka.dialogue import Asked, Dialogue
 from bellwether.adapters.kafka.errors import (
     NONE,
     TOPIC_AUTHORIZATION_FAILED,
@@ -67,32 +66,11 @@ class Ends:
     problem: str = ""
 
 
-class ListOffsets:
-    """A request that is encoded once and sent again and again: encoding is the dearest part of asking.
-
-    Stands in for the protocol's own class where ``Dialogue`` sends a request.
-    """
-
-    def __init__(self, request: ListOffsetsRequest, client_id: str) -> None:
-        self.API_VERSION = request.API_VERSION
-        request.with_header(correlation_id=0, client_id=client_id)
-        self._frame = bytes(request.encode(framed=True, header=True))
-        self._correlation_id = 0
-
-    def with_header(self, correlation_id: int, client_id: str) -> None:  # noqa: ARG002 - it stands in the frame already
-        """The number by which the answer is known again."""
-        self._correlation_id = correlation_id
-
-    def encode(self, *, framed: bool, header: bool) -> bytes:  # noqa: ARG002 - always with both
-        """The frame: size (4 bytes), key and version (2 each), correlation id (4), client id, and what is asked."""
-        return self._frame[:8] + struct.pack(">i", self._correlation_id) + self._frame[12:]
-
-
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     replicas: Mapping[TopicPartition, int]
     version: int
-    requests: tuple[ListOffsets, ...]
+    requests: tuple[Asked, ...]
 
 
 class LogEnds:
@@ -126,14 +104,14 @@ class LogEnds:
             with Dialogue.open(address, self._connection, deadline) as dialogue:
                 sent = received = time.monotonic()
                 for request in self._requests(dialogue, replicas):
-                    _take(dialogue.ask(request, ListOffsetsResponse, deadline), ends, errors)
+                    _take(dialogue.ask_again(request, deadline), ends, errors)
                     received = time.monotonic()
                     deadline = over.within(timeout_seconds)
         except Broken as broken:
             problem = str(broken)
         return Ends(ends, sent, received, sum(errors[code] for code in _MOVED), problem or _refusal(address, errors))
 
-    def _requests(self, dialogue: Dialogue, replicas: Mapping[TopicPartition, int]) -> tuple[ListOffsets, ...]:
+    def _requests(self, dialogue: Dialogue, replicas: Mapping[TopicPartition, int]) -> tuple[Asked, ...]:
         version = dialogue.version(ListOffsetsRequest, 7)
         if version is None or version < 4:
             raise Broken(Stage.REQUEST, dialogue.address, "knows no ListOffsets with leader epochs", lasting=True)
@@ -146,7 +124,7 @@ class LogEnds:
         return known.requests
 
 
-def _encoded(replicas: Mapping[TopicPartition, int], version: int, client_id: str) -> Iterator[ListOffsets]:
+def _encoded(replicas: Mapping[TopicPartition, int], version: int, client_id: str) -> Iterator[Asked]:
     wanted = sorted(replicas.items())
     for start in range(0, len(wanted), MOST_PARTITIONS):
         request = ListOffsetsRequest(
@@ -166,7 +144,8 @@ def _encoded(replicas: Mapping[TopicPartition, int], version: int, client_id: st
                 for topic, members in groupby(wanted[start : start + MOST_PARTITIONS], lambda item: item[0].topic)
             ],
         )
-        yield ListOffsets(request, client_id)
+        # Where nothing is written the same answer comes again.
+        yield Asked(request, ListOffsetsResponse, client_id, answers=1)
 
 
 def _take(answer: ListOffsetsResponse, ends: dict[TopicPartition, int], errors: Counter[int]) -> None:
