@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import shutil
+import statistics
 import sys
 import time
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from detectioncosts import judging
 from detectioncosts.measuring import WRITES, between, rates, sample, usage
 from detectioncosts.stage import LEASES, POLICY, Stage
 from realparts.apiserver import ApiServer
@@ -46,6 +48,7 @@ def main() -> int:
             stage.start()
             stage.settle(300)
             found = {**sizes, **measure(stage, server, asked.brokers, asked.seconds), "machine": _machine()}
+    found["judge_milliseconds"] = _judge(asked.brokers, asked.partitions, asked.vantages)
     report = asked.reports / "detection-costs.json"
     report.parent.mkdir(parents=True, exist_ok=True)
     report.write_text(json.dumps(found, indent=2) + "\n")
@@ -108,9 +111,16 @@ def show(found: dict[str, Any]) -> None:
     console = Console(width=100)
     console.print(table)
     leases, others = found["lease_writes_per_second"], found["other_writes_per_second"]
+    judged = found["judge_milliseconds"]
+    console.print(f"the judge takes {judged['median']} ms of CPU for all brokers (worst {judged['worst']} ms)")
     console.print(f"API writes a second: {leases} renewals of Leases, {others} others")
     for name, asked in found["questions_per_second"].items():
         console.print(f"{name}: {asked['answered']} answers a second, {asked['mean_milliseconds']} ms each")
+
+
+def _judge(brokers: int, partitions: int, vantages: int) -> dict[str, float]:
+    taken = judging.timings(brokers, partitions, vantages)
+    return {"median": round(statistics.median(taken) * 1000, 1), "worst": round(max(taken) * 1000, 1)}
 
 
 def _mean(grown: Any, name: str) -> float:
