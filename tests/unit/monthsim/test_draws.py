@@ -1,0 +1,94 @@
+from statistics import mean, quantiles
+
+import numpy as np
+import pytest
+
+from monthsim.assumptions import NAMES, SOURCES, Assumptions, FaultRates
+from monthsim.draws import P99_AT_FIVE_MEDIANS, between, lognormal, times
+from monthsim.episodes import Episode, Kind
+from monthsim.injected import faults
+from monthsim.noise import noise
+from monthsim.worlds import drawn
+
+WORLD = Assumptions()
+
+
+def episodes(kind: Kind, world: Assumptions = WORLD, months: int = 200) -> list[Episode]:
+    rng = np.random.default_rng(3)
+    return [e for _ in range(months) for e in noise(3, world, rng) if e.kind is kind]
+
+
+def test_events_come_as_often_as_the_rate_says() -> None:
+    rng = np.random.default_rng(1)
+    assert mean(len(times(2.0, rng)) for _ in range(5000)) == pytest.approx(2.0, rel=0.05)
+
+
+def test_a_log_normal_has_its_median_and_its_99th_percentile() -> None:
+    rng = np.random.default_rng(1)
+    cuts = quantiles((lognormal(2.0, P99_AT_FIVE_MEDIANS, rng) for _ in range(50_000)), n=100)
+    assert cuts[49] == pytest.approx(2.0, rel=0.03)
+    assert cuts[98] == pytest.approx(10.0, rel=0.08)
+
+
+def test_a_draw_between_bounds_stays_within_and_has_their_geometric_mean_as_median() -> None:
+    rng = np.random.default_rng(1)
+    found = [between(0.01, 1.0, rng) for _ in range(10_000)]
+    assert min(found) >= 0.01
+    assert max(found) <= 1.0
+    assert quantiles(found, n=2)[0] == pytest.approx(0.1, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "most", "a_month"),
+    [(Kind.GC_PAUSE, 3.0, 9.0, 2.0), (Kind.DISK_HICCUP, 0.0, 120.0, 4.0), (Kind.BURSTY_DISK, 3600.0, 3600.0, 0.05)],
+)
+def test_noise_has_the_lengths_and_the_rate_that_are_assumed(
+    kind: Kind, least: float, most: float, a_month: float
+) -> None:
+    found = episodes(kind)
+    assert all(least - 1e-6 <= e.end - e.start <= most + 1e-6 for e in found)
+    assert len(found) / (200 * 3) == pytest.approx(a_month, rel=0.25)
+
+
+def test_restarts_take_20_to_180_seconds_and_the_load_balancer_longer() -> None:
+    found = episodes(Kind.ROLLING_RESTART)
+    gone = [e.paths[0].end - e.paths[0].start + 0.5 for e in found]
+    assert 20.0 <= min(gone) <= max(gone) <= 180.0
+    assert mean(gone) == pytest.approx(100.0, rel=0.1)
+    assert all(e.end > e.paths[0].end for e in found)
+
+
+def test_a_rolling_restart_has_one_broker_fenced_at_a_time() -> None:
+    found = sorted((e.fenced[0] for e in episodes(Kind.ROLLING_RESTART, months=1)), key=lambda a: a.start)
+    assert len(found) >= 3
+    assert all(a.end < b.start for a, b in zip(found[:3], found[1:3], strict=False))
+
+
+def test_a_write_takes_as_long_as_was_measured() -> None:
+    rng = np.random.default_rng(2)
+    found = WORLD.disk_median_seconds * np.exp(WORLD.disk_sigma * rng.standard_normal(100_000))
+    assert float(found.mean()) == pytest.approx(0.00142, rel=0.02)
+    assert float(found.std()) == pytest.approx(0.00073, rel=0.05)
+
+
+def test_faults_are_injected_at_their_rates() -> None:
+    rng = np.random.default_rng(4)
+    found = [e.kind for _ in range(400) for e in faults(6, FaultRates(), WORLD, rng)]
+    assert found.count(Kind.EXTERNAL_CUT) / 2400 == pytest.approx(0.05, rel=0.25)
+    assert found.count(Kind.ZONE_CUT) / 400 == pytest.approx(0.1, rel=0.5)
+
+
+def test_every_assumption_names_its_source() -> None:
+    assert set(SOURCES) == set(NAMES)
+    assert all(SOURCES.values())
+
+
+def test_the_same_seed_is_the_same_month() -> None:
+    one, other = (drawn(6, (1, 6, 0), WORLD, FaultRates())[0] for _ in range(2))
+    assert one.episodes == other.episodes
+    assert one.episodes != drawn(6, (1, 6, 1), WORLD, FaultRates())[0].episodes
+
+
+def test_a_share_that_is_doubled_stays_a_share() -> None:
+    assert WORLD.scaled("loss_share", 2.0).loss_share == 0.95
+    assert WORLD.scaled("hiccups", 0.5).hiccups == WORLD.hiccups / 2
