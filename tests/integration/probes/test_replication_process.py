@@ -99,6 +99,16 @@ def test_a_settled_cluster_causes_no_write_while_the_lease_is_renewed(bench: Any
     assert "bellwether-prober-replicationlag-replication" in managers
 
 
+@pytest.mark.slow
+def test_a_rolling_restart_fails_nobody(bench: Any, written: KafkaCluster) -> None:
+    started(bench)
+    for broker in written.brokers.values():
+        broker.restart()
+        time.sleep(5)
+    bench.until(lambda: readings(bench) == ["Passing"] * 3, 60)
+    assert "Failing" not in bench.logs()
+
+
 def test_one_measurement_is_a_table_and_an_exit_status(bench: Any, written: KafkaCluster) -> None:
     command = [sys.executable, "-m", "bellwether", "probe", "replication", "--once"]
     without = [*command, "--bootstrap", written.broker(1).internal]

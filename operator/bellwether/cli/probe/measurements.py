@@ -68,8 +68,8 @@ def replication(soundings: Soundings, settings: ReplicationLag, clock: Clock) ->
             str(broker),
             str(lag_reading(look)),
             "" if look.problem else f"{look.worst_seconds:.1f} s",
-            str(look.lagging),
-            str(look.in_isr),
+            "" if look.problem else str(look.lagging),
+            "" if look.problem else str(look.in_isr),
             sentence(look),
         )
         for broker, look in sorted(watch_once(soundings, settings, clock).items())

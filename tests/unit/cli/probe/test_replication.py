@@ -1,0 +1,67 @@
+"""What ``bellwether probe replication`` takes and refuses, and its table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from bellwether.cli.probe import measurements
+from bellwether.cli.probe.replication import replication
+from bellwether.core.clusters import TopicPartition
+from bellwether.core.detection import ReplicationLag
+from bellwether.probes.blames import Look
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(replication, list(arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "Missing option '--policy': the LeadershipPolicy to follow (or --once with --bootstrap)"),
+        (["--policy", "main", "--bootstrap", "h:9092"], "go together with --once"),
+        (["--policy", "main", "--once", "--tls"], "go together with --once"),
+        (["--once", "--bootstrap", "h"], "'h' is not host:port"),
+        (["--once", "--bootstrap", "h:9092", "--sasl-mechanism", "PLAIN"], "needs username, password"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_by_name(arguments: list[str], complaint: str) -> None:
+    ended = run(*arguments)
+    assert ended.exit_code == 2
+    assert complaint in " ".join(ended.output.split())
+
+
+def test_a_cluster_that_cannot_be_reached_is_one_line_and_exit_status_1() -> None:
+    ended = run("--once", "--bootstrap", "127.0.0.1:1")
+    assert ended.exit_code == 1
+    assert ended.output.startswith("Error: no broker answered: 127.0.0.1:1: cannot connect")
+
+
+SICK = Look(
+    followed=4, worst_seconds=34.2, lagging=2, in_isr=1, worst=(TopicPartition("t", 3),), behind=(1, 2), blamed=True
+)
+
+
+@pytest.mark.parametrize(
+    ("looks", "status", "row"),
+    [
+        ({1: Look(followed=4)}, 0, "1 Passing 0.0 s 0 0 keeps up on 4 partitions"),
+        ({1: Look(), 2: SICK}, 1, "2 Failing 34.2 s 2 1 behind by 34 s on 2 partitions"),
+        (
+            {1: Look(problem="it is fenced")},
+            1,
+            "1 Unknown not measured: it is fenced",
+        ),
+        ({}, 1, "BROKER REPLICATION LAG LAGGING IN ISR MESSAGE"),
+    ],
+)
+def test_the_table_has_a_row_for_each_broker_and_only_passing_is_success(
+    looks: dict[int, Look], status: int, row: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(measurements, "watch_once", lambda *_: looks)
+    anything: Any = None
+    assert measurements.replication(anything, ReplicationLag(), anything) == status
+    assert row in " ".join(capsys.readouterr().out.split())
