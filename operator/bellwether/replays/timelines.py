@@ -46,7 +46,7 @@ class Timeline:
         self.said: list[tuple[datetime, dict[int, Word]]] = []
         self._moves = moves
         self._words: dict[int, Word] = {}
-        self._lasting: dict[tuple[int, str], str] = {}
+        self._lasting: dict[tuple[int, str], str | None] = {}
         self._would: frozenset[int] = frozenset()
 
     def heard(self, now: datetime, news: Document, state: Document) -> None:
@@ -74,12 +74,12 @@ class Timeline:
         }
         for broker in report.brokers:
             self._verdict(now, broker.broker, words[broker.broker], broker.verdict.message)
-            hold = broker.hold
-            self._state(
-                now, broker.broker, "held", f"is held, {hold.reason}: {hold.message}" if hold is not None else ""
-            )
-            waits = next((c.message for c in broker.conditions if c.type == "HoldsBackISR" and c.status), "")
-            self._state(now, broker.broker, "holds back", waits and f"holds acks=all back: {waits}")
+            hold, waited_for = broker.hold, next(c for c in broker.conditions if c.type == "HoldsBackISR")
+            if self._begins(broker.broker, "held", None if hold is None else str(hold.reason)):
+                text = f"is held, {hold.reason}: {hold.message}" if hold is not None else ""
+                self.rows.append(Row(now, "held", text, broker.broker))
+            if self._begins(broker.broker, "holds back", str(waited_for.reason) if waited_for.status else None):
+                self.rows.append(Row(now, "holds back", f"holds acks=all back: {waited_for.message}", broker.broker))
         demoted = {b.broker: b.demoted for b in report.brokers if b.demoted is not None}
         for number, one in demoted.items():
             if number not in demoted_before:
@@ -101,11 +101,10 @@ class Timeline:
         began = f"{before.standing} -> " if before is not None else ""
         self.rows.append(Row(now, "verdict", f"{began}{word.standing} {word.reason}: {message}", broker))
 
-    def _state(self, now: datetime, broker: int, what: str, text: str) -> None:
-        """Something that lasts: a row when it begins or is said otherwise, and none when it ends."""
-        if text and text != self._lasting.get((broker, what)):
-            self.rows.append(Row(now, what, text, broker))
-        self._lasting[broker, what] = text
+    def _begins(self, broker: int, what: str, reason: str | None) -> bool:
+        """Whether something that lasts begins, or gets another reason; its end is not told."""
+        before, self._lasting[broker, what] = self._lasting.get((broker, what)), reason
+        return reason is not None and reason != before
 
     def _observing(self, now: datetime, report: Report) -> None:
         would = frozenset(report.would_demote)
