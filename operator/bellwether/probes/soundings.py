@@ -118,7 +118,9 @@ class Soundings:
         cluster = self._map()
         progress()
         heard = self._ask(cluster, settings, progress)
-        since = self._clock.monotonic() - max(settings.threshold_seconds, _ACTIVE_ROUNDS * settings.period_seconds)
+        # By the clock of the answers, which may be another one than ours.
+        now = max((answer.received for answer in heard.values()), default=0.0)
+        since = now - max(settings.threshold_seconds, _ACTIVE_ROUNDS * settings.period_seconds)
         found = looks(
             self._trails.round(cluster, heard),
             settings.threshold_seconds,

@@ -41,8 +41,11 @@ class World:
     moved: set[int] = field(default_factory=set)
     broken: dict[int, Exception] = field(default_factory=dict)
     stuck: dict[int, int] = field(default_factory=dict)
+    late: dict[tuple[TopicPartition, int], int] = field(default_factory=dict)
     reads: int = 0
     reading_takes: float = 0.0
+    behind_ours: float = 0.0
+    """The answers' clock, which may not have counted the time that the machine slept."""
     asked: list[tuple[str, dict[TopicPartition, int], float, float]] = field(default_factory=list)
 
     def read(self) -> Cluster:
@@ -59,13 +62,14 @@ class World:
         broker = int(address.partition(":")[2])
         if broker in self.broken:
             raise self.broken[broker]
-        now = self.clock.monotonic()
+        now = self.clock.monotonic() - self.behind_ours
         if broker in self.silent:
             return NoAnswer(f"{address}: connected, but no answer in time")
         if broker in self.moved:
             return Word({name: int(100 * now) for name in list(replicas)[1:]}, now, now, moved=1)
         end = int(100 * now)
-        return Word({n: min(end, self.stuck.get(broker, end)) if e < 0 else end for n, e in replicas.items()}, now, now)
+        ends = {n: min(end, self.stuck.get(broker, end)) if e < 0 else end for n, e in replicas.items()}
+        return Word({n: self.late.get((n, broker), end) for n, end in ends.items()}, now, now)
 
 
 @pytest.fixture
@@ -116,6 +120,17 @@ def test_a_follower_that_is_stuck_is_blamed_with_its_lag_and_nobody_else(world: 
     assert [broker for broker, look in found.items() if look.blamed] == [3]
     assert found[3].worst_seconds == pytest.approx(7 * SETTINGS.period_seconds)
     assert (found[3].lagging, found[3].in_isr, found[3].behind) == (2, 2, (1, 2))
+
+
+def test_a_lag_behind_one_of_two_leaders_is_not_blamed_whatever_the_answers_clock_shows(
+    world: World, soundings: Soundings
+) -> None:
+    world.behind_ours = 86400.0
+    world.clock.advance(100_000)
+    rounds(soundings, world, 3)
+    world.late = {(TopicPartition("t", 0), 3): int(100 * (world.clock.monotonic() - world.behind_ours))}
+    look = rounds(soundings, world, 8)[3]
+    assert (look.lagging, look.behind, look.blamed) == (1, (1,), False)
 
 
 def test_a_silent_broker_is_unmeasured_and_the_others_are_measured_on_what_answers_lead(
