@@ -102,5 +102,5 @@ def live(month: Month, policy: Policy, rng: Generator, *, with_peers: bool) -> d
     found["peer-median"] = score(month, by_second["peers"])
     found["absolute-1s"] = score(month, by_second["absolute"])
     found["single-probe"] = score(month, peers.single_probe(seen.news))
-    found["k-of-n"] = score(month, peers.k_of_n(seen.news, month.brokers))
+    found["k-of-n"] = score(month, peers.k_of_n(seen.news))
     return found

@@ -41,9 +41,8 @@ def single_probe(news: Sequence[News]) -> list[Demotion]:
     return _by_readings(news, lambda failing: "v0" in failing)
 
 
-def k_of_n(news: Sequence[News], brokers: int) -> list[Demotion]:
+def k_of_n(news: Sequence[News]) -> list[Demotion]:
     """Two of three vantages, or five of ten slow writes: no control, no peers, no cap, no dwell."""
-    del brokers
     return _by_readings(
         news, lambda failing: sum(s.startswith("v") for s in failing) >= 2 or any(s.startswith("b") for s in failing)
     )

@@ -86,7 +86,7 @@ def goal(ours: Figures, peers: Mapping[str, Figures]) -> Figures:
         ahead[name] = {
             "fewer_false": found[family]["count"] * peer["broker_months"]
             < peer["false_demotions"][family]["count"] * ours["broker_months"],
-            "quicker_or_misses_fewer": useless or mine["median_seconds"] < theirs["median_seconds"],
+            "quicker_or_misses_fewer": useless or _quicker(mine["median_seconds"], theirs["median_seconds"]),
             "compared_on": kind,
         }
     return {
@@ -100,6 +100,10 @@ def goal(ours: Figures, peers: Mapping[str, Figures]) -> Figures:
         "median_seconds_met": delay is not None and delay < GOAL_SECONDS,
         "ahead_of": ahead,
     }
+
+
+def _quicker(mine: float | None, theirs: float | None) -> bool:
+    return mine is not None and (theirs is None or mine < theirs)
 
 
 def report(

@@ -1,0 +1,93 @@
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from monthsim.assumptions import Assumptions, FaultRates
+from monthsim.episodes import Episode, Kind, Month, Path
+from monthsim.injected import cut, down, slow_disk
+from monthsim.months import look, operate, our_policy
+from monthsim.noise import frozen, rolling_restart
+from monthsim.turns import Operator, Outcome
+from monthsim.worlds import drawn
+
+POLICY = our_policy()
+
+
+def month(*episodes: Episode, brokers: int = 3) -> Month:
+    phases = np.random.default_rng(1).uniform(0.0, 1.0, (4, brokers))
+    ordered = tuple(sorted(episodes, key=lambda e: e.start))
+    return Month(brokers, ordered, (0.00126,) * brokers, phases, (0.02, 0.05, 0.1), Assumptions())
+
+
+def lived(*episodes: Episode, brokers: int = 3) -> Outcome:
+    one = month(*episodes, brokers=brokers)
+    return operate(one, look(one, POLICY.detection, np.random.default_rng(2)), POLICY)
+
+
+def demoted(found: Outcome) -> list[tuple[int, str]]:
+    return [(d.broker, d.reason) for d in found.demotions]
+
+
+def test_an_external_cut_demotes_after_three_failures_and_the_dwell() -> None:
+    found = lived(cut(Kind.EXTERNAL_CUT, 1000.0, 600.0, (1,), Path.REFUSED))
+    assert demoted(found) == [(1, "ExternallyUnreachable")]
+    assert 1000.0 + 2.0 + POLICY.demotion.dwell_seconds < found.demotions[0].time < 1008.0
+
+
+def test_a_slow_disk_demotes() -> None:
+    assert demoted(lived(slow_disk(Kind.DISK_SLOW, 1000.0, 3600.0, 2, 0.3))) == [(2, "StorageSlow")]
+
+
+@pytest.mark.parametrize("seconds", [3.0, 6.0, 9.0, 20.0])
+def test_a_pause_demotes_nobody(seconds: float) -> None:
+    assert demoted(lived(frozen(Kind.GC_PAUSE, 1000.3, seconds, 0))) == []
+
+
+def test_a_rolling_restart_demotes_nobody() -> None:
+    rng = np.random.default_rng(3)
+    assert demoted(lived(*rolling_restart(1000.0, 6, Assumptions(), rng), brokers=6)) == []
+
+
+def test_a_dead_broker_is_down_and_not_demoted() -> None:
+    found = lived(down(1000.0, 900.0, 0, Assumptions(), np.random.default_rng(4)))
+    assert demoted(found) == []
+    assert found.downs[0].broker == 0
+    assert 1002.0 < found.downs[0].time < 1010.0
+
+
+def test_a_cut_of_everybody_demotes_nobody() -> None:
+    assert demoted(lived(cut(Kind.EVERYBODY_CUT, 1000.0, 300.0, (0, 1, 2), Path.DROPPED))) == []
+
+
+def test_one_of_six_rackmates_is_not_held_by_the_cap_when_the_whole_rack_is_cut() -> None:
+    found = lived(cut(Kind.ZONE_CUT, 1000.0, 900.0, (0, 3), Path.REFUSED), brokers=6)
+    assert sorted(b for b, _ in demoted(found)) == [0, 3]
+
+
+def test_a_broker_that_is_well_again_is_demoted_anew_at_its_next_fault() -> None:
+    found = lived(
+        cut(Kind.EXTERNAL_CUT, 1000.0, 300.0, (0,), Path.REFUSED),
+        cut(Kind.EXTERNAL_CUT, 9000.0, 300.0, (0,), Path.REFUSED),
+    )
+    assert [round(d.time, -3) for d in found.demotions] == [1000.0, 9000.0]
+
+
+def outcome(one: Month, *, screened: bool) -> tuple[Sequence[object], Sequence[object]]:
+    seen = look(one, POLICY.detection, np.random.default_rng(5))
+    operator = Operator(one.brokers, POLICY, one.usual_seconds, screened=screened)
+    fenced = tuple(a for e in one.episodes for a in e.fenced)
+    silent = tuple(a for e in one.episodes for a in e.silent)
+    found = operator.run(seen.news, fenced, silent)
+    return [(round(d.time, 6), d.broker, d.reason) for d in found.demotions], [d.broker for d in found.downs]
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_turns_that_are_passed_over_would_have_decided_nothing(number: int) -> None:
+    world = Assumptions(path_outages=10.0, loss_bursts=30.0, shared_loss_bursts=4.0, hiccups=8.0)
+    one, _ = drawn(6, (9, 6, number), world, FaultRates(external_cut=0.5, disk_slow=0.3, broker_down=0.3))
+    screened, whole = outcome(one, screened=True), outcome(one, screened=False)
+    assert len(screened[0]) > 5
+    # A turn more moves the polls by which metadata is read, and with them a demotion by as much.
+    assert [d[1:] for d in screened[0]] == [d[1:] for d in whole[0]]
+    assert sorted(screened[1]) == sorted(whole[1])
