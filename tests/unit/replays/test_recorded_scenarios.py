@@ -15,9 +15,6 @@ from testkit import recordings, scenarios
 
 FILES = sorted((ROOT / "tests" / "scenarios").glob("[0-9][0-9]-*.yaml"))
 
-# What somebody else does to leaders and orders is not played: there the replayed operator acts alone.
-WITHOUT_OTHERS = [p for p in FILES if "somebody-else" not in p.name]
-
 
 def words(reports: list[Report | None]) -> list[dict[int, tuple[str, str, bool]]]:
     """What was said of each broker, second by second, each change once."""
@@ -33,7 +30,7 @@ def words(reports: list[Report | None]) -> list[dict[int, tuple[str, str, bool]]
     return said
 
 
-@pytest.mark.parametrize("path", WITHOUT_OTHERS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_a_recorded_scenario_is_judged_the_same_again(path: Path):
     _, scenario = scenarios.read(path)
     watched, reports = recordings.record(scenario)
@@ -57,7 +54,7 @@ def test_leaders_move_in_the_replay_as_they_did(path: Path):
     assert sum(int(str(r.text).split()[0]) for r in timeline.rows if r.what == "moved") == moved > 0
 
 
-@pytest.mark.parametrize("path", WITHOUT_OTHERS[:4], ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", FILES[:4], ids=lambda p: p.stem)
 def test_a_settled_stretch_costs_no_turns(path: Path):
     _, scenario = scenarios.read(path)
     quiet: dict[str, Any] = {**scenario, "seconds": int(scenario["seconds"]) + 600}
