@@ -162,7 +162,7 @@ class BrokerWatch:
         self._told = None
 
     def fell_behind(self) -> bool:
-        """Whether a round was left out since this was last asked, as this process could not keep up."""
+        """Whether a round was left out, or was worth nothing, since this was last asked: this process cannot keep up."""
         left_out, self._left_out = self._left_out, False
         return left_out
 
@@ -227,7 +227,9 @@ class BrokerWatch:
 
     def _judge(self, seen: Round) -> None:
         settings = self._settings()
-        if seen.trouble:
+        if seen.trouble == _STARVED:
+            self._left_out = True  # told once for all brokers
+        elif seen.trouble:
             self._warn(seen.trouble, "this vantage cannot measure; what it finds here is no evidence")
         self._learn(seen, settings)
         self._sighting = self._sighting.after(seen, settings, self._clock.now())

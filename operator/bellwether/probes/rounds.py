@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import threading
+import time
 from typing import Protocol
 
 from bellwether.ports import Clock
@@ -84,13 +85,15 @@ class Rounds:
 
     def _run(self, stop: threading.Event) -> None:
         waiting: dict[int, Round] = {}
-        slept_at = self._clock.monotonic()
+        before, worked = self._clock.monotonic(), time.thread_time()
         while not stop.wait(TICK_SECONDS):
-            late = self._clock.monotonic() - slept_at - TICK_SECONDS
+            # What a turn takes beyond its own sleep and its own work was somebody else's.
+            now, work = self._clock.monotonic(), time.thread_time()
+            late = now - before - TICK_SECONDS - (work - worked)
+            before, worked = now, work
             self._late += late if late > _LATE_SECONDS else 0.0
             self._questions.tend(slow=late > _SLOW_SECONDS)
             self._turn(waiting)
-            slept_at = self._clock.monotonic()
 
     def _turn(self, waiting: dict[int, Round]) -> None:
         for number, one in list(waiting.items()):
