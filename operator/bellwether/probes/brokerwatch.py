@@ -162,7 +162,7 @@ class BrokerWatch:
         self._told = None
 
     def fell_behind(self) -> bool:
-        """Whether a round was left out, or was worth nothing, since this was last asked: this process cannot keep up."""
+        """Whether a round was left out or worth nothing since this was last asked: this process cannot keep up."""
         left_out, self._left_out = self._left_out, False
         return left_out
 
