@@ -89,9 +89,9 @@ class Bench:
 
     def start(self, *more: str) -> subprocess.Popen[bytes]:
         with (self.directory / f"prober-{len(self.processes)}.log").open("wb") as out:
+            command = [sys.executable, "-m", "bellwether", "probe", "prometheus", "--policy", "main"]
             process = subprocess.Popen(
-                [sys.executable, "-m", "bellwether", "probe", "prometheus", "--policy", "main", "-n", self.namespace]
-                + list(more),
+                [*command, "-n", self.namespace, *more],
                 env={**os.environ, "KUBECONFIG": str(self.server.kubeconfig)},
                 stdout=out,
                 stderr=out,

@@ -154,7 +154,7 @@ class Site:
         return self
 
     def claims(self) -> Site:
-        """kube-state-metrics of the brokers' volumes, and of an ill one of somebody else's whose name ends like theirs."""
+        """kube-state-metrics of the brokers' volumes, and of a stranger's ill one whose claim is named like theirs."""
         ksm = {"job": "kube-state-metrics", "instance": "10.1.9.9:8080"}
         claims = [("kafka", f"data-0-main-broker-{broker}", f"{broker}") for broker in self.brokers]
         for namespace, claim, number in [*claims, ("shop", "data-postgres-2", "9")]:

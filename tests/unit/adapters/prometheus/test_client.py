@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
+import threading
 import time
 import tracemalloc
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bellwether.adapters.prometheus.client import BODY_LIMIT, PrometheusClient
 from bellwether.ports import Terminal, Transient
+from realparts.tls import Authority
 
 GOOD = json.dumps(
     {
@@ -161,7 +167,47 @@ def test_a_token_that_no_header_can_hold_is_refused_unsaid(server: Any, token: s
     assert token not in str(error.value)
 
 
-def test_a_plain_server_behind_https_is_named(server: Any) -> None:
-    server.says("200 OK", GOOD)
-    with pytest.raises((Terminal, Transient)):
-        PrometheusClient(server.url.replace("http:", "https:")).ask("up", "broker", 2)
+@pytest.fixture
+def secured(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """A server that speaks TLS and answers well, and its authority."""
+    authority = Authority(tmp_path)
+    certificate, key = authority.issue("prometheus")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    class Answering(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(GOOD)))
+            self.end_headers()
+            self.wfile.write(GOOD)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as running:
+        running.socket = context.wrap_socket(running.socket, server_side=True)
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"https://127.0.0.1:{running.server_address[1]}", authority.path
+        running.shutdown()
+
+
+def test_a_certificate_is_trusted_by_the_authority_that_is_given_and_by_no_other(secured: tuple[str, Path]) -> None:
+    url, authority = secured
+    assert PrometheusClient(url, token=TOKEN, ca=authority).ask("up", "broker", 5).samples == (("1", 7.0),)
+    with pytest.raises(Terminal, match="certificate that is not trusted: check caSecretRef") as error:
+        PrometheusClient(url, token=TOKEN).ask("up", "broker", 5)
+    assert TOKEN not in str(error.value)
+
+
+def test_plain_http_to_a_server_that_speaks_tls_gets_no_answer(secured: tuple[str, Path]) -> None:
+    with pytest.raises((Transient, Terminal)):
+        PrometheusClient(secured[0].replace("https:", "http:")).ask("up", "broker", 5)
+
+
+def test_authority_that_is_no_certificate_is_named(secured: tuple[str, Path], tmp_path: Path) -> None:
+    bad = tmp_path / "bad.pem"
+    bad.write_text("not a certificate")
+    with pytest.raises(Terminal, match="check url's scheme and caSecretRef"):
+        PrometheusClient(secured[0], ca=bad).ask("up", "broker", 5)
