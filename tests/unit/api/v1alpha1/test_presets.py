@@ -11,6 +11,7 @@ from bellwether.api.v1alpha1.models import InvalidObject
 from bellwether.api.v1alpha1.presets import BY_NAME, PRESETS, Preset
 from bellwether.api.v1alpha1.promql import Scope
 from bellwether.core import detection
+from sourcetree import ROOT
 from testkit.apiobjects import prometheus
 
 each_preset = pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
@@ -77,3 +78,18 @@ def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:
 def test_the_wrong_sense_is_refused_with_the_right_one() -> None:
     with pytest.raises(InvalidObject, match="comparison: must be Below for RequestHandlerIdle"):
         LeadershipPolicy.read(prometheus(preset="RequestHandlerIdle"))
+
+
+def row(preset: Preset) -> str:
+    """A preset's row of the documentation."""
+    begin = f'`{preset.comparison} "{preset.threshold}"`'
+    begin += f", `peerRatio: {preset.peer_ratio}`" if preset.peer_ratio else ""
+    begin += ", `leadersOnly: true`" if preset.leaders_only else ""
+    exporters = ", ".join(name for name, _ in preset.dialects)
+    return f"| `{preset.name}` | {preset.unit} | {begin} | {exporters} | {preset.sentence} |"
+
+
+def test_the_documentation_lists_every_preset_and_no_other() -> None:
+    text = (ROOT / "docs" / "signals" / "prometheus.md").read_text()
+    listed = [line for line in text.splitlines() if re.match(r"\| `[A-Z]\w+` \| (?!when)\w+ \|", line)]
+    assert listed == [row(preset) for preset in PRESETS]
