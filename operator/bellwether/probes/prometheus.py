@@ -159,15 +159,16 @@ class PrometheusProbe:
     def _run(self) -> None:
         while not self._stop.wait(_LOOK_SECONDS):
             self.look()
-            self._beat = self._clock.monotonic()
 
     def look(self) -> None:
         """Take the answers that have come, ask what is due, and tell the news."""
+        self._beat = self._clock.monotonic()
         with self._lock:
             for lane in self._lanes.values():
                 self._collect(lane)
                 self._ask(lane)
                 self._tell(lane)
+                self._beat = self._clock.monotonic()
 
     def _ask(self, lane: _Lane) -> None:
         now = self._clock.monotonic()

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from statistics import median
 
 from bellwether.core.detection import Comparison, PrometheusRule
 from bellwether.core.signals import Reading, Signal, SignalType
@@ -36,6 +36,18 @@ class Figures:
     values: Mapping[int, float] = field(default_factory=dict)
     unusable: Mapping[int, str] = field(default_factory=dict)
     odd: Mapping[str, str] = field(default_factory=dict)
+    ordered: tuple[float, ...] = ()
+    """All values, smallest first."""
+
+    def peers(self, broker: int) -> float | None:
+        """The median of the other brokers' values; None without any."""
+        rest = len(self.ordered) - 1
+        if rest < 1:
+            return None
+        # Sorted once for all brokers: a thousand of them would otherwise sort a thousand times.
+        own = bisect_left(self.ordered, self.values[broker])
+        low, high = (self.ordered[k if k < own else k + 1] for k in ((rest - 1) // 2, rest // 2))
+        return low if low == high else low / 2 + high / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +92,7 @@ def figures(
             unusable[broker] = problem
         else:
             values[broker] = float(several[0] or 0.0)
-    return Figures(values, unusable, odd)
+    return Figures(values, unusable, odd, tuple(sorted(values.values())))
 
 
 def _problem(several: list[float | None], rule: PrometheusRule) -> str:
@@ -106,8 +118,7 @@ def judge(broker: int, found: Figures, rule: PrometheusRule) -> Judgement:
     if broker in found.unusable:
         return Judgement(None, problem=found.unusable[broker])
     value = found.values[broker]
-    others = [other for peer, other in found.values.items() if peer != broker]
-    peers = median(others) if others else None
+    peers = found.peers(broker)
     if not _beyond(value, rule):
         return Judgement(False, value, peers)
     if rule.peer_ratio == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -236,3 +237,13 @@ def test_whatever_a_server_says_failing_needs_one_finite_bad_figure_each_time(
             assert bad_in_a_row >= asked.failure_threshold
         if len(own) != 1:
             assert standing.streak.reading is Reading.UNKNOWN
+
+
+@given(st.lists(st.floats(0, 1e300), min_size=1, max_size=12))
+def test_the_peers_median_leaves_out_the_brokers_own_value_alone(values: list[float]) -> None:
+    brokers = range(len(values))
+    seen = figures([(str(b), v) for b, v in zip(brokers, values, strict=True)], rule(), brokers)
+    for broker in brokers:
+        others = [v for b, v in enumerate(values) if b != broker]
+        expected = pytest.approx(statistics.median(others)) if others else None
+        assert seen.peers(broker) == expected

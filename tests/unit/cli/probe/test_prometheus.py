@@ -1,0 +1,51 @@
+"""The verb's own words: what it lists, what it asks for, and what it says when it cannot ask."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.api.v1alpha1.presets import PRESETS
+from bellwether.cli.probe import prometheus as verb
+from testkit import apiobjects
+from testkit.apistores import MemoryApi
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
+    api = MemoryApi()
+    monkeypatch.setattr(verb, "connect", lambda: api)
+    return api
+
+
+def test_presets_are_listed_with_their_promql_without_a_cluster() -> None:
+    said = CliRunner().invoke(verb.prometheus, ["--presets"])
+    assert said.exit_code == 0
+    for preset in PRESETS:
+        assert f"{preset.name} ({preset.unit})\n  " in said.output
+        for dialect, _ in preset.dialects:
+            assert f"\n  {dialect}: " in said.output
+
+
+def test_a_policy_is_needed() -> None:
+    said = CliRunner().invoke(verb.prometheus, [])
+    assert said.exit_code == 2
+    assert "Missing option '--policy'" in said.output
+
+
+def test_a_policy_without_rules_says_which_field_to_add(api: MemoryApi) -> None:
+    api.put(POLICIES, apiobjects.policy())
+    said = CliRunner().invoke(verb.prometheus, ["--policy", "main", "--once"])
+    assert said.exit_code == 1
+    assert "policy default/main has no spec.detection.prometheus: add one" in said.output
+
+
+def test_a_missing_secret_is_named_for_every_rule(api: MemoryApi) -> None:
+    body = apiobjects.prometheus(query="up")
+    body["spec"]["detection"]["prometheus"]["url"] = "https://prometheus:9090"
+    body["spec"]["detection"]["prometheus"]["bearerTokenSecretRef"] = {"name": "prom", "key": "token"}
+    api.put(POLICIES, body)
+    said = CliRunner().invoke(verb.prometheus, ["--policy", "main", "--once"])
+    assert said.exit_code == 1
+    assert "Prometheus cannot be asked: secret default/prom does not exist: create it with key 'token'" in said.output
