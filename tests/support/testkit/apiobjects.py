@@ -102,6 +102,26 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "a selector without a preset": (prometheus(query="up", selector='a="b"'), f"{_RULE}.selector"),
     "a selector with braces": (prometheus(preset="NodeIoStalled", selector='{a="b"}'), f"{_RULE}.selector"),
     "a threshold without quotes": (prometheus(query="up", threshold=0.5), f"{_RULE}.threshold"),
+    "a plugged-in kind has a name of our own": (
+        policy(detection={"plugins": [{"type": "StorageLatency"}]}),
+        "spec.detection.plugins[0].type",
+    ),
+    "a plugged-in kind's name is not in UpperCamelCase": (
+        policy(detection={"plugins": [{"type": "disk-wear"}]}),
+        "spec.detection.plugins[0].type",
+    ),
+    "a plugged-in kind's evidence goes stale between two looks": (
+        policy(detection={"plugins": [{"type": "DiskWear", "periodSeconds": 600}]}),
+        "spec.detection.plugins[0].staleAfterSeconds",
+    ),
+    "an alert's name is none": (
+        policy(detection={"alertmanager": {"alerts": ["disk slow"]}}),
+        "spec.detection.alertmanager.alerts[0]",
+    ),
+    "an alert is named twice": (
+        policy(detection={"alertmanager": {"alerts": ["DiskSlow", "DiskSlow"]}}),
+        "spec.detection.alertmanager.alerts",
+    ),
     "mode is missing": (without(policy(), "spec", "mode"), "spec.mode"),
     "mode is another word": (policy(mode="Dance"), "spec.mode"),
     "kafka is missing": (without(policy(), "spec", "kafka"), "spec.kafka"),

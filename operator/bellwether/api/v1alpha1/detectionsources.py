@@ -264,6 +264,12 @@ class Plugin(Model):
             holds=lambda plugin: plugin.type not in set(SignalType),
             field="type",
         ),
+        Rule(
+            cel="self.staleAfterSeconds > self.periodSeconds + self.timeoutSeconds",
+            message="must exceed periodSeconds + timeoutSeconds, or evidence goes stale between two looks: raise it",
+            holds=lambda p: p.stale_after_seconds > p.period_seconds + p.timeout_seconds,
+            field="staleAfterSeconds",
+        ),
     )
 
     def to_core(self) -> detection.Plugin:
