@@ -217,3 +217,26 @@ def test_a_prober_of_many_sources_owns_each_entry_and_gives_up_only_what_is_not_
         assert found[-1]["value"] == "0.25"
     finally:
         lease.release()
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_the_last_entries_of_a_status_can_be_removed_as_well_and_written_again(
+    api: KubernetesClient, namespace: str, policy: Any, beside: bool
+) -> None:
+    rules = SignalType.PROMETHEUS
+    lease = ProberLease(api, namespace, "main", rules, "rules", SystemClock(), duration_seconds=3, renew_seconds=0.2)
+    assert lease.acquire()
+    try:
+        writer = SignalWriter(api, namespace, "main", rules, None, lease)
+        if beside:
+            api.merge(BROKER_HEALTHS, namespace, "main-1", {"status": {"leaders": 3}}, sub="status")
+        for _ in range(2):
+            for source in ("flush", "idle", "iops"):
+                writer.write(word(source, type=rules))
+            writer.check({"iops"})
+            writer.forget(1, "iops")
+            status = health(api, namespace).get("status") or {}
+            assert not status.get("signals")
+            assert status.get("leaders") == (3 if beside else None)
+    finally:
+        lease.release()

@@ -107,9 +107,9 @@ class SignalWriter:
             raise ValueError("a prober of several sources must say whose entry it forgets")
         with self._lock:
             self._written.pop((broker, source), None)
-            name = names.broker_health(self._policy, broker)
-            if self._entry_of(self._api.find(BROKER_HEALTHS, self._namespace, name), source) is not None:
-                self._remove(name, source)
+            one = self._api.find(BROKER_HEALTHS, self._namespace, names.broker_health(self._policy, broker))
+            if one is not None and self._entry_of(one, source) is not None:
+                self._remove(one, source)
 
     def check(self, sources: Collection[str] | None = None) -> tuple[int, ...]:
         """Write those of our entries again that somebody removed; returns their brokers. One list request.
@@ -144,19 +144,26 @@ class SignalWriter:
     def _keep(self, found: dict[str, Object], sources: Collection[str]) -> None:
         for key in [key for key in self._written if key[1] not in sources]:
             del self._written[key]
-        for name, one in found.items():
+        for one in found.values():
+            left: Object | None = one
             for entry in _entries(one):
                 ours = entry.get("type") == self._type and entry.get("leaseName") == self._lease.name
-                if ours and entry.get("source") not in sources:
-                    self._remove(name, str(entry["source"]))
+                if ours and entry.get("source") not in sources and left is not None:
+                    left = self._remove(left, str(entry["source"]))
 
-    def _remove(self, name: str, source: str) -> None:
+    def _remove(self, one: Object, source: str) -> Object | None:
+        """Take one entry out of an object as it was just read; returns it as it is then, None when it is gone."""
+        name, manager = one["metadata"]["name"], self._manager_of(source)
+        # Applying nothing where nothing else stands would leave a status that is null, which the API refuses.
+        alone = set(one["status"]) == {"signals"} and len(_entries(one)) == 1
+        version = {"resourceVersion": one["metadata"]["resourceVersion"]}
         try:
-            self._api.apply(
-                BROKER_HEALTHS, self._namespace, name, {"status": {}}, self._manager_of(source), sub="status"
-            )
+            if alone:
+                emptied = {"metadata": version, "status": {"signals": []}}
+                return self._api.merge(BROKER_HEALTHS, self._namespace, name, emptied, sub="status")
+            return self._api.apply(BROKER_HEALTHS, self._namespace, name, {"status": {}}, manager, sub="status")
         except NotFound:
-            return  # it went meanwhile, and the entry with it
+            return None  # it went meanwhile, and the entry with it
 
     def _apply(self, signal: Signal) -> None:
         name, key = names.broker_health(self._policy, signal.broker), (signal.broker, signal.source)
