@@ -19,7 +19,7 @@ import structlog
 from bellwether.core.detection import Prometheus, PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Clock, Terminal, Transient
-from bellwether.probes.promrules import Standing, figures, judge
+from bellwether.probes.promrules import FIGURE_NEWS_SECONDS, Standing, figures, judge
 
 _LOOK_SECONDS = 0.1
 _LONGEST_SILENCE = 5.0
@@ -88,6 +88,7 @@ class _Lane:
     answered: float
     question: _Question | None = None
     problem: str = ""
+    spoken: float = 0.0
     news: bool = False
     """Whether the standings may have changed since they were told."""
     standings: dict[int, Standing] = field(default_factory=dict)
@@ -225,7 +226,7 @@ class PrometheusProbe:
             self._log.info("Prometheus answers again", rule=lane.rule.name)
             lane.problem = ""
         found = figures(answer.samples, lane.rule, self._brokers)
-        self._say(lane, {**found.odd, **{f"warning: {text}": text for text in answer.warnings}})
+        self._say(lane, {**found.odd, **({"warnings": "; ".join(answer.warnings)} if answer.warnings else {})})
         now = self._clock.now()
         for broker in self._brokers:
             standing = lane.standings.get(broker, Standing())
@@ -237,10 +238,11 @@ class PrometheusProbe:
     def _failed(self, lane: _Lane, problem: str) -> None:
         """No answer is no evidence: the last values count until they are too old."""
         lane.news = True
-        if problem != lane.problem:
-            lane.problem = problem
+        now = self._clock.monotonic()
+        if not lane.problem or (problem != lane.problem and now - lane.spoken > FIGURE_NEWS_SECONDS):
+            lane.problem, lane.spoken = problem, now
             self._log.warning("no values from Prometheus", rule=lane.rule.name, error=problem)
-        stale = self._clock.monotonic() - lane.answered > self._settings.stale_after_seconds
+        stale = now - lane.answered > self._settings.stale_after_seconds
         for broker in self._brokers:
             standing = lane.standings.get(broker, Standing())
             if stale or standing.streak.reading is Reading.UNKNOWN:

@@ -18,7 +18,7 @@ from bellwether.core.detection import Comparison, PrometheusRule
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.windows import Streak
 
-# A figure alone is news at most this often, and only when it has more than doubled or halved.
+# Another problem, or a figure that has more than doubled or halved, is news at most this often.
 FIGURE_NEWS_SECONDS = 60.0
 _FIGURE_NEWS_RATIO = 2.0
 # ... compared above this share of the threshold: jitter far from it is no news.
@@ -197,10 +197,12 @@ class Standing:
 
     def differs(self, told: Standing | None, seconds_since: float, rule: PrometheusRule) -> bool:
         """Whether this is news to whoever was told ``told`` so many seconds ago."""
-        if told is None or (self.streak.reading, self.problem) != (told.streak.reading, told.problem):
+        if told is None or self.streak.reading is not told.streak.reading:
             return True
-        if self.value is None or told.value is None or seconds_since < FIGURE_NEWS_SECONDS:
-            return False
+        if seconds_since < FIGURE_NEWS_SECONDS:
+            return False  # a server whose every refusal has other words is no reason for a write each time
+        if self.problem != told.problem or self.value is None or told.value is None:
+            return self.problem != told.problem
         floor = max(abs(rule.threshold) * _FLOOR_SHARE, 1e-9)
         ratio = max(abs(self.value), floor) / max(abs(told.value), floor)
         return ratio > _FIGURE_NEWS_RATIO or ratio < 1 / _FIGURE_NEWS_RATIO

@@ -301,3 +301,16 @@ def test_since_is_when_the_reading_turned(play: Play) -> None:
     play.rules(FLUSH)
     play.round(2)
     assert timedelta(0) <= play.last(1).since - began <= timedelta(seconds=15)
+
+
+def test_a_server_whose_every_word_differs_floods_neither_the_log_nor_the_api(play: Play) -> None:
+    play.rules(FLUSH, IDLE)
+    with capture_logs() as logs:
+        for n in range(40):
+            play.server.says["flush_seconds"] = Terminal(f"refuses the query (422): duplicate series {n}")
+            play.server.warnings = [f"truncated at {n}"]
+            play.round(1)
+    told = [entry for entry in logs if entry["log_level"] == "warning"]
+    assert len([e for e in told if e["rule"] == "idle"]) == 1
+    assert len([e for e in told if e["rule"] == "flush"]) <= 40 * 15 / 60 + 1
+    assert len([s for s in play.posted if s.source == "flush"]) <= 2 * (40 * 15 / 60 + 1)

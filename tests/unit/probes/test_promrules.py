@@ -192,7 +192,8 @@ class TestStandings:
         assert much.differs(told, FIGURE_NEWS_SECONDS, rule())
         assert not little.differs(told, 1e6, rule())
         assert told.lost("gone", at(9)).differs(told, 0, rule())
-        assert told.lost("gone", at(9)).differs(told.lost("away", at(9)), 0, rule())
+        assert told.lost("gone", at(9)).differs(told.lost("away", at(9)), FIGURE_NEWS_SECONDS, rule())
+        assert not told.lost("gone", at(9)).differs(told.lost("away", at(9)), FIGURE_NEWS_SECONDS - 1, rule())
         assert not told.lost("gone", at(9)).differs(told.lost("gone", at(9)), 1e6, rule())
 
     def test_jitter_far_from_the_threshold_is_no_news(self) -> None:
