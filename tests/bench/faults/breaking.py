@@ -102,12 +102,15 @@ def disk(milliseconds: int, *brokers: int) -> Break:
     @contextmanager
     def broken(stage: Stage) -> Iterator[None]:
         try:
+            # It learns late what the controller has decided, or never, as that goes to its log directory first.
+            stage.watch.broken(brokers[0] if len(brokers) == 1 else None)
             for broker in brokers:
                 stage.kafka.slow_disk(broker).set(milliseconds)
             yield
         finally:
             for broker in brokers:
                 stage.kafka.slow_disk(broker).clear()
+            stage.watch.broken(None)
 
     return broken
 
