@@ -25,6 +25,8 @@ from bellwether.probes.tallies import Tally, differs
 
 MOST_AT_ONCE = 32
 _LOOK_SECONDS = 0.1
+# A broker of which nothing has been said yet is measured at least so often: a restart must not cost hours of evidence.
+_FIRST_PERIOD_SECONDS = 10.0
 # What is wrong with the kind itself is said once in so long, and so many different things of it at most.
 _SAY_AGAIN_SECONDS = 3600.0
 _MOST_TROUBLES = 20
@@ -125,10 +127,11 @@ class PluggedProbe:
         self._drop(list(self._seats))
 
     def repeat(self) -> None:
-        """Tell every present word again, news or not, at its next measurement."""
+        """Tell every present word again at once, news or not: the next measurement may be far away."""
         with self._lock:
-            for seat in self._seats.values():
+            for broker, seat in self._seats.items():
                 seat.told = None
+                self._tell(broker, seat)
 
     def alive(self) -> bool:
         """Whether it measures: not when every call that it may make at once hangs."""
@@ -168,7 +171,10 @@ class PluggedProbe:
         due = sorted((s.due, b) for b, s in self._seats.items() if s.due <= now and s.attempt is None)
         for _, broker in due[: MOST_AT_ONCE - len(self._under_way)]:
             seat = self._seats[broker]
-            seat.due = max(seat.due + self._settings.period_seconds, now)
+            period: float = self._settings.period_seconds
+            if seat.tally.streak.since is None:
+                period = min(period, _FIRST_PERIOD_SECONDS)
+            seat.due = max(seat.due + period, now)
             attempt = Attempt(self._kind, broker, seat.addresses, self._settings, self._done, self._clock)
             seat.attempt, seat.overdue = attempt, False
             self._under_way.add(attempt)

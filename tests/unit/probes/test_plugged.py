@@ -238,6 +238,19 @@ def test_a_new_voice_tells_everything_again(bench: Bench) -> None:
     bench.until(lambda: len(bench.posts) == 6)
 
 
+def test_with_a_long_period_it_is_soon_judged_and_a_new_voice_need_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugged, "_FIRST_PERIOD_SECONDS", 0.05)
+    bench = Bench(Plugin(type="Fast", period_seconds=3600, stale_after_seconds=7200, success_threshold=3))
+    bench.probe.start()
+    bench.probe.refresh(ADDRESSES)
+    bench.until(lambda: bench.last() == dict.fromkeys((1, 2, 3), Reading.PASSING))
+    time.sleep(0.3)
+    assert max(map(bench.kind.count, (1, 2, 3))) <= 4
+    bench.probe.repeat()
+    assert len(bench.posts) == 6
+    bench.close()
+
+
 def test_measuring_once_waits_no_longer_than_the_limit_and_covers_every_broker() -> None:
     kind = Scripted()
     kind.doing = {1: kind.hang, 2: raising}
