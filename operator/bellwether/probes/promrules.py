@@ -24,8 +24,9 @@ _FIGURE_NEWS_RATIO = 2.0
 # ... compared above this share of the threshold: jitter far from it is no news.
 _FLOOR_SHARE = 0.25
 
-# The last number of a name. Not that of an address: 10.0.0.2 and kafka-1:9092 name no broker.
-_BROKER_ID = re.compile(r"(?:.*[^0-9.:])?([0-9]{1,10})", re.DOTALL)
+# The last number of a name. Not that of an address: 10.0.0.2, ip-10-0-0-2 and kafka-1:9092 name no broker.
+_ADDRESS = r"(?:.*[^0-9])?(?:[0-9]{1,3}-){3}[0-9]{1,3}\Z"
+_BROKER_ID = re.compile(rf"(?!{_ADDRESS})(?:.*[^0-9.:])?([0-9]{{1,10}})", re.DOTALL)
 _LARGEST_ID = 2**31 - 1
 
 

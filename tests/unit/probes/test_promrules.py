@@ -50,7 +50,20 @@ class TestBrokerIds:
 
     @pytest.mark.parametrize(
         "label",
-        ["", "kafka", "10.0.0.2", "kafka-1:9092", "kafka-1.kafka-headless", "-", "1.5", "9999999999", "9" * 11, "٣"],
+        [
+            "",
+            "kafka",
+            "10.0.0.2",
+            "ip-10-0-0-2",
+            "10-0-0-2",
+            "kafka-1:9092",
+            "kafka-1.kafka-headless",
+            "-",
+            "1.5",
+            "9999999999",
+            "9" * 11,
+            "٣",
+        ],
     )
     def test_addresses_and_names_without_a_number_name_none(self, label: str) -> None:
         assert broker_id(label) is None
