@@ -15,6 +15,10 @@ READY := $(VENV)/.ready
 LOCK := requirements/dev.lock
 PYTEST ?= $(BIN)/python -m pytest
 PYTEST_ARGS ?=
+# Tests without real parts run side by side; many of them wait more than they work.
+WORKERS ?= 4
+SPREAD = --numprocesses=$(WORKERS) --dist=worksteal
+FAST = not kafka and not apiserver and not slow
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 FAULTS_ARGS ?=
@@ -44,7 +48,8 @@ demo: setup parts ## Break a real cluster twice and watch its leaders leave and 
 
 .PHONY: test
 test: lint parts ## Lint, then unit, property, contract, architecture and integration tests, real parts included
-	@$(PYTEST) -m "not slow" $(PYTEST_ARGS)
+	@$(PYTEST) $(SPREAD) -m "$(FAST)" $(PYTEST_ARGS)
+	@$(PYTEST) -m "not slow and (kafka or apiserver)" $(PYTEST_ARGS)
 
 .PHONY: test-fast
 test-fast: setup ## What needs no real part, in under a minute
