@@ -27,6 +27,7 @@ WORDS_NEWS_SECONDS = 60.0
 _LOOK_SECONDS = 0.25
 _RECALL_SECONDS = 2.0
 _MOST_SAID = 50
+_LONGEST_LABEL = 256
 
 Key = tuple[int, str]
 
@@ -157,7 +158,7 @@ class Alerts:
             self._say("unlisted", name, "an alert that the policy does not name is passed over")
             return None
         label = alert.labels.get(settings.broker_label)
-        broker = None if label is None else broker_id(label)
+        broker = None if label is None or len(label) > _LONGEST_LABEL else broker_id(label)
         if broker is None:
             self._observer.took("without broker")
             why = f"an alert whose label {settings.broker_label} names no broker is passed over"

@@ -118,6 +118,8 @@ def test_what_fires_and_is_resolved_in_one_notification_fires(bench: Bench) -> N
         (alert(broker="99999999999"), "without broker"),
         (alert(broker="kafka-2\n"), "without broker"),
         (alert(broker="-2 "), "without broker"),
+        (alert(broker="ip-10-0-0-2"), "without broker"),
+        (alert(broker="x" * 500_000 + "-2"), "without broker"),
         (alert(broker="7"), "unknown broker"),
     ],
 )
