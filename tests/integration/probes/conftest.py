@@ -97,3 +97,12 @@ def bench(apiserver: ApiServer, kafka: KafkaCluster, tmp_path: Path) -> Iterator
     bench = Bench(apiserver, kafka.bootstrap, sorted(kafka.brokers), tmp_path)
     yield bench
     bench.stop()
+
+
+@pytest.fixture
+def dry_bench(apiserver: ApiServer, tmp_path: Path) -> Iterator[Bench]:
+    """A bench without brokers, for probers that ask none."""
+    apiserver.apply(ROOT / "crds")
+    bench = Bench(apiserver, "kafka.invalid:9092", [1, 2, 3], tmp_path)
+    yield bench
+    bench.stop()
