@@ -70,7 +70,7 @@ def record(
         try:
             api = connect()
             found = LeadershipPolicy.read(api.get(POLICIES, namespace, policy))
-            metadata = Metadata(cluster_reader(api, found, Path(secrets)))
+            metadata = Metadata(cluster_reader(api, found, Path(secrets)), clock)
             metadata.read()
             header, scope = opening(found, metadata, clock.now(), anonymize, not no_partitions)
             writer = TraceWriter(output, header, max_size * MEGABYTE)

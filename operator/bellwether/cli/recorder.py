@@ -26,9 +26,12 @@ from bellwether.traces.anonymity import Anonymity
 from bellwether.traces.clustersections import cluster_section
 from bellwether.traces.lines import Instant
 from bellwether.traces.patches import Json, difference
-from bellwether.traces.sections import demoted_section, heard_section, overrides_section, signals_section
+from bellwether.traces.sections import KAFKA, demoted_section, heard_section, overrides_section, signals_section
 
 METADATA_SECONDS = 5.0
+OVERDUE_SECONDS = 2.0
+"""From when on an answer is overdue, if the last one did not take long itself."""
+
 POLICY_SECONDS = 5.0
 _SUSPECT = frozenset({"Sick", "Down", "Suspect"})
 
@@ -69,20 +72,35 @@ class HeldClock:
 class Metadata:
     """The cluster as last read, and what stood in the way since."""
 
-    def __init__(self, reader: ClusterReader) -> None:
+    def __init__(self, reader: ClusterReader, clock: Clock) -> None:
         self._reader = reader
+        self._clock = clock
+        self._began: float | None = None
+        self._took = 0.0
+        self._failed = ""
         self.cluster: Cluster | None = None
-        self.trouble = ""
         self.suspects: frozenset[int] = frozenset()
+
+    @property
+    def trouble(self) -> str:
+        """Why the cluster cannot be read, also while an answer is overdue; empty when it can."""
+        began = self._began
+        limit = max(OVERDUE_SECONDS, 3 * self._took)
+        if not self._failed and began is not None and self._clock.monotonic() - began > limit:
+            return f"no answer for {limit:.0f} s"
+        return self._failed
 
     def read(self) -> None:
         """Read once; a failure is kept in ``trouble``."""
+        began = self._began = self._clock.monotonic()
         try:
             self._reader.avoid(self.suspects)
             self.cluster = self._reader.read()
-            self.trouble = ""
+            self._failed, self._took = "", self._clock.monotonic() - began
         except BellwetherError as error:
-            self.trouble = str(error)
+            self._failed = str(error)
+        finally:
+            self._began = None
 
     def follow(self, stop: threading.Event) -> None:
         """Read again and again until ``stop``: the body of a thread."""
@@ -188,9 +206,9 @@ class Recorder:
     def _read_cluster(self) -> None:
         cluster, trouble = self.metadata.cluster, self.metadata.trouble
         if trouble:
-            self.trouble["Kafka"] = trouble
+            self.trouble[KAFKA] = trouble
         else:
-            self.trouble.pop("Kafka", None)
+            self.trouble.pop(KAFKA, None)
         if cluster is not None and cluster is not self._cluster:
             if cluster != self._cluster:
                 shown = cluster if self.scope.anonymity is None else self.scope.anonymity.cluster(cluster)

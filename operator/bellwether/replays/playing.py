@@ -17,6 +17,7 @@ from bellwether.adapters.memory.retold import RetoldCluster
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader
 from bellwether.adapters.memory.worlds import ManualClock, MemoryLeadership, MemoryLease
 from bellwether.core.baselines import UndoRecord
+from bellwether.core.clusters import Cluster
 from bellwether.core.policies import Policy
 from bellwether.core.signals import Override, Signal
 from bellwether.core.statuses import Report
@@ -28,7 +29,7 @@ from bellwether.replays.timelines import Timeline
 from bellwether.traces.clustersections import cluster_section, read_cluster
 from bellwether.traces.lines import Header, Instant
 from bellwether.traces.patches import Document, Json
-from bellwether.traces.sections import aged, read_demoted, read_overrides, read_signals
+from bellwether.traces.sections import KAFKA, aged, read_demoted, read_overrides, read_signals
 from bellwether.traces.states import following
 
 STEP_SECONDS = 1.0
@@ -61,6 +62,21 @@ class Played:
     def overrides(self) -> tuple[Override, ...]:
         """What people had asked for, expired ones included."""
         return read_overrides(self.state.get("overrides", _NOTHING))
+
+
+class PlayedReader(MemoryReader):
+    """Reads the retold cluster, but not while the recorder could not read the real one: nor could the operator then."""
+
+    def __init__(self, cluster: RetoldCluster, played: Played) -> None:
+        super().__init__(cluster)
+        self._played = played
+
+    def read(self) -> Cluster:
+        """The cluster as it stands. Raises Transient while the recording says that no broker answered."""
+        trouble = self._played.state.get("away", _NOTHING).get(KAFKA)
+        if trouble is not None:
+            raise Transient(str(trouble))
+        return super().read()
 
 
 class Replay:
@@ -139,7 +155,7 @@ class Replay:
         store = MemoryRecordStore(UndoRecord(now.cluster_id, 0, read_demoted(self._state.get("demoted", _NOTHING))))
         records = MemoryRecords(store)
         self._world = World(
-            clusters=MemoryReader(self._cluster),
+            clusters=PlayedReader(self._cluster, self._signals),
             leaders=MemoryMover(self._cluster),
             records=records,
             leadership=MemoryLeadership(MemoryLease(self._clock)),

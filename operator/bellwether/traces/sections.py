@@ -18,6 +18,9 @@ from bellwether.core.signals import Override, OverrideState, Reading, Signal
 from bellwether.traces.lines import UnreadableTrace, text_of, time_of
 from bellwether.traces.patches import Document, Json
 
+KAFKA = "Kafka"
+"""Under which name a trace says that no broker answered the recorder."""
+
 NEVER = "never"
 """A source's moment when its Lease was not seen to advance yet."""
 

@@ -147,13 +147,31 @@ class Reader:
 
 
 def test_metadata_that_cannot_be_read_keeps_the_last_and_says_why():
-    metadata = Metadata(Reader(cluster(), Transient("no broker answers"), cluster()))  # type: ignore[arg-type]
+    metadata = Metadata(Reader(cluster(), Transient("no broker answers"), cluster()), ManualClock())  # type: ignore[arg-type]
     metadata.read()
     known = metadata.cluster
     metadata.read()
     assert (metadata.cluster, metadata.trouble) == (known, "no broker answers")
     metadata.read()
     assert metadata.trouble == ""
+
+
+def test_an_answer_that_is_overdue_is_said_before_the_reader_gives_up():
+    clock = ManualClock()
+    said: list[str] = []
+
+    class Slow(Reader):
+        def read(self) -> Cluster:
+            for _ in range(4):
+                clock.advance(1)
+                said.append(metadata.trouble)
+            return super().read()
+
+    metadata = Metadata(Slow(cluster()), clock)  # type: ignore[arg-type]
+    metadata.read()
+    assert (said, metadata.trouble) == (["", "", "no answer for 2 s", "no answer for 2 s"], "")
+    metadata.read()
+    assert said[4:] == [""] * 4, "a cluster that always takes so long is not away"
 
 
 def test_brokers_that_do_not_look_well_are_asked_last():
@@ -167,7 +185,7 @@ def test_brokers_that_do_not_look_well_are_asked_last():
 
 def test_metadata_is_read_until_it_is_told_to_stop(monkeypatch: pytest.MonkeyPatch):
     reader = Reader(cluster())
-    metadata = Metadata(reader)  # type: ignore[arg-type]
+    metadata = Metadata(reader, ManualClock())  # type: ignore[arg-type]
     waited: list[float] = []
 
     class Stop(threading.Event):

@@ -172,6 +172,21 @@ def test_nothing_is_judged_before_the_cluster_is_known():
     assert (replay.play(blind).rows, replay.turns) == ([], 0)
 
 
+def test_while_no_broker_answered_nothing_was_judged():
+    watched = incident()
+    blind, sees = {"away": {"Kafka": "no broker answered"}}, {"away": {"Kafka": None}}
+    instants = []
+    for instant in watched.kept.instants:
+        if instant.at in (float(CUT - 1), float(CUT + 6)):
+            news = blind if instant.at < CUT else sees
+            instants.append(Instant(instant.at, instant.wall, {**instant.news, **news}))
+        else:
+            instants.append(instant)
+    timeline = Replay(watched.header).play(instants)
+    assert seconds_of(timeline, "verdict", 1)[-2:] == [CUT + 6, MENDED]
+    assert seconds_of(timeline, "demoted", 1) == [CUT + 8]
+
+
 def test_a_damaged_section_is_refused():
     watched = incident()
     bad = Instant(99.0, START, {"cluster": {"brokers": {"1": {"fenced": True}, "x": {}}}})
