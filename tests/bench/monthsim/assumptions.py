@@ -37,7 +37,7 @@ class Assumptions:
     loss_bursts: float = 10.0
     loss_seconds: float = 10.0
     loss_share: float = 0.6
-    shared_loss_bursts: float = 0.5
+    shared_loss_bursts: float = 0.1
     prober_silences: float = 1.0
     prober_silence_seconds: float = 120.0
     everybody_cut: float = 0.1
@@ -90,7 +90,7 @@ SOURCES: dict[str, str] = {
     "loss_bursts": f"per vantage, all brokers: {_UNPUBLISHED}",
     "loss_seconds": f"median; log-normal, sigma 1: {_LOSS}; the length is chosen",
     "loss_share": f"log-uniform from 2 % up to this share of packets within a burst; one direction: {_LOSS}",
-    "shared_loss_bursts": f"per cluster, from all vantages at once: {_UNPUBLISHED}",
+    "shared_loss_bursts": f"per cluster, from all vantages at once: {_UNPUBLISHED}; as often as the path is lost whole",
     "prober_silences": f"per vantage, its process gone: {_UNPUBLISHED}",
     "prober_silence_seconds": "uniform, a quarter to seven quarters of this: a pod is rescheduled",
     "everybody_cut": f"per cluster, the whole external path gone for 5 minutes: {_UNPUBLISHED}",
