@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -9,10 +10,11 @@ from pathlib import Path
 
 import click
 
-from monthsim import campaign, plots, replays, reports
+from monthsim import campaign, pages, plots, replays, reports
 
 REPORT = Path("reports/detection.json")
 PICTURE = Path("docs/images/detection-tradeoff.svg")
+PAGE = Path("docs/detection-benchmark.md")
 
 
 @click.command(help=__doc__)
@@ -20,14 +22,18 @@ PICTURE = Path("docs/images/detection-tradeoff.svg")
 @click.option("--seed", default=20_261, show_default=True, help="Another seed is another world of the same kind.")
 @click.option("--processes", default=os.cpu_count() or 1, show_default="all cores")
 @click.option("--quick", is_flag=True, help="The main run alone: no sensitivity, no trade-off, no picture.")
+@click.option("--redraw", is_flag=True, help="Nothing but the page and the picture, from the report as it is.")
 @click.option(
     "--replay", metavar="SEED", help="Tell one month's false demotions, by the seed in the report's examples."
 )
-def main(broker_months: int, seed: int, processes: int, quick: bool, replay: str | None) -> None:
+def main(broker_months: int, seed: int, processes: int, quick: bool, redraw: bool, replay: str | None) -> None:
     """Run, write and print."""
     if replay:
         for line in replays.tell(tuple(int(n) for n in replay.split(","))):
             print(line)
+        return
+    if redraw:
+        _illustrate(json.loads(REPORT.read_text(encoding="utf-8")))
         return
     began = time.monotonic()
     jobs = campaign.main_jobs(broker_months, seed)
@@ -47,10 +53,15 @@ def main(broker_months: int, seed: int, processes: int, quick: bool, replay: str
     told = reports.report(found.pop(""), found, variants, made)
     reports.save(told, REPORT)
     if not quick:
-        plots.draw(told, PICTURE)
+        _illustrate(told)
     for line in reports.lines(told):
         print(line)
     print(f"{REPORT} written after {made['seconds']} s")
+
+
+def _illustrate(told: reports.Figures) -> None:
+    plots.draw(told, PICTURE)
+    pages.write(told, PAGE)
 
 
 def _progress(done: int, whole: int) -> None:

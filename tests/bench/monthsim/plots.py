@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from monthsim.months import OURS
 from monthsim.reports import GOAL_PER_1000, GOAL_SECONDS, STORAGE_RULES
@@ -16,6 +18,8 @@ _PANELS = (
     ("Unreachable from outside", "external_faults", "of_reachability", "failureThreshold"),
     ("Slow or stalled disk", "disk_faults", "of_storage", "storage"),
 )
+_LEFT_OF = 0.6
+_Place = tuple[float, float, float, bool]
 
 
 def draw(found: dict[str, Any], path: Path) -> None:
@@ -26,39 +30,61 @@ def draw(found: dict[str, Any], path: Path) -> None:
     for panel, (title, kind, family, prefix) in zip(axes, _PANELS, strict=True):
         _panel(panel, found, kind, family, prefix)
         panel.set_title(title)
-    axes[0].axhline(GOAL_PER_1000, color="green", linewidth=0.8, linestyle=":")
     axes[0].axvline(GOAL_SECONDS, color="green", linewidth=0.8, linestyle=":")
     axes[0].set_ylabel("false demotions per 1,000 broker-months\n(bar: up to the exact 95 % upper bound)")
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
+    unsaid = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(path, metadata=unsaid if path.suffix == ".svg" else None)
 
 
 def _panel(panel: Axes, found: dict[str, Any], kind: str, family: str, prefix: str) -> None:
     panel.set_xscale("log")
     panel.set_yscale("symlog", linthresh=0.5)
+    told: dict[_Place, list[str]] = {}
     for name, figures in found["rules"].items():
-        silent = (name in STORAGE_RULES) is (kind == "external_faults") and name not in (OURS, "k-of-n")
-        if not silent:
-            _point(panel, name, figures, kind, family, ours=name == OURS)
+        if name in (OURS, "k-of-n") or (name in STORAGE_RULES) is (kind == "disk_faults"):
+            _note(told, name, figures, kind, family, small=False)
     for name, figures in found["tradeoff"].items():
         if name.startswith(prefix):
-            _point(panel, name, figures, kind, family, ours=True, small=True)
-    panel.set_xlabel("median seconds from fault to demotion (number: faults missed)")
-    panel.set_ylim(bottom=0)
+            _note(told, name, figures, kind, family, small=True)
+    furthest = max((place[0] for place in told), default=1.0)
+    nearest = min((place[0] for place in told), default=1.0)
+    for number, (place, names) in enumerate(told.items()):
+        left = place[0] > nearest * (furthest / nearest) ** _LEFT_OF
+        _point(panel, place, names, to_the_left=left, below=number % 2 == 0)
+    panel.axhline(GOAL_PER_1000, color="green", linewidth=0.8, linestyle=":")
+    panel.set_xlabel("median seconds from fault to demotion")
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    panel.xaxis.set_minor_formatter(FuncFormatter(lambda x, _: f"{x:g}" if furthest < 10 * nearest else ""))
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    panel.set_ylim(0, 20_000)
     panel.grid(visible=True, which="major", alpha=0.3)
 
 
-def _point(
-    panel: Axes, name: str, figures: dict[str, Any], kind: str, family: str, *, ours: bool, small: bool = False
+def _note(
+    told: dict[_Place, list[str]], name: str, figures: dict[str, Any], kind: str, family: str, *, small: bool
 ) -> None:
+    """Rule sets that come out the same share a point."""
     faults, false = figures[kind], figures["false_demotions"][family]
     if faults["median_seconds"] is None:
         return
-    x, y, top = faults["median_seconds"], false["per_1000_broker_months"], false["upper_bound_95"]
-    colour = "tab:blue" if ours else "tab:red"
-    panel.errorbar(
-        x, y, yerr=[[0], [top - y]], fmt="o", color=colour, markersize=4 if small else 7, alpha=0.6 if small else 1
-    )
     missed = faults["missed"] / faults["injected"]
-    label = f"{name} ({missed:.0%} missed)" if faults["missed"] else name
-    panel.annotate(label, (x, y), xytext=(5, 5), textcoords="offset points", fontsize=7 if small else 9, color=colour)
+    place = faults["median_seconds"], false["per_1000_broker_months"], false["upper_bound_95"], small
+    told.setdefault(place, []).append(f"{name} ({missed:.0%} missed)" if missed >= 0.005 else name)
+
+
+def _point(panel: Axes, place: _Place, names: list[str], *, to_the_left: bool, below: bool) -> None:
+    x, y, top, small = place
+    ours = small or names[0] == OURS
+    colour = "tab:blue" if ours else "tab:red"
+    size, alpha = (4, 0.6) if small else (7, 1.0)
+    panel.errorbar(x, y, yerr=np.array([[0.0], [top - y]]), fmt="o", color=colour, markersize=size, alpha=alpha)
+    panel.annotate(
+        "\n".join(names),
+        (x, y),
+        xytext=(-6 if to_the_left else 6, -9 if below and ours else 3),
+        textcoords="offset points",
+        horizontalalignment="right" if to_the_left else "left",
+        fontsize=7 if small else 9,
+        color=colour,
+    )
