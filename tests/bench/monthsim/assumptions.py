@@ -126,7 +126,7 @@ FAULT_SOURCES: dict[str, str] = {
     "external_cut": "the listener refuses, the broker is well inside; 5 minutes to 4 hours, median 30 minutes",
     "external_blackhole": "packets vanish; as long as a cut",
     "zone_cut": "one rack's load balancer is gone: a third of the brokers; as long as a cut",
-    "disk_slow": "every write 80-500 ms for 2-8 hours; Lu et al., 'Perseus', FAST 2023: 304 such drives of 248,000 in "
+    "disk_slow": "every write 80-500 ms for 2-4 hours; Lu et al., 'Perseus', FAST 2023: 304 such drives of 248,000 in "
     "10 months",
     "disk_stalled": "writes never end, for 1-4 hours; AWS FIS 'Pause I/O' is the same fault",
     "disk_degraded": "writes take 200-500 ms for 1-10 minutes: PlanetScale, 'The Real Failure Rate of EBS' (2025)",
