@@ -26,7 +26,8 @@ NEWS_SECONDS = 1.0
 WORDS_NEWS_SECONDS = 60.0
 _LOOK_SECONDS = 0.25
 _RECALL_SECONDS = 2.0
-_MOST_SAID = 50
+# Names that are passed over for one reason and said so: further ones are only counted.
+_MOST_SAID = 10
 _LONGEST_LABEL = 256
 
 Key = tuple[int, str]
@@ -84,7 +85,7 @@ class Alerts:
         self._firing: dict[Key, Firing] = {}
         self._told: dict[Key, tuple[Signal, float]] = {}
         self._recalled = False
-        self._said: set[tuple[str, str]] = set()
+        self._said: dict[str, set[str]] = {}
         self._beat = clock.monotonic()
         self._wake = threading.Event()
         self._stop = threading.Event()
@@ -236,9 +237,10 @@ class Alerts:
                     self._post(word)
 
     def _say(self, what: str, name: str, event: str, **facts: object) -> None:
-        """Say it once; so many different things at most."""
-        if (what, name) not in self._said and len(self._said) < _MOST_SAID:
-            self._said.add((what, name))
+        """Say it once for each alert, and for so many alerts at most."""
+        said = self._said.setdefault(what, set())
+        if name not in said and len(said) < _MOST_SAID:
+            said.add(name)
             self._log.warning(event, alert=name or None, **facts)
 
 

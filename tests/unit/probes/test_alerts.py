@@ -144,7 +144,9 @@ def test_a_flood_of_names_takes_no_memory_and_few_lines(bench: Bench) -> None:
         for n in range(50):
             bench.alerts.receive(body(*(alert(f"Name{n}x{m}", str(m)) for m in range(100))))
             bench.alerts.receive(body(*(alert("DiskSlow", str(1000 + 100 * n + m)) for m in range(100))))
-    assert len(logs) <= alerts._MOST_SAID
+        bench.alerts.receive(body(alert(broker="kafka")))
+    assert len(logs) == alerts._MOST_SAID + 2  # so many names, a broker that is not known, and one without
+    assert "names no broker" in logs[-1]["event"]
     assert bench.alerts._firing == {}
 
 
