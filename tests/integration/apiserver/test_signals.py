@@ -156,7 +156,7 @@ def test_an_entry_is_no_evidence_until_its_lease_was_seen_to_advance(
     assert found.age_seconds < 3
     assert found.message == "refused"
     assert found.control is Reading.PASSING
-    assert found.latency_seconds == 0.012
+    assert found.latency_seconds == 0.0123
     assert found.since == SINCE
 
 
