@@ -30,7 +30,7 @@ class Alertmanager:
         http: dict[str, Any] = {"authorization": {"type": "Bearer", "credentials_file": str(token_file)}}
         if ca is not None:
             http["tls_config"] = {"ca_file": str(ca)}
-        timing = {"group_wait": "0s", "group_interval": "1s", "repeat_interval": f"{repeat_seconds}s"}
+        timing: dict[str, Any] = {"group_wait": "0s", "group_interval": "1s", "repeat_interval": f"{repeat_seconds}s"}
         hook = {"url": webhook, "send_resolved": True, "http_config": http}
         self._settings = {
             "route": {"receiver": "bellwether", "group_by": ["alertname"], **timing},
