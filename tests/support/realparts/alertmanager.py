@@ -32,8 +32,8 @@ class Alertmanager:
             http["tls_config"] = {"ca_file": str(ca)}
         timing: dict[str, Any] = {"group_wait": "0s", "group_interval": "1s", "repeat_interval": f"{repeat_seconds}s"}
         hook = {"url": webhook, "send_resolved": True, "http_config": http}
-        self._settings = {
-            "route": {"receiver": "bellwether", "group_by": ["alertname"], **timing},
+        self._settings: dict[str, Any] = {
+            "route": {**timing, "receiver": "bellwether", "group_by": ["alertname"]},
             "receivers": [{"name": "bellwether", "webhook_configs": [hook]}],
         }
         self.process: ManagedProcess | None = None
