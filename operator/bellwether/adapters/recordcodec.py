@@ -78,14 +78,27 @@ def import_record(data: bytes, where: str) -> UndoRecord:
     try:
         document = json.loads(data)
         check_format(document["format"], where)
-        return UndoRecord(
+        record = UndoRecord(
             cluster_id=str(document["clusterId"]),
             epoch=int(document["epoch"]),
             demoted=_demoted_from_json(document["demoted"]),
             entries=_entries_from_json(document["topics"]),
         )
-    except (ValueError, KeyError, TypeError) as error:
+        _check_numbers(record)
+        return record
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise _damaged(where, error) from error
+
+
+def _check_numbers(record: UndoRecord) -> None:
+    """TypeError unless brokers and partitions are numbers: a document comes from a person's hands."""
+    brokers = list(record.demoted)
+    for key, entry in record.entries.items():
+        brokers += [key.partition, *entry.baseline, *entry.written]
+        brokers += [broker for order in entry.earlier for broker in order]
+    wrong = next((b for b in brokers if type(b) is not int), None)
+    if wrong is not None:
+        raise TypeError(f"{wrong!r} is not the number of a broker or partition")
 
 
 def _dump(value: object) -> bytes:

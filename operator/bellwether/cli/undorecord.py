@@ -66,17 +66,14 @@ def export(policy: str, namespace: str, output: Path | None) -> None:
 def import_(policy: str, namespace: str, document: Path) -> None:
     """Put an exported DOCUMENT in the place of the policy's empty record.
 
-    The operator that runs notices within its next turn, and restores or keeps displaced what the document names.
+    The operator that runs notices within its next turn, and restores or keeps displaced what the document names. A
+    document that is refused changes nothing.
     """
-    records = ConfigMapRecords(connect(), namespace, policy)
     try:
-        standing = records.read()
-        if standing is None:
-            raise click.ClickException(
-                f"policy {namespace}/{policy} has no undo record yet: create the policy, let the operator reach Kafka"
-            )
-        records.take_over(standing.cluster_id)
-        imported = records.import_record(document.read_bytes())
+        records, data = ConfigMapRecords(connect(), namespace, policy), document.read_bytes()
+        # All checks come first: taking over fences the operator that runs, which a refused document must not do.
+        records.take_over(records.check_import(data).cluster_id)
+        imported = records.import_record(data)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
     click.echo(f"imported: {len(imported.entries)} partitions, demoted brokers {sorted(imported.demoted)}")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from bellwether.adapters import recordcodec
+from bellwether.adapters.kubernetes.client import CONFIG_MAPS
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.cli import undorecord as verb
 from bellwether.cli.main import main
@@ -58,10 +62,10 @@ def test_a_policy_without_a_record_is_named(api: MemoryApi, command: str):
 
 def test_what_is_exported_can_be_imported(api: MemoryApi, tmp_path: Path):
     keep(api)
-    copy = tmp_path / "record.json"
-    assert run("export", *OF_MAIN, "-o", copy).exit_code == 0
+    document = tmp_path / "record.json"
+    assert run("export", *OF_MAIN, "-o", document).exit_code == 0
     keep(api, "other", displaced=False)
-    found = run("import", "--policy", "other", copy)
+    found = run("import", "--policy", "other", document)
     assert (found.exit_code, found.output) == (0, "imported: 1 partitions, demoted brokers [1]\n")
     record = ConfigMapRecords(api, "default", "other").read()
     assert record is not None
@@ -70,32 +74,72 @@ def test_what_is_exported_can_be_imported(api: MemoryApi, tmp_path: Path):
 
 def test_an_export_goes_to_standard_output_as_it_is(api: MemoryApi, tmp_path: Path):
     keep(api)
-    copy = tmp_path / "record.json"
-    run("export", *OF_MAIN, "-o", copy)
-    assert run("export", *OF_MAIN).output == copy.read_text()
+    document = tmp_path / "record.json"
+    run("export", *OF_MAIN, "-o", document)
+    assert run("export", *OF_MAIN).output == document.read_text()
+
+
+def epoch(api: MemoryApi) -> int:
+    record = ConfigMapRecords(api, "default", "main").read()
+    assert record is not None
+    return record.epoch
+
+
+def exported(record: UndoRecord) -> bytes:
+    return recordcodec.export_record(record)
+
+
+HELD = UndoRecord(CLUSTER_ID, 1, {1: demoted(1)}, {partition().key: entry()})
 
 
 def test_a_record_that_holds_something_is_not_overwritten(api: MemoryApi, tmp_path: Path):
     keep(api)
-    copy = tmp_path / "record.json"
-    run("export", *OF_MAIN, "-o", copy)
-    found = run("import", *OF_MAIN, copy)
+    document = tmp_path / "record.json"
+    run("export", *OF_MAIN, "-o", document)
+    found = run("import", *OF_MAIN, document)
     assert found.exit_code == 1
     assert "is not empty" in found.output
+    assert epoch(api) == 1
 
 
-def test_a_document_that_is_none_is_refused(api: MemoryApi, tmp_path: Path):
-    keep(api, displaced=False)
-    copy = tmp_path / "record.json"
-    copy.write_text("not a record")
-    found = run("import", *OF_MAIN, copy)
-    assert found.exit_code == 1
-    assert "Traceback" not in found.output
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        pytest.param(b"not a record", "damaged", id="no JSON"),
+        pytest.param(b"", "damaged", id="an empty file"),
+        pytest.param(b"[1, 2]", "damaged", id="another document"),
+        pytest.param(b"[" * 100_000, "damaged", id="a document that nests without end"),
+        pytest.param(b"\xff\xfe\x00", "damaged", id="no text"),
+        pytest.param(exported(HELD)[:-9], "damaged", id="a part of a record"),
+        pytest.param(exported(HELD).replace(b"[[0,", b'[["0",'), "is not the number", id="a partition in words"),
+        pytest.param(exported(HELD).replace(b"[1,2,3]", b"[1,2,3.5]"), "is not the number", id="half a broker"),
+        pytest.param(
+            exported(HELD).replace(b'"broker":1', b'"broker":"1"'), "is not the number", id="a broker in words"
+        ),
+        pytest.param(exported(replace(HELD, cluster_id="another")), "of Kafka cluster another", id="another cluster"),
+        pytest.param(exported(UndoRecord(CLUSTER_ID, 1)), "there is nothing to import", id="nothing in it"),
+    ],
+)
+def test_a_refused_document_leaves_the_running_operator_alone(
+    api: MemoryApi, tmp_path: Path, document: bytes, said: str
+):
+    running = ConfigMapRecords(api, "default", "main")
+    held = running.take_over(CLUSTER_ID)
+    before = copy.deepcopy(api.all(CONFIG_MAPS))
+    file = tmp_path / "record.json"
+    file.write_bytes(document)
+    found = run("import", *OF_MAIN, file)
+    assert (found.exit_code, type(found.exception)) == (1, SystemExit)
+    assert said in found.output
+    assert api.all(CONFIG_MAPS) == before
+    running.check()
+    running.save(replace(held, demoted={1: demoted(1)}))
 
 
 def test_importing_needs_a_policy_that_has_reached_kafka(api: MemoryApi, tmp_path: Path):
-    copy = tmp_path / "record.json"
-    copy.write_text("{}")
-    found = run("import", *OF_MAIN, copy)
+    document = tmp_path / "record.json"
+    document.write_bytes(exported(HELD))
+    found = run("import", *OF_MAIN, document)
     assert found.exit_code == 1
-    assert "let the operator reach Kafka" in found.output
+    assert "let the operator reach Kafka" in " ".join(found.output.split())
+    assert api.all(CONFIG_MAPS) == []

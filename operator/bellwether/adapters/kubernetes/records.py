@@ -133,15 +133,27 @@ class ConfigMapRecords:
             raise Terminal(f"policy {self._namespace}/{self._policy} has no undo record")
         return recordcodec.export_record(record)
 
+    def check_import(self, data: bytes) -> UndoRecord:
+        """The record that ``import_record`` would put in place, looked at before anybody is fenced; writes nothing.
+
+        Terminal when the document cannot be read, holds nothing or is of another Kafka cluster, and when this policy
+        has no record yet or one that is not empty.
+        """
+        given, standing = recordcodec.import_record(data, "imported undo record"), self.read()
+        if standing is None:
+            raise Terminal(
+                f"policy {self._namespace}/{self._policy} has no undo record yet: create the policy, let the operator "
+                "reach Kafka"
+            )
+        _check_import(given, standing)
+        return given
+
     def import_record(self, data: bytes) -> UndoRecord:
         """Put an exported record in the place of an empty one, under this writer's epoch; needs ``take_over`` first."""
         saved, given = self._saved, recordcodec.import_record(data, "imported undo record")
         if saved is None:
             raise Fenced("the undo record was not taken over: nothing may be written")
-        if not saved.empty:
-            raise Terminal("the undo record is not empty: restore or delete it before another one is imported")
-        if given.cluster_id != saved.cluster_id:
-            raise Terminal(f"the imported record is of Kafka cluster {given.cluster_id}, not of {saved.cluster_id}")
+        _check_import(given, saved)
         record = replace(given, epoch=saved.epoch)
         self.save(record)
         return record
@@ -316,6 +328,16 @@ def _sequence(header: Object | None) -> int:
 def _shard_entries(shard: Object) -> dict[PartitionKey, Entry]:
     packed = (shard.get("binaryData") or {}).get("entries", "")
     return recordcodec.unpack_entries(base64.b64decode(packed), _where(shard)) if packed else {}
+
+
+def _check_import(given: UndoRecord, standing: UndoRecord) -> None:
+    """Terminal unless ``given`` may stand in the place of ``standing``."""
+    if not standing.empty:
+        raise Terminal("the undo record is not empty: restore or delete it before another one is imported")
+    if given.cluster_id != standing.cluster_id:
+        raise Terminal(f"the imported record is of Kafka cluster {given.cluster_id}, not of {standing.cluster_id}")
+    if given.empty:
+        raise Terminal("the document holds no displaced partition and no demoted broker: there is nothing to import")
 
 
 def _assemble(found: Mapping[str, Object]) -> UndoRecord | None:
