@@ -21,7 +21,11 @@ class OnFailing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reachability:
-    """How external reachability is probed and judged; no ``bootstrap_servers`` means those of the policy itself."""
+    """How external reachability is probed and judged; no ``bootstrap_servers`` means those of the policy itself.
+
+    A broker that fails is asked twice as often, so that ``failure_threshold`` failures in a row are soon counted: that
+    many tell a broken path from a bad one, on which some questions come through.
+    """
 
     enabled: bool = True
     listener: str = "EXTERNAL"
@@ -29,10 +33,11 @@ class Reachability:
     vantages: tuple[str, ...] = ()
     period_seconds: int = 1
     timeout_seconds: int = 2
-    failure_threshold: int = 3
+    failure_threshold: int = 6
     success_threshold: int = 3
     stale_after_seconds: int = 10
     startup_grace_seconds: int = 180
+    disputed_after_seconds: int = 1800
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +66,9 @@ class StorageLatency:
     timeout_seconds: int = 5
     threshold_milliseconds: int = 50
     history_ratio: int = 3
-    peer_ratio: int = 3
-    window_samples: int = 10
-    failure_threshold: int = 5
+    peer_ratio: int = 5
+    window_samples: int = 50
+    failure_threshold: int = 40
     success_threshold: int = 5
     stale_after_seconds: int = 10
 

@@ -46,6 +46,10 @@ def reachability(broker: int, scene: Scene, session_timeout_seconds: int, past: 
     total, need = len(scene.vantages), quorum(len(scene.vantages))
     facts = _facts(said, scene, patience)
     quiet = _quiet(broker, scene) and len(words) == len(failing) > 0
+    if len(failing) + quiet >= need > 0 and (dispute := _disputed(words, scene, past)):
+        text = f"{_names(failing)} of {total} vantages cannot reach it, and {dispute}"
+        change = "every vantage with fresh evidence failing, or disputedAfterSeconds passing"
+        return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change)
     if len(failing) + quiet >= need > 0:
         found = _unreachable(failing, total, scene, session_timeout_seconds, past, quiet=len(failing) < need)
         change = f"fewer than {need} of {total} vantages failing"
@@ -75,6 +79,22 @@ def self_reachability(broker: int, scene: Scene) -> Finding | None:
         return Finding(Evidence.DOUBTFUL, Reason.NOBODY_CONNECTS, text, facts=facts, change=change)
     text = "every signal passes"
     return Finding(Evidence.GOOD, Reason.SIGNALS_PASSING, text, facts=facts)
+
+
+def _disputed(words: Sequence[Signal], scene: Scene, past: Past) -> str:
+    """Who still reaches a broker that a quorum cannot reach; empty when nobody does, or when it has lasted for long.
+
+    A broker that is at fault is unreachable from everywhere. Where some reach it, it is more often two paths that are
+    broken at the same time (docs/decisions/0011).
+    """
+    reaching = [s.source for s in words if s.reading is Reading.PASSING]
+    if not reaching or past.reason in (Reason.EXTERNALLY_UNREACHABLE, Reason.STILL_UNFENCED):
+        return ""
+    patience = timedelta(seconds=scene.detection.reachability.disputed_after_seconds)
+    waited = scene.snapshot.now - past.since if past.since is not None else timedelta(0)
+    if past.reason is Reason.VANTAGES_DISAGREE and waited >= patience:
+        return ""
+    return f"{', '.join(reaching)} can"
 
 
 def _quiet(broker: int, scene: Scene) -> bool:

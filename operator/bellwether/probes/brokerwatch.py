@@ -25,6 +25,7 @@ from bellwether.probes.sightings import Answer, Round, Sighting
 # Beyond its timeout a question is given this long to be scheduled and to say so itself.
 GRACE_SECONDS = 0.3
 _MOST_ROUNDS = 32
+_HASTE = 0.5
 # A process that was kept from its work for so long while it waited cannot tell who was late.
 _STARVED_SECONDS = 0.5
 _STARVED = "this process gets too little CPU to tell a silent broker from its own delay: raise its CPU limit"
@@ -131,7 +132,7 @@ class BrokerWatch:
         self._told: tuple[str, ...] | None = None
         self._warned = ""
         self._asked: deque[_Asked] = deque()
-        self._due = self.beat = clock.monotonic()
+        self._due = self._begun = self.beat = clock.monotonic()
         self._left_out = False
         self.stopped = False
 
@@ -174,7 +175,8 @@ class BrokerWatch:
     def begin(self) -> float:
         """Begin a round; returns when the next one is due."""
         settings, now = self._settings(), self._clock.monotonic()
-        self._due = max(self._due + settings.period_seconds, now)
+        self._due = max(self._due + self._pace(settings), now)
+        self._begun = now
         if len(self._asked) < _MOST_ROUNDS and all(q.began is not None for r in self._asked for q in r.questions):
             self.beat = now
             self._asked.append(self._ask(settings))
@@ -190,7 +192,15 @@ class BrokerWatch:
         if self._external and not before:
             self._due = self._clock.monotonic()  # just learned: no need to wait for the next period
             return self._due
+        soon = self._begun + self._pace(self._settings())
+        if soon < self._due:
+            self._due = max(soon, self._clock.monotonic())  # it has just begun to fail
+            return self._due
         return None
+
+    def _pace(self, settings: Reachability) -> float:
+        """Seconds from one round to the next: half the period while the broker fails, to be sure of it soon."""
+        return settings.period_seconds * (_HASTE if self._sighting.failing else 1.0)
 
     def _ask(self, settings: Reachability) -> _Asked:
         asker, timeout = self._asker(), settings.timeout_seconds

@@ -21,8 +21,11 @@ LATENCY_NEWS_SECONDS = 5.0
 _LATENCY_NEWS_RATIO = 1.5
 # Kinds of trouble in which a write has a time at all.
 _TIMED = ("", "slow", "stalled")
-# ... compared above this share of the threshold: jitter of a fast disk is no news.
-_FLOOR_SHARE = 0.25
+# So often in a row another kind of trouble is told.
+_CONFIRMED = 5
+# ... compared above this share of the threshold: jitter of a fast disk is no news, and what is a few times faster than
+# the threshold still is, as slow disks are compared with it.
+_FLOOR_SHARE = 0.1
 
 
 STARVED = "this process was not let run while it wrote: give it more CPU"
@@ -33,7 +36,8 @@ class Sample:
     """One write. ``problem`` is why it failed; ``stalled`` that it has not ended yet, after ``seconds``.
 
     ``own_trouble`` marks a problem of the prober's own, which says nothing of the disk. ``away`` are those of the
-    ``seconds`` in which the prober itself did not run.
+    ``seconds`` in which the prober itself did not run, ``counted`` the periods of this very write that have been told
+    while it hung.
     """
 
     seconds: float
@@ -41,6 +45,7 @@ class Sample:
     stalled: bool = False
     own_trouble: bool = False
     away: float = 0.0
+    counted: int = 0
 
     def without_absence(self, limit: float) -> Sample:
         """The sample as evidence: a write that was slow only because nobody was there to see its end is none."""
@@ -48,9 +53,10 @@ class Sample:
             return self
         if self.seconds > limit >= self.seconds - self.away:
             return Sample(self.seconds, STARVED, own_trouble=True)
-        return Sample(self.seconds - self.away)
+        return replace(self, seconds=self.seconds - self.away, away=0.0)
 
 
+RECENT_WRITES = 10
 SPAN_WRITES = 30
 SPANS_KEPT = 60
 
@@ -101,7 +107,8 @@ class Latencies:
         ok = not slow and not sample.problem and not sample.stalled
         window = self.window
         # A write that took several periods stands for the writes that could not be made meanwhile.
-        for _ in range(1 if ok else _periods(sample, settings)):
+        untold = min(periods(sample.seconds, settings) - sample.counted, settings.window_samples)
+        for _ in range(1 if ok else max(untold, 0 if sample.counted else 1)):
             window = window.seen(
                 ok,
                 now,
@@ -109,8 +116,6 @@ class Latencies:
                 failure_threshold=settings.failure_threshold,
                 success_threshold=settings.success_threshold,
             )
-        if sample.stalled:
-            window = window.failed(now)
         times = self.times if sample.problem else (*self.times, sample.seconds)[-settings.window_samples :]
         passing = window.reading is Reading.PASSING
         slow_times = () if passing and ok else self.slow_times
@@ -141,17 +146,17 @@ class Latencies:
             source=source,
             reading=self.window.reading,
             since=self.window.since,
-            latency_seconds=self.typical(settings),
+            latency_seconds=self.typical(),
             message=self.message(settings),
             usual_seconds=self.habit.usual,
         )
 
-    def typical(self, settings: StorageLatency) -> float | None:
+    def typical(self) -> float | None:
         """The median of the last writes: of the slow ones while it fails; ``None`` while writes end in errors."""
         if self.window.reading is Reading.FAILING:
             slow = self.slow_times if self.kind in _TIMED else ()
             return median(slow) if slow else None
-        recent = self.times[-settings.window_samples :]
+        recent = self.times[-RECENT_WRITES:]
         return median(recent) if recent else None
 
     def message(self, settings: StorageLatency) -> str:
@@ -175,7 +180,7 @@ class Latencies:
         """Whether this is news to whoever was told ``told`` so many seconds ago."""
         if told is None or (self.window.reading, self.kind) != (told.window.reading, told.kind):
             return True
-        now, then = self.typical(settings), told.typical(settings)
+        now, then = self.typical(), told.typical()
         if now is None or then is None or seconds_since < LATENCY_NEWS_SECONDS:
             return False
         floor = settings.threshold_milliseconds / 1000 * _FLOOR_SHARE
@@ -190,17 +195,17 @@ class Latencies:
         if not kind:
             return self.kind
         turned = self.window.reading is not Reading.FAILING
-        return kind if turned or not self.kind or count >= max(1, settings.failure_threshold) else self.kind
+        return kind if turned or not self.kind or count >= min(_CONFIRMED, settings.failure_threshold) else self.kind
 
     def _troubled(self, sample: Sample, settings: StorageLatency, now: datetime) -> Latencies:
         troubles = self.troubles + 1
-        if troubles < max(1, settings.failure_threshold):
+        if troubles < min(_CONFIRMED, settings.failure_threshold):
             return replace(self, troubles=troubles, trouble=sample.problem)
         known = self.window.reading is not Reading.UNKNOWN
         lost = Window(Reading.UNKNOWN, now if known else self.window.since)
         return Latencies(lost, habit=self.habit, kind="trouble", trouble=sample.problem, troubles=troubles)
 
 
-def _periods(sample: Sample, settings: StorageLatency) -> int:
-    periods = math.ceil(sample.seconds / max(settings.period_seconds, 0.001))
-    return min(max(1, periods), settings.window_samples)
+def periods(seconds: float, settings: StorageLatency) -> int:
+    """For how many writes one stands that has taken so long: itself, and those that it has kept out."""
+    return max(1, math.ceil(seconds / max(settings.period_seconds, 0.001)))

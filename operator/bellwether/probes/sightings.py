@@ -86,11 +86,16 @@ class Sighting:
         }
         if seen.external is not None:
             external = external.seen(seen.external.ok, now, **thresholds)
+            if seen.external.ok and external.reading is Reading.FAILING:
+                # Failing says that nothing comes through. Now something does: not yet enough to be well, too much to
+                # demote a broker for.
+                external = external.turned(Reading.UNKNOWN, now)
         if seen.internal is not None:
             control = control.seen(seen.internal.ok, now, **thresholds)
         kind = _kind(seen)
         count = self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1
-        settled = kind if count >= max(1, settings.failure_threshold) or not self.kind else self.kind
+        often = min(settings.failure_threshold, settings.success_threshold)
+        settled = kind if count >= often or not self.kind else self.kind
         return Sighting(external, control, seen, settled, (kind, count))
 
     def word(self, broker: int, source: str) -> Signal | None:
@@ -110,14 +115,19 @@ class Sighting:
             message=self.message(),
         )
 
+    @property
+    def failing(self) -> bool:
+        """Whether the last question was not answered: reason enough to ask again soon."""
+        return self.external.failures > 0
+
     def news(self) -> tuple[str, ...]:
         """What a report is made for: while this stays the same, nothing is written."""
         return (self.external.reading, self.control.reading, self.kind)
 
     def message(self) -> str:
         """One sentence for a person, with counts and latencies as they are now."""
-        if self.external.reading is Reading.UNKNOWN:
-            return f"this vantage cannot measure: {self.last.trouble}" if self.last.trouble else ""
+        if self.last.trouble:
+            return f"this vantage cannot measure: {self.last.trouble}"
         return f"{self._outside()}; {self._inside()}" if self.last.internal is not None else self._outside()
 
     def _outside(self) -> str:
@@ -128,7 +138,7 @@ class Sighting:
             return f"{answer.message}{_times(self.external.failures)}"
         if answer.weaker:
             return answer.message
-        if self.external.reading is Reading.FAILING:
+        if self.external.reading is not Reading.PASSING:
             return f"{self.last.address} answers again{_times(self.external.successes)}"
         return f"{self.last.address} answers"
 

@@ -19,7 +19,7 @@ from bellwether.core.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Clock
 from bellwether.probes.diskwrites import words
-from bellwether.probes.latencies import Latencies, Sample
+from bellwether.probes.latencies import Latencies, Sample, periods
 from bellwether.probes.pauses import Pauses
 
 _LOOK_SECONDS = 0.1
@@ -133,22 +133,32 @@ class StorageProbe:
         self._writer.remove()
 
     def _judge(self) -> None:
-        reported: float | None = None
+        counted = 0
         while not self._stop.is_set():
             self._beat = self._clock.monotonic()
             try:
-                self._take(self._samples.get(timeout=_LOOK_SECONDS))
+                sample = self._samples.get(timeout=_LOOK_SECONDS)
             except queue.Empty:
-                began = self._began
-                if began is None or began == reported:
-                    continue
-                now = self._clock.monotonic()
-                waited = now - began
-                if waited >= self._settings.timeout_seconds and self._began == began:
-                    waited -= self._pauses.lost(now)
-                if waited >= self._settings.timeout_seconds and self._began == began:
-                    reported = began
-                    self._take(Sample(waited, stalled=True))
+                counted = self._look_at_a_hanging_write(counted)
+            else:
+                self._take(replace(sample, counted=counted))
+                counted = 0
+
+    def _look_at_a_hanging_write(self, counted: int) -> int:
+        """Tell of a write that has not ended in time, period by period; returns how many of its periods are told."""
+        began, settings = self._began, self._settings
+        if began is None:
+            return counted
+        now = self._clock.monotonic()
+        waited = now - began
+        if waited < settings.timeout_seconds or periods(waited, settings) <= counted:
+            return counted
+        waited -= self._pauses.lost(now)
+        passed = periods(waited, settings)
+        if waited < settings.timeout_seconds or passed <= counted or self._began != began:
+            return counted
+        self._take(Sample(waited, stalled=True, counted=counted))
+        return passed
 
     def _take(self, sample: Sample) -> None:
         settings = self._settings

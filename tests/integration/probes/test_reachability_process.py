@@ -19,8 +19,9 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 WELL = ("Passing", "Passing")
 OUTSIDE_BAD = ("Failing", "Passing")
 DEAD = ("Failing", "Failing")
-# failureThreshold * periodSeconds + timeoutSeconds + 1 s, and one more for reading it here.
-SOON = 3 * 1 + 2 + 1 + 1
+# The first of failureThreshold failures is known after periodSeconds + timeoutSeconds, the others follow at half the
+# period; and two seconds for writing it there and reading it here.
+SOON = 1 + 2 + 6 * 0.5 + 2
 
 
 def started(bench: Any, *arguments: str) -> Any:

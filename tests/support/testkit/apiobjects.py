@@ -189,7 +189,7 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         "spec.detection.externalReachability.vantages",
     ),
     "a listener without a name": (reachability(listener=""), "spec.detection.externalReachability.listener"),
-    "more failures than samples": (storage(failureThreshold=11), "spec.detection.storageLatency.failureThreshold"),
+    "more failures than samples": (storage(failureThreshold=51), "spec.detection.storageLatency.failureThreshold"),
     "storage evidence that is stale at once": (
         storage(staleAfterSeconds=6),
         "spec.detection.storageLatency.staleAfterSeconds",

@@ -8,7 +8,7 @@ from bellwether.core.detection import Reachability
 from bellwether.core.signals import Reading
 from bellwether.probes.sightings import Round, Sighting
 
-SETTINGS = Reachability()
+SETTINGS = Reachability(failure_threshold=3)
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -104,3 +104,23 @@ def test_a_weaker_answer_says_so() -> None:
     assert word is not None
     assert word.reading is Reading.PASSING
     assert "which one is not known" in word.message
+
+
+def test_a_path_on_which_something_comes_through_is_neither_failing_nor_passing() -> None:
+    failing = after(*[seen(REFUSED)] * 3)
+    lossy = after(seen(), start=failing).word(1, "here")
+    assert lossy is not None
+    assert (lossy.reading, lossy.message) == (
+        Reading.UNKNOWN,
+        "10.0.0.1:9094 answers again; internal listener answers in 2.0 ms",
+    )
+    again = after(seen(), seen(REFUSED), seen(REFUSED), start=failing)
+    assert again.external.reading is Reading.UNKNOWN
+    assert after(seen(REFUSED), start=again).external.reading is Reading.FAILING
+    assert after(seen(), seen(), seen(), start=failing).external.reading is Reading.PASSING
+
+
+def test_a_broker_whose_last_question_was_not_answered_is_worth_asking_again_soon() -> None:
+    assert not after(seen()).failing
+    assert after(seen(), seen(REFUSED)).failing
+    assert not after(seen(REFUSED), seen()).failing

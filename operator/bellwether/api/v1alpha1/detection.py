@@ -78,7 +78,7 @@ class ExternalReachability(Model):
     period_seconds: int = integer(_REACHABILITY.period_seconds, 1, 3600, "How often to probe.")
     timeout_seconds: int = integer(_REACHABILITY.timeout_seconds, 1, 300, "How long one probe may take.")
     failure_threshold: int = integer(
-        _REACHABILITY.failure_threshold, 1, 100, "Failures in a row after which a vantage says Failing."
+        _REACHABILITY.failure_threshold, 1, 100, "Failures in a row after which a signal says Failing."
     )
     success_threshold: int = integer(
         _REACHABILITY.success_threshold, 1, 100, "Successes in a row after which a vantage says Passing again."
@@ -90,6 +90,14 @@ class ExternalReachability(Model):
         86400,
         "How long after a restart an unreachable broker is given, while its internal listener answers: load balancers"
         " take tens of seconds to register a target. Over as soon as the broker was reachable once.",
+    )
+
+    disputed_after_seconds: int = integer(
+        _REACHABILITY.disputed_after_seconds,
+        0,
+        604800,
+        "How long a quorum must have failed before it counts while another vantage still reaches the broker: one at fault"
+        " is unreachable from everywhere.",
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (_STALE,)

@@ -15,8 +15,8 @@ from bellwether.adapters.kubernetes.client import KubernetesClient, connect
 from bellwether.adapters.webhookdoors import ServerFiles, TokenFile
 from bellwether.adapters.webhooks import Webhook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.cli.probe.common import need, reported, serve_metrics, shared_options, stop_on_signals
 from bellwether.cli.probe.probers import Prober
+from bellwether.cli.probe.running import need, reported, serve_metrics, shared_options, stop_on_signals
 from bellwether.connections import split_address
 from bellwether.core.signals import SignalType
 from bellwether.probes.alerts import Alerts

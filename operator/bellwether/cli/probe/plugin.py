@@ -18,8 +18,8 @@ from bellwether.adapters.kubernetes.connections import connection
 from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe import measurements
-from bellwether.cli.probe.common import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
 from bellwether.cli.probe.probers import Prober
+from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
 from bellwether.connections import Connection
 from bellwether.core.detection import Plugin
 from bellwether.ports import Terminal

@@ -20,8 +20,8 @@ from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.presets import PRESETS, Preset
 from bellwether.api.v1alpha1.promql import Scope
 from bellwether.cli.probe import measurements
-from bellwether.cli.probe.common import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
 from bellwether.cli.probe.probers import Prober
+from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
 from bellwether.core import detection
 from bellwether.core.signals import SignalType
 from bellwether.ports import Terminal

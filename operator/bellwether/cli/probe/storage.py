@@ -12,8 +12,8 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import connect
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe import measurements
-from bellwether.cli.probe.common import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
 from bellwether.cli.probe.probers import Prober
+from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
 from bellwether.core.detection import StorageLatency
 from bellwether.core.signals import SignalType
 from bellwether.probes.diskwrites import DiskWriter
