@@ -7,6 +7,7 @@ so is the middle of a long steady one: ``_EDGE`` seconds at both ends stand for 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,15 +15,20 @@ import numpy as np
 from numpy.random import Generator
 
 from bellwether.core.detection import StorageLatency
-from bellwether.probes.latencies import SPANS_KEPT, Habit, Latencies, Sample
+from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.probes.latencies import SPANS_KEPT, Habit, Latencies, Sample, periods
+from bellwether.probes.windows import Window
 from monthsim.episodes import Disk, DiskEffect
 from monthsim.paths import News, at
 
-FLOOR_SECONDS = 0.010
-"""A disk whose median stays below this makes no news: those begin at a quarter of the default threshold."""
-_BEFORE, _AFTER = 5.0, 25.0
-_EDGE = 100.0
+FLOOR_SECONDS = 0.004
+"""A disk whose median stays below this makes no news: those begin at a tenth of the default threshold."""
+_BEFORE, _AFTER = 5.0, 80.0
+_EDGE = 150.0
+_LOOK_SECONDS = 0.1
 _SLOW_SIGMA = 0.2
+_GAP_SECONDS = 60.0
+_PLAIN_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +110,13 @@ def watch(volume: Volume, begun: Sequence[tuple[float, float]], settings: Storag
     """The news of the prober beside one disk."""
     if volume.quiet():
         return []
-    known, news = steady(volume, settings), []
-    told, told_at = known, -1000.0
+    well, news = steady(volume, settings), []
+    known = told = well
+    told_at = last = -1000.0
     for time, sample in _samples(begun, settings):
+        if time - last > _GAP_SECONDS and known.window.reading is Reading.PASSING:
+            known = told = well  # what was passed over was a long time of being well
+        last = time
         known = known.after(sample, settings, at(time))
         if known.differs(told, time - told_at, settings):
             told, told_at = known, time
@@ -117,7 +127,34 @@ def watch(volume: Volume, begun: Sequence[tuple[float, float]], settings: Storag
 
 
 def _samples(begun: Sequence[tuple[float, float]], settings: StorageLatency) -> Iterator[tuple[float, Sample]]:
+    """Writes as ``probes.storage`` tells them: one that hangs is told of period by period."""
     for time, seconds in begun:
-        if seconds >= settings.timeout_seconds:
-            yield time + settings.timeout_seconds, Sample(float(settings.timeout_seconds), stalled=True)
-        yield time + seconds, Sample(seconds)
+        counted, waited = 0, float(settings.timeout_seconds)
+        while waited <= seconds and counted <= 2 * settings.window_samples:
+            yield time + waited, Sample(waited, stalled=True, counted=counted)
+            counted = periods(waited, settings)
+            waited = counted * settings.period_seconds + _LOOK_SECONDS
+        if waited <= seconds:
+            counted = periods(seconds, settings)
+        yield time + seconds, Sample(seconds, counted=counted)
+
+
+def plain(volume: Volume, begun: Sequence[tuple[float, float]], *, slow: int = 5, of: int = 10) -> list[News]:
+    """What a plain count makes of the same writes: so many of the last ones above 50 ms, with nothing to compare."""
+    if volume.quiet():
+        return []
+    window, news = Window(Reading.PASSING, at(0.0)), []
+    for time, seconds in begun:
+        ok = seconds <= _PLAIN_SECONDS
+        seen = window
+        for _ in range(1 if ok else min(of, math.ceil(seconds))):
+            seen = seen.seen(ok, at(time), samples=of, failure_threshold=slow, success_threshold=slow)
+        if seen.reading is not window.reading:
+            # A write that hangs is noticed as soon as it has kept out so many others.
+            noticed = time + (seconds if seconds < slow else slow)
+            word = Signal(
+                volume.broker, SignalType.STORAGE_LATENCY, f"broker-{volume.broker}", seen.reading, at(noticed)
+            )
+            news.append(News(noticed, word))
+        window = seen
+    return news

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from numpy.random import Generator
@@ -36,12 +36,16 @@ class Seen:
     """What the probers of one month had to say."""
 
     news: tuple[News, ...]
+    plain: tuple[News, ...]
+    """The same months as plain probes count them, for the peers' rules."""
     writes: Mapping[int, tuple[tuple[float, float], ...]]
 
 
-def look(month: Month, detection: Detection, rng: Generator) -> Seen:
+def look(month: Month, detection: Detection, rng: Generator, *, with_peers: bool = False) -> Seen:
     """The news of every vantage and every storage prober, as the operator hears them."""
     news: list[News] = []
+    plain: list[News] = []
+    by_prober = rng.spawn((VANTAGES + 1) * month.brokers)
     by_path: dict[tuple[int, int], list[PathEffect]] = {}
     for episode in month.episodes:
         for effect in episode.paths:
@@ -54,16 +58,32 @@ def look(month: Month, detection: Detection, rng: Generator) -> Seen:
         )
         inside = paths.Question(INTERNAL_SECONDS + month.delays[vantage], tuple(e for e in effects if e.internal))
         phase = float(month.phases[vantage, broker])
-        news += paths.watch(broker, vantage, phase, outside, inside, detection.reachability, rng)
+        own = by_prober[vantage * month.brokers + broker]
+        news += paths.watch(broker, vantage, phase, outside, inside, detection.reachability, own)
+        if with_peers:
+            plain += paths.plain(broker, vantage, phase, outside, own)
     writes = {}
     for broker in range(month.brokers):
         touched = tuple(d for e in month.episodes for d in e.disks if broker in d.brokers)
         volume = disks.Volume(month.usual_seconds[broker], month.world.disk_sigma, touched, broker)
         phase = float(month.phases[VANTAGES, broker])
-        writes[broker] = tuple(disks.writes(volume, phase, detection.storage, rng))
+        own = by_prober[VANTAGES * month.brokers + broker]
+        writes[broker] = tuple(disks.writes(volume, phase, detection.storage, own))
         news += disks.watch(volume, writes[broker], detection.storage)
-    heard = [replace(n, time=_heard(n, month, rng)) for n in news]
-    return Seen(tuple(sorted(heard, key=lambda n: n.time)), writes)
+        if with_peers:
+            plain += disks.plain(volume, writes[broker])
+    return Seen(_as_heard(news, month, rng), _as_heard(plain, month, rng), writes)
+
+
+def _as_heard(news: Sequence[News], month: Month, rng: Generator) -> tuple[News, ...]:
+    """A prober's outbox never tells an older word after a newer one."""
+    heard: list[News] = []
+    last: dict[tuple[int, str], float] = {}
+    for one in sorted(news, key=lambda n: n.time):
+        key = one.signal.broker, one.signal.source
+        last[key] = max(last.get(key, 0.0), _heard(one, month, rng))
+        heard.append(replace(one, time=last[key]))
+    return tuple(sorted(heard, key=lambda n: n.time))
 
 
 def _heard(news: News, month: Month, rng: Generator) -> float:
@@ -90,7 +110,7 @@ def operate(month: Month, seen: Seen, policy: Policy) -> Outcome:
 
 def live(month: Month, policy: Policy, rng: Generator, *, with_peers: bool) -> dict[str, Score]:
     """Scores by rule set; ``down`` is scored apart, as its own."""
-    seen = look(month, policy.detection, rng)
+    seen = look(month, policy.detection, rng, with_peers=with_peers)
     ours = operate(month, seen, policy)
     found = {OURS: score(month, ours.demotions, ours.held), "down": score(month, ours.downs)}
     if not with_peers:
@@ -101,6 +121,6 @@ def live(month: Month, policy: Policy, rng: Generator, *, with_peers: bool) -> d
     found["own-history"] = score(month, by_second["own history"])
     found["peer-median"] = score(month, by_second["peers"])
     found["absolute-1s"] = score(month, by_second["absolute"])
-    found["single-probe"] = score(month, peers.single_probe(seen.news))
-    found["k-of-n"] = score(month, peers.k_of_n(seen.news))
+    found["single-probe"] = score(month, peers.single_probe(seen.plain))
+    found["k-of-n"] = score(month, peers.k_of_n(seen.plain))
     return found

@@ -24,56 +24,67 @@ from monthsim.episodes import (
 
 
 def noise(brokers: int, world: Assumptions, rng: Generator) -> list[Episode]:
-    """A month's noise, in no order."""
+    """A month's noise, in no order.
+
+    Each kind draws from a stream of its own, so that a number that is changed leaves all other kinds as they were.
+    """
     found: list[Episode] = []
     everybody = tuple(range(brokers))
-    for broker in everybody:
-        found += [
-            frozen(Kind.GC_PAUSE, t, world.gc_seconds * rng.uniform(0.5, 1.5), broker)
-            for t in times(world.gc_pauses, rng)
-        ]
-        found += [
-            frozen(Kind.VM_FREEZE, t, lognormal(world.vm_freeze_seconds, P99_AT_FIVE_MEDIANS, rng), broker)
-            for t in times(world.vm_freezes, rng)
-        ]
-        found += [
-            frozen(Kind.VM_FREEZE, t, world.long_freeze_seconds * rng.uniform(0.8, 1.2), broker)
-            for t in times(world.long_freezes, rng)
-        ]
-        found += [
-            restart(Kind.CRASH, t, world.restart_seconds * rng.uniform(0.2, 1.8), broker, world, rng)
-            for t in times(world.crashes, rng)
-        ]
-        found += [hiccup(t, broker, world, rng) for t in times(world.hiccups, rng)]
-        found += [bursty(t, broker) for t in times(world.bursty_disks, rng)]
-    for t in times(world.rolling_restarts, rng):
-        found += rolling_restart(t, brokers, world, rng)
-    for vantage in ALL_VANTAGES:
-        found += _vantage_noise(vantage, brokers, world, rng)
-    for t in times(world.shared_loss_bursts, rng):
-        found.append(loss(Kind.SHARED_LOSS, t, everybody, ALL_VANTAGES, world, rng))
-    for t in times(world.everybody_cut, rng):
+    rolling, shared, whole, waves = rng.spawn(4)
+    for broker, one in zip(everybody, rng.spawn(brokers), strict=True):
+        found += _broker_noise(broker, world, one)
+    for vantage, one in zip(ALL_VANTAGES, rng.spawn(len(ALL_VANTAGES)), strict=True):
+        found += _vantage_noise(vantage, brokers, world, one)
+    for t in times(world.rolling_restarts, rolling):
+        found += rolling_restart(t, brokers, world, rolling)
+    for t in times(world.shared_loss_bursts, shared):
+        found.append(loss(Kind.SHARED_LOSS, t, everybody, ALL_VANTAGES, world, shared))
+    for t in times(world.everybody_cut, whole):
         path = PathEffect(t, t + 300.0, Path.DROPPED, everybody, ALL_VANTAGES, internal=False)
         found.append(Episode(Kind.EVERYBODY_CUT, t, t + 300.0, everybody, (path,)))
-    found += [wave(t, brokers, world, rng) for t in times(world.waves, rng)]
+    found += [wave(t, brokers, world, waves) for t in times(world.waves, waves)]
+    return found
+
+
+def _broker_noise(broker: int, world: Assumptions, rng: Generator) -> list[Episode]:
+    pauses, freezes, long, crashes, hiccups, bursts = rng.spawn(6)
+    found = [
+        frozen(Kind.GC_PAUSE, t, world.gc_seconds * pauses.uniform(0.5, 1.5), broker)
+        for t in times(world.gc_pauses, pauses)
+    ]
+    found += [
+        frozen(Kind.VM_FREEZE, t, lognormal(world.vm_freeze_seconds, P99_AT_FIVE_MEDIANS, freezes), broker)
+        for t in times(world.vm_freezes, freezes)
+    ]
+    found += [
+        frozen(Kind.VM_FREEZE, t, world.long_freeze_seconds * long.uniform(0.8, 1.2), broker)
+        for t in times(world.long_freezes, long)
+    ]
+    found += [
+        restart(Kind.CRASH, t, world.restart_seconds * crashes.uniform(0.2, 1.8), broker, world, crashes)
+        for t in times(world.crashes, crashes)
+    ]
+    found += [hiccup(t, broker, world, hiccups) for t in times(world.hiccups, hiccups)]
+    found += [bursty(t, broker) for t in times(world.bursty_disks, bursts)]
     return found
 
 
 def _vantage_noise(vantage: int, brokers: int, world: Assumptions, rng: Generator) -> list[Episode]:
     found, everybody = [], tuple(range(brokers))
-    for t in times(world.vantage_outages, rng):
-        end = t + min(14_000.0, lognormal(world.vantage_outage_seconds, 1.5, rng))
-        path = PathEffect(t, end, Path.DROPPED, everybody, (vantage,), internal=bool(rng.random() < 0.5))
+    outages, paths, losses, silences = rng.spawn(4)
+    for t in times(world.vantage_outages, outages):
+        end = t + min(14_000.0, lognormal(world.vantage_outage_seconds, 1.5, outages))
+        path = PathEffect(t, end, Path.DROPPED, everybody, (vantage,), internal=bool(outages.random() < 0.5))
         found.append(Episode(Kind.VANTAGE_OUTAGE, t, end, everybody, (path,)))
-    for t in times(world.path_outages, rng):
-        end = t + min(14_000.0, lognormal(world.vantage_outage_seconds, 1.5, rng))
-        rack = int(rng.integers(RACKS))
+    for t in times(world.path_outages, paths):
+        end = t + min(14_000.0, lognormal(world.vantage_outage_seconds, 1.5, paths))
+        rack = int(paths.integers(RACKS))
         there = tuple(b for b in everybody if b % RACKS == rack)
-        path = PathEffect(t, end, Path.DROPPED, there, (vantage,), internal=bool(rng.random() < 0.5))
+        path = PathEffect(t, end, Path.DROPPED, there, (vantage,), internal=bool(paths.random() < 0.5))
         found.append(Episode(Kind.PATH_OUTAGE, t, end, there, (path,)))
-    found += [loss(Kind.LOSS_BURST, t, everybody, (vantage,), world, rng) for t in times(world.loss_bursts, rng)]
-    for t in times(world.prober_silences, rng):
-        end = t + world.prober_silence_seconds * float(rng.uniform(0.25, 1.75))
+    found += [loss(Kind.LOSS_BURST, t, everybody, (vantage,), world, losses) for t in times(world.loss_bursts, losses)]
+    for t in times(world.prober_silences, silences):
+        end = t + world.prober_silence_seconds * float(silences.uniform(0.25, 1.75))
         found.append(Episode(Kind.SILENT_PROBER, t, end, everybody, silent=(Absence(t, end, vantage),)))
     return found
 

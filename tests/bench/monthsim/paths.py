@@ -6,6 +6,8 @@ times. Rounds in which nothing can change are passed over: a sighting that has s
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,15 +17,18 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bellwether.core.detection import Reachability
-from bellwether.core.signals import Signal
+from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.probes.brokerwatch import _HASTE as HASTE
 from bellwether.probes.sightings import Round, Sighting
+from bellwether.probes.windows import Streak
 from monthsim.episodes import Path, PathEffect
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 RETRY_SECONDS = 1.0
 """Linux sends a lost SYN again after one second."""
 _ADDRESS = "broker:9094"
-_BEFORE, _AFTER = 3.0, 7.0
+_ROUNDING = 1e-6
+_BEFORE, _AFTER = 3.0, 9.0
 
 
 def at(seconds: float) -> datetime:
@@ -71,14 +76,15 @@ class Question:
         """The same path with what befalls it in that stretch."""
         return Question(self.seconds, tuple(e for e in self.effects if e.start < end and start < e.end))
 
-    def lost(self, times: NDArray[np.float64], rng: Generator) -> NDArray[np.bool_]:
-        """Which of the questions asked at these times packet loss makes fail."""
-        lost = np.zeros(len(times), dtype=bool)
-        for effect in self.effects:
-            if effect.what is Path.LOSSY:
-                meets = (effect.start <= times) & (times < effect.end)
-                lost |= meets & (rng.random(len(times)) < fails_by_loss(effect.level))
-        return lost
+    def loses(self, time: float, luck: float) -> bool:
+        """Whether packet loss makes a question that is asked at ``time`` fail, by a draw between 0 and 1."""
+        return any(
+            luck < fails_by_loss(e.level) for e in self.effects if e.what is Path.LOSSY and e.start <= time < e.end
+        )
+
+    def worst_loss(self) -> float:
+        """The highest chance of a question to fail by loss."""
+        return max((fails_by_loss(e.level) for e in self.effects if e.what is Path.LOSSY), default=0.0)
 
     def ask(self, time: float, timeout: float, *, lost: bool = False) -> tuple[Found, float]:
         """The answer to a question asked at ``time``, and when it is known."""
@@ -90,10 +96,14 @@ class Question:
                 return _REFUSED, time + _REFUSED.seconds
             if effect.what is Path.FROZEN:
                 known = max(known, effect.end + self.seconds)
+            elif effect.what is Path.DROPPED and effect.end <= time + RETRY_SECONDS < time + timeout:
+                again, then = self.ask(time + RETRY_SECONDS, timeout - RETRY_SECONDS)
+                if not again.ok:
+                    return again, then
+                known = max(known, then)
             elif effect.what is Path.DROPPED:
-                retried = effect.end <= time + RETRY_SECONDS
-                known = max(known, time + (RETRY_SECONDS + self.seconds if retried else timeout))
-        if known - time >= timeout:
+                known = time + timeout
+        if known - time >= timeout - _ROUNDING:
             return Found(False, timeout, "Connect", "no answer"), time + timeout
         return Found(True, known - time), known
 
@@ -118,27 +128,87 @@ def watch(
     settings: Reachability,
     rng: Generator,
 ) -> list[News]:
-    """The news of one vantage on one broker."""
+    """The news of one vantage on one broker, counted as the prober counts them."""
     sighting = steady(settings)
-    told, known, news = sighting.news(), 0.0, []
-    period, timeout = settings.period_seconds, float(settings.timeout_seconds)
+    told, news = sighting.news(), []
     for start, end in _windows((*external.effects, *internal.effects)):
         outside, inside = external.within(start, end), internal.within(start, end)
-        times = np.arange(start // period * period + phase, end, period)
-        lost = outside.lost(times, rng), inside.lost(times, rng)
-        if _harmless(outside, inside) and not any(_longest_run(x) >= settings.failure_threshold for x in lost):
+        luck = rng.random((2, 2 * math.ceil((end - start) / settings.period_seconds) + 4))
+        if _harmless(outside, inside) and not any(
+            _longest_run(draws < q.worst_loss()) >= settings.failure_threshold
+            for draws, q in zip(luck, (outside, inside), strict=True)
+        ):
             continue
-        for time, out_lost, in_lost in zip(times.tolist(), lost[0].tolist(), lost[1].tolist(), strict=True):
-            answer, first = outside.ask(time, timeout, lost=out_lost)
-            control, second = inside.ask(time, timeout, lost=in_lost)
-            # Rounds are counted in the order in which they were begun.
-            known = max(known, first, second)
-            sighting = sighting.after(Round(_ADDRESS, answer, control), settings, at(known))
+        pace = Pace(start // settings.period_seconds * settings.period_seconds + phase, settings.period_seconds)
+        timeout, number = float(settings.timeout_seconds), 0
+        under_way: deque[tuple[float, Round]] = deque()
+        while under_way or pace.due < end:
+            if not under_way or pace.due < under_way[0][0]:
+                time = pace.begin(sighting.failing)
+                out_lost, in_lost = (
+                    q.loses(time, float(draws[min(number, len(draws) - 1)]))
+                    for q, draws in zip((outside, inside), luck, strict=True)
+                )
+                answer, first = outside.ask(time, timeout, lost=out_lost)
+                control, second = inside.ask(time, timeout, lost=in_lost)
+                # Rounds are counted in the order in which they were begun.
+                known = max(first, second, under_way[-1][0] if under_way else 0.0)
+                under_way.append((known, Round(_ADDRESS, answer, control)))
+                number += 1
+                continue
+            known, seen = under_way.popleft()
+            sighting = sighting.after(seen, settings, at(known))
+            pace.counted(sighting.failing, known)
             if sighting.news() != told:
                 told = sighting.news()
                 word = sighting.word(broker, f"v{vantage}")
                 if word is not None:
                     news.append(News(known, word))
+    return news
+
+
+@dataclass(slots=True)
+class Pace:
+    """When the next round is begun: as ``probes.brokerwatch`` does it, sooner while the broker fails."""
+
+    due: float
+    period: float
+    begun: float = 0.0
+
+    def begin(self, failing: bool) -> float:
+        """Begin a round now, at the time that it is due."""
+        self.begun = self.due
+        self.due += self._seconds(failing)
+        return self.begun
+
+    def counted(self, failing: bool, now: float) -> None:
+        """A round has been counted: one that fails brings the next one nearer."""
+        self.due = min(self.due, max(self.begun + self._seconds(failing), now))
+
+    def _seconds(self, failing: bool) -> float:
+        return self.period * (HASTE if failing else 1.0)
+
+
+def plain(
+    broker: int, vantage: int, phase: float, external: Question, rng: Generator, *, in_a_row: int = 3
+) -> list[News]:
+    """What a plain probe makes of the same path: a round a second, so many failures or answers in a row."""
+    streak = Streak(Reading.PASSING, EPOCH)
+    news, known = [], 0.0
+    for start, end in _windows(external.effects):
+        outside = external.within(start, end)
+        times = np.arange(math.floor(start) + phase, end)
+        luck = rng.random(len(times))
+        if _harmless(outside) and _longest_run(luck < outside.worst_loss()) < in_a_row:
+            continue
+        for time, draw in zip(times.tolist(), luck.tolist(), strict=True):
+            answer, first = outside.ask(time, 2.0, lost=outside.loses(time, draw))
+            known = max(known, first)
+            seen = streak.seen(answer.ok, at(known), failure_threshold=in_a_row, success_threshold=in_a_row)
+            if seen.reading is not streak.reading:
+                word = Signal(broker, SignalType.EXTERNAL_REACHABILITY, f"v{vantage}", seen.reading, at(known))
+                news.append(News(known, word))
+            streak = seen
     return news
 
 

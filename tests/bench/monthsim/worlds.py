@@ -13,10 +13,10 @@ from monthsim.noise import noise
 
 def drawn(brokers: int, seed: tuple[int, ...], world: Assumptions, rates: FaultRates) -> tuple[Month, Generator]:
     """The month of a seed, and the generator that its probers go on with."""
-    rng = np.random.default_rng(seed)
-    found = [*noise(brokers, world, rng), *injected(brokers, rates, world, rng)]
-    usual = world.disk_median_seconds * np.exp(0.2 * rng.standard_normal(brokers))
-    delays = tuple(float(d) for d in rng.uniform(0.01, 0.12, VANTAGES))
-    phases = rng.uniform(0.0, 1.0, (VANTAGES + 1, brokers))
+    noises, faults, site, rng = np.random.default_rng(seed).spawn(4)
+    found = [*noise(brokers, world, noises), *injected(brokers, rates, world, faults)]
+    usual = world.disk_median_seconds * np.exp(0.2 * site.standard_normal(brokers))
+    delays = tuple(float(d) for d in site.uniform(0.01, 0.12, VANTAGES))
+    phases = site.uniform(0.0, 1.0, (VANTAGES + 1, brokers))
     ordered = tuple(sorted(found, key=lambda e: e.start))
     return Month(brokers, ordered, tuple(float(u) for u in usual), phases, delays, world, seed), rng

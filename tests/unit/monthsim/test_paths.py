@@ -4,9 +4,9 @@ import pytest
 from bellwether.core.detection import Reachability
 from bellwether.core.signals import Reading
 from monthsim.episodes import ALL_VANTAGES, Path, PathEffect
-from monthsim.paths import News, Question, fails_by_loss, watch
+from monthsim.paths import HASTE, News, Question, fails_by_loss, plain, watch
 
-SETTINGS = Reachability()
+SETTINGS = Reachability(failure_threshold=3)
 
 
 def effect(what: Path, seconds: float, *, internal: bool = False, level: float = 0.0) -> PathEffect:
@@ -20,17 +20,35 @@ def news(*effects: PathEffect, phase: float = 0.5, seed: int = 1) -> list[News]:
 
 
 def told(found: list[News]) -> list[tuple[Reading, Reading]]:
-    return [(n.signal.reading, n.signal.control) for n in found]
+    """What is said to be Failing or Passing, without the words between and without repetitions."""
+    known = [(n.signal.reading, n.signal.control) for n in found if n.signal.reading is not Reading.UNKNOWN]
+    return [one for one, before in zip(known, [None, *known], strict=False) if one != before]
 
 
-def test_a_cut_fails_at_the_third_refusal_and_passes_at_the_third_answer() -> None:
+def first(found: list[News], reading: Reading) -> float:
+    return next(n.time for n in found if n.signal.reading is reading)
+
+
+def test_a_cut_fails_at_the_third_refusal_the_later_ones_being_asked_for_sooner() -> None:
     found = news(effect(Path.REFUSED, 600.0))
-    assert told(found) == [(Reading.FAILING, Reading.PASSING), (Reading.PASSING, Reading.PASSING)]
-    assert [n.time for n in found] == pytest.approx([1002.51, 1602.55], abs=0.05)
+    assert first(found, Reading.FAILING) == pytest.approx(1000.5 + 2 * HASTE * SETTINGS.period_seconds, abs=0.05)
+    assert told(found)[0] == (Reading.FAILING, Reading.PASSING)
+    assert told(found)[-1] == (Reading.PASSING, Reading.PASSING)
+    assert 1601.0 < found[-1].time < 1604.0
 
 
-def test_a_black_hole_fails_two_seconds_later_than_a_cut() -> None:
-    assert news(effect(Path.DROPPED, 600.0))[0].time == pytest.approx(1004.5, abs=0.05)
+def test_a_black_hole_fails_by_two_seconds_later_than_a_cut() -> None:
+    later = first(news(effect(Path.DROPPED, 600.0)), Reading.FAILING) - first(
+        news(effect(Path.REFUSED, 600.0)), Reading.FAILING
+    )
+    assert 1.5 < later < 3.1
+
+
+def test_a_plain_probe_counts_three_in_a_row_at_an_even_pace() -> None:
+    question = Question(0.05, (effect(Path.REFUSED, 600.0),))
+    found = plain(0, 0, 0.5, question, np.random.default_rng(1))
+    assert [n.signal.reading for n in found] == [Reading.FAILING, Reading.PASSING]
+    assert [n.time for n in found] == pytest.approx([1002.5, 1602.5], abs=0.1)
 
 
 def test_a_pause_that_is_shorter_than_three_rounds_that_time_out_is_no_news() -> None:
@@ -38,10 +56,15 @@ def test_a_pause_that_is_shorter_than_three_rounds_that_time_out_is_no_news() ->
 
 
 def test_a_pause_of_nine_seconds_fails_inside_and_outside_alike() -> None:
-    assert told(news(effect(Path.FROZEN, 9.0, internal=True))) == [
-        (Reading.FAILING, Reading.FAILING),
-        (Reading.PASSING, Reading.PASSING),
-    ]
+    found = news(effect(Path.FROZEN, 9.0, internal=True))
+    assert told(found)[0] == (Reading.FAILING, Reading.FAILING)
+    assert told(found)[-1] == (Reading.PASSING, Reading.PASSING)
+    assert (Reading.FAILING, Reading.PASSING) not in told(found)
+
+
+def test_a_question_that_times_out_is_no_answer_whatever_the_hour() -> None:
+    question = Question(0.05, (effect(Path.DROPPED, 600.0),))
+    assert not any(question.ask(1022.0 + n / 977, 2.0)[0].ok for n in range(3000))
 
 
 def test_a_question_asked_in_the_last_second_of_a_black_hole_is_answered_at_the_retry() -> None:
@@ -58,8 +81,14 @@ def test_losing_everything_is_a_black_hole_and_losing_nothing_is_none() -> None:
 
 def test_losses_fail_as_often_as_they_should() -> None:
     question = Question(0.05, (effect(Path.LOSSY, 5000.0, level=0.5),))
-    lost = question.lost(np.arange(1000.0, 6000.0), np.random.default_rng(5))
-    assert float(lost.mean()) == pytest.approx(fails_by_loss(0.5), abs=0.03)
+    luck = np.random.default_rng(5).random(5000)
+    lost = [question.loses(1000.0 + n, float(one)) for n, one in enumerate(luck)]
+    assert (
+        sum(lost) / 5000
+        == pytest.approx(fails_by_loss(0.5), abs=0.03)
+        == pytest.approx(question.worst_loss(), abs=0.03)
+    )
+    assert not question.loses(999.0, 0.0)
 
 
 def test_a_light_burst_of_loss_is_passed_over() -> None:
