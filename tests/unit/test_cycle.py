@@ -15,7 +15,7 @@ from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.core.statuses import Report
-from bellwether.core.verdicts import Standing
+from bellwether.core.transitions import Standing
 from bellwether.cycle import Memory, turn
 from bellwether.ports import ClusterReader, Terminal, Transient, WrongCluster
 from testkit.builders import site
