@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 
 from bellwether.core.detection import Detection, Watched
 from bellwether.core.reasons import Reason
@@ -21,8 +22,7 @@ from bellwether.core.transitions import Evidence
 WORST_FIRST = tuple(Evidence)
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """One source's word as it was judged. ``used`` is why it did not count, empty when it did."""
 
     type: str
@@ -33,8 +33,7 @@ class Fact:
     passed_over: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """What one kind of evidence says; ``change`` is what would have to happen for it to say something else."""
 
     evidence: Evidence
