@@ -150,9 +150,9 @@ def admit(
     ailing = cannot_lead | {v.broker for v in candidates}
     total = len(snapshot.cluster.named)
     if 2 * len(ailing) >= total:
-        text = (
-            f"{len(ailing)} of {total} brokers cannot lead or are sick: the cause is elsewhere, nobody new is demoted"
-        )
+        asked = sum(1 for b, d in snapshot.record.demoted.items() if b in ailing and d.cause is not Cause.SIGNALS)
+        cause = f"{asked} of them at a person's word" if asked else "the cause is elsewhere"
+        text = f"{len(ailing)} of {total} brokers cannot lead or are sick: {cause}, nobody new is demoted"
         return [], [BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in worst_first]
     cap = policy.demotion.cap(total)
     if one_failure_domain(ailing, snapshot, verdicts, policy):

@@ -242,14 +242,14 @@ def _conditions(
 ) -> tuple[Condition, ...]:
     settled = _settled(plan, deeds, held)
     return (
-        _ready(snapshot, policy, settled, would),
+        _ready(snapshot, policy, plan, settled, would),
         settled,
         _contested(held),
         _held(plan),
     )
 
 
-def _ready(snapshot: Snapshot, policy: Policy, settled: Condition, would: tuple[int, ...]) -> Condition:
+def _ready(snapshot: Snapshot, policy: Policy, plan: Plan, settled: Condition, would: tuple[int, ...]) -> Condition:
     if not snapshot.cluster.partitions:
         return Condition("Ready", True, Reason.CLUSTER_EMPTY, SENTENCES[Reason.CLUSTER_EMPTY])
     if policy.suspend:
@@ -258,6 +258,9 @@ def _ready(snapshot: Snapshot, policy: Policy, settled: Condition, would: tuple[
         named = ", ".join(str(b) for b in would)
         text = f"would demote {named}" if would else "would demote nobody"
         return Condition("Ready", True, Reason.OBSERVING, text)
+    for hold in plan.decisions.held:
+        if hold.reason in (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE):
+            return Condition("Ready", True, hold.reason, f"broker {hold.broker} is sick and leads on: {hold.message}")
     return Condition("Ready", True, settled.reason, settled.message)
 
 

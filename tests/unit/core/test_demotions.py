@@ -346,3 +346,12 @@ class TestDwell:
         seen = big()
         asked = snapshot(seen, now=after(10), overrides=[override(1)])
         assert list(decide(asked, verdicts(seen), policy(dwell_seconds=5)).demoted) == [1]
+
+
+def test_brokers_that_a_person_took_out_are_said_to_be_no_common_cause():
+    seen = big(3)
+    judged = {**verdicts(seen), 1: verdict(1)}
+    undo = record(None, demoted(2, Cause.OVERRIDE))
+    found = decide(snapshot(seen, undo=undo, overrides=[override(2)]), judged, policy())
+    (held,) = found.held
+    assert held.message == "2 of 3 brokers cannot lead or are sick: 1 of them at a person's word, nobody new is demoted"

@@ -226,6 +226,17 @@ class TestBrokerConditions:
         assert condition.message.endswith("; waits for a person")
 
 
+@pytest.mark.parametrize("reason", [Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE])
+def test_a_policy_that_lets_a_sick_broker_lead_on_does_not_look_as_if_all_were_well(reason: Reason):
+    held = said(policy=ENFORCE, plan=Plan(decisions=decisions(held=[BrokerHold(1, reason, "too many")])))
+    ready = held.condition("Ready")
+    assert (ready.status, ready.reason, ready.message) == (
+        True,
+        reason,
+        "broker 1 is sick and leads on: too many",
+    )
+
+
 class TestHoldingBack:
     """A slow follower is named where acks=all waits for it, whatever it leads."""
 
