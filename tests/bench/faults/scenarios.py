@@ -22,6 +22,9 @@ ALL = (1, 2, 3)
 UNREACHABLE = ("Sick/ExternallyUnreachable",)
 SLOW = ("Sick/StorageSlow",)
 FEW_CYCLES = 0.05
+SLOW_LIMIT = 90.0
+SLOW_WATCHED = 60.0
+"""A slow disk is told from a hiccup by 40 of its last 50 writes: less than that many seconds would show nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,23 +107,33 @@ SCENARIOS = (
         by.own_path(*VANTAGES, dropped=False),
         watched=15.0,
     ),
-    Scenario("disk-20ms", "1's disk takes 20 ms: below the floor", nobody("Healthy"), by.disk(20, 1), watched=20.0),
-    Scenario("disk-80ms", "2's disk takes 80 ms", sick(2, *SLOW), by.disk(80, 2)),
-    Scenario("disk-500ms", "3's disk takes 500 ms", sick(3, *SLOW), by.disk(500, 3)),
-    Scenario("disk-stalled", "1's disk does not answer any more", sick(1, *SLOW), by.stalled(1), watched=15.0),
+    Scenario(
+        "disk-20ms", "1's disk takes 20 ms: below the floor", nobody("Healthy"), by.disk(20, 1), watched=SLOW_WATCHED
+    ),
+    Scenario("disk-80ms", "2's disk takes 80 ms", sick(2, *SLOW), by.disk(80, 2), limit=SLOW_LIMIT),
+    Scenario("disk-500ms", "3's disk takes 500 ms", sick(3, *SLOW), by.disk(500, 3), limit=SLOW_LIMIT),
+    Scenario(
+        "disk-stalled",
+        "1's disk does not answer any more",
+        sick(1, *SLOW, "Sick/StillUnfenced"),
+        by.stalled(1),
+        watched=15.0,
+        limit=SLOW_LIMIT,
+    ),
     Scenario(
         "disk-slow-everywhere",
         "every disk takes 80 ms",
         Expected(ALL, ("Suspect/ClusterWideSlow",), passing=SLOW),  # until the dwell's end the first is alone
         by.disk(80, *ALL),
         watched=20.0,
+        limit=SLOW_LIMIT,
     ),
     Scenario(
         "disk-bursty",
         "3's disk takes 100 ms for 1 s in every 10",
         nobody("Healthy"),
         by.bursts(100, 1.0, 10.0, 3),
-        watched=45.0,
+        watched=SLOW_WATCHED,
     ),
     Scenario("frozen-3s", "1 is frozen for 3 s", nobody("Healthy"), by.frozen(1, 3.0), watched=15.0),
     Scenario(
@@ -135,28 +148,28 @@ SCENARIOS = (
         "one vantage's prober and one disk's get 5 % of a core",
         nobody("Healthy"),
         by.few_cycles(FEW_CYCLES, one_of_each),
-        watched=40.0,
+        watched=SLOW_WATCHED,
     ),
     Scenario(
         "prober-starved-disk-20ms",
         "1's disk takes 20 ms, and its prober gets 5 % of a core",
         nobody("Healthy", "Unknown/NoEvidence"),
         by.both(by.disk(20, 1), by.few_cycles(FEW_CYCLES, one_of_each)),
-        watched=40.0,
+        watched=SLOW_WATCHED,
     ),
     Scenario(
         "probers-starved",
         "every prober gets 5 % of a core",
         nobody("Healthy", "Unknown", "Suspect"),
         by.few_cycles(FEW_CYCLES, all_probers),
-        watched=40.0,
+        watched=SLOW_WATCHED,
     ),
     Scenario(
         "clocks-off",
         "two vantages and two disks' probers are an hour off, one ahead and one behind each",
         nobody("Healthy"),
         by.clocks_off,
-        watched=25.0,
+        watched=SLOW_WATCHED,
     ),
     Scenario(
         "clocks-off-cut",
@@ -169,6 +182,7 @@ SCENARIOS = (
         "1's disk takes 80 ms while clocks are off, and none when mended",
         sick(1, *SLOW),
         by.while_clocks_are_off(by.disk(80, 1)),
+        limit=SLOW_LIMIT,
     ),
     Scenario(
         "heartbeats-lost", "no prober measures or renews its Lease", nobody("Unknown"), by.all_halted, watched=20.0
