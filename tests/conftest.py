@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
@@ -32,6 +33,13 @@ settings.load_profile("quick")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Our own option."""
     parser.addoption("--update-golden", action="store_true", help="write the golden parts of tests/scenarios anew")
+
+
+@pytest.fixture(autouse=True)
+def logs_as_they_come() -> Iterator[None]:
+    """A test that runs a command sets that command's level of logging; the next test hears everything again."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")
