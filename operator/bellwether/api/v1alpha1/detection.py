@@ -96,8 +96,8 @@ class ExternalReachability(Model):
         _REACHABILITY.disputed_after_seconds,
         0,
         604800,
-        "How long a quorum must have failed before it counts while another vantage still reaches the broker: one at fault"
-        " is unreachable from everywhere.",
+        "How long a quorum must have failed before it counts while another vantage still reaches the broker: one at"
+        " fault is unreachable from everywhere.",
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (_STALE,)
