@@ -114,7 +114,7 @@ def watch(volume: Volume, begun: Sequence[tuple[float, float]], settings: Storag
     known = told = well
     told_at = last = -1000.0
     for time, sample in _samples(begun, settings):
-        if time - last > _GAP_SECONDS and known.window.reading is Reading.PASSING:
+        if time - last > _GAP_SECONDS and not any(e.start <= last and time <= e.end for e in volume.effects):
             known = told = well  # what was passed over was a long time of being well
         last = time
         known = known.after(sample, settings, at(time))

@@ -143,7 +143,7 @@ def watch(
         timeout, number = float(settings.timeout_seconds), 0
         under_way: deque[tuple[float, Round]] = deque()
         while under_way or pace.due < end:
-            if not under_way or pace.due < under_way[0][0]:
+            if pace.due < end and (not under_way or pace.due < under_way[0][0]):
                 time = pace.begin(sighting.failing)
                 out_lost, in_lost = (
                     q.loses(time, float(draws[min(number, len(draws) - 1)]))
