@@ -13,11 +13,10 @@ import click
 from rich.console import Console
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.client import connect
-from bellwether.cli import durations
+from bellwether.adapters.kubernetes.client import KubernetesClient, connect
+from bellwether.cli import durations, effects, finding, overrides
 from bellwether.cli.byhand import UnknownBroker, run_by_hand, show
 from bellwether.cli.connecting import connection_from, kafka_options
-from bellwether.cli.overrides import await_effect, override_body, set_override
 from bellwether.core.demotions import commanded
 from bellwether.core.signals import OverrideState
 from bellwether.ports import BellwetherError
@@ -74,13 +73,21 @@ def promote(broker: int, **options: Any) -> None:
 @click.argument("broker", type=click.IntRange(min=0))
 @click.option("--policy", required=True, help="LeadershipPolicy that the broker belongs to.")
 @click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
-def release(broker: int, policy: str, namespace: str) -> None:
+@click.option("--wait", "wait_seconds", default=60, show_default=True, help="Seconds to wait for the effect.")
+def release(broker: int, policy: str, namespace: str, wait_seconds: int) -> None:
     """Take a person's override of BROKER away: its signals decide again."""
     try:
-        set_override(connect(), namespace, policy, broker, None)
+        api = connect()
+        before = overrides.set_override(api, namespace, policy, broker, None)
+        if before is None:
+            click.echo(f"broker {broker} has no override: nothing was taken away")
+            return
+        over = overrides.ended(before, SystemClock().now())
+        click.echo(f"broker {broker}: the override is gone{', which had ended before' if over else ''}")
+        outcome = effects.released(None if over else str(before.get("state")))
+        _await(api, namespace, policy, broker, outcome, wait_seconds)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
-    click.echo(f"broker {broker}: the override is gone")
 
 
 def _run(broker: int, state: OverrideState, options: dict[str, Any]) -> None:
@@ -104,13 +111,27 @@ def _through_operator(broker: int, state: OverrideState, policy: str, options: d
     reason = options["reason"] or f"bellwether {'demote' if state is OverrideState.DEMOTED else 'promote'}"
     until = _until(options["duration"], SystemClock().now())
     api, namespace = connect(), options["namespace"]
-    set_override(api, namespace, policy, broker, override_body(state, reason, _whoami(), until))
-    limit = timedelta(seconds=options["wait_seconds"])
-    demoted = state is OverrideState.DEMOTED
-    if limit and not await_effect(api, namespace, policy, broker, demoted, limit, click.echo):
-        click.echo(
-            f"not done within {options['wait_seconds']} s: see `kubectl describe lp {policy} -n {namespace}`", err=True
-        )
+    overrides.set_override(api, namespace, policy, broker, overrides.override_body(state, reason, _whoami(), until))
+    demoting = state is OverrideState.DEMOTED
+    warning = overrides.too_many(finding.healths(api, namespace, policy), broker) if demoting else None
+    if warning is not None:
+        click.echo(f"warning: {warning}", err=True)
+    outcome = effects.demoted(reason) if demoting else effects.promoted
+    _await(api, namespace, policy, broker, outcome, options["wait_seconds"])
+
+
+def _await(
+    api: KubernetesClient, namespace: str, policy: str, broker: int, outcome: effects.Outcome, seconds: int
+) -> None:
+    """Wait for the effect and tell it; the exit status says when there is none."""
+    if seconds <= 0:
+        return
+    idle = overrides.without_effect(finding.find_policy(api, namespace, policy))
+    if idle is not None:
+        click.echo(idle, err=True)
+        raise click.exceptions.Exit(EXIT_HELD)
+    if not effects.await_outcome(api, namespace, policy, broker, outcome, timedelta(seconds=seconds), click.echo):
+        click.echo(f"not done within {seconds} s: see `kubectl describe lp {policy} -n {namespace}`", err=True)
         raise click.exceptions.Exit(EXIT_HELD)
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound, connect
+from bellwether.adapters.kubernetes.client import POLICIES, KubernetesClient, connect
 from bellwether.api.v1alpha1.brokerhealth import BrokerHealth, BrokerVerdict, EvidenceItem
+from bellwether.cli import finding
 from bellwether.core.reasons import SENTENCES, known
 from bellwether.ports import BellwetherError, Terminal
 
@@ -34,12 +34,16 @@ def explain(broker: int, policy: str | None, namespace: str, output: str) -> Non
     """
     try:
         api = connect()
-        health = find(api, namespace, policy or only_policy(api, namespace), broker)
+        name = policy or only_policy(api, namespace)
+        health = BrokerHealth.read(finding.find_health(api, namespace, name, broker))
+        amiss = finding.trouble(finding.find_policy(api, namespace, name))
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
     if output == "json":
         click.echo(json.dumps(facts(health), indent=2))
         return
+    if amiss is not None:
+        click.echo(f"What follows is what was last known, for {amiss}\n")
     for line in told(health, SystemClock().now()):
         click.echo(line)
 
@@ -52,16 +56,6 @@ def only_policy(api: KubernetesClient, namespace: str) -> str:
     if len(found) > 1:
         raise Terminal(f"namespace {namespace} has the policies {', '.join(found)}: name one with --policy")
     return found[0]
-
-
-def find(api: KubernetesClient, namespace: str, policy: str, broker: int) -> BrokerHealth:
-    """The BrokerHealth of a broker. Terminal when there is none."""
-    try:
-        return BrokerHealth.read(api.get(BROKER_HEALTHS, namespace, names.broker_health(policy, broker)))
-    except NotFound:
-        known_ids = api.list(BROKER_HEALTHS, namespace, {names.POLICY_LABEL: names.legal(policy)})
-        ids = ", ".join(str(i) for i in sorted(h["spec"]["brokerId"] for h in known_ids)) or "none yet"
-        raise Terminal(f"policy {namespace}/{policy} knows no broker {broker}; it knows: {ids}") from None
 
 
 def facts(health: BrokerHealth) -> dict[str, Any]:

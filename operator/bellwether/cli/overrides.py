@@ -1,21 +1,20 @@
-"""Demote and promote through the operator: a person's override on a BrokerHealth, and the wait for its effect.
+"""A person's override on a BrokerHealth: written, taken away, and what it adds to.
 
-Called by the verbs ``demote`` and ``promote`` when ``--policy`` names a LeadershipPolicy.
+Called by the verbs ``demote``, ``promote`` and ``release`` when ``--policy`` names a LeadershipPolicy.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, KubernetesClient, Object
+from bellwether.cli import finding
+from bellwether.core.policies import Mode
 from bellwether.core.signals import OverrideState
-from bellwether.ports import Terminal, Transient
-
-POLL_SECONDS = 0.5
+from bellwether.core.transitions import Standing
 
 
 def set_override(
@@ -24,19 +23,15 @@ def set_override(
     policy: str,
     broker: int,
     override: dict[str, Any] | None,
-) -> None:
-    """Write, or with None take away, the override of one broker. Terminal when the policy or the broker is unknown."""
-    try:
-        api.get(POLICIES, namespace, policy)
-    except NotFound:
-        raise Terminal(f"there is no LeadershipPolicy {policy} in namespace {namespace}") from None
-    patch = {"spec": {"override": override}}
-    try:
-        api.merge(BROKER_HEALTHS, namespace, names.broker_health(policy, broker), patch)
-    except NotFound:
-        known = api.list(BROKER_HEALTHS, namespace, {names.POLICY_LABEL: names.legal(policy)})
-        ids = ", ".join(str(i) for i in sorted(h["spec"]["brokerId"] for h in known)) or "none yet"
-        raise Terminal(f"policy {policy} knows no broker {broker}; it knows: {ids}") from None
+) -> dict[str, Any] | None:
+    """Write, or with None take away, the override of one broker; returns the one that stood before.
+
+    Terminal when the policy or the broker is unknown.
+    """
+    before = (finding.find_health(api, namespace, policy, broker).get("spec") or {}).get("override")
+    if before is not None or override is not None:
+        api.merge(BROKER_HEALTHS, namespace, names.broker_health(policy, broker), {"spec": {"override": override}})
+    return before
 
 
 def override_body(state: OverrideState, reason: str, by: str, until: datetime | None) -> dict[str, Any]:
@@ -47,32 +42,35 @@ def override_body(state: OverrideState, reason: str, by: str, until: datetime | 
     return body
 
 
-def await_effect(
-    api: KubernetesClient,
-    namespace: str,
-    policy: str,
-    broker: int,
-    demoted: bool,
-    limit: timedelta,
-    say: Callable[[str], None],
-) -> bool:
-    """Wait until the operator reports the broker demoted and without leaders, or no longer demoted; False when it does
-    not within ``limit``."""
-    end = time.monotonic() + limit.total_seconds()
-    said = ""
-    while time.monotonic() < end:
-        try:
-            status = api.get(BROKER_HEALTHS, namespace, names.broker_health(policy, broker)).get("status") or {}
-        except Transient:
-            status = {}
-        condition = next((c for c in status.get("conditions", []) if c["type"] == "Demoted"), None)
-        leaders = status.get("leaders")
-        why = condition["message"] if condition else "not judged yet"
-        text = f"broker {broker} leads {leaders} partitions ({why})"
-        if text != said:
-            say(text)
-            said = text
-        if condition is not None and (condition["status"] == "True") is demoted and (leaders == 0 or not demoted):
-            return True
-        time.sleep(POLL_SECONDS)
-    return False
+def ended(override: dict[str, Any], now: datetime) -> bool:
+    """Whether an override's time is over: it then has no effect, and stands until somebody takes it away."""
+    until = override.get("until")
+    return until is not None and datetime.fromisoformat(str(until)) <= now
+
+
+def without_effect(policy: Object) -> str | None:
+    """Why no override moves a leader now, whatever it says; None when it does."""
+    spec = policy["spec"]
+    if spec.get("suspend"):
+        return "the policy is suspended (spec.suspend): nothing moves until it is not"
+    if spec.get("mode", Mode.OBSERVE) != Mode.ENFORCE:
+        return "the policy only observes (spec.mode): nothing moves until it is Enforce"
+    return None
+
+
+def too_many(healths: Iterable[Object], broker: int) -> str | None:
+    """What to warn of when, with this broker demoted, half of the brokers or more cannot lead or are sick."""
+    ailing, total = {broker}, 0
+    for health in healths:
+        total += 1
+        status = health.get("status") or {}
+        standing = (status.get("verdict") or {}).get("standing")
+        demoted = (finding.condition(health, "Demoted") or {}).get("status") == "True"
+        if demoted or standing in (Standing.SICK, Standing.DOWN) or status.get("registered") is False:
+            ailing.add(health["spec"]["brokerId"])
+    if 2 * len(ailing) < total:
+        return None
+    return (
+        f"with broker {broker} demoted, {len(ailing)} of {total} brokers cannot lead or are sick: from half on, and "
+        "above the cap (spec.demotion.maxBrokers), nobody else is demoted by signals until some are back"
+    )

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.cli import byhand, demote, overrides
+from bellwether.cli import byhand
 from bellwether.cli.main import main
-from bellwether.ports import Terminal
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
 from testkit.builders import name, site
 
 BOOTSTRAP = ["--bootstrap", "kafka.example:9092"]
@@ -49,26 +44,6 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> MemorySite:
     monkeypatch.setattr(byhand, "KafkaMover", lambda route: MemoryMover(made.cluster, 2.0, route=route))
     monkeypatch.setattr(byhand, "SystemClock", lambda: made.clock)
     return made
-
-
-@pytest.fixture
-def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
-    """A policy of brokers 1 to 3, of which nobody is judged yet."""
-    made = MemoryApi()
-    made.put(POLICIES, apiobjects.policy())
-    for broker in (1, 2, 3):
-        health = apiobjects.health(broker)
-        health["metadata"]["labels"] = {"bellwether.dev/policy": "main"}
-        made.put(BROKER_HEALTHS, health)
-    monkeypatch.setattr(demote, "connect", lambda: made)
-    monkeypatch.setattr(overrides.time, "sleep", lambda _: None)
-    return made
-
-
-def says(api: MemoryApi, demoted: bool, leaders: int) -> None:
-    """The operator reports."""
-    condition = {"type": "Demoted", "status": str(demoted), "message": "so the operator says"}
-    api.merge(BROKER_HEALTHS, "default", "main-1", {"status": {"conditions": [condition], "leaders": leaders}})
 
 
 @pytest.mark.parametrize("verb", ["demote", "promote", "release"])
@@ -203,85 +178,3 @@ class TestByHand:
         assert seen[0].security.password == "s3cr3t-as-none"
         record = (tmp_path / "undo.json").read_text()
         assert all("s3cr3t" not in text for text in (good.output, bad.output, record))
-
-
-@pytest.mark.usefixtures("api")
-class TestThroughTheOperator:
-    def override(self, api: MemoryApi, broker: int = 1) -> dict | None:
-        return api.get(BROKER_HEALTHS, "default", f"main-{broker}")["spec"].get("override")
-
-    def test_an_override_is_set_and_its_effect_awaited(self, api: MemoryApi):
-        says(api, demoted=True, leaders=0)
-        found = run("demote", 1, "--policy", "main", "--reason", "disk swap")
-        assert found.exit_code == 0
-        override = self.override(api)
-        assert override is not None
-        assert (override["state"], override["reason"], "until" in override) == ("Demoted", "disk swap", False)
-        assert override["by"]
-        assert "broker 1 leads 0 partitions (so the operator says)" in found.output
-
-    def test_leaders_that_are_left_behind_are_exit_status_3(self, api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
-        says(api, demoted=True, leaders=2)
-        ticks = iter(range(10_000))
-        monkeypatch.setattr(overrides.time, "monotonic", lambda: float(next(ticks)))
-        found = run("demote", 1, "--policy", "main", "--wait", 5)
-        assert found.exit_code == 3
-        assert "not done within 5 s: see `kubectl describe lp main -n default`" in words(found)
-
-    def test_not_waiting_is_success_at_once(self):
-        assert run("demote", 1, "--policy", "main", "--wait", 0).exit_code == 0
-
-    @pytest.mark.parametrize(("given", "seconds"), [("90s", 90), ("30m", 1800), ("2h", 7200), ("1d", 86400)])
-    def test_an_override_ends_at_its_time(self, api: MemoryApi, given: str, seconds: int):
-        began = datetime.now(UTC)  # noqa: TID251 - the command reads the real clock
-        assert run("demote", 1, "--policy", "main", "--for", given, "--wait", 0).exit_code == 0
-        override = self.override(api)
-        assert override is not None
-        until = datetime.fromisoformat(override["until"])
-        assert abs((until - began).total_seconds() - seconds) < 30
-
-    def test_promoting_is_an_override_to_lead(self, api: MemoryApi):
-        says(api, demoted=False, leaders=3)
-        assert run("promote", 1, "--policy", "main").exit_code == 0
-        override = self.override(api)
-        assert override is not None
-        assert (override["state"], override["reason"]) == ("Promoted", "bellwether promote")
-
-    def test_releasing_takes_the_override_away(self, api: MemoryApi):
-        run("demote", 1, "--policy", "main", "--wait", 0)
-        found = run("release", 1, "--policy", "main")
-        assert (found.exit_code, found.output) == (0, "broker 1: the override is gone\n")
-        assert self.override(api) is None
-
-    @pytest.mark.parametrize("verb", ["demote", "promote", "release"])
-    @pytest.mark.parametrize(
-        ("broker", "policy", "said"),
-        [
-            pytest.param(1, "none", "there is no LeadershipPolicy none in namespace default", id="no policy"),
-            pytest.param(9, "main", "policy main knows no broker 9; it knows: 1, 2, 3", id="no broker"),
-        ],
-    )
-    def test_what_is_not_there_is_named(self, verb: str, broker: int, policy: str, said: str):
-        found = run(verb, broker, "--policy", policy)
-        assert found.exit_code == 1
-        assert said in words(found)
-
-    @pytest.mark.parametrize("verb", ["demote", "release"])
-    def test_without_a_kubernetes_api_the_remedy_is_named(self, verb: str, monkeypatch: pytest.MonkeyPatch):
-        def nowhere() -> MemoryApi:
-            raise Terminal("no Kubernetes API configured: run inside a cluster, or set KUBECONFIG")
-
-        monkeypatch.setattr(demote, "connect", nowhere)
-        found = run(verb, 1, "--policy", "main")
-        assert found.exit_code == 1
-        assert "set KUBECONFIG" in words(found)
-
-    def test_a_person_without_a_name_is_told_by_their_number(self, api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
-        def nameless() -> str:
-            raise KeyError("no such user")
-
-        monkeypatch.setattr(demote.getpass, "getuser", nameless)
-        run("demote", 1, "--policy", "main", "--wait", 0)
-        override = self.override(api)
-        assert override is not None
-        assert override["by"].startswith("uid ")

@@ -44,7 +44,8 @@ def judged_status() -> dict[str, object]:
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     store = MemoryApi()
-    store.put(POLICIES, apiobjects.policy())
+    ready = {"type": "Ready", "status": "True", "reason": "Settled", "message": ""}
+    store.put(POLICIES, {**apiobjects.policy(), "status": {"conditions": [ready]}})
     override = {"state": "Demoted", "reason": "disk swap", "by": "ann", "until": "2026-01-01T00:30:00Z"}
     health = apiobjects.health(1, override=override)
     health["metadata"]["labels"] = {"bellwether.dev/policy": "main"}
@@ -112,6 +113,7 @@ def test_programs_get_the_same_as_json():
     [
         pytest.param(["9"], "policy default/main knows no broker 9; it knows: 1", id="an unknown broker"),
         pytest.param(["1", "-n", "elsewhere"], "there is no LeadershipPolicy in namespace elsewhere", id="no policy"),
+        pytest.param(["1", "--policy", "nosuch"], "there is no LeadershipPolicy nosuch", id="no policy of that name"),
         pytest.param(["one"], "'one' is not a valid integer", id="no number"),
     ],
 )
@@ -120,6 +122,25 @@ def test_what_cannot_be_explained_says_what_is_known(arguments: list[str], probl
     status, said = run(*arguments)
     assert status != 0
     assert problem in said
+
+
+def test_a_policy_in_trouble_is_named_before_what_was_last_known(api: MemoryApi):
+    ready = {"type": "Ready", "status": "False", "reason": "ClusterUnreachable", "message": "nobody answers"}
+    api.merge(POLICIES, "default", "main", {"status": {"conditions": [ready]}})
+    status, said = run("1")
+    assert (status, said.splitlines()[0]) == (
+        0,
+        "What follows is what was last known, for the policy is not Ready: ClusterUnreachable: nobody answers",
+    )
+    assert "Broker 1 of policy default/main is Sick" in said
+    status, said = run("9")
+    assert (status, "knows no broker 9: the policy is not Ready: ClusterUnreachable" in said) == (1, True)
+
+
+def test_a_policy_that_no_operator_has_looked_at_says_so(api: MemoryApi):
+    api.put(POLICIES, apiobjects.policy("new"))
+    status, said = run("1", "--policy", "new")
+    assert (status, "no operator has looked at the policy yet" in said) == (1, True)
 
 
 def test_of_several_policies_one_must_be_named(api: MemoryApi):
