@@ -208,6 +208,8 @@ class Stage:
         leaders = self.watch.ask(lambda seen: seen.leaders())
         thin = self.watch.ask(lambda seen: sum(len(p.isr) < len(p.replicas) for p in seen.view.values()))
         problem = f"; {self.witness.problem}" if self.witness.problem else ""
+        if not words.brokers:
+            problem += f"; the end of the operator's log:\n{self.site.processes[0].tail(10)}"
         return f"{said}; leaders {leaders}; {thin} partitions with a thin ISR; {words.ready}{problem}"
 
     def _set(self) -> None:
