@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
-import tempfile
 import threading
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.traces import Full, TraceWriter
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.kubernetes.client import POLICIES, KubernetesClient, connect
+from bellwether.adapters.kubernetes.client import POLICIES, connect
 from bellwether.adapters.kubernetes.connections import connection
 from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
@@ -66,11 +66,12 @@ def record(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     clock = SystemClock()
-    with tempfile.TemporaryDirectory(prefix="bellwether-") as secrets:
+    with contextlib.ExitStack() as ends:
         try:
             api = connect()
+            secrets = ends.enter_context(SecretReader(api, namespace))
             found = LeadershipPolicy.read(api.get(POLICIES, namespace, policy))
-            metadata = Metadata(cluster_reader(api, found, Path(secrets)), clock)
+            metadata = Metadata(cluster_reader(found, secrets), clock)
             metadata.read()
             header, scope = opening(found, metadata, clock.now(), anonymize, not no_partitions)
             writer = TraceWriter(output, header, max_size * MEGABYTE)
@@ -85,13 +86,13 @@ def record(
         finally:
             stop.set()
             writer.close()
-    click.echo(f"{writer.instants} instants in {recorder.seconds:.0f} s written to {output} ({size(writer.written)})")
+    instants = "1 instant" if writer.instants == 1 else f"{writer.instants} instants"
+    click.echo(f"{instants} in {recorder.seconds:.0f} s written to {output} ({size(writer.written)})")
 
 
-def cluster_reader(api: KubernetesClient, policy: LeadershipPolicy, secrets: Path) -> ClusterReader:
+def cluster_reader(policy: LeadershipPolicy, secrets: SecretReader) -> ClusterReader:
     """Reads the metadata of the policy's cluster, with the policy's own credentials. Raises Transient or Terminal."""
-    made = connection(policy.spec.kafka, SecretReader(api, policy.metadata.namespace, secrets))
-    return KafkaReader(Nodes(made))
+    return KafkaReader(Nodes(connection(policy.spec.kafka, secrets)))
 
 
 def opening(

@@ -5,10 +5,8 @@ Called by ``loops``. Nothing here decides; it only keeps the adapters of one pol
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Nodes
@@ -62,7 +60,7 @@ class Linker:
         self._signals = signals
         self._times = times
         self._lease_namespace = lease_namespace
-        self._secrets = Path(tempfile.mkdtemp(prefix="bellwether-"))
+        self._secrets: SecretReader | None = None
 
     def link(self, policy: LeadershipPolicy) -> Link:
         """A link to the cluster that the policy names. Raises Transient, Terminal, or Refused with the reason."""
@@ -112,9 +110,15 @@ class Linker:
         return age < timedelta(seconds=self._times.duration_seconds)
 
     def _connect(self, policy: LeadershipPolicy) -> tuple[KafkaReader, KafkaMover]:
-        secrets = SecretReader(self._api, policy.metadata.namespace, self._secrets)
-        nodes = Nodes(connection(policy.spec.kafka, secrets))
+        if self._secrets is None:
+            self._secrets = SecretReader(self._api, policy.metadata.namespace)
+        nodes = Nodes(connection(policy.spec.kafka, self._secrets))
         return KafkaReader(nodes), KafkaMover(nodes)
+
+    def close(self) -> None:
+        """The policy is not worked on any more: remove the files that its Secrets were written to."""
+        if self._secrets is not None:
+            self._secrets.close()
 
     def grace_seconds(self, link: Link) -> float:
         """How long a batch of an older holder may still arrive: its Lease and its last request (law 7)."""

@@ -110,6 +110,7 @@ class PolicyLoop(threading.Thread):
                 self._forget()
                 pause = self._pace.retry_seconds
         self._unlink()
+        self._linker.close()
         log.info("the policy's loop has ended")
 
     def _step(self) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,16 +134,15 @@ def test_an_event_that_cannot_be_posted_breaks_nothing(api: KubernetesClient, po
     assert not EventWriter(api, SystemClock(), "pod-1").post(nowhere, "Demoted", "broker 2 is demoted")
 
 
-def test_secrets_are_read_into_private_files_and_never_told(
-    api: KubernetesClient, namespace: str, tmp_path: Path
-) -> None:
+def test_secrets_are_read_into_private_files_and_never_told(api: KubernetesClient, namespace: str) -> None:
     data = {"password": base64.b64encode(b"hunter2\n").decode()}
     api.create(SECRETS, namespace, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kafka"}, "data": data})
-    reader = SecretReader(api, namespace, tmp_path / "secrets")
+    reader = SecretReader(api, namespace)
     assert reader.value("kafka", "password") == "hunter2"
     path = reader.file("kafka", "password")
     assert path.read_bytes() == b"hunter2\n"
     assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
     assert reader.file("kafka", "password") == path
     with pytest.raises(Terminal, match=r"has no key 'pasword'; its keys: password") as wrong:
         reader.value("kafka", "pasword")

@@ -38,6 +38,7 @@ class MemoryLinker:
     trouble: BellwetherError | None = None
     linked: int = 0
     renewed: int = 0
+    closed: int = 0
     led_by_another: bool = False
 
     def link(self, policy: LeadershipPolicy) -> Link:
@@ -70,6 +71,10 @@ class MemoryLinker:
     def led_elsewhere(self, policy: LeadershipPolicy) -> bool:  # noqa: ARG002 - the linker's signature
         """Whether another process seems to lead the policy: as the test says."""
         return self.led_by_another
+
+    def close(self) -> None:
+        """The loop has ended."""
+        self.closed += 1
 
     def grace_seconds(self, link: Link) -> float:  # noqa: ARG002 - the linker's signature
         """Short, so that tests need few turns."""

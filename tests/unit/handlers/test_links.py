@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,3 +105,17 @@ def test_a_renewed_link_keeps_its_lease_and_its_record(linker: Linker):
     renewed = linker.renew(link, policy())
     assert (renewed.lease, renewed.records, renewed.cluster_id) == (link.lease, link.records, link.cluster_id)
     assert renewed.world.clusters is not link.world.clusters
+
+
+def test_the_files_of_all_connections_stand_in_one_place_and_go_with_the_policy(
+    linker: Linker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    authority = {"metadata": {"name": "ca", "namespace": "default"}, "data": {"ca.crt": "eA=="}}
+    linker._api.put(SECRETS, authority)  # type: ignore[attr-defined]
+    found = policy(tls={"caSecretRef": {"name": "ca", "key": "ca.crt"}})
+    link = linker.link(found)
+    linker.renew(link, found)
+    assert len(list(tmp_path.glob("bellwether-*/*"))) == 1
+    linker.close()
+    assert list(tmp_path.iterdir()) == []

@@ -394,6 +394,7 @@ def test_a_defect_in_one_turn_neither_ends_the_loop_nor_keeps_the_lease(office: 
     loop._wait = lambda _: False  # type: ignore[assignment]
     loop.run()
     assert len(calls) == 2
+    assert office.linker.closed == 1
     assert office.metrics.registry.get_sample_value(
         "bellwether_errors_total", {"namespace": "default", "policy": "main", "kind": "Defect"}
     )

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import threading
-from pathlib import Path
 from typing import Any
 
 import click
@@ -85,7 +83,7 @@ def plugin(
         api = connect()
         if once:
             found = read_policy(api, namespace, str(policy))
-            secrets = SecretReader(api, namespace, Path(tempfile.mkdtemp(prefix="bellwether-")))
+            secrets = SecretReader(api, namespace)
             chosen = _chosen(found, str(type_))
             if chosen is None:
                 raise Terminal(f"the policy {namespace}/{policy} names no such kind: add {type_} to detection.plugins")
@@ -102,7 +100,7 @@ class _Plugged:
         self._namespace = namespace
         self._policy = policy
         self._kind = kind
-        self._secrets = SecretReader(api, namespace, Path(tempfile.mkdtemp(prefix="bellwether-")))
+        self._secrets = SecretReader(api, namespace)
         self._connection: Connection | None = None
         self._listeners: Listeners | None = None
         self._wanted = False

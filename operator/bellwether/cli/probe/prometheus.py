@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import textwrap
 import threading
 from pathlib import Path
@@ -93,7 +92,7 @@ class _Rules:
         self._api = api
         self._namespace = namespace
         self._policy = policy
-        self._secrets = SecretReader(api, namespace, Path(tempfile.mkdtemp(prefix="bellwether-")))
+        self._secrets = SecretReader(api, namespace)
         self._client: PrometheusClient | None = None
         self._made_of: tuple[str, str, Path | None] | None = None
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import threading
-from pathlib import Path
 from typing import Any
 
 import click
@@ -90,7 +88,7 @@ class _Reachability:
         self._namespace = namespace
         self._policy = policy
         self._no_internal = no_internal
-        self._secrets = SecretReader(api, namespace, Path(tempfile.mkdtemp(prefix="bellwether-")))
+        self._secrets = SecretReader(api, namespace)
         self._connection: Connection | None = None
         self._roster: TwoSides | None = None
         self._wanted = False

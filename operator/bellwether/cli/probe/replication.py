@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import threading
-from pathlib import Path
 from typing import Any
 
 import click
@@ -82,7 +80,7 @@ class _Replication:
         self._api = api
         self._namespace = namespace
         self._policy = policy
-        self._secrets = SecretReader(api, namespace, Path(tempfile.mkdtemp(prefix="bellwether-")))
+        self._secrets = SecretReader(api, namespace)
         self._connection: Connection | None = None
         self._soundings: Soundings | None = None
 
