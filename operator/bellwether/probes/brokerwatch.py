@@ -19,13 +19,13 @@ import structlog
 from bellwether.core.detection import Reachability
 from bellwether.core.signals import Signal
 from bellwether.ports import Clock, Terminal, Transient
+from bellwether.probes.haste import Haste
 from bellwether.probes.questions import Question, Questions
 from bellwether.probes.sightings import Answer, Round, Sighting
 
 # Beyond its timeout a question is given this long to be scheduled and to say so itself.
 GRACE_SECONDS = 0.3
 _MOST_ROUNDS = 32
-_HASTE = 0.5
 # A process that was kept from its work for so long while it waited cannot tell who was late.
 _STARVED_SECONDS = 0.5
 _STARVED = "this process gets too little CPU to tell a silent broker from its own delay: raise its CPU limit"
@@ -115,6 +115,7 @@ class BrokerWatch:
         observer: Observer,
         questions: Questions,
         late: Callable[[], float] = lambda: 0.0,
+        haste: Haste | None = None,
     ) -> None:
         self.broker = broker
         self._source = source
@@ -127,6 +128,7 @@ class BrokerWatch:
         self._observer = observer
         self._questions = questions
         self._late = late
+        self._haste = haste or Haste()
         self._log = structlog.get_logger(__name__).bind(broker=broker, vantage=source)
         self._sighting = Sighting()
         self._told: tuple[str, ...] | None = None
@@ -170,6 +172,7 @@ class BrokerWatch:
     def stop(self) -> None:
         """Stop watching; a question under way ends by itself."""
         self.stopped = True
+        self._haste.forget(self.broker)
         self._observer.gone(self.broker)
 
     def begin(self) -> float:
@@ -199,8 +202,8 @@ class BrokerWatch:
         return None
 
     def _pace(self, settings: Reachability) -> float:
-        """Seconds from one round to the next: half the period while the broker fails, to be sure of it soon."""
-        return settings.period_seconds * (_HASTE if self._sighting.failing else 1.0)
+        """Seconds from one round to the next: fewer while the broker fails, to be sure of it soon."""
+        return self._haste.pace(self.broker, settings.period_seconds, failing=self._sighting.failing)
 
     def _ask(self, settings: Reachability) -> _Asked:
         asker, timeout = self._asker(), settings.timeout_seconds

@@ -17,6 +17,7 @@ from bellwether.core.detection import Reachability
 from bellwether.core.signals import Signal
 from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.brokerwatch import Asker, BrokerWatch, Observer, Seat
+from bellwether.probes.haste import Haste
 from bellwether.probes.questions import Questions
 from bellwether.probes.rounds import Rounds
 from bellwether.probes.sightings import Sighting
@@ -63,6 +64,7 @@ class ReachabilityProbe:
         self._lock = threading.Lock()
         self._watches: dict[int, BrokerWatch] = {}
         self._questions = Questions(clock)
+        self._haste = Haste()
         self._rounds = Rounds(self._questions, clock)
         self._unread = ""
         self._behind = False
@@ -147,6 +149,7 @@ class ReachabilityProbe:
             self._observer,
             self._questions,
             lambda: self._rounds.late_seconds,
+            self._haste,
         )
         self._rounds.add(watch, delay_seconds)
         return watch
