@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bellwether.core.detection import Reachability
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.brokerwatch import _HASTE as HASTE
+from bellwether.probes.haste import HASTE
 from bellwether.probes.sightings import Round, Sighting
 from bellwether.probes.windows import Streak
 from monthsim.episodes import Path, PathEffect
