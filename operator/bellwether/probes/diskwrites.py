@@ -22,12 +22,13 @@ _WORDS = {
     errno.EPERM: "no permission to write there",
     errno.ENOENT: "the directory does not exist",
     errno.ENOTDIR: "it is not a directory",
+    errno.ENOTSUP: "the file system there takes no new files: name a directory on the broker's volume",
     errno.ESTALE: "the network file system has gone away",
 }
 # These say that this process, not the disk, is in trouble.
 _OURS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR}
 # These do so as long as no write has ever worked: a wrong mount or user, not a sick disk.
-_SETUP = {errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
+_SETUP = {errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENOTSUP}
 
 
 class DiskWriter:
@@ -43,8 +44,7 @@ class DiskWriter:
         """Write 4 KiB and wait until they are on the disk. Raises OSError."""
         try:
             if self._fd is None:
-                flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-                self._fd = os.open(self.path, flags, 0o600)
+                self._fd = self._open()
             self._count += 1
             # Never the same bytes twice: a disk that compares or compresses must not be quicker than for a real log.
             block = self._count.to_bytes(8, "big") + os.urandom(WRITE_BYTES - 8)
@@ -67,6 +67,15 @@ class DiskWriter:
             self.path.unlink(missing_ok=True)
         except OSError:
             return  # a disk that refuses this keeps 4 KiB, and the next prober uses them
+
+    def _open(self) -> int:
+        try:
+            return os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except FileNotFoundError as error:
+            if not self.path.parent.is_dir():
+                raise
+            # A file system such as /proc says this of the file, and a person would look for the directory.
+            raise OSError(errno.ENOTSUP, error.strerror) from error
 
     def _close(self) -> None:
         if self._fd is not None:

@@ -12,7 +12,7 @@ import pytest
 from bellwether.adapters.clocks import SystemClock
 from bellwether.core.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal
-from bellwether.probes.diskwrites import FILE_NAME, WRITE_BYTES, DiskWriter
+from bellwether.probes.diskwrites import FILE_NAME, WRITE_BYTES, DiskWriter, words
 from bellwether.probes.storage import StorageProbe, measure_once
 from bellwether.telemetry.probing import ProbeMetrics
 
@@ -122,6 +122,14 @@ def test_a_link_in_the_files_place_is_not_followed(tmp_path: Path) -> None:
 def test_a_directory_that_was_never_there_is_the_probers_own_trouble(tmp_path: Path) -> None:
     writer = DiskWriter(tmp_path / "absent")
     assert measure_once(writer, 1, SystemClock()).own_trouble
+
+
+def test_a_directory_where_no_file_can_be_made_is_not_said_to_be_missing() -> None:
+    writer = DiskWriter(Path("/proc"))
+    with pytest.raises(OSError, match="No such file") as refused:
+        writer.write()
+    assert words(refused.value).startswith("the file system there takes no new files")
+    assert writer.own_trouble(refused.value)
 
 
 def test_a_directory_that_vanishes_later_is_the_disks(tmp_path: Path) -> None:
