@@ -5,6 +5,7 @@ Exit status: 0 when every invariant held, 1 when one was broken or the run ended
 
 from __future__ import annotations
 
+import shutil
 import signal
 import sys
 import time
@@ -25,6 +26,7 @@ from demo.stage import POLICY, PartDied, Stage
 from demo.table import Scene, Screen, recent
 from demo.traffic import Traffic, TrafficFailed, read_back
 from demo.watch import Watch
+from realparts.kubernetes_binaries import kubectl
 
 LOG_WIDTH = 130
 """Columns where there is no terminal to ask: in a log the tables must not be squeezed into eighty."""
@@ -119,11 +121,12 @@ def finish(
 
 def keep(console: Console, stage: Stage) -> None:
     """Leave everything up until Ctrl-C, and say how to look around."""
+    path = "" if shutil.which("kubectl") else f"    export PATH=$PATH:{kubectl().parent}\n"
     console.print(
         f"""
 Everything is left up. To look around, in another terminal:
 
-    export KUBECONFIG={stage.api.kubeconfig}
+{path}    export KUBECONFIG={stage.api.kubeconfig}
     kubectl get lp,bh
     kubectl patch bh {POLICY}-1 --type merge -p '{{"spec":{{"override":{{"state":"Demoted","reason":"trying it"}}}}}}'
 
