@@ -12,7 +12,7 @@ from bellwether.adapters.files.traces import TraceReader
 from bellwether.ports import BellwetherError, Terminal
 from bellwether.replays.comparisons import Difference, differences
 from bellwether.replays.playing import Replay
-from bellwether.replays.settings import setting, settings_of_file
+from bellwether.replays.settings import setting, settings_of_file, without_effect
 from bellwether.traces.lines import UnreadableTrace, text_of
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -38,12 +38,15 @@ def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_p
     try:
         reader = TraceReader(trace)
         settings = settings_of_file(policy_file.read_text(), str(policy_file)) if policy_file is not None else None
-        played = Replay(reader.header, settings, [setting(text) for text in changes], plan=not no_plan)
+        changed = [setting(text) for text in changes]
+        played = Replay(reader.header, settings, changed, plan=not no_plan)
         timeline = played.play(reader.instants())
     except (BellwetherError, UnreadableTrace) as error:
         raise click.ClickException(str(error)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise click.ClickException(str(Terminal(f"{policy_file}: cannot be read ({error})"))) from None
+    for idle in filter(None, map(without_effect, changed)):
+        click.echo(f"note: {_plain(idle)}", err=True)
     found = differences(timeline.said, timeline.replayed)
     if as_json:
         click.echo(json.dumps(_document(reader, played, found), indent=2, ensure_ascii=False))

@@ -21,6 +21,25 @@ SESSION = "brokerSessionTimeoutSeconds"
 
 Setting = tuple[tuple[str, ...], Json]
 
+# What only probers read: they counted by it when the trace was recorded.
+_PROBERS = frozenset(
+    {
+        "listener",
+        "bootstrapServers",
+        "periodSeconds",
+        "timeoutSeconds",
+        "failureThreshold",
+        "successThreshold",
+        "windowSamples",
+        "thresholdMilliseconds",
+        "historyRatio",
+        "thresholdSeconds",
+        "quietAfterSeconds",
+        "url",
+        "brokerLabel",
+    }
+)
+
 
 def settings_section(policy: LeadershipPolicy) -> dict[str, Json]:
     """What a trace keeps of a policy: ``spec`` without the connection, without addresses and without Secrets' names."""
@@ -61,6 +80,17 @@ def setting(text: str) -> Setting:
         return steps, yaml.safe_load(value)
     except yaml.YAMLError:
         raise Terminal(f"--set {path}: the value is not YAML") from None
+
+
+def without_effect(changed: Setting) -> str | None:
+    """Why a setting makes no difference to a replay; None when it may make one."""
+    path, _ = changed
+    name = ".".join(path)
+    if path[0] == "kafka" and path[1:] != (SESSION,):
+        return f"{name} changes nothing: a replay connects to no cluster"
+    if path[0] == "detection" and len(path) > 2 and path[-1] in _PROBERS:
+        return f"{name} changes no signal: the probers counted by it when the trace was recorded"
+    return None
 
 
 def settings_of_file(text: str, where: str) -> dict[str, Json]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -205,6 +206,41 @@ def test_a_wrong_setting_is_named(tmp_path: Path, arguments: list[str], said: st
     assert found.exit_code == 1
     assert said in found.output
     assert "Traceback" not in found.output
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("kafka.bootstrapServers=[kafka.example:9092]", "kafka.bootstrapServers changes nothing: a replay connects"),
+        ("detection.externalReachability.failureThreshold=2", "failureThreshold changes no signal: the probers"),
+        ("spec.detection.storageLatency.thresholdMilliseconds=80", "thresholdMilliseconds changes no signal"),
+        ("kafka.brokerSessionTimeoutSeconds=20", None),
+        ("detection.storageLatency.peerRatio=3", None),
+        ("detection.externalReachability.staleAfterSeconds=20", None),
+        ("promotion.stabilizationSeconds=3", None),
+    ],
+)
+def test_a_setting_that_a_replay_cannot_follow_is_told(tmp_path: Path, change: str, said: str | None):
+    found = run("replay", recorded(tmp_path), "--set", change)
+    assert found.exit_code == 0
+    if said is None:
+        assert "note: " not in found.stderr
+    else:
+        assert said in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        pytest.param(b"", "x.jsonl is empty", id="empty"),
+        pytest.param(b"\n\n", "x.jsonl is empty", id="nothing but ends of lines"),
+        pytest.param(gzip.compress(b"{}"), "x.jsonl is compressed: let its name end in .gz", id="compressed"),
+    ],
+)
+def test_a_file_that_holds_nothing_or_has_the_wrong_name_says_so(tmp_path: Path, content: bytes, said: str):
+    (tmp_path / "x.jsonl").write_bytes(content)
+    found = run("replay", tmp_path / "x.jsonl")
+    assert (found.exit_code, said in " ".join(found.output.split())) == (1, True)
 
 
 def test_a_file_that_is_no_trace_is_refused(tmp_path: Path):

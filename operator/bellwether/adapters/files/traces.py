@@ -21,6 +21,7 @@ LONGEST_LINE = 128 * 1024 * 1024
 MOST_INSTANTS = 2_000_000
 
 _GZIP = 31  # zlib's window bits for a gzip stream
+_GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 256 * 1024
 
 
@@ -94,8 +95,11 @@ class TraceReader:
         self._path = path
         self.truncated = False
         self._lines = self._split(self._blocks())
+        first = next(self._lines, None)
+        if first is None:
+            raise Terminal(f"{path} is empty: a trace begins with a header; was the recording ended before it began?")
         try:
-            self.header: Header = read_header(next(self._lines, b"").decode())
+            self.header: Header = read_header(first.decode())
         except (UnreadableTrace, UnicodeDecodeError) as error:
             raise Terminal(f"{path}: {error}") from None
 
@@ -138,6 +142,8 @@ class TraceReader:
             with self._path.open("rb") as stream:
                 if not self._path.name.endswith(".gz"):
                     while block := stream.read(_CHUNK):
+                        if stream.tell() == len(block) and block.startswith(_GZIP_MAGIC):
+                            raise Terminal(f"{self._path} is compressed: let its name end in .gz, as in trace.jsonl.gz")
                         yield block
                     return
                 yield from self._unpacked(stream)
