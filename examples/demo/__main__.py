@@ -47,7 +47,9 @@ def main() -> int:
     finally:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)  # cleaning up must not be interrupted
-        console.print("stopping everything ...", style="dim")
+        console.print(
+            "stopping everything, and removing the brokers' many small files (up to a minute) ...", style="dim"
+        )
         stack.close()
 
 
