@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -32,6 +35,28 @@ def test_an_override_demotes_and_holds_and_its_end_restores_every_baseline(site:
     site.lift(1)
     site.until_restored(before)
     site.until(lambda: not demoted(site.health(1)), 10, "the promotion is reported")
+
+
+def said(site: Site, *arguments: str) -> str:
+    """What a command prints, which ends well."""
+    command = [sys.executable, "-m", "bellwether", *arguments, "--policy", "main", "-n", site.namespace]
+    environment = {**os.environ, "KUBECONFIG": str(site.server.kubeconfig)}
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+    return found.stdout
+
+
+def test_a_command_returns_when_its_effect_is_there_and_tells_it(site: Site) -> None:
+    before, leaders = site.orders(), site.led_by(1)
+    assert "broker 1 is demoted (OverrideDemoted)" in said(site, "demote", "1", "--reason", "disk swap")
+    assert site.led_by(1) == 0
+    assert "partitions; the override keeps its signals from demoting it" in said(site, "promote", "1")
+    assert (site.orders(), site.led_by(1)) == (before, leaders)
+    assert "partitions; its signals decide again" in said(site, "release", "1")
+    assert "broker 1 has no override: nothing was taken away" in said(site, "release", "1")
+    said(site, "demote", "1")
+    assert "partitions; its signals decide again" in said(site, "release", "1")
+    assert (site.orders(), site.led_by(1)) == (before, leaders)
 
 
 @pytest.mark.slow
