@@ -66,7 +66,7 @@ class StorageLatency:
     timeout_seconds: int = 5
     threshold_milliseconds: int = 50
     history_ratio: int = 3
-    peer_ratio: int = 5
+    peer_ratio: int = 8
     window_samples: int = 50
     failure_threshold: int = 40
     success_threshold: int = 5

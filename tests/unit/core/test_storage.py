@@ -38,7 +38,7 @@ def of_one(*signals: Signal, fenced: tuple[int, ...] = ()) -> Finding:
     ("peers", "evidence", "reason"),
     [
         pytest.param([(2, GOOD, 1), (3, GOOD, 1)], Evidence.BAD, Reason.STORAGE_SLOW, id="its peers are fast"),
-        pytest.param([(2, GOOD, 16), (3, GOOD, 15)], Evidence.BAD, Reason.STORAGE_SLOW, id="less than a fifth of it"),
+        pytest.param([(2, GOOD, 10), (3, GOOD, 9)], Evidence.BAD, Reason.STORAGE_SLOW, id="less than an eighth of it"),
         pytest.param([(2, GOOD, 40), (3, GOOD, 41)], Evidence.DOUBTFUL, Reason.CLUSTER_WIDE_SLOW, id="half as slow"),
         pytest.param([(2, BAD, 90), (3, BAD, 70)], Evidence.DOUBTFUL, Reason.CLUSTER_WIDE_SLOW, id="all are slow"),
         pytest.param([(2, BAD, 85), (3, GOOD, 1)], Evidence.DOUBTFUL, Reason.CLUSTER_WIDE_SLOW, id="every other one"),
@@ -87,5 +87,5 @@ def test_facts_carry_what_was_compared():
 
 def test_a_well_disk_says_what_would_make_it_slow():
     assert of_one(disk(1, GOOD, 1)).change == (
-        "40 of its last 50 writes taking more than 50 ms, and 5 times as long as its peers'"
+        "40 of its last 50 writes taking more than 50 ms, and 8 times as long as its peers'"
     )
