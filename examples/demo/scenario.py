@@ -51,8 +51,10 @@ class Scenario:
         for turn in range(repeat):
             cut, slow = brokers[turn % len(brokers)], brokers[(turn + 1) % len(brokers)]
             prefix = f"[{turn + 1}/{repeat}] " if repeat > 1 else ""
-            self._suffer(FaultKind.REACHABILITY, cut, prefix, self._stage.cut, self._stage.join)
-            self._suffer(FaultKind.STORAGE, slow, prefix, self._stage.slow, self._stage.quicken)
+            if self._settings.only != "disk":
+                self._suffer(FaultKind.REACHABILITY, cut, prefix, self._stage.cut, self._stage.join)
+            if self._settings.only != "listener":
+                self._suffer(FaultKind.STORAGE, slow, prefix, self._stage.slow, self._stage.quicken)
         self.step = "done"
 
     def _suffer(

@@ -23,6 +23,7 @@ class Settings:
     stabilization: int = 15
     hold: float = 20.0
     repeat: int = 1
+    only: str = ""
     keep: bool = False
     reports: Path = ROOT / "reports"
 
@@ -68,6 +69,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         "--hold", type=float, default=default.hold, help="seconds that each state is measured for (%(default)s)"
     )
     parser.add_argument("--repeat", type=int, default=default.repeat, help="repeat the faults, report median and worst")
+    parser.add_argument("--only", choices=("listener", "disk"), default="", help="break this alone (default both)")
     parser.add_argument("--keep", action="store_true", help="leave everything up afterwards, until Ctrl-C (or KEEP=1)")
     parser.add_argument("--reports", type=Path, default=default.reports, help="folder for the figures (%(default)s)")
     chosen = parser.parse_args(arguments)

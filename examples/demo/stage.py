@@ -125,7 +125,11 @@ class Stage:
                 "mode": "Enforce",
                 "kafka": {"bootstrapServers": self.kafka.bootstrap.split(",")},
                 "detection": {"externalReachability": {"vantages": list(VANTAGES)}},
-                "promotion": {"stabilizationSeconds": self._settings.stabilization},
+                # Repeated, the demo's faults are what damping is against.
+                "promotion": {
+                    "stabilizationSeconds": self._settings.stabilization,
+                    **({"flapWindowSeconds": 0} if self._settings.repeat > 1 else {}),
+                },
             },
         }
 
