@@ -1,7 +1,7 @@
 """Who is asked sooner than its period asks for: brokers that have just begun to fail, as long as they are few.
 
-Called by ``brokerwatch``, on the thread of ``rounds``. Where many fail at once, the vantage has failed, or something that
-they share: nobody is demoted for that, and asking all of them twice as often would only make this process late.
+Called by ``brokerwatch``, on the thread of ``rounds``. Where many fail at once, the vantage has failed, or something
+that they share: nobody is demoted for that, and asking all of them twice as often would only make this process late.
 """
 
 from __future__ import annotations
