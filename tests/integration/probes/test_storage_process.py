@@ -25,6 +25,7 @@ def started(bench: Any, kafka: KafkaCluster) -> Any:
     return process
 
 
+@pytest.mark.slow
 def test_a_slow_disk_fails_a_cleared_one_passes_and_a_settled_one_causes_no_write(
     bench: Any, breakable_kafka: KafkaCluster
 ) -> None:
@@ -43,6 +44,7 @@ def test_a_slow_disk_fails_a_cleared_one_passes_and_a_settled_one_causes_no_writ
     assert not (breakable_kafka.broker(1).log_dir / FILE_NAME).exists()
 
 
+@pytest.mark.slow
 def test_a_disk_that_stalls_fails_while_the_write_still_hangs(bench: Any, breakable_kafka: KafkaCluster) -> None:
     started(bench, breakable_kafka)
     breakable_kafka.slow_disk(1).set(60000, "fsync")
