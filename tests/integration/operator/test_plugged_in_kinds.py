@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from testkit.sites import Site
 
-pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "signals" / "certificate-expiry"
 KIND = "CertificateExpiry"

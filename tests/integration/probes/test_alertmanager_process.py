@@ -19,7 +19,7 @@ from realparts.alertmanager import Alertmanager
 from realparts.ports import HeldPorts
 from realparts.tls import Authority
 
-pytestmark = pytest.mark.apiserver
+pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
 TOKEN = "a-token-that-nobody-guesses"
 WELL: dict[str, Any] = {"version": "4", "alerts": []}

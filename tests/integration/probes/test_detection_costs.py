@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.apiserver
+pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
 
 def test_thirty_brokers_at_rest_cost_nothing_but_renewals_of_leases(tmp_path: Path) -> None:

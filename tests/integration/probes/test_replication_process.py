@@ -20,7 +20,7 @@ from testkit.writers import SteadyWriter
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
 
-pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 PARTITIONS = 12
 THRESHOLD = 2
