@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 from bellwether.core.signals import SignalType
 
@@ -174,7 +175,7 @@ class Watched:
         return type_ == self.type and self.source in ("", source)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Detection:
     """Every kind of signal of one policy."""
 
@@ -186,7 +187,7 @@ class Detection:
     alertmanager: Alertmanager = field(default_factory=Alertmanager)
     plugins: tuple[Plugin, ...] = ()
 
-    @property
+    @cached_property
     def watched(self) -> tuple[Watched, ...]:
         """What is judged by its readings alone: replication lag, Prometheus rules, alerts, other people's kinds."""
         lag, prometheus, alerts = self.replication_lag, self.prometheus, self.alertmanager

@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
-from bellwether.core.detection import Detection, Watched
+from bellwether.core.detection import Detection
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.core.snapshots import Snapshot
@@ -23,7 +23,7 @@ WORST_FIRST = tuple(Evidence)
 
 
 class Fact(NamedTuple):
-    """One source's word as it was judged. ``used`` is why it did not count, empty when it did."""
+    """One source's word as it was judged. ``passed_over`` is why it did not count, empty when it did."""
 
     type: str
     source: str
@@ -42,6 +42,11 @@ class Finding(NamedTuple):
     severity: int = 0
     facts: tuple[Fact, ...] = ()
     change: str = ""
+
+
+def passing(facts: tuple[Fact, ...] = (), change: str = "") -> Finding:
+    """Nothing is wrong."""
+    return Finding(Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", facts=facts, change=change)
 
 
 def worst(findings: Iterable[Finding]) -> Finding:
@@ -75,11 +80,6 @@ class Scene:
         configured = self.detection.reachability.vantages
         known = {s.source for s in self.snapshot.signals if s.type == SignalType.EXTERNAL_REACHABILITY}
         return tuple(sorted(configured or known))
-
-    @cached_property
-    def watched(self) -> tuple[Watched, ...]:
-        """What is judged by its readings alone."""
-        return self.detection.watched
 
     @cached_property
     def blind(self) -> frozenset[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bellwether.core.baselines import Cause, Demoted
+from bellwether.core.policies import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,11 @@ class Flaps:
 
     demotions: int
     at: datetime
+
+
+def stabilization(flaps: Flaps | None, policy: Policy) -> int:
+    """How many seconds a demoted broker must stay well before it is promoted; more for one that flaps."""
+    return policy.promotion.stabilization(flaps.demotions if flaps is not None else 1)
 
 
 def count_flaps(

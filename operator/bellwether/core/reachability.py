@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bellwether.core.findings import Fact, Finding, Scene, fact, fresh
+from bellwether.core.findings import Fact, Finding, Scene, fact, fresh, passing
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.core.transitions import Evidence
@@ -63,7 +63,7 @@ def reachability(broker: int, scene: Scene, session_timeout_seconds: int, past: 
         change = f"{need} vantages failing makes it Sick, none failing well"
         return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change)
     change = f"{need} of {total} vantages failing"
-    return Finding(Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", facts=facts, change=change)
+    return passing(facts, change)
 
 
 def self_reachability(broker: int, scene: Scene) -> Finding | None:
@@ -77,8 +77,7 @@ def self_reachability(broker: int, scene: Scene) -> Finding | None:
         text = "nobody outside has been heard of on its external listener, while most of its peers are talked to"
         change = "somebody from outside connecting, or most of its peers falling silent as well"
         return Finding(Evidence.DOUBTFUL, Reason.NOBODY_CONNECTS, text, facts=facts, change=change)
-    text = "every signal passes"
-    return Finding(Evidence.GOOD, Reason.SIGNALS_PASSING, text, facts=facts)
+    return passing(facts)
 
 
 def _disputed(words: Sequence[Signal], scene: Scene, past: Past) -> str:

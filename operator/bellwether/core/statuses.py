@@ -13,7 +13,7 @@ from datetime import datetime
 
 from bellwether.core.baselines import Demoted
 from bellwether.core.demotions import BrokerHold
-from bellwether.core.flapping import Flaps
+from bellwether.core.flapping import Flaps, stabilization
 from bellwether.core.guards import Hold
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
@@ -226,7 +226,7 @@ def _brokers(
                 dwelling=broker in plan.decisions.dwelling,
                 waited_for=waited_for[broker],
                 flaps=flaps,
-                stabilization_seconds=policy.promotion.stabilization(flaps.demotions) if flaps is not None else 0,
+                stabilization_seconds=stabilization(flaps, policy),
             )
         )
     return tuple(reports)

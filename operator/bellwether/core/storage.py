@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bellwether.core.findings import Fact, Finding, Scene, fact, fresh
+from bellwether.core.findings import Fact, Finding, Scene, fact, fresh, passing
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.core.transitions import Evidence
@@ -37,7 +37,7 @@ def storage_latency(broker: int, scene: Scene) -> Finding:
         f"{settings.failure_threshold} of its last {settings.window_samples} writes taking more than"
         f" {settings.threshold_milliseconds} ms, and {settings.peer_ratio} times as long as its peers'"
     )
-    return Finding(Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", facts=facts, change=change)
+    return passing(facts, change)
 
 
 def _slow(slow: Sequence[Signal], usual: float | None, scene: Scene, facts: tuple[Fact, ...]) -> Finding:

@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from bellwether.core.baselines import Cause
-from bellwether.core.findings import Fact, Finding, Scene, worst
+from bellwether.core.findings import Fact, Finding, Scene, passing, worst
+from bellwether.core.flapping import stabilization
 from bellwether.core.policies import Policy
 from bellwether.core.reachability import WAITING, Past, reachability, self_reachability
 from bellwether.core.reasons import Reason
@@ -85,7 +86,7 @@ def _judge_one(broker: int, scene: Scene, policy: Policy, last: Verdict | None) 
     findings = examine(broker, scene, policy, before, restarted)
     found = worst(findings)
     demoted = broker in scene.snapshot.record.demoted
-    wait = _stabilization(broker, scene.snapshot, policy)
+    wait = stabilization(scene.snapshot.flaps.get(broker), policy)
     well_since = before.since if before is not None and before.standing is Standing.RECOVERING else now
     standing = follow(
         before.standing if before is not None else None,
@@ -149,18 +150,12 @@ def examine(
 
 def _as_a_hint(own: Finding) -> Finding:
     """A quorum of vantages reaches the broker: that nobody else connects is a fact and no doubt."""
-    return Finding(Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", facts=own.facts)
+    return passing(own.facts)
 
 
 def _demoted_for(broker: int, snapshot: Snapshot) -> str | None:
     demoted = snapshot.record.demoted.get(broker)
     return demoted.reason if demoted is not None and demoted.cause is Cause.SIGNALS else None
-
-
-def _stabilization(broker: int, snapshot: Snapshot, policy: Policy) -> int:
-    """How long a demoted broker must stay well, in seconds; longer for one that flaps."""
-    flaps = snapshot.flaps.get(broker)
-    return policy.promotion.stabilization(flaps.demotions if flaps is not None else 1)
 
 
 def _former(verdict: Verdict | None, now: datetime) -> Former | None:

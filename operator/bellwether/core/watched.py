@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bellwether.core.detection import OnFailing, Watched
-from bellwether.core.findings import Finding, Scene, fact, fresh
+from bellwether.core.findings import Finding, Scene, fact, fresh, passing
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading, SignalType
 from bellwether.core.transitions import Evidence
@@ -30,7 +30,7 @@ def reason_of(type_: str) -> Reason:
 
 def watched(broker: int, scene: Scene, *, demoted: bool, demoted_for: str | None) -> Iterator[Finding]:
     """What each kind that is judged by its readings alone says of one broker."""
-    for watch in scene.watched:
+    for watch in scene.detection.watched:
         if watch.leaders_only and demoted:
             continue
         found = _one(broker, watch, scene, demoted=demoted, asked=demoted_for == reason_of(watch.type))
@@ -58,9 +58,6 @@ def _one(broker: int, watch: Watched, scene: Scene, *, demoted: bool, asked: boo
         if not said and not asked:
             return None
         # Silence does not make an undemoted broker unknown: it moves nothing, and other kinds go on judging.
-        missing = asked or (demoted and watch.on_failing is OnFailing.DEMOTE)
-        text = f"{name} has no fresh evidence"
-        evidence = Evidence.MISSING if missing else Evidence.GOOD
-        reason = Reason.NO_EVIDENCE if missing else Reason.SIGNALS_PASSING
-        return Finding(evidence, reason, text if missing else "every signal passes", facts=facts)
-    return Finding(Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", facts=facts)
+        if asked or (demoted and watch.on_failing is OnFailing.DEMOTE):
+            return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, f"{name} has no fresh evidence", facts=facts)
+    return passing(facts)

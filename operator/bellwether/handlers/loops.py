@@ -17,6 +17,7 @@ import structlog
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
+from bellwether.core.appointments import appointment
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.demotions import Decide, decide
 from bellwether.core.detection import Detection
@@ -161,8 +162,7 @@ class PolicyLoop(threading.Thread):
             healths = self._notices.healths(policy)
             for health in healths:
                 self.signals.on_broker_health(health)
-            verdicts = self._notices.last_verdicts(policy, healths)
-            flaps = self._notices.last_flaps(healths)
+            verdicts, flaps = self._notices.last_said(policy, healths)
             self._memory = Memory(record, verdicts, self._linker.grace_seconds(link), flaps=flaps)
             log.info("took over", epoch=record.epoch, displaced=len(record.entries), demoted=sorted(record.demoted))
         else:
@@ -226,7 +226,7 @@ class PolicyLoop(threading.Thread):
             return 0.0
         if report.deeds.stopped is not None:
             return self._pace.retry_seconds
-        return min(self._pace_of(memory, report), *self._appointments(policy, report))
+        return min([self._pace_of(memory, report), *self._appointments(policy, report)])
 
     def _pace_of(self, memory: Memory, report: Report) -> float:
         """How soon metadata is to be read again."""
@@ -236,15 +236,12 @@ class PolicyLoop(threading.Thread):
 
     def _appointments(self, policy: LeadershipPolicy, report: Report) -> list[float]:
         """In how many seconds brokers have been sick, or well, for long enough."""
-        waits = [self._pace.idle_seconds]
-        for broker in report.brokers:
-            spent = (report.now - broker.verdict.since).total_seconds()
-            if broker.dwelling:
-                waits.append(max(0.05, policy.spec.demotion.dwell_seconds - spent))
-            elif broker.verdict.standing is Standing.RECOVERING:
-                patience = broker.stabilization_seconds or policy.spec.promotion.stabilization_seconds
-                waits.append(max(0.1, patience - spent))
-        return waits
+        asked = policy.policy()
+        found = (
+            appointment(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=asked, now=report.now)
+            for b in report.brokers
+        )
+        return [seconds for seconds in found if seconds is not None]
 
     def _refused(self, policy: LeadershipPolicy, reason: Reason, error: BellwetherError) -> float:
         if reason is Reason.STANDING_BY:

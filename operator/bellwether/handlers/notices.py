@@ -67,14 +67,16 @@ class Notices:
         namespace, name = policy.metadata.namespace, policy.metadata.name
         return self._api.list(BROKER_HEALTHS, namespace, {names.POLICY_LABEL: names.legal(name)})
 
-    def last_verdicts(self, policy: LeadershipPolicy, healths: Iterable[Object]) -> Mapping[int, Verdict]:
-        """The verdicts that stand in status, so that a take-over carries since-times on."""
+    def last_said(
+        self, policy: LeadershipPolicy, healths: Iterable[Object]
+    ) -> tuple[Mapping[int, Verdict], Mapping[int, Flaps]]:
+        """The verdicts and flap counters that stand in status, so that a take-over carries them on."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
         self._statuses.forget(namespace, name)  # somebody else has written since
         said = self._of(namespace, name)
         said.conditions = {c.type: c for c in policy.status.conditions}
         said.status = policy.status.body()
-        verdicts = {}
+        verdicts, flaps = {}, {}
         for body in healths:
             try:
                 health = BrokerHealth.read(body)
@@ -86,19 +88,9 @@ class Notices:
             verdict = health.status.verdict.to_core(broker) if health.status.verdict is not None else None
             if verdict is not None:
                 verdicts[broker] = verdict
-        return verdicts
-
-    def last_flaps(self, healths: Iterable[Object]) -> Mapping[int, Flaps]:
-        """The flap counters that stand in status; what cannot be read counts as none."""
-        flaps = {}
-        for body in healths:
-            try:
-                health = BrokerHealth.read(body)
-            except InvalidObject:
-                continue  # named by last_verdicts
             if health.status.flapping is not None:
-                flaps[health.spec.broker_id] = health.status.flapping.to_core()
-        return flaps
+                flaps[broker] = health.status.flapping.to_core()
+        return verdicts, flaps
 
     def begins(self, namespace: str, name: str) -> None:
         """A turn starts."""

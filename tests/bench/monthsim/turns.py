@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from bellwether.core.appointments import appointment
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Broker, Cluster, Partition
 from bellwether.core.demotions import Decisions, decide
@@ -174,13 +175,10 @@ class Operator:
         due = []
         time = at(now)
         for broker, verdict in self._verdicts.items():
-            spent = (time - verdict.since).total_seconds()
-            if broker in decisions.dwelling:
-                due.append(now + max(0.05, self._policy.demotion.dwell_seconds - spent))
-            elif verdict.standing is Standing.RECOVERING:
-                flaps = self._flaps.get(broker)
-                wait = self._policy.promotion.stabilization(flaps.demotions if flaps else 1)
-                due.append(now + max(0.1, wait - spent))
+            dwelling, flaps = broker in decisions.dwelling, self._flaps.get(broker)
+            wait = appointment(verdict, dwelling=dwelling, flaps=flaps, policy=self._policy, now=time)
+            if wait is not None:
+                due.append(now + wait)
             elif verdict.reason in WAITING:
                 due.append(now + BUSY_SECONDS)
             elif verdict.reason is Reason.STARTING and verdict.restarted is not None:

@@ -71,7 +71,7 @@ def test_a_restarted_process_does_not_write_what_stands(desk: Desk):
     desk.publish()
     desk.api.writes.clear()
     again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
-    again.last_verdicts(desk.policy, again.healths(desk.policy))
+    again.last_said(desk.policy, again.healths(desk.policy))
     again.publish(desk.policy, said(policy=ENFORCE), Memory(record()), 0.1)
     assert desk.api.writes == []
 
@@ -80,7 +80,7 @@ def test_the_last_verdicts_are_read_back(desk: Desk):
     judged = {**verdicts(cluster(partition())), 1: verdict(1)}
     desk.publish(said(policy=ENFORCE, judged=judged))
     again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
-    found = again.last_verdicts(desk.policy, again.healths(desk.policy))
+    found, _ = again.last_said(desk.policy, again.healths(desk.policy))
     assert found == judged
 
 
@@ -88,7 +88,7 @@ def test_a_health_that_cannot_be_read_is_passed_over(desk: Desk):
     desk.publish()
     desk.api.objects["brokerhealths", "default", "main-2"]["spec"]["brokerId"] = "two"
     again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
-    found = again.last_verdicts(desk.policy, again.healths(desk.policy))
+    found, _ = again.last_said(desk.policy, again.healths(desk.policy))
     assert set(found) == {1, 3}
 
 
