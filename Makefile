@@ -113,7 +113,7 @@ parts: setup ## Fetch and build the real parts (Kafka, API server, load balancer
 lock: setup ## Resolve the requirements and write them, with hashes and without hosts (UPGRADE=1 takes new versions)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@$(BIN)/uv pip compile --quiet $(if $(UPGRADE),--upgrade) --universal --generate-hashes --no-emit-index-url --no-annotate --no-header \
-		--python-version 3.11 pyproject.toml --group lint --group test --group parts --group build --group bench -o $(LOCK)
+		--python-version 3.11 pyproject.toml --extra spark --group lint --group test --group parts --group build --group bench -o $(LOCK)
 	@if grep -n '://' $(LOCK); then echo 'error: $(LOCK) names a host' >&2; exit 1; fi
 
 .PHONY: clean
