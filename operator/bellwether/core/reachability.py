@@ -49,7 +49,7 @@ def reachability(broker: int, scene: Scene, session_timeout_seconds: int, past: 
     if len(failing) + quiet >= need > 0 and (dispute := _disputed(words, scene, past)):
         text = f"{_names(failing)} of {total} vantages cannot reach it, and {dispute}"
         change = "every vantage with fresh evidence failing, or disputedAfterSeconds passing"
-        return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change)
+        return Finding(Evidence.DOUBTFUL, Reason.DISPUTED, text, facts=facts, change=change)
     if len(failing) + quiet >= need > 0:
         found = _unreachable(failing, total, scene, session_timeout_seconds, past, quiet=len(failing) < need)
         change = f"fewer than {need} of {total} vantages failing"
@@ -84,16 +84,18 @@ def _disputed(words: Sequence[Signal], scene: Scene, past: Past) -> str:
     """Who still reaches a broker that a quorum cannot reach; empty when nobody does, or when it has lasted for long.
 
     A broker that is at fault is unreachable from everywhere. Where some reach it, it is more often two paths that are
-    broken at the same time (docs/decisions/0011).
+    broken at the same time (docs/decisions/0011). Time counts from the quorum on, not from the first vantage that
+    failed. A broker that somebody reaches is not Down, so it stays in dispute while its internal listener fails.
     """
     reaching = [s.source for s in words if s.reading is Reading.PASSING]
-    if not reaching or past.reason in (Reason.EXTERNALLY_UNREACHABLE, Reason.STILL_UNFENCED):
+    if not reaching or past.reason is Reason.STILL_UNFENCED:
         return ""
     patience = timedelta(seconds=scene.detection.reachability.disputed_after_seconds)
-    waited = scene.snapshot.now - past.since if past.since is not None else timedelta(0)
-    if past.reason is Reason.VANTAGES_DISAGREE and waited >= patience:
-        return ""
-    return f"{', '.join(reaching)} can"
+    disputed = past.since if past.reason is Reason.DISPUTED else None
+    waited = scene.snapshot.now - disputed if disputed is not None else timedelta(0)
+    decided = past.reason is Reason.EXTERNALLY_UNREACHABLE or waited >= patience
+    answers = any(s.reading is Reading.FAILING and s.control is Reading.PASSING for s in words)
+    return "" if decided and answers else f"{', '.join(reaching)} can"
 
 
 def _quiet(broker: int, scene: Scene) -> bool:

@@ -20,6 +20,7 @@ class Reason(StrEnum):
     UNANSWERING = "Unanswering"
     UNCONFIRMED = "Unconfirmed"
     VANTAGES_DISAGREE = "VantagesDisagree"
+    DISPUTED = "Disputed"
     STARTING = "Starting"
     NOBODY_CONNECTS = "NobodyConnects"
     CLUSTER_WIDE_SLOW = "ClusterWideSlow"
@@ -86,6 +87,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.UNANSWERING: "Neither listener answers; Kafka's own fencing is given its session timeout.",
     Reason.UNCONFIRMED: "The external listener fails and no vantage can ask the internal one to confirm it.",
     Reason.VANTAGES_DISAGREE: "Some vantages fail to reach the broker, fewer than the quorum.",
+    Reason.DISPUTED: "A quorum of vantages cannot reach the broker, and another vantage still can.",
     Reason.STARTING: "The broker has restarted and answers inside; the load balancer is given time to find it.",
     Reason.NOBODY_CONNECTS: "By its own socket table nobody outside talks to it, while its peers are talked to.",
     Reason.CLUSTER_WIDE_SLOW: "The broker's disk is slow, and so are its peers': the cause is elsewhere.",

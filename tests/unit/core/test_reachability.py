@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from bellwether.core.detection import Detection, Reachability
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.transitions import Standing
 from testkit.builders import after, cluster, demoted, partition, record, signal, snapshot, verdict
-from testkit.judgements import BAD, DUNNO, GOOD, of_one, words
+from testkit.judgements import BAD, DUNNO, GOOD, POLICY, of_one, words
 
 
 class TestComingUp:
@@ -56,10 +57,46 @@ class TestDisputes:
 
     SOME = words(BAD, BAD, GOOD)
 
+    DISPUTED = verdict(standing=Standing.SUSPECT, reason=Reason.DISPUTED, since=after(0))
+    AT_ONCE = replace(POLICY, detection=Detection(reachability=Reachability(disputed_after_seconds=0)))
+
     @pytest.mark.parametrize(("seconds", "standing"), [(1799, Standing.SUSPECT), (1800, Standing.SICK)])
     def test_a_dispute_ends_after_its_time(self, seconds: int, standing: Standing):
-        before = verdict(standing=Standing.SUSPECT, reason=Reason.VANTAGES_DISAGREE, since=after(0))
-        assert of_one(snapshot(None, *self.SOME, now=after(seconds)), before=before).standing is standing
+        assert of_one(snapshot(None, *self.SOME, now=after(seconds)), before=self.DISPUTED).standing is standing
+
+    def test_its_time_begins_with_the_quorum_and_not_with_the_first_vantage_that_failed(self):
+        alone = of_one(snapshot(None, *words(BAD, GOOD, GOOD)))
+        found = of_one(snapshot(None, *self.SOME, now=after(7200)), before=alone)
+        assert (alone.reason, found.standing, found.reason) == (
+            Reason.VANTAGES_DISAGREE,
+            Standing.SUSPECT,
+            Reason.DISPUTED,
+        )
+        assert found.since == after(7200)
+        assert of_one(snapshot(None, *self.SOME, now=after(7201)), before=found).since == after(7200)
+
+    def test_a_quorum_that_was_lost_meanwhile_begins_anew(self):
+        alone = of_one(snapshot(None, *words(BAD, GOOD, GOOD), now=after(1790)), before=self.DISPUTED)
+        assert of_one(snapshot(None, *self.SOME, now=after(1800)), before=alone).since == after(1800)
+
+    def test_a_short_silence_does_not_lengthen_it(self):
+        blank = of_one(snapshot(None, *words(BAD, DUNNO, DUNNO), now=after(1780)), before=self.DISPUTED)
+        assert blank.standing is Standing.UNKNOWN
+        assert of_one(snapshot(None, *self.SOME, now=after(1800)), before=blank).standing is Standing.SICK
+
+    def test_there_is_none_where_the_policy_gives_it_no_time(self):
+        assert of_one(snapshot(None, *self.SOME), self.AT_ONCE).standing is Standing.SICK
+
+    @pytest.mark.parametrize("control", [BAD, DUNNO])
+    def test_a_broker_that_a_vantage_reaches_answers_somebody_and_is_not_down(self, control: Reading):
+        lasting = snapshot(None, *words(BAD, BAD, GOOD, control=control), now=after(1800))
+        found = of_one(lasting, before=self.DISPUTED)
+        assert (found.standing, found.reason, found.since) == (Standing.SUSPECT, Reason.DISPUTED, after(0))
+
+    def test_nor_is_one_that_was_sick_and_stops_answering_inside(self):
+        before = verdict(reason=Reason.EXTERNALLY_UNREACHABLE)
+        found = of_one(snapshot(None, *words(BAD, BAD, GOOD, control=BAD), now=after(1)), before=before)
+        assert (found.standing, found.reason, found.restarted) == (Standing.SUSPECT, Reason.DISPUTED, None)
 
     def test_who_is_sick_already_stays_so_while_a_quorum_fails(self):
         before = verdict(reason=Reason.EXTERNALLY_UNREACHABLE)

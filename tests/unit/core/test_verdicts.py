@@ -45,7 +45,7 @@ def test_a_quorum_is_a_majority_and_two_where_two_exist(vantages: int, needed: i
         pytest.param([BAD, DUNNO], Standing.UNKNOWN, Reason.NO_EVIDENCE, id="one of two, the other is blank"),
         pytest.param([GOOD, DUNNO], Standing.UNKNOWN, Reason.NO_EVIDENCE, id="one of two well, the other blank"),
         pytest.param([BAD, BAD, BAD], Standing.SICK, Reason.EXTERNALLY_UNREACHABLE, id="all three"),
-        pytest.param([BAD, BAD, GOOD], Standing.SUSPECT, Reason.VANTAGES_DISAGREE, id="two of three, one reaches it"),
+        pytest.param([BAD, BAD, GOOD], Standing.SUSPECT, Reason.DISPUTED, id="two of three, one reaches it"),
         pytest.param([BAD, GOOD, GOOD], Standing.SUSPECT, Reason.VANTAGES_DISAGREE, id="one of three"),
         pytest.param([BAD, BAD, DUNNO], Standing.SICK, Reason.EXTERNALLY_UNREACHABLE, id="two of three, one blank"),
         pytest.param([GOOD, GOOD, DUNNO], Standing.HEALTHY, Reason.SIGNALS_PASSING, id="two of three well, one blank"),
