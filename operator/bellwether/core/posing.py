@@ -1,0 +1,124 @@
+"""Pose a problem: from what a turn has seen and judged to what a rebalance is asked to solve.
+
+Pure. Moving leaders off a broker that is not well is the demotion's work, with its cap and its guards; so a rebalance
+gives such a broker nothing and takes nothing from it: it is closed, and what it leads is held. Called by whoever starts
+a rebalance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from bellwether.core.baselines import EntryState, UndoRecord
+from bellwether.core.clusters import Cluster, Partition
+from bellwether.core.problems import NOBODY, WHOLE, BrokerSlot, Objective, PartitionSlot, Problem, Terms
+from bellwether.core.transitions import Standing
+from bellwether.core.verdicts import Verdict
+
+
+class Hold(StrEnum):
+    """Why a partition must stay as it is. What is led by a closed broker is held by that broker's word instead."""
+
+    REASSIGNING = "Reassigning"
+    DISPLACED = "Displaced"
+    INTERNAL = "Internal"
+    EXCLUDED = "Excluded"
+
+
+class Closed(StrEnum):
+    """Why a broker may lead nothing more, where its standing does not say it."""
+
+    NOT_REGISTERED = "NotRegistered"
+    FENCED = "Fenced"
+    DEMOTED = "Demoted"
+
+
+def closed(cluster: Cluster, record: UndoRecord, verdicts: Mapping[int, Verdict]) -> dict[int, str]:
+    """Who must not be given leaders, and why in a word.
+
+    Brokers that are not registered, fenced or demoted; and those that are not known to be well. Where nobody is known
+    to be well, because no prober runs, Unknown closes nobody.
+    """
+    judged = any(v.standing is Standing.HEALTHY for v in verdicts.values())
+    ill = set(Standing) - {Standing.HEALTHY} - (set() if judged else {Standing.UNKNOWN})
+    found: dict[int, str] = {b: str(v.standing) for b, v in verdicts.items() if v.standing in ill}
+    found |= dict.fromkeys(record.demoted, str(Closed.DEMOTED))
+    found |= dict.fromkeys((b.id for b in cluster.brokers.values() if b.fenced), str(Closed.FENCED))
+    found |= dict.fromkeys(cluster.named - set(cluster.brokers), str(Closed.NOT_REGISTERED))
+    return {b: why for b, why in sorted(found.items()) if b in cluster.named}
+
+
+def pose(
+    cluster: Cluster,
+    record: UndoRecord,
+    closed: Mapping[int, str],
+    objective: Objective,
+    *,
+    policy: str,
+    made_at: datetime,
+    capacities: Mapping[int, int] | None = None,
+    excluded: Collection[str] = (),
+    internal: bool = False,
+) -> Problem:
+    """The problem of a cluster as it stands.
+
+    ``closed`` says who must not lead, and why; ``capacities`` the capacity of brokers where it is not ``WHOLE``;
+    ``excluded`` holds topics (``*`` and ``?`` stand for any letters); ``internal`` lets Kafka's own topics move, too.
+    """
+    sizes = capacities or {}
+    slots = []
+    for broker in sorted(cluster.named):
+        seen = cluster.brokers.get(broker)
+        why = closed.get(broker, "")
+        slots.append(BrokerSlot(broker, seen.rack if seen else None, sizes.get(broker, WHOLE), not why, why))
+    stay = _Stay(record, closed, excluded, internal)
+    partitions = sorted(_slot(p, stay.why(p)) for p in cluster.partitions if p.replicas)
+    terms = Terms(cluster.cluster_id, policy, made_at, objective, tuple(slots))
+    terms.refuse_amiss()
+    return Problem(terms, tuple(partitions))
+
+
+class _Stay:
+    """Which partitions must stay, and why: the first reason counts."""
+
+    def __init__(
+        self, record: UndoRecord, closed: Mapping[int, str], excluded: Collection[str], internal: bool
+    ) -> None:
+        # A tombstone marks an order that is back: nothing is displaced any more.
+        self._displaced = {k for k, e in record.entries.items() if e.state is not EntryState.RESTORED}
+        self._closed = closed
+        self._patterns = tuple(excluded)
+        self._internal = internal
+        self._excluded: dict[str, bool] = {}
+
+    def why(self, partition: Partition) -> str:
+        if partition.reassigning:
+            return Hold.REASSIGNING
+        if partition.key in self._displaced:
+            return Hold.DISPLACED
+        if partition.internal and not self._internal:
+            return Hold.INTERNAL
+        if self._matches(partition.topic):
+            return Hold.EXCLUDED
+        return "" if partition.leader is None else self._closed.get(partition.leader, "")
+
+    def _matches(self, topic: str) -> bool:
+        if topic not in self._excluded:
+            self._excluded[topic] = any(fnmatchcase(topic, pattern) for pattern in self._patterns)
+        return self._excluded[topic]
+
+
+def _slot(partition: Partition, held: str) -> PartitionSlot:
+    leader = NOBODY if partition.leader is None else partition.leader
+    return PartitionSlot(
+        partition.topic,
+        partition.topic_id,
+        partition.index,
+        partition.replicas,
+        tuple(b for b in partition.isr if b in partition.replicas),
+        leader if leader in partition.replicas else NOBODY,
+        str(held),
+    )
