@@ -1,0 +1,1 @@
+"""Entry points of the jobs. They read and write the store; what they compute is in the transforms."""
