@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from bellwether.core.balancing import Rebalance
 from bellwether.core.detection import Detection
 
 
@@ -98,6 +99,7 @@ class Policy:
     demotion: Demotion = field(default_factory=Demotion)
     promotion: Promotion = field(default_factory=Promotion)
     election: Election = field(default_factory=Election)
+    rebalance: Rebalance | None = None
     session_timeout_seconds: int = 9
 
     @property

@@ -42,9 +42,10 @@ _PROBERS = frozenset(
 
 
 def settings_section(policy: LeadershipPolicy) -> dict[str, Json]:
-    """What a trace keeps of a policy: ``spec`` without the connection, without addresses and without Secrets' names."""
+    """What a trace keeps of a policy: ``spec`` without the connection, addresses, Secrets' names, and rebalancing."""
     body = policy.spec.body()
     kafka = body.pop("kafka")
+    body.pop("rebalance", None)  # a replay makes no plans of loads
     detection = body.get("detection") or {}
     (detection.get("externalReachability") or {}).pop("bootstrapServers", None)
     prometheus = detection.get("prometheus")
@@ -65,7 +66,8 @@ def policy_of(section: Document, name: str, namespace: str, changes: Iterable[Se
     spec: dict[str, Any] = _copied(section)
     spec["kafka"] = {"bootstrapServers": [NOWHERE], SESSION: spec.pop(SESSION, 9)}
     for path, value in changes:
-        _put(spec, path, value)
+        if path[0] != "rebalance":
+            _put(spec, path, value)
     metadata = {"name": name, "namespace": namespace}
     return LeadershipPolicy.read({"kind": "LeadershipPolicy", "metadata": metadata, "spec": spec})
 
@@ -88,6 +90,8 @@ def without_effect(changed: Setting) -> str | None:
     name = ".".join(path)
     if path[0] == "kafka" and path[1:] != (SESSION,):
         return f"{name} changes nothing: a replay connects to no cluster"
+    if path[0] == "rebalance":
+        return f"{name} changes nothing: a replay makes no plans of loads"
     if path[0] == "detection" and len(path) > 2 and path[-1] in _PROBERS:
         return f"{name} changes no signal: the probers counted by it when the trace was recorded"
     return None

@@ -84,6 +84,16 @@ def prometheus(**rule: Any) -> Body:
     return policy(detection={"prometheus": {"url": "http://prometheus:9090", "rules": rules}})
 
 
+def rebalance(**fields: Any) -> Body:
+    """A policy that rebalances by load, with further fields of its spec.rebalance."""
+    return policy(rebalance={"history": {"uri": "s3://loads/main"}, "runner": {"image": "bellwether:dev"}, **fields})
+
+
+def runner(**fields: Any) -> Body:
+    """A policy that rebalances by load, with further fields of what runs the job."""
+    return rebalance(runner={"image": "bellwether:dev", **fields})
+
+
 _RULE = "spec.detection.prometheus.rules[0]"
 
 BAD_POLICIES: dict[str, tuple[Body, str]] = {
@@ -215,6 +225,55 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     ),
     "a batch that the controller refuses": (policy(election={"batchSize": 10001}), "spec.election.batchSize"),
     "a name that is too long for a label": (policy("m" * 64), "metadata.name"),
+    "a rebalance without a history": (policy(rebalance={"runner": {"type": "Process"}}), "spec.rebalance.history"),
+    "a rebalance without an image": (rebalance(runner={}), "spec.rebalance.runner.image"),
+    "a rebalance with nothing but a history": (
+        policy(rebalance={"history": {"uri": "/store"}}),
+        "spec.rebalance.runner.image",
+    ),
+    "a history at a path that is not absolute": (
+        rebalance(history={"uri": "store"}),
+        "spec.rebalance.history.uri",
+    ),
+    "a history whose URI holds a password": (
+        rebalance(history={"uri": "s3://key:secret@bucket/x"}),
+        "spec.rebalance.history.uri",
+    ),
+    "a schedule of four fields": (rebalance(schedule="0 4 * *"), "spec.rebalance.schedule"),
+    "a schedule in words": (rebalance(schedule="@daily"), "spec.rebalance.schedule"),
+    "an approval by nobody": (rebalance(approval="Never"), "spec.rebalance.approval"),
+    "following costs more than leading": (
+        rebalance(objective={"weights": {"follow": 101}}),
+        "spec.rebalance.objective.weights.follow",
+    ),
+    "a weight below nothing": (
+        rebalance(objective={"weights": {"consume": -1}}),
+        "spec.rebalance.objective.weights.consume",
+    ),
+    "a capacity of nothing": (
+        rebalance(objective={"capacities": [{"brokerId": 1, "capacity": 0}]}),
+        "spec.rebalance.objective.capacities[0].capacity",
+    ),
+    "no move at all": (rebalance(objective={"maxMoves": 0}), "spec.rebalance.objective.maxMoves"),
+    "a topic's name with a slash": (
+        rebalance(objective={"excludedTopics": ["a/b"]}),
+        "spec.rebalance.objective.excludedTopics[0]",
+    ),
+    "a wave of nothing": (rebalance(waves={"partitions": 0}), "spec.rebalance.waves.partitions"),
+    "a plan that is stale at once": (rebalance(validSeconds=1), "spec.rebalance.validSeconds"),
+    "executors without an account that may make them": (
+        runner(type="SparkOnKubernetes"),
+        "spec.rebalance.runner.serviceAccountName",
+    ),
+    "a claim for an object store": (
+        runner(persistentVolumeClaim={"claimName": "loads"}),
+        "spec.rebalance.runner.persistentVolumeClaim",
+    ),
+    "memory in words": (runner(resources={"memory": "much"}), "spec.rebalance.runner.resources.memory"),
+    "a setting that is not Spark's": (
+        runner(sparkConf=[{"name": "java.opts", "value": "x"}]),
+        "spec.rebalance.runner.sparkConf[0].name",
+    ),
 }
 
 BAD_HEALTHS: dict[str, tuple[Body, str]] = {

@@ -9,7 +9,7 @@ import yaml
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
 from bellwether.ports import Terminal
-from bellwether.replays.settings import policy_of, setting, settings_of_file, settings_section
+from bellwether.replays.settings import policy_of, setting, settings_of_file, settings_section, without_effect
 from sourcetree import ROOT
 from testkit import apiobjects
 
@@ -30,6 +30,16 @@ def test_the_policy_is_read_back_as_it_was():
         )
     )
     assert policy_of(json.loads(json.dumps(settings_section(policy))), "main", "default").policy() == policy.policy()
+
+
+def test_rebalancing_is_left_out_as_a_replay_makes_no_plans():
+    policy = LeadershipPolicy.read(next(yaml.safe_load_all(FULL.read_text())))
+    assert policy.spec.rebalance is not None
+    kept = settings_section(policy)
+    assert "rebalance" not in kept
+    changed = setting("rebalance.approval=Automatic")
+    assert policy_of(kept, "main", "default", [changed]).spec.rebalance is None
+    assert without_effect(changed) == "rebalance.approval changes nothing: a replay makes no plans of loads"
 
 
 def test_neither_addresses_nor_credentials_are_kept():

@@ -14,6 +14,7 @@ from bellwether.api.v1alpha1.connections import Kafka
 from bellwether.api.v1alpha1.detection import Detection
 from bellwether.api.v1alpha1.models import Model, Object, Rule, integer
 from bellwether.api.v1alpha1.policystatus import LeadershipPolicyStatus
+from bellwether.api.v1alpha1.rebalance import Rebalance
 from bellwether.core import policies
 
 _DEFAULTS = policies.Policy(name="")
@@ -151,6 +152,9 @@ class LeadershipPolicySpec(Model):
     election: Election = Field(
         default_factory=Election, description="How large the batches are that reorder and elect."
     )
+    rebalance: Rebalance | None = Field(
+        default=None, description="How leaders are spread by measured load. Absent: they are not."
+    )
 
 
 class LeadershipPolicy(Object):
@@ -176,5 +180,6 @@ class LeadershipPolicy(Object):
             demotion=spec.demotion.to_core(),
             promotion=spec.promotion.to_core(),
             election=spec.election.to_core(),
+            rebalance=spec.rebalance.to_core() if spec.rebalance is not None else None,
             session_timeout_seconds=spec.kafka.broker_session_timeout_seconds,
         )
