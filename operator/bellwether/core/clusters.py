@@ -6,6 +6,7 @@ name is not in ``Cluster.brokers`` though replica lists may still name it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -107,11 +108,9 @@ class Cluster:
 
     def leaders(self) -> dict[int, int]:
         """How many partitions each named broker leads."""
-        counts = dict.fromkeys(sorted(self.named), 0)
-        for partition in self.partitions:
-            if partition.leader is not None:
-                counts[partition.leader] = counts.get(partition.leader, 0) + 1
-        return counts
+        counts = Counter(p.leader for p in self.partitions)
+        named = dict.fromkeys(sorted(self.named), 0)
+        return named | {leader: count for leader, count in counts.items() if leader is not None}
 
     def held_by(self, broker: int) -> Iterator[Partition]:
         """Every partition that has a replica on the broker."""

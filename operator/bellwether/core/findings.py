@@ -6,11 +6,12 @@ that changes without a signal having changed, so the same news makes the same by
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from statistics import median
 from typing import NamedTuple
 
 from bellwether.core.detection import Detection
@@ -19,7 +20,9 @@ from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.transitions import Evidence
 
+_NOTHING: Mapping[int, Sequence[Signal]] = {}
 WORST_FIRST = tuple(Evidence)
+_RANK = {evidence: rank for rank, evidence in enumerate(WORST_FIRST)}
 
 
 class Fact(NamedTuple):
@@ -51,7 +54,7 @@ def passing(facts: tuple[Fact, ...] = (), change: str = "") -> Finding:
 
 def worst(findings: Iterable[Finding]) -> Finding:
     """The worst finding, the more severe of two alike. ValueError when there is none."""
-    return min(findings, key=lambda f: (WORST_FIRST.index(f.evidence), -f.severity))
+    return min(findings, key=lambda f: (_RANK[f.evidence], -f.severity))
 
 
 @dataclass(frozen=True)
@@ -60,51 +63,49 @@ class Scene:
 
     snapshot: Snapshot
     detection: Detection
-    by_broker: Mapping[int, Mapping[str, tuple[Signal, ...]]] = field(default_factory=dict)
+    by_broker: Mapping[int, Sequence[Signal]] = field(default_factory=dict)
+    by_type: Mapping[str, Mapping[int, Sequence[Signal]]] = field(default_factory=dict)
 
     @staticmethod
     def of(snapshot: Snapshot, detection: Detection) -> Scene:
         """The scene of a turn."""
-        sorted_: dict[int, dict[str, list[Signal]]] = {}
+        by_broker: defaultdict[int, list[Signal]] = defaultdict(list)
+        by_type: defaultdict[str, defaultdict[int, list[Signal]]] = defaultdict(lambda: defaultdict(list))
         for signal in snapshot.signals:
-            sorted_.setdefault(signal.broker, {}).setdefault(str(signal.type), []).append(signal)
-        return Scene(snapshot, detection, {b: {t: tuple(s) for t, s in k.items()} for b, k in sorted_.items()})
+            by_broker[signal.broker].append(signal)
+            by_type[signal.type][signal.broker].append(signal)
+        return Scene(snapshot, detection, dict(by_broker), {t: dict(said) for t, said in by_type.items()})
 
-    def about(self, broker: int, type_: str) -> tuple[Signal, ...]:
+    def about(self, broker: int, type_: str) -> Sequence[Signal]:
         """The signals of one kind on one broker."""
-        return self.by_broker.get(broker, {}).get(str(type_), ())
+        return self.by_type.get(type_, _NOTHING).get(broker, ())
 
     @cached_property
     def vantages(self) -> tuple[str, ...]:
         """The vantages that make up the quorum: those configured, else whoever has reported."""
-        configured = self.detection.reachability.vantages
-        known = {s.source for s in self.snapshot.signals if s.type == SignalType.EXTERNAL_REACHABILITY}
-        return tuple(sorted(configured or known))
+        if self.detection.reachability.vantages:
+            return tuple(sorted(self.detection.reachability.vantages))
+        return tuple(sorted({s.source for said in self._of_type(SignalType.EXTERNAL_REACHABILITY) for s in said[1]}))
 
     @cached_property
     def blind(self) -> frozenset[str]:
         """Vantages that see every live broker fail: they have failed themselves (law 5)."""
-        live = self.snapshot.cluster.live
-        seen: dict[str, list[Reading]] = {}
-        for signal in self.snapshot.signals:
-            if signal.type == SignalType.EXTERNAL_REACHABILITY and signal.broker in live:
-                seen.setdefault(signal.source, []).append(signal.reading)
-        return frozenset(s for s, said in seen.items() if len(said) > 1 and set(said) == {Reading.FAILING})
+        asked, reached = Counter[str](), set[str]()
+        for broker, said in self._of_type(SignalType.EXTERNAL_REACHABILITY):
+            if broker in self.snapshot.cluster.live:
+                asked.update(s.source for s in said)
+                reached.update(s.source for s in said if s.reading is not Reading.FAILING)
+        return frozenset(source for source, times in asked.items() if times > 1 and source not in reached)
 
     @cached_property
     def storage_latencies(self) -> Mapping[int, float]:
         """The slowest fresh log directory of each live broker, in seconds."""
-        patience = self.detection.storage.stale_after_seconds
+        patience, live = self.detection.storage.stale_after_seconds, self.snapshot.cluster.live
         return {
             broker: max(latencies)
-            for broker in self.snapshot.cluster.live
-            if (
-                latencies := [
-                    s.latency_seconds
-                    for s in self.about(broker, SignalType.STORAGE_LATENCY)
-                    if fresh(s, patience) and s.latency_seconds is not None
-                ]
-            )
+            for broker, said in self._of_type(SignalType.STORAGE_LATENCY)
+            if broker in live
+            and (latencies := [s.latency_seconds for s in said if s.latency_seconds is not None and fresh(s, patience)])
         }
 
     @cached_property
@@ -114,23 +115,33 @@ class Scene:
     def latency_of_peers(self, broker: int) -> float | None:
         """The median of the other brokers' latencies, in seconds; ``None`` where there is nobody to compare with."""
         everybody, own = self._sorted_latencies, self.storage_latencies.get(broker)
-        peers = len(everybody) - (own is not None)
-        if peers <= 0:
+        if own is None:
+            return median(everybody) if everybody else None
+        peers = len(everybody) - 1
+        if not peers:
             return None
         # One list is sorted for all brokers: a broker's own place in it is stepped over.
-        place = bisect_left(everybody, own) if own is not None else len(everybody)
-        low, high = (everybody[i + (i >= place)] for i in ((peers - 1) // 2, peers // 2))
-        return (low + high) / 2
+        low, high = (peers - 1) // 2, peers // 2
+        return (everybody[low + (everybody[low] >= own)] + everybody[high + (everybody[high] >= own)]) / 2
 
     @cached_property
     def heard_from_outside(self) -> Mapping[int, bool]:
         """Whether each live broker's own socket table shows somebody from outside, as far as it is known."""
-        patience = self.detection.self_reachability.stale_after_seconds
-        said = {
-            broker: [s for s in self.about(broker, SignalType.SELF_REACHABILITY) if fresh(s, patience)]
-            for broker in self.snapshot.cluster.live
+        patience, live = self.detection.self_reachability.stale_after_seconds, self.snapshot.cluster.live
+        words = {
+            broker: [s.reading for s in said if fresh(s, patience)]
+            for broker, said in self._of_type(SignalType.SELF_REACHABILITY)
+            if broker in live
         }
-        return {b: any(s.reading is Reading.PASSING for s in words) for b, words in said.items() if words}
+        return {broker: Reading.PASSING in said for broker, said in words.items() if said}
+
+    @cached_property
+    def talked_to(self) -> int:
+        """How many brokers somebody from outside talks to, by their own socket tables."""
+        return sum(self.heard_from_outside.values())
+
+    def _of_type(self, type_: str) -> Iterable[tuple[int, Sequence[Signal]]]:
+        return self.by_type.get(type_, _NOTHING).items()
 
     @cached_property
     def leading(self) -> Mapping[int, int]:
@@ -140,15 +151,17 @@ class Scene:
 
 def fresh(signal: Signal, stale_after_seconds: float) -> bool:
     """Whether a signal is evidence: its source was heard of recently enough, and it says something."""
-    heard = signal.age_seconds is not None and signal.age_seconds <= stale_after_seconds
-    return heard and signal.reading is not Reading.UNKNOWN
+    age = signal.age_seconds
+    return age is not None and age <= stale_after_seconds and signal.reading is not Reading.UNKNOWN
 
 
 def fact(signal: Signal, stale_after_seconds: float, passed_over: str = "") -> Fact:
     """A signal as a fact, with why it does not count where it does not."""
-    if not passed_over and signal.age_seconds is None:
-        passed_over = "its prober has not been heard of since this process began to listen"
-    elif not passed_over and not fresh(signal, stale_after_seconds):
-        text = f"its prober has been silent for more than {stale_after_seconds} s"
-        passed_over = "it says Unknown" if signal.reading is Reading.UNKNOWN else text
+    if not passed_over and not fresh(signal, stale_after_seconds):
+        if signal.age_seconds is None:
+            passed_over = "its prober has not been heard of since this process began to listen"
+        elif signal.reading is Reading.UNKNOWN:
+            passed_over = "it says Unknown"
+        else:
+            passed_over = f"its prober has been silent for more than {stale_after_seconds} s"
     return Fact(str(signal.type), signal.source, signal.reading, signal.since, signal.message, passed_over)

@@ -45,7 +45,7 @@ def reachability(broker: int, scene: Scene, session_timeout_seconds: int, past: 
     failing = sorted((s for s in words if s.reading is Reading.FAILING), key=lambda s: s.source)
     total, need = len(scene.vantages), quorum(len(scene.vantages))
     facts = _facts(said, scene, patience)
-    quiet = _quiet(broker, scene) and len(words) == len(failing) > 0
+    quiet = len(words) == len(failing) > 0 and quiet_outside(broker, scene)
     if len(failing) + quiet >= need > 0 and (dispute := _disputed(words, scene, past)):
         text = f"{_names(failing)} of {total} vantages cannot reach it, and {dispute}"
         change = "every vantage with fresh evidence failing, or disputedAfterSeconds passing"
@@ -73,7 +73,7 @@ def self_reachability(broker: int, scene: Scene) -> Finding | None:
     if not said:
         return None
     facts = tuple(fact(s, settings.stale_after_seconds) for s in said)
-    if _quiet(broker, scene):
+    if quiet_outside(broker, scene):
         text = "nobody outside has been heard of on its external listener, while most of its peers are talked to"
         change = "somebody from outside connecting, or most of its peers falling silent as well"
         return Finding(Evidence.DOUBTFUL, Reason.NOBODY_CONNECTS, text, facts=facts, change=change)
@@ -98,13 +98,12 @@ def _disputed(words: Sequence[Signal], scene: Scene, past: Past) -> str:
     return "" if decided and answers else f"{', '.join(reaching)} can"
 
 
-def _quiet(broker: int, scene: Scene) -> bool:
+def quiet_outside(broker: int, scene: Scene) -> bool:
     """Whether nobody outside talks to a broker that leads, while most of its peers are talked to."""
     heard = scene.heard_from_outside
     if not scene.detection.self_reachability.enabled or heard.get(broker, True) or not scene.leading.get(broker):
         return False
-    peers = [h for b, h in heard.items() if b != broker]
-    return 2 * sum(peers) > len(peers)
+    return 2 * scene.talked_to > len(heard) - 1
 
 
 def _unreachable(

@@ -61,13 +61,14 @@ def _facts(said: Sequence[Signal], usual: float | None, patience: int) -> tuple[
         known = fact(signal, patience)
         compared = []
         if signal.usual_seconds is not None:
-            compared.append(f"usual here {_milliseconds(signal.usual_seconds)}")
+            compared.append(f"usual here {milliseconds(signal.usual_seconds)}")
         if usual is not None:
-            compared.append(f"median of its peers {_milliseconds(usual)}")
+            compared.append(f"median of its peers {milliseconds(usual)}")
         text = "; ".join(part for part in (known.message, ", ".join(compared)) if part)
         facts.append(Fact(known.type, known.source, known.reading, known.since, text, known.passed_over))
     return tuple(facts)
 
 
-def _milliseconds(seconds: float) -> str:
+def milliseconds(seconds: float) -> str:
+    """A latency for a person: two figures where it is small."""
     return f"{seconds * 1000:.2g} ms" if seconds < 0.1 else f"{seconds * 1000:.0f} ms"

@@ -8,13 +8,15 @@ follows. Messages hold no ages or latencies that change from turn to turn, so th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import NamedTuple
 
 from bellwether.core.baselines import Cause
 from bellwether.core.findings import Fact, Finding, Scene, passing, worst
 from bellwether.core.flapping import stabilization
+from bellwether.core.grounds import Grounds, common, grounds
 from bellwether.core.policies import Policy
 from bellwether.core.reachability import WAITING, Past, reachability, self_reachability
 from bellwether.core.reasons import Reason
@@ -31,7 +33,8 @@ class Verdict:
 
     ``restarted`` is when it was last seen to come up, until it was reachable once or its grace is over. ``slow`` says
     that it follows slowly, whatever it leads: its disk or its replication lags. ``facts`` are what was judged, and
-    ``change`` is what would make the verdict another one.
+    ``change`` is what would make the verdict another one. ``grounds`` are those on which it stands until they change,
+    whatever the time; ``None`` where time may change it.
     """
 
     broker: int
@@ -45,6 +48,7 @@ class Verdict:
     slow: Reason | None = None
     facts: tuple[Fact, ...] = ()
     change: str = ""
+    grounds: Grounds | None = field(default=None, compare=False, repr=False)
 
     @property
     def lasting(self) -> Former:
@@ -73,13 +77,20 @@ _SLOW = frozenset({Reason.STORAGE_SLOW, Reason.REPLICATION_LAGGING})
 def judge(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]) -> dict[int, Verdict]:
     """Verdicts on every broker that is registered or named by a replica list.
 
-    ``previous`` are the verdicts of the last turn (from status after a take-over): they carry since-times on.
+    ``previous`` are the verdicts of the last turn (from status after a take-over): they carry since-times on, and a
+    Healthy one whose grounds are still the same stands as it is.
     """
     scene = Scene.of(snapshot, policy.detection)
-    return {b: _judge_one(b, scene, policy, previous.get(b)) for b in sorted(snapshot.cluster.named)}
+    shared = common(scene, (v.grounds for v in previous.values() if v.grounds is not None))
+    verdicts = {}
+    for broker in sorted(snapshot.cluster.named):
+        last, known = previous.get(broker), grounds(broker, scene, shared)
+        stands = last is not None and known is not None and last.grounds == known
+        verdicts[broker] = last if last is not None and stands else _judge_one(broker, scene, policy, last, known)
+    return verdicts
 
 
-def _judge_one(broker: int, scene: Scene, policy: Policy, last: Verdict | None) -> Verdict:
+def _judge_one(broker: int, scene: Scene, policy: Policy, last: Verdict | None, known: Grounds | None) -> Verdict:
     now = scene.snapshot.now
     before = _former(last, now)
     restarted = _restarted(last, now)
@@ -98,6 +109,7 @@ def _judge_one(broker: int, scene: Scene, policy: Policy, last: Verdict | None) 
         text = f"every signal passes; it must stay so for {wait} s"
         found = Finding(found.evidence, Reason.STABILIZING, text, change=f"{wait} s without a failing signal")
     since, former = _dated(standing, found.reason, before, last, now)
+    coming_up = _coming_up(restarted, standing, last, findings, policy, now)
     return Verdict(
         broker=broker,
         standing=standing,
@@ -106,10 +118,11 @@ def _judge_one(broker: int, scene: Scene, policy: Policy, last: Verdict | None) 
         since=since,
         severity=found.severity,
         former=former,
-        restarted=_coming_up(restarted, standing, last, findings, policy, now),
+        restarted=coming_up,
         slow=next((f.reason for f in findings if f.reason in _SLOW), None),
-        facts=tuple(fact for f in findings for fact in f.facts),
+        facts=tuple(chain.from_iterable([f.facts for f in findings])),
         change=found.change,
+        grounds=known if standing is Standing.HEALTHY and coming_up is None else None,
     )
 
 

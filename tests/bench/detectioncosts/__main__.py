@@ -112,14 +112,20 @@ def show(found: dict[str, Any]) -> None:
     console.print(table)
     leases, others = found["lease_writes_per_second"], found["other_writes_per_second"]
     judged = found["judge_milliseconds"]
-    console.print(f"the judge takes {judged['median']} ms of CPU for all brokers (worst {judged['worst']} ms)")
+    for turn, said in (("at_rest", "while nothing is new"), ("anew", "when each is judged in full")):
+        figures = f"{judged[turn]['median']} ms (worst {judged[turn]['worst']} ms)"
+        console.print(f"the judge takes {figures} of CPU for all brokers {said}")
     console.print(f"API writes a second: {leases} renewals of Leases, {others} others")
     for name, asked in found["questions_per_second"].items():
         console.print(f"{name}: {asked['answered']} answers a second, {asked['mean_milliseconds']} ms each")
 
 
-def _judge(brokers: int, partitions: int, vantages: int) -> dict[str, float]:
-    taken = judging.timings(brokers, partitions, vantages)
+def _judge(brokers: int, partitions: int, vantages: int) -> dict[str, dict[str, float]]:
+    timings = judging.timings(brokers, partitions, vantages)
+    return {"at_rest": _figures(timings.at_rest), "anew": _figures(timings.anew)}
+
+
+def _figures(taken: list[float]) -> dict[str, float]:
     return {"median": round(statistics.median(taken) * 1000, 1), "worst": round(max(taken) * 1000, 1)}
 
 

@@ -1,13 +1,15 @@
 """How long the judge takes over the signals of many brokers: pure, so it is timed alone, apart from all IO.
 
-In: sizes. Out: seconds of CPU for each of some calls, which other processes do not lengthen as they do wall time.
-Called by ``__main__``. Every kind of signal that a broker can have is there, and a few brokers are ill in every way, so
-that no branch is spared.
+In: sizes. Out: seconds of CPU for each of some calls, which other processes do not lengthen as they do wall time, both
+for a turn in which nothing is new and for one in which every broker is judged in full. Called by ``__main__``. Every
+kind of signal that a broker can have is there, and a few brokers are ill in every way, so that no branch is spared.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from bellwether.core.baselines import UndoRecord
@@ -15,7 +17,7 @@ from bellwether.core.clusters import Broker, Cluster, Partition
 from bellwether.core.policies import Policy
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.core.snapshots import Snapshot
-from bellwether.core.verdicts import judge
+from bellwether.core.verdicts import Verdict, judge
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 _ILL_EVERY = 50
@@ -42,15 +44,31 @@ def snapshot(brokers: int, partitions: int, vantages: int) -> Snapshot:
     )
 
 
-def timings(brokers: int, partitions: int, vantages: int, times: int = 20) -> list[float]:
-    """CPU seconds of each call of the judge; from the second on it has former verdicts to carry on."""
-    policy, facts = Policy(name="main"), snapshot(brokers, partitions, vantages)
-    taken, verdicts = [], judge(facts, policy, {})
+@dataclass(frozen=True)
+class Timings:
+    """CPU seconds of each call: ``at_rest`` on signals that say nothing new, ``anew`` on every broker in full."""
+
+    at_rest: list[float]
+    anew: list[float]
+
+
+def timings(brokers: int, partitions: int, vantages: int, times: int = 20) -> Timings:
+    """What the judge takes, turn by turn, each with the former's verdicts and with signals read once more."""
+    policy, found = Policy(name="main"), Timings([], [])
+    verdicts = judge(snapshot(brokers, partitions, vantages), policy, {})
     for _ in range(times):
-        began = time.process_time()
-        verdicts = judge(facts, policy, verdicts)
-        taken.append(time.process_time() - began)
-    return taken
+        facts = snapshot(brokers, partitions, vantages)
+        _ = facts.cluster.named  # of the metadata and not of the judge
+        found.at_rest.append(_taken(facts, policy, verdicts))
+        groundless = {b: replace(v, grounds=None) for b, v in verdicts.items()}
+        found.anew.append(_taken(facts, policy, groundless))
+    return found
+
+
+def _taken(facts: Snapshot, policy: Policy, verdicts: Mapping[int, Verdict]) -> float:
+    began = time.process_time()
+    judge(facts, policy, verdicts)
+    return time.process_time() - began
 
 
 def _signals(broker: int, vantages: int) -> list[Signal]:
