@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -246,15 +246,23 @@ def problem_digest(terms: Terms, partitions: Iterable[tuple[PartitionSlot, tuple
     Each partition comes with its P and C, the whole bytes/s in and out, or None where it has no load row, in the order
     of (topic, topic id, partition).
     """
+
+    def lines() -> Iterator[bytes]:
+        for slot, load in partitions:
+            replicas, isr = (",".join(map(str, brokers)) for brokers in (slot.replicas, slot.isr))
+            p, c = ("-", "-") if load is None else load
+            line = (slot.topic, slot.topic_id, slot.partition, replicas, isr, slot.leader, slot.held, p, c)
+            yield ("\t".join(map(str, line)) + "\n").encode()
+
+    return digest_of_lines(terms, lines())
+
+
+def digest_of_lines(terms: Terms, lines: Iterable[bytes]) -> str:
+    """The same from the partitions' lines, in order, in pieces of any size."""
     hashed = hashlib.sha256(json.dumps(terms.document(), sort_keys=True, separators=(",", ":")).encode())
     hashed.update(b"\n")
-    for slot, load in partitions:
-        replicas, isr = (",".join(map(str, brokers)) for brokers in (slot.replicas, slot.isr))
-        p, c = ("-", "-") if load is None else load
-        line = (
-            f"{slot.topic}\t{slot.topic_id}\t{slot.partition}\t{replicas}\t{isr}\t{slot.leader}\t{slot.held}\t{p}\t{c}"
-        )
-        hashed.update(f"{line}\n".encode())
+    for piece in lines:
+        hashed.update(piece)
     return hashed.hexdigest()
 
 

@@ -1,0 +1,180 @@
+"""Makes a plan on Spark: partitions and rates in, the plan and its moves out. No files: ``jobs.plan`` has those."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.storagelevel import StorageLevel
+
+from bellwether.core import loadplans
+from bellwether.core.problems import Terms
+from bellwether_load.planning.blocks import Int64s
+from bellwether_load.planning.brokers import Brokers
+from bellwether_load.planning.caps import capped
+from bellwether_load.planning.choices import Costs, Slots
+from bellwether_load.planning.rounds import Balance
+from bellwether_load.planning.surveys import Survey, share_out
+from bellwether_load.transforms.moves import changes, moves
+from bellwether_load.transforms.packing import packed, surveyed
+from bellwether_load.transforms.partitions import lines, with_rates
+from bellwether_load.transforms.pools import SparkPool
+
+# Partitions that one task works on at a time: some megabytes of arrays.
+BLOCK_PARTITIONS = 65_536
+PIECE_ROWS = 131_072
+
+
+@dataclass(frozen=True)
+class Made:
+    """A plan, its moves as an Arrow table, and how many rounds it took."""
+
+    plan: loadplans.LoadPlan
+    moves: pa.Table
+    rounds: int
+
+
+def make(
+    terms: Terms,
+    partitions: DataFrame,
+    loads: DataFrame,
+    count: int,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Made:
+    """The plan for a problem with ``count`` partitions. Raises choices.Refused inside Spark's exception."""
+    slots, costs = slots_of(terms), costs_of(terms)
+    statistic = str(terms.objective.statistic).lower()
+    rows = with_rates(partitions, loads, statistic, max(1, -(-count // PIECE_ROWS))).persist(
+        StorageLevel.MEMORY_AND_DISK
+    )
+    pool = None
+    try:
+        survey, starts, digest = _survey(terms, rows, slots, costs)
+        tell(f"{survey.partitions:,} partitions, {survey.without_load:,} without measured load")
+        brokers = _brokers(terms, slots, survey)
+        block_of = share_out(survey.leaders, BLOCK_PARTITIONS)
+        pool = SparkPool(packed(rows, slots, costs, starts, block_of), len(slots.ids))
+        found = capped(pool, brokers, terms.objective.max_moves, tell=tell)
+        changed = changes(pool.blocks, len(slots.ids)).toArrow().sort_by("id")
+        ids, to = (changed.column(c).to_numpy() for c in ("id", "to"))
+        tell(f"{len(ids):,} leaders move")
+        table = moves(rows, slots, costs, starts, ids, to).toArrow().sort_by(_ORDER)
+    finally:
+        if pool is not None:
+            pool.close()
+        rows.unpersist()
+    return Made(_plan(terms, survey, brokers, found, digest, table), table, found.rounds)
+
+
+_ORDER = [(name, "ascending") for name in ("topic", "topic_id", "partition")]
+
+
+def slots_of(terms: Terms) -> Slots:
+    """The problem's brokers as partitions see them."""
+    brokers = sorted(terms.brokers, key=lambda b: b.id)
+    return Slots.of(
+        [b.id for b in brokers],
+        [b.open for b in brokers],
+        [b.rack for b in brokers],
+        terms.objective.preferred_racks,
+    )
+
+
+def costs_of(terms: Terms) -> Costs:
+    """The problem's weights."""
+    asked = terms.objective
+    return Costs(asked.produce_weight, asked.replication_weight, asked.consume_weight, asked.follow_weight)
+
+
+def _survey(terms: Terms, rows: DataFrame, slots: Slots, costs: Costs) -> tuple[Survey, Int64s, str]:
+    """Sums over all partitions, the first id of each piece, and the problem's digest."""
+    pieces = surveyed(lines(rows), slots, costs).persist(StorageLevel.MEMORY_AND_DISK)
+    told = sorted(pieces.select("piece", "rows", "survey").collect(), key=lambda row: row["piece"])
+    # Unpickled is what our own tasks have pickled.
+    survey = Survey.total((pickle.loads(row["survey"]) for row in told), len(slots.ids))  # noqa: S301
+    starts = np.zeros(max((row["piece"] for row in told), default=-1) + 2, np.int64)
+    for row in told:
+        starts[row["piece"] + 1] = row["rows"]
+
+    def texts() -> Iterator[bytes]:
+        for row in pieces.select("piece", "lines").sort("piece").toLocalIterator():
+            yield bytes(row["lines"])
+
+    digest = loadplans.digest_of_lines(terms, texts())
+    pieces.unpersist()
+    return survey, starts.cumsum(), digest
+
+
+def _brokers(terms: Terms, slots: Slots, survey: Survey) -> Brokers:
+    capacity = np.array([b.capacity for b in sorted(terms.brokers, key=lambda b: b.id)], np.int64)
+    return Brokers(slots.ids, slots.open, capacity, survey.base, survey.base + survey.fixed)
+
+
+def _plan(
+    terms: Terms, survey: Survey, brokers: Brokers, found: Balance, digest: str, table: pa.Table
+) -> loadplans.LoadPlan:
+    before, after = survey.base + survey.led, found.carried
+    top = brokers.busiest(after)
+    over = [before[b] - top * int(brokers.capacity[b]) for b in np.flatnonzero(brokers.open)]
+    least = -(-sum((o for o in over if o > 0), Fraction(0)) // 1)
+    leaves = table.column("from_leader").to_numpy() != table.column("to_leader").to_numpy()
+    position = {int(b): at for at, b in enumerate(brokers.ids)}
+    return loadplans.LoadPlan(
+        cluster_id=terms.cluster_id,
+        policy=terms.policy,
+        made_at=terms.made_at,
+        problem_digest=digest,
+        digest=loadplans.plan_digest(digest, _read(table)),
+        objective=terms.objective,
+        before=_balance(brokers, before),
+        after=_balance(brokers, after),
+        certificate=_certificate(brokers, survey, found, top),
+        moved=loadplans.Moved(
+            partitions=int(leaves.sum()),
+            reordered=int((~leaves).sum()),
+            load=int(table.column("load").to_numpy()[leaves].sum()),
+            lower_bound=int(least),
+        ),
+        partitions=survey.partitions,
+        without_load=survey.without_load,
+        held=survey.held,
+        brokers=tuple(
+            loadplans.BrokerLoad(
+                b.id,
+                b.rack,
+                b.capacity,
+                b.open,
+                float(Fraction(int(before[position[b.id]]), b.capacity)),
+                float(Fraction(int(after[position[b.id]]), b.capacity)),
+            )
+            for b in terms.brokers
+        ),
+    )
+
+
+def _balance(brokers: Brokers, carried: Int64s) -> loadplans.Balance:
+    top = brokers.busiest(carried)
+    capacity = int(brokers.capacity[brokers.open].sum())
+    mean = Fraction(int(carried[brokers.open].sum()), capacity) if capacity else Fraction(0)
+    return loadplans.Balance(float(top), float(mean), float(top / mean - 1) if mean else 0.0)
+
+
+def _certificate(brokers: Brokers, survey: Survey, found: Balance, top: Fraction) -> loadplans.Certificate:
+    members = set(found.bound.members)
+    weights = {int(brokers.ids[b]): int(b in members) for b in np.flatnonzero(brokers.open).tolist()}
+    floor = max(found.bound.value, Fraction(found.heaviest))
+    gap = float(top / floor - 1) if floor else None if top else 0.0
+    item = max((Fraction(int(w), int(c)) for w, c in zip(survey.widest, brokers.capacity, strict=True)), default=0)
+    return loadplans.Certificate(weights, float(floor), gap, float(item))
+
+
+def _read(table: pa.Table) -> Iterator[loadplans.LoadMove]:
+    names: Sequence[str] = loadplans.LoadMove._fields
+    for batch in table.to_batches(max_chunksize=BLOCK_PARTITIONS):
+        columns = [batch.column(name).to_pylist() for name in names]
+        yield from map(loadplans.LoadMove, *columns)

@@ -1,0 +1,56 @@
+"""``plan``: from a posed problem and measured loads to a plan in the store. The last line said is its digest."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.plans import write_columns
+from bellwether.adapters.parquet.problems import FOLDER as PROBLEMS
+from bellwether.adapters.parquet.problems import PARTITIONS, read_terms
+from bellwether.ports import BellwetherError
+from bellwether_load.jobs.making import make
+from bellwether_load.jobs.paths import spark_path
+from bellwether_load.jobs.sessions import session
+
+SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536", "spark.sql.shuffle.partitions": "16"}
+
+
+@click.command()
+@click.option("--store", "uri", required=True, metavar="URI", help="Where problems, loads and plans are kept.")
+@click.option("--problem", "problem", required=True, metavar="NAME", help="The problem: problems/NAME in the store.")
+@click.option("--loads", "loads", required=True, metavar="NAME", help="The measured loads: loads/NAME in the store.")
+@click.option("--master", metavar="URL", help="Spark's master; by default spark-submit's own, or local[*].")
+@click.option(
+    "--memory", default="2g", show_default=True, metavar="SIZE", help="The driver's heap, as Spark writes it."
+)
+def plan(uri: str, problem: str, loads: str, master: str | None, memory: str) -> None:
+    """Choose who leads what, so that the busiest broker carries as little as possible, with few moves."""
+    started = time.monotonic()
+
+    def tell(line: str) -> None:
+        click.echo(f"{time.monotonic() - started:6.1f} s  {line}", err=True)
+
+    try:
+        store = Store.open(uri)
+        terms = read_terms(store, problem)
+        with store.parquet(f"{PROBLEMS}/{problem}/{PARTITIONS}") as file:
+            count = file.metadata.num_rows
+        with session("plan", master=master, memory=memory, settings=SETTINGS) as spark:
+            tell("Spark is up")
+            partitions = spark.read.parquet(spark_path(uri, f"{PROBLEMS}/{problem}/{PARTITIONS}"))
+            rates = spark.read.parquet(spark_path(uri, f"loads/{loads}"))
+            made = make(terms, partitions, rates, count, tell)
+            folder = write_columns(store, made.plan, made.moves)
+    except BellwetherError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(1)
+    before, after, gap = made.plan.before, made.plan.after, made.plan.certificate.gap
+    tell(
+        f"the busiest broker from {before.max:,.0f} to {after.max:,.0f} bytes/s, at most"
+        f" {'?' if gap is None else format(gap, '.3%')} above the best possible; {folder}"
+    )
+    click.echo(made.plan.digest)

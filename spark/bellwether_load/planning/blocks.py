@@ -1,0 +1,73 @@
+"""A block: some partitions, their loads, who may lead them and who leads them now, as arrays.
+
+Blocks are what executors hold and what one task works on. A partition belongs to the block of the broker that leads it
+when planning begins, so that nearly all that leaves a broker is decided in one place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Partitions with a choice. All arrays have one row a partition, sorted by ``ids``.
+
+    ``ids``: int64, unique in the plan. ``loads``: int64, what leading costs more than following. ``eligible``: int32,
+    (partitions, widest), broker indices padded with ``brokers``. ``home``: the leader before planning, ``brokers``
+    where that one may not lead. ``leader``: the leader as planned so far. ``brokers``: how many brokers there are.
+    """
+
+    number: int
+    brokers: int
+    ids: Int64s
+    loads: Int64s
+    eligible: Int32s
+    home: Int32s
+    leader: Int32s
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def led_by(self, leader: Int32s) -> Block:
+        """The same partitions with other leaders."""
+        return replace(self, leader=leader)
+
+    @property
+    def changed(self) -> int:
+        """How many partitions have got another leader."""
+        return int((self.leader != self.home).sum())
+
+    @property
+    def led(self) -> Int64s:
+        """The load that each broker leads here, one entry a broker."""
+        return sums(self.leader, self.loads, self.brokers)
+
+
+def sums(at: NDArray[np.integer], values: Int64s, length: int) -> Int64s:
+    """Exact sums of ``values`` by index. A float64 holds every integer up to 2**53, and no cluster's load is larger."""
+    return np.bincount(at, weights=values, minlength=length).astype(np.int64)
+
+
+def first_choice(ids: Int64s, eligible: Int32s, brokers: int) -> Int32s:
+    """A leader for partitions whose own may not lead: one of the eligible, spread evenly and the same every time."""
+    eligible = np.sort(eligible, axis=1)  # padding is the highest index
+    count = (eligible < brokers).sum(axis=1)
+    pick = (spread(ids, 0) * count).astype(np.int64)
+    chosen: Int32s = eligible[np.arange(len(ids)), pick]
+    return chosen
+
+
+def spread(ids: Int64s, salt: int) -> NDArray[np.float64]:
+    """A number in [0, 1) for each id that looks random and is the same everywhere (the finaliser of SplitMix64)."""
+    z = ids.astype(np.uint64) + np.uint64((0x9E3779B97F4A7C15 * (salt + 1)) % 2**64)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return (z >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -1,0 +1,63 @@
+"""How low the busiest broker's load can possibly be: what some brokers must carry between them.
+
+Loads that only the brokers of a set may lead stay in that set, whatever the plan. So the set's fixed load and these,
+over the set's capacity, bound the busiest broker from below; by linear-programming duality the best such set gives the
+optimum of the divisible problem, and its dual weights are 1 on the set and 0 elsewhere. Candidates are the sets of the
+busiest k brokers, for all k at once: a partition stays inside as soon as the least busy of its eligible brokers is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from bellwether_load.planning.blocks import Block, Int64s, sums
+from bellwether_load.planning.brokers import Brokers
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound on the busiest broker's relative load, and the brokers (indices) that prove it."""
+
+    value: Fraction
+    members: tuple[int, ...]
+
+
+def contained(block: Block, place: Int64s) -> Int64s:
+    """Load by the place of the least busy eligible broker; ``place`` ranks the brokers, the busiest is 0."""
+    last = np.append(place, -1)[block.eligible].max(axis=1)
+    return sums(last, block.loads, block.brokers)
+
+
+def busiest_first(brokers: Brokers, carried: Int64s) -> Int64s:
+    """The place of every broker: open ones by relative load, the busiest first; the closed behind them."""
+    order = np.lexsort((np.arange(len(carried)), -(carried / brokers.capacity), ~brokers.open))
+    place = np.empty(len(carried), np.int64)
+    place[order] = np.arange(len(carried))
+    return place
+
+
+def best_prefix(brokers: Brokers, place: Int64s, inside: Int64s) -> Bound:
+    """The best bound among the sets of the first k brokers. ``inside`` is what :func:`contained` adds up to."""
+    order = np.argsort(place)[: int(brokers.open.sum())]
+    held = (brokers.fixed[order] + inside[: len(order)]).cumsum()
+    capacity = brokers.capacity[order].cumsum()
+    k = int((held / capacity).argmax())
+    return Bound(Fraction(int(held[k]), int(capacity[k])), tuple(sorted(order[: k + 1].tolist())))
+
+
+def heaviest_item(block: Block, brokers: Brokers) -> float:
+    """The partition that weighs most wherever it may go: the relative load of its best broker with it alone."""
+    if not len(block):
+        return 0.0
+    fixed, capacity = np.append(brokers.base, 0), np.append(brokers.capacity, 1)
+    alone = (fixed[block.eligible] + block.loads[:, None]) / capacity[block.eligible]
+    return float(np.where(block.eligible < block.brokers, alone, np.inf).min(axis=1).max())
+
+
+def better(bounds: Iterable[Bound]) -> Bound:
+    """The highest of some bounds; the first of equal ones."""
+    return max(bounds, key=lambda b: b.value)

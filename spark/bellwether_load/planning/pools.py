@@ -1,0 +1,111 @@
+"""Where the blocks are: in this process, or on Spark's executors. The rounds see them through this protocol alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from bellwether_load.planning.blocks import Block, Int64s
+from bellwether_load.planning.bounds import contained, heaviest_item
+from bellwether_load.planning.brokers import Brokers
+from bellwether_load.planning.fits import Fit, fitting, place
+from bellwether_load.planning.offers import Pairs, Terms, offered, settle
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What one block tells before anything is asked of it."""
+
+    block: int
+    led: Int64s
+    inside: Int64s
+    heaviest: float
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What one block's partitions offer."""
+
+    block: int
+    pairs: Pairs
+    inside: Int64s
+
+
+class Pool(Protocol):
+    """All blocks. Answers come in the order of the blocks' numbers, whatever ran where."""
+
+    def open(self, brokers: Brokers, place: Int64s) -> list[Opening]:
+        """What each block's brokers lead, what its partitions keep inside each prefix, its heaviest partition."""
+        ...
+
+    def offers(self, terms: Terms, place: Int64s) -> list[Offer]:
+        """What each block offers under these terms; changes nothing."""
+        ...
+
+    def settle(self, terms: Terms, asked: Mapping[int, Pairs]) -> list[Int64s]:
+        """Move what was asked of each block; answers what its brokers lead afterwards."""
+        ...
+
+    def fitting(self, excess: Int64s, room: Int64s) -> list[Fit]:
+        """Single partitions that fit."""
+        ...
+
+    def place(self, wanted: Mapping[int, int]) -> None:
+        """Give some partitions, by id, other leaders."""
+        ...
+
+    def changed(self) -> int:
+        """How many partitions have got another leader."""
+        ...
+
+    def reset(self) -> None:
+        """Everything as it was before the first change."""
+        ...
+
+
+class LocalPool:
+    """All blocks in this process: for tests, and for clusters too small to be worth a task."""
+
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        self._start = tuple(sorted(blocks, key=lambda b: b.number))
+        self.blocks = self._start
+
+    def open(self, brokers: Brokers, place: Int64s) -> list[Opening]:
+        """See :class:`Pool`."""
+        return [opening(b, brokers, place) for b in self.blocks]
+
+    def offers(self, terms: Terms, place: Int64s) -> list[Offer]:
+        """See :class:`Pool`."""
+        return [offer(b, terms, place) for b in self.blocks]
+
+    def settle(self, terms: Terms, asked: Mapping[int, Pairs]) -> list[Int64s]:
+        """See :class:`Pool`."""
+        self.blocks = tuple(settle(b, terms, asked[b.number]) if b.number in asked else b for b in self.blocks)
+        return [b.led for b in self.blocks]
+
+    def fitting(self, excess: Int64s, room: Int64s) -> list[Fit]:
+        """See :class:`Pool`."""
+        return [fit for b in self.blocks for fit in fitting(b, excess, room)]
+
+    def place(self, wanted: Mapping[int, int]) -> None:
+        """See :class:`Pool`."""
+        self.blocks = tuple(place(b, dict(wanted)) for b in self.blocks)
+
+    def changed(self) -> int:
+        """See :class:`Pool`."""
+        return sum(b.changed for b in self.blocks)
+
+    def reset(self) -> None:
+        """See :class:`Pool`."""
+        self.blocks = self._start
+
+
+def opening(block: Block, brokers: Brokers, places: Int64s) -> Opening:
+    """One block's part of :meth:`Pool.open`."""
+    return Opening(block.number, block.led, contained(block, places), heaviest_item(block, brokers))
+
+
+def offer(block: Block, terms: Terms, places: Int64s) -> Offer:
+    """One block's part of :meth:`Pool.offers`."""
+    return Offer(block.number, offered(block, terms), contained(block, places))

@@ -1,0 +1,165 @@
+"""The rounds that balance: bound the optimum, ask for flows towards it, settle, look again.
+
+Partition-sized work happens in the pool; here are arrays of a broker's or a pair's length. The same input gives the
+same plan, on however many executors: every sum is of integers, every choice by chance is a hash of the partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from bellwether_load.planning.blocks import Int64s
+from bellwether_load.planning.bounds import Bound, best_prefix, better, busiest_first
+from bellwether_load.planning.brokers import Brokers
+from bellwether_load.planning.fits import choose
+from bellwether_load.planning.flows import route
+from bellwether_load.planning.offers import Pairs, Terms
+from bellwether_load.planning.pools import Offer, Pool
+
+TOLERANCE = Fraction(1, 1000)
+MOST_ROUNDS = 40
+# Rounds in which load goes only from brokers with excess to brokers with room: the cheapest moves there are.
+DIRECT_ROUNDS = 1
+# From this round on single partitions are fitted, too.
+FITTING_ROUND = 2
+# Towards the end the whole tolerance is used; before, room is kept for what flows overshoot by.
+CLOSE_ROUND = 6
+PATIENCE = 4
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What the rounds came to: the load each broker carries, the bound and who proves it, and how many rounds."""
+
+    carried: Int64s
+    bound: Bound
+    heaviest: float
+    rounds: int
+
+    @property
+    def floor(self) -> float:
+        """The lower bound on the busiest broker: by a set of brokers, or by the heaviest partition alone."""
+        return max(float(self.bound.value), self.heaviest)
+
+
+def balance(
+    pool: Pool,
+    brokers: Brokers,
+    *,
+    target: Fraction = Fraction(0),
+    tell: Callable[[str], None] = lambda _: None,
+) -> Balance:
+    """Move leaders in the pool until the busiest broker is within the tolerance of its lower bound, or of ``target``.
+
+    A higher ``target`` than the bound is reached with fewer moves.
+    """
+    carried, bound, heaviest = _open(pool, brokers)
+    best, stale = None, 0
+    for number in range(MOST_ROUNDS):
+        goal = max(bound.value, target, Fraction(heaviest))
+        busiest = brokers.busiest(carried)
+        tell(f"round {number}: the busiest broker is {_over(busiest, goal)} over the goal")
+        if busiest <= goal * (1 + TOLERANCE):
+            break
+        excess_now = int(_excess(brokers.room(carried, goal)).sum())
+        stale = stale + 1 if best is not None and excess_now >= best else 0
+        best = excess_now if best is None else min(best, excess_now)
+        if stale >= PATIENCE:
+            break
+        near = goal * (1 + TOLERANCE * (Fraction(1, 2) if number < CLOSE_ROUND else Fraction(9, 10)))
+        room = brokers.room(carried, near)
+        places = busiest_first(brokers, carried)
+        terms = Terms(number, _pull(room, near, brokers), _heaviest(room, number))
+        offers = pool.offers(terms, places)
+        bound = better([bound, best_prefix(brokers, places, _total([o.inside for o in offers], brokers))])
+        asked = route(_merged(offers, room, direct=number < DIRECT_ROUNDS), _excess(room), np.maximum(room, 0))
+        carried = brokers.fixed + _total(pool.settle(terms, _shares(offers, asked)), brokers)
+        if number >= FITTING_ROUND:
+            carried = _fit(pool, brokers, carried, near)
+    return Balance(carried, bound, heaviest, number)
+
+
+def _open(pool: Pool, brokers: Brokers) -> tuple[Int64s, Bound, float]:
+    """Loads before the first round, and the better bound of two orders: by what brokers carry, and by what is fixed."""
+    by_fixed = busiest_first(brokers, brokers.fixed)
+    told = pool.open(brokers, by_fixed)
+    carried = brokers.fixed + _total([s.led for s in told], brokers)
+    bound = best_prefix(brokers, by_fixed, _total([s.inside for s in told], brokers))
+    by_load = busiest_first(brokers, carried)
+    again = pool.open(brokers, by_load)
+    bound = better([bound, best_prefix(brokers, by_load, _total([s.inside for s in again], brokers))])
+    return carried, bound, max((s.heaviest for s in told), default=0.0)
+
+
+def _fit(pool: Pool, brokers: Brokers, carried: Int64s, near: Fraction) -> Int64s:
+    room = brokers.room(carried, near)
+    excess, free = _excess(room), np.where(brokers.open, np.maximum(room, 0), -1)
+    if not excess.any():
+        return carried
+    chosen = list(choose(pool.fitting(excess, free), excess, free))
+    if not chosen:
+        return carried
+    pool.place({fit.id: fit.to for fit in chosen})
+    carried = carried.copy()
+    for fit in chosen:
+        carried[fit.leader] -= fit.load
+        carried[fit.to] += fit.load
+    return carried
+
+
+def _total(parts: Sequence[Int64s], brokers: Brokers) -> Int64s:
+    return np.sum(parts, axis=0) if parts else np.zeros(len(brokers), np.int64)
+
+
+def _excess(room: Int64s) -> Int64s:
+    return np.maximum(-room, 0)
+
+
+def _pull(room: Int64s, near: Fraction, brokers: Brokers) -> Int64s:
+    """Who draws offers: brokers with room, by how much; the others hardly, so that load may pass over them."""
+    hardly = np.maximum(1, brokers.capacity * int(near) // 1_000_000)
+    return np.where(brokers.open, np.maximum(room, 0) + hardly, 0)
+
+
+def _heaviest(room: Int64s, number: int) -> int:
+    """The heaviest load to offer: flows of little width are not for heavy partitions."""
+    most = int(_excess(room).max())
+    if number < 2 or number % 3 == 0:
+        return 2**62
+    return max(1, most if number % 3 == 1 else most * 3 // 10)
+
+
+def _merged(offers: Sequence[Offer], room: Int64s, *, direct: bool) -> Pairs:
+    keys = np.concatenate([o.pairs.keys for o in offers])
+    loads = np.concatenate([o.pairs.loads for o in offers])
+    found, where = np.unique(keys, return_inverse=True)
+    total = np.bincount(where, weights=loads, minlength=len(found)).astype(np.int64)
+    if direct:
+        count = len(room)
+        wanted = (room[found // count] < 0) & (room[found % count] > 0)
+        found, total = found[wanted], total[wanted]
+    return Pairs(found, total)
+
+
+def _shares(offers: Sequence[Offer], asked: Pairs) -> dict[int, Pairs]:
+    """What to ask of each block: the pair's load, from one block after the other, as far as each one offers it."""
+    left = asked.loads.copy()
+    shares = {}
+    for offer in offers:
+        at = np.minimum(np.searchsorted(asked.keys, offer.pairs.keys), max(len(asked.keys) - 1, 0))
+        if not len(asked.keys) or not len(offer.pairs.keys):
+            continue
+        take = np.where(asked.keys[at] == offer.pairs.keys, np.minimum(offer.pairs.loads, left[at]), 0)
+        wanted = take > 0
+        if wanted.any():
+            left[at[wanted]] -= take[wanted]
+            shares[offer.block] = Pairs(offer.pairs.keys[wanted], take[wanted])
+    return shares
+
+
+def _over(busiest: Fraction, goal: Fraction) -> str:
+    return f"{float(busiest / goal - 1):.3%}" if goal else "not at all"

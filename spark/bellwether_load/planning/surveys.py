@@ -1,0 +1,84 @@
+"""What a piece of the problem's partitions comes to, a broker at a time: all that the driver needs of them in sum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bellwether_load.planning.blocks import Int64s, sums
+from bellwether_load.planning.choices import Choices
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Sums over partitions; arrays have an entry a broker, ``leaders`` one more for those led by nobody that may.
+
+    ``base``: what following costs. ``fixed``: loads of partitions without a choice. ``led``: loads by the leader as
+    found. ``leaders``: how many partitions with a choice each broker leads. ``widest``: the largest load of a partition
+    that at least two may lead, by the eligible broker.
+    """
+
+    base: Int64s
+    fixed: Int64s
+    led: Int64s
+    leaders: Int64s
+    widest: Int64s
+    partitions: int
+    without_load: int
+    held: int
+
+    @classmethod
+    def of(cls, choices: Choices) -> Survey:
+        """Of one batch."""
+        count, width = choices.brokers, choices.replicas.shape[1]
+        follows = np.repeat(choices.follows, width)
+        fixed, free = choices.fixed, choices.free
+        home = np.where(choices.at_home, choices.leader, count)
+        several = (choices.eligible < count).sum(axis=1) >= 2
+        widest = np.zeros(count + 1, np.int64)
+        np.maximum.at(widest, choices.eligible[several], choices.loads[several, None])
+        return cls(
+            base=sums(choices.replicas.ravel(), follows, count + 1)[:count],
+            fixed=sums(choices.leader[fixed], choices.loads[fixed], count + 1)[:count],
+            led=sums(choices.leader, choices.loads, count + 1)[:count],
+            leaders=np.bincount(home[free], minlength=count + 1).astype(np.int64),
+            widest=widest[:count],
+            partitions=len(choices.loads),
+            without_load=int((~choices.known).sum()),
+            held=int(choices.held.sum()),
+        )
+
+    @classmethod
+    def total(cls, parts: Iterable[Survey], brokers: int) -> Survey:
+        """Of all batches."""
+        found = [cls.nothing(brokers), *parts]
+        return cls(
+            base=np.sum([p.base for p in found], axis=0),
+            fixed=np.sum([p.fixed for p in found], axis=0),
+            led=np.sum([p.led for p in found], axis=0),
+            leaders=np.sum([p.leaders for p in found], axis=0),
+            widest=np.max([p.widest for p in found], axis=0),
+            partitions=sum(p.partitions for p in found),
+            without_load=sum(p.without_load for p in found),
+            held=sum(p.held for p in found),
+        )
+
+    @classmethod
+    def nothing(cls, brokers: int) -> Survey:
+        """Of no partition."""
+        none = np.zeros(brokers, np.int64)
+        return cls(none, none, none, np.zeros(brokers + 1, np.int64), none, 0, 0, 0)
+
+
+def share_out(leaders: Int64s, most: int) -> Int64s:
+    """The block of every broker's partitions, about ``most`` partitions a block: the fullest brokers first, each to the
+    emptiest block."""
+    count = max(1, min(int((leaders > 0).sum()), -(-int(leaders.sum()) // most)))
+    filled = np.zeros(count, np.int64)
+    block = np.zeros(len(leaders), np.int64)
+    for broker in np.lexsort((np.arange(len(leaders)), -leaders)):
+        block[broker] = int(filled.argmin())
+        filled[block[broker]] += leaders[broker]
+    return block

@@ -1,0 +1,91 @@
+"""From leaders chosen to moves: what changes for each partition, beside what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+
+from bellwether_load.planning.blocks import Block, Int32s, Int64s
+from bellwether_load.planning.choices import Choices, Costs, Slots
+from bellwether_load.transforms.packing import Batches, each_block, numbered
+
+_CHANGE = pa.schema([("id", pa.int64()), ("to", pa.int32())])
+_BROKERS = pa.list_(pa.int32())
+_MOVE = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("topic_id", pa.string()),
+        ("partition", pa.int32()),
+        ("replicas", _BROKERS),
+        ("order", _BROKERS),
+        ("from_leader", pa.int32()),
+        ("to_leader", pa.int32()),
+        ("load", pa.int64()),
+    ]
+)
+_MOVE_TYPE = (
+    "topic string, topic_id string, partition int, replicas array<int>, order array<int>, from_leader int,"
+    " to_leader int, load long"
+)
+
+
+def changes(blocks: DataFrame, brokers: int) -> DataFrame:
+    """``id`` and ``to`` (index) of every partition whose leader changes."""
+
+    def changed(block: Block) -> pa.RecordBatch:
+        away = block.leader != block.home
+        return pa.RecordBatch.from_arrays([pa.array(block.ids[away]), pa.array(block.leader[away])], schema=_CHANGE)
+
+    return each_block(blocks, brokers, changed, "id long, to int")
+
+
+def moves(rows: DataFrame, slots: Slots, costs: Costs, starts: Int64s, ids: Int64s, to: Int32s) -> DataFrame:
+    """The moves of a plan: ``ids``, ascending, get the leaders ``to``; and orders whose first is not their leader."""
+    sent = rows.sparkSession.sparkContext.broadcast((ids, to))
+
+    def find(batches: Batches) -> Iterator[pa.RecordBatch]:
+        changing, leaders = sent.value
+        for batch, numbers, found in numbered(batches, slots, costs, starts):
+            yield _moves(batch, found, slots, _targets(numbers, found, changing, leaders))
+
+    return rows.mapInArrow(find, _MOVE_TYPE)
+
+
+def _targets(ids: Int64s, found: Choices, changing: Int64s, leaders: Int32s) -> Int32s:
+    """Who leads each partition after the plan, as an index; nobody where nobody does."""
+    if not len(changing):
+        return found.leader
+    at = np.minimum(np.searchsorted(changing, ids), len(changing) - 1)
+    return np.where(changing[at] == ids, leaders[at], found.leader).astype(np.int32)
+
+
+def _moves(batch: pa.RecordBatch, found: Choices, slots: Slots, target: Int32s) -> pa.RecordBatch:
+    kept = (target < found.brokers) & ((target != found.leader) | (target != found.replicas[:, 0]))
+    at = np.flatnonzero(kept & (~found.held | (target != found.leader)))
+    ids = np.append(slots.ids, -1).astype(np.int32)
+    replicas, chosen = found.replicas[at], target[at]
+    # A stable sort on "is not the new leader" puts it first and leaves the others as they were.
+    first = np.argsort(replicas != chosen[:, None], axis=1, kind="stable")
+    orders = np.take_along_axis(replicas, first, axis=1)
+    columns = [batch.column(name).take(pa.array(at)) for name in ("topic", "topic_id", "partition")]
+    return pa.RecordBatch.from_arrays(
+        [
+            *columns,
+            _lists(replicas, ids, found.brokers),
+            _lists(orders, ids, found.brokers),
+            pa.array(ids[found.leader[at]]),
+            pa.array(ids[chosen]),
+            pa.array(found.loads[at]),
+        ],
+        schema=_MOVE,
+    )
+
+
+def _lists(matrix: Int32s, ids: NDArray[np.int32], brokers: int) -> pa.ListArray:
+    there = matrix < brokers
+    offsets = np.concatenate([[0], there.sum(axis=1).cumsum()]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(ids[matrix[there]]))
