@@ -47,9 +47,12 @@ class Finding(NamedTuple):
     change: str = ""
 
 
+_WELL = (Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", 0)
+
+
 def passing(facts: tuple[Fact, ...] = (), change: str = "") -> Finding:
     """Nothing is wrong."""
-    return Finding(Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", facts=facts, change=change)
+    return Finding(*_WELL, facts, change)
 
 
 def worst(findings: Iterable[Finding]) -> Finding:
@@ -155,8 +158,8 @@ def fresh(signal: Signal, stale_after_seconds: float) -> bool:
     return age is not None and age <= stale_after_seconds and signal.reading is not Reading.UNKNOWN
 
 
-def fact(signal: Signal, stale_after_seconds: float, passed_over: str = "") -> Fact:
-    """A signal as a fact, with why it does not count where it does not."""
+def fact(signal: Signal, stale_after_seconds: float, passed_over: str = "", *, compared: str = "") -> Fact:
+    """A signal as a fact, with what it was compared with, and with why it does not count where it does not."""
     if not passed_over and not fresh(signal, stale_after_seconds):
         if signal.age_seconds is None:
             passed_over = "its prober has not been heard of since this process began to listen"
@@ -164,4 +167,5 @@ def fact(signal: Signal, stale_after_seconds: float, passed_over: str = "") -> F
             passed_over = "it says Unknown"
         else:
             passed_over = f"its prober has been silent for more than {stale_after_seconds} s"
-    return Fact(str(signal.type), signal.source, signal.reading, signal.since, signal.message, passed_over)
+    message = f"{signal.message}; {compared}" if signal.message and compared else signal.message or compared
+    return Fact(str(signal.type), signal.source, signal.reading, signal.since, message, passed_over)

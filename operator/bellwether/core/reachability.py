@@ -42,7 +42,7 @@ def reachability(broker: int, scene: Scene, session_timeout_seconds: int, past: 
     said = scene.about(broker, SignalType.EXTERNAL_REACHABILITY)
     counted = [s for s in said if s.source in scene.vantages]
     words = [s for s in counted if s.source not in scene.blind and fresh(s, patience)]
-    failing = sorted((s for s in words if s.reading is Reading.FAILING), key=lambda s: s.source)
+    failing = sorted([s for s in words if s.reading is Reading.FAILING], key=lambda s: s.source)
     total, need = len(scene.vantages), quorum(len(scene.vantages))
     facts = _facts(said, scene, patience)
     quiet = len(words) == len(failing) > 0 and quiet_outside(broker, scene)
@@ -72,7 +72,7 @@ def self_reachability(broker: int, scene: Scene) -> Finding | None:
     said = scene.about(broker, SignalType.SELF_REACHABILITY)
     if not said:
         return None
-    facts = tuple(fact(s, settings.stale_after_seconds) for s in said)
+    facts = tuple([fact(s, settings.stale_after_seconds) for s in said])
     if quiet_outside(broker, scene):
         text = "nobody outside has been heard of on its external listener, while most of its peers are talked to"
         change = "somebody from outside connecting, or most of its peers falling silent as well"

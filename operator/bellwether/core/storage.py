@@ -56,16 +56,11 @@ def _slow(slow: Sequence[Signal], usual: float | None, scene: Scene, facts: tupl
 
 
 def _facts(said: Sequence[Signal], usual: float | None, patience: int) -> tuple[Fact, ...]:
+    peers = f"median of its peers {milliseconds(usual)}" if usual is not None else ""
     facts = []
     for signal in said:
-        known = fact(signal, patience)
-        compared = []
-        if signal.usual_seconds is not None:
-            compared.append(f"usual here {milliseconds(signal.usual_seconds)}")
-        if usual is not None:
-            compared.append(f"median of its peers {milliseconds(usual)}")
-        text = "; ".join(part for part in (known.message, ", ".join(compared)) if part)
-        facts.append(Fact(known.type, known.source, known.reading, known.since, text, known.passed_over))
+        own = f"usual here {milliseconds(signal.usual_seconds)}" if signal.usual_seconds is not None else ""
+        facts.append(fact(signal, patience, compared=f"{own}, {peers}" if own and peers else own or peers))
     return tuple(facts)
 
 

@@ -62,12 +62,10 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition(None, Evidence.GOOD, When.ALWAYS, Standing.HEALTHY),
 )
 
+_ROWS = {evidence: [row for row in TRANSITIONS if row.evidence is evidence] for evidence in Evidence}
+
 
 def follow(before: Standing | None, evidence: Evidence, *, demoted: bool, stayed_well: bool) -> Standing:
     """The standing that follows. ``stayed_well``: it has been Recovering for the stabilization time."""
     holds = {When.ALWAYS: True, When.DEMOTED: demoted, When.STAYED_WELL: demoted and stayed_well}
-    return next(
-        row.after
-        for row in TRANSITIONS
-        if row.evidence is evidence and row.before in (None, before) and holds[row.when]
-    )
+    return next(row.after for row in _ROWS[evidence] if row.before in (None, before) and holds[row.when])

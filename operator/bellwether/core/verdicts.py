@@ -97,13 +97,13 @@ def _judge_one(broker: int, scene: Scene, policy: Policy, last: Verdict | None, 
     findings = examine(broker, scene, policy, before, restarted)
     found = worst(findings)
     demoted = broker in scene.snapshot.record.demoted
-    wait = stabilization(scene.snapshot.flaps.get(broker), policy)
+    wait = stabilization(scene.snapshot.flaps.get(broker), policy) if demoted else 0
     well_since = before.since if before is not None and before.standing is Standing.RECOVERING else now
     standing = follow(
         before.standing if before is not None else None,
         found.evidence,
         demoted=demoted,
-        stayed_well=now - well_since >= timedelta(seconds=wait),
+        stayed_well=demoted and now - well_since >= timedelta(seconds=wait),
     )
     if standing is Standing.RECOVERING:
         text = f"every signal passes; it must stay so for {wait} s"
