@@ -19,6 +19,7 @@ VERBS = {
     "release": "bellwether.cli.demote:release",
     "replay": "bellwether.cli.replay:replay",
     "undo-record": "bellwether.cli.undorecord:undo_record",
+    "verify-plan": "bellwether.cli.verifyplan:verify_plan",
 }
 
 

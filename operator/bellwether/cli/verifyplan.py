@@ -1,0 +1,113 @@
+"""``bellwether verify-plan``: recheck a load plan from its inputs alone, and say what was checked.
+
+In: the folders of problem, loads and plan. Out: a table, or JSON; exit 0 when everything that the plan claims is so, 1
+when it is refused, 2 when an input cannot be read.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.rechecks import recheck
+from bellwether.certificates.checks import Report
+from bellwether.ports import BellwetherError
+
+REFUSED, UNREADABLE = 1, 2
+
+Tell = Callable[[str, int, int], None]
+
+
+@click.command()
+@click.option("--problem", required=True, metavar="URI", help="The problem's folder: STORE/problems/NAME.")
+@click.option("--loads", required=True, metavar="URI", help="The folder of the loads that the plan was made from.")
+@click.option("--plan", required=True, metavar="URI", help="The plan's folder: STORE/plans/DIGEST.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def verify_plan(problem: str, loads: str, plan: str, as_json: bool) -> None:
+    """Recheck a load plan: digests, every move, the balance, and the proof of how good it is.
+
+    Takes nothing from the plan but its moves and weights, and shares no code with what made it. Exit status: 0 when all
+    that it claims is so, 1 when it is refused, 2 when an input cannot be read.
+    """
+    try:
+        with _telling() as tell:
+            report = recheck(Store.open(problem), Store.open(loads), Store.open(plan), tell)
+    except BellwetherError as error:
+        if as_json:
+            click.echo(json.dumps({"passed": False, "unreadable": str(error)}, indent=2))
+        click.echo(f"Error: {plain(str(error))}", err=True)
+        sys.exit(UNREADABLE)
+    if as_json:
+        click.echo(json.dumps(report.document(), indent=2))
+    else:
+        _show(report, folder=urlsplit(plan).path.rstrip("/").rsplit("/", 1)[-1])
+    if not report.passed:
+        sys.exit(REFUSED)
+
+
+def _show(report: Report, folder: str) -> None:
+    console = Console(highlight=False, soft_wrap=False)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, justify in (("CHECK", "left"), ("THE PLAN SAYS", "right"), ("THE FILES GIVE", "right"), ("", "left")):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for check in report.checks:
+        word = "[green]ok[/]" if check.passed else "[bold red]refused[/]"
+        table.add_row(check.name, escape(plain(check.said)), escape(plain(check.found)), word)
+    console.print(table)
+    for note in report.notes:
+        click.echo(f"note: {note}")
+    for fault in report.faults:
+        click.echo(plain(f"refused: {fault}"))
+    if report.passed:
+        click.echo(f"plan {report.digest}: everything that it claims is so")
+        if folder != report.digest:
+            click.echo(f"note: its folder is named {plain(folder)}")
+    else:
+        click.echo(plain(f"plan {report.digest}: refused"))
+
+
+def plain(text: str) -> str:
+    """One line without codes for the terminal: names may be a stranger's."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+@contextmanager
+def _telling() -> Iterator[Tell]:
+    """A way to tell the progress: a bar in a terminal, a line for each quarter of a long input elsewhere."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Quarters()
+        return
+    columns = (TextColumn("reading {task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        tasks = {what: progress.add_task(what, total=None) for what in ("loads", "partitions")}
+
+        def tell(what: str, done: int, of: int) -> None:
+            progress.update(tasks[what], completed=done, total=of)
+
+        yield tell
+
+
+class _Quarters:
+    """Says a line at each quarter, of inputs that take long."""
+
+    LONG = 200_000
+
+    def __init__(self) -> None:
+        self._told: dict[str, int] = {}
+
+    def __call__(self, what: str, done: int, of: int) -> None:
+        quarter = 4 * done // max(1, of)
+        if of >= self.LONG and quarter > self._told.get(what, 0):
+            self._told[what] = quarter
+            click.echo(f"read {done:,} of {of:,} {what}", err=True)

@@ -1,0 +1,283 @@
+"""A small planner for small problems, written straight from the documentation of the files: slow, simple, exact.
+
+In: a problem and loads as plain values. Out: a plan whose every claim is so, greedy or with leaders and weights of the
+test's choice; the best plan there is, by trying all; and the folders that the verifier reads.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+
+import pyarrow as pa
+
+from bellwether.adapters.parquet import plans, problems
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.core.clusters import PartitionKey
+from bellwether.core.loadplans import (
+    Balance,
+    BrokerLoad,
+    Certificate,
+    LoadMove,
+    LoadPlan,
+    Moved,
+    is_move,
+    move_of,
+    plan_digest,
+    problem_digest,
+)
+from bellwether.core.problems import NOBODY, BrokerSlot, Objective, PartitionSlot, Problem, Terms
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+Loads = Mapping[PartitionKey, tuple[float, float | None]]
+"""Bytes/s in, and out to consumers, whichever statistic is asked for."""
+
+
+def slot(
+    index: int = 0,
+    replicas: Sequence[int] = (1, 2, 3),
+    *,
+    topic: str = "orders",
+    isr: Sequence[int] | None = None,
+    leader: int | None = None,
+    held: str = "",
+) -> PartitionSlot:
+    """In sync everywhere and led by its first replica, unless told."""
+    members = tuple(replicas if isr is None else isr)
+    return PartitionSlot(
+        topic, f"id-of-{topic}", index, tuple(replicas), members, replicas[0] if leader is None else leader, held
+    )
+
+
+def problem(
+    *slots: PartitionSlot,
+    brokers: int | Sequence[BrokerSlot] = 3,
+    objective: Objective | None = None,
+    cluster_id: str = "memory-cluster",
+) -> Problem:
+    """Brokers 1..n of one strength, all open, or those given."""
+    found = tuple(BrokerSlot(b) for b in range(1, brokers + 1)) if isinstance(brokers, int) else tuple(brokers)
+    terms = Terms(cluster_id, "kafka/main", NOON, objective or Objective(), found)
+    return Problem(terms, tuple(sorted(slots)))
+
+
+def loads(posed: Problem, *rates: float, consume: float | None = 0.0) -> dict[PartitionKey, tuple[float, float | None]]:
+    """A load row for the first partitions, in order: bytes/s in, and as many out as told."""
+    return {s.key: (rate, consume) for s, rate in zip(posed.partitions, rates, strict=False)}
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """One partition as the plan sees it: who may lead it, whether it can move, and what it costs."""
+
+    slot: PartitionSlot
+    eligible: tuple[int, ...]
+    free: bool
+    load: int
+    follow: int
+    rates: tuple[int, int] | None
+
+    @property
+    def counts(self) -> bool:
+        """Whether anybody leads it or may."""
+        return bool(self.eligible)
+
+
+def weigh(posed: Problem, known: Loads) -> list[Weighed]:
+    """Every partition of the problem, weighed."""
+    asked, found = posed.terms.objective, []
+    slots = {b.id: b for b in posed.terms.brokers}
+    for one in posed.partitions:
+        row = known.get(one.key)
+        rates = None if row is None else (round(row[0]), round(row[1] or 0))
+        p, c = rates or (0, 0)
+        follow = asked.follow_weight * p
+        lead = asked.produce_weight * p + asked.replication_weight * p * (len(one.replicas) - 1)
+        lead += asked.consume_weight * c
+        candidates = tuple(b for b in one.replicas if slots[b].open and b in one.isr)
+        for rack in asked.preferred_racks:
+            inside = tuple(b for b in candidates if slots[b].rack == rack)
+            if inside:
+                candidates = inside
+                break
+        free = rates is not None and not one.held and bool(candidates)
+        stays = () if one.leader == NOBODY else (one.leader,)
+        load = lead - follow if rates is not None else 0
+        found.append(Weighed(one, candidates if free else stays, free, load, follow, rates))
+    return found
+
+
+def carried(posed: Problem, weighed: Sequence[Weighed], leaders: Sequence[int]) -> dict[int, int]:
+    """What every broker carries in all, in hundredths of a byte/s, under these leaders."""
+    found = dict.fromkeys((b.id for b in posed.terms.brokers), 0)
+    for one, leader in zip(weighed, leaders, strict=True):
+        for broker in one.slot.replicas:
+            found[broker] += one.follow
+        if one.counts and leader != NOBODY:
+            found[leader] += one.load
+    return found
+
+
+def top(posed: Problem, weighed: Sequence[Weighed], leaders: Sequence[int]) -> Fraction:
+    """The largest relative load of an open broker."""
+    found = carried(posed, weighed, leaders)
+    return max(Fraction(found[b.id], b.capacity) for b in posed.terms.brokers if b.open)
+
+
+def optimum(posed: Problem, known: Loads) -> Fraction:
+    """The smallest top that any plan can have, by trying them all."""
+    weighed = weigh(posed, known)
+    choices = [one.eligible or (NOBODY,) for one in weighed]
+    return min(top(posed, weighed, leaders) for leaders in itertools.product(*choices))
+
+
+def greedy(posed: Problem, weighed: Sequence[Weighed]) -> list[int]:
+    """Leaders, the heaviest partition first, each to whoever carries least then."""
+    slots = {b.id: b for b in posed.terms.brokers}
+    size = {b.id: b.capacity for b in posed.terms.brokers}
+    leaders = [one.slot.leader for one in weighed]
+    now = carried(posed, weighed, [NOBODY if w.free else leader for w, leader in zip(weighed, leaders, strict=True)])
+    for place in sorted((i for i, w in enumerate(weighed) if w.free), key=lambda i: -weighed[i].load):
+        one = weighed[place]
+        may = [b for b in one.eligible if slots[b].open]
+        pick = min(may, key=lambda b: (Fraction(now[b] + one.load, size[b]), b != one.slot.leader, b))
+        leaders[place] = pick
+        now[pick] += one.load
+    return leaders
+
+
+def bound(posed: Problem, weighed: Sequence[Weighed], weights: Mapping[int, int]) -> Fraction:
+    """The dual bound of these weights, without that of single partitions."""
+    free = {b.id: b for b in posed.terms.brokers if b.open}
+    following = carried(posed, weighed, [NOBODY] * len(weighed))
+    total = sum(weights.get(b, 0) * following[b] for b in free)
+    for one in weighed:
+        if one.counts:
+            total += one.load * min(weights.get(b, 0) if b in free else 0 for b in one.eligible)
+    return Fraction(total, sum(weights.get(b, 0) * slot.capacity for b, slot in free.items()))
+
+
+def planned(
+    posed: Problem,
+    known: Loads,
+    leaders: Sequence[int] | None = None,
+    weights: Mapping[int, int] | None = None,
+) -> tuple[LoadPlan, tuple[LoadMove, ...]]:
+    """A plan whose every claim is so: greedy, and with the best weights of a few, unless told."""
+    weighed = weigh(posed, known)
+    chosen = list(leaders) if leaders is not None else greedy(posed, weighed)
+    free = [b for b in posed.terms.brokers if b.open]
+    before = [one.slot.leader for one in weighed]
+    moves = tuple(
+        move_of(one.slot, to, one.load)
+        for one, to in zip(weighed, chosen, strict=True)
+        if one.free and is_move(one.slot, to)
+    )
+    if weights is None:
+        sets = [c for n in range(1, len(free) + 1) for c in itertools.combinations([b.id for b in free], n)]
+        weights = dict.fromkeys(max(sets, key=lambda s: bound(posed, weighed, dict.fromkeys(s, 1))), 1)
+    sizes = {b.id: b.capacity for b in free}
+    base = carried(posed, weighed, [NOBODY] * len(weighed))
+    singles = [
+        min(Fraction(base[b] + one.load, sizes[b]) for b in one.eligible if b in sizes)
+        for one in weighed
+        if any(b in sizes for b in one.eligible)
+    ]
+    proved = max([bound(posed, weighed, weights), *singles])
+    tops = {when: top(posed, weighed, who) for when, who in (("before", before), ("after", chosen))}
+    items = [Fraction(one.load, sizes[b]) for one in weighed if len(one.eligible) > 1 for b in one.eligible]
+    gap = None if not proved and tops["after"] else float(tops["after"] / proved - 1) if proved else 0.0
+    start, end = carried(posed, weighed, before), carried(posed, weighed, chosen)
+    must = sum((max(Fraction(0), start[b.id] - tops["after"] * b.capacity) for b in free), Fraction(0))
+    problems_digest = problem_digest(posed.terms, ((w.slot, w.rates) for w in weighed))
+    plan = LoadPlan(
+        cluster_id=posed.terms.cluster_id,
+        policy=posed.terms.policy,
+        made_at=posed.terms.made_at,
+        problem_digest=problems_digest,
+        digest=plan_digest(problems_digest, moves),
+        objective=posed.terms.objective,
+        before=_balance(tops["before"], start, free),
+        after=_balance(tops["after"], end, free),
+        certificate=Certificate(dict(weights), float(proved), gap, float(max(items, default=0))),
+        moved=Moved(
+            partitions=sum(m.moves_leader for m in moves),
+            reordered=sum(not m.moves_leader for m in moves),
+            load=sum(m.load for m in moves if m.moves_leader),
+            lower_bound=math.ceil(must),
+        ),
+        partitions=len(weighed),
+        without_load=sum(w.rates is None for w in weighed),
+        held=sum(bool(w.slot.held) for w in weighed),
+        brokers=tuple(
+            BrokerLoad(b.id, b.rack, b.capacity, b.open, start[b.id] / b.capacity, end[b.id] / b.capacity)
+            for b in posed.terms.brokers
+        ),
+    )
+    return plan, moves
+
+
+def _balance(most: Fraction, total: Mapping[int, int], free: Sequence[BrokerSlot]) -> Balance:
+    mean = Fraction(sum(total[b.id] for b in free), sum(b.capacity for b in free))
+    return Balance(float(most), float(mean), float(most / mean - 1) if mean else 0.0)
+
+
+def again(plan: LoadPlan, moves: Sequence[LoadMove]) -> LoadPlan:
+    """The plan with the digest of other moves, as a forger would write it."""
+    return replace(plan, digest=plan_digest(plan.problem_digest, moves))
+
+
+def write_loads(store: Store, name: str, known: Loads, topics: Mapping[str, str] | None = None) -> str:
+    """A loads folder with the same rates for every statistic; its path in the store."""
+    keys = list(known)
+    columns: dict[str, pa.Array] = {
+        "topic": pa.array([(topics or {}).get(k.topic_id, k.topic_id) for k in keys], pa.string()),
+        "topic_id": pa.array([k.topic_id for k in keys], pa.string()),
+        "partition": pa.array([k.partition for k in keys], pa.int32()),
+    }
+    for place, kind in enumerate(("produce", "consume")):
+        for statistic in ("median", "p95", "peak"):
+            columns[f"{kind}_{statistic}"] = pa.array([known[k][place] for k in keys], pa.float64())
+    columns["messages_median"] = pa.array([1.0] * len(keys), pa.float64())
+    columns["samples"] = pa.array([60] * len(keys), pa.int32())
+    columns["covered_seconds"] = pa.array([3600] * len(keys), pa.int64())
+    store.write_table(f"loads/{name}/part-0.parquet", pa.table(columns))
+    return f"loads/{name}"
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where a problem, its loads and a plan lie in a store."""
+
+    store: Store
+    uri: str
+    problem: str
+    loads: str
+    plan: str
+
+    def arguments(self) -> list[str]:
+        """What ``bellwether verify-plan`` is given."""
+        return [
+            "--problem", f"{self.uri}/{self.problem}", "--loads", f"{self.uri}/{self.loads}", "--plan",
+            f"{self.uri}/{self.plan}",
+        ]  # fmt: skip
+
+
+def folders(
+    uri: str, posed: Problem, known: Loads, plan: LoadPlan | None = None, moves: Sequence[LoadMove] | None = None
+) -> Folders:
+    """Everything written down; the greedy plan unless another is given."""
+    made, made_moves = planned(posed, known) if plan is None else (plan, tuple(moves or ()))
+    store = Store.open(uri)
+    return Folders(
+        store,
+        uri,
+        problems.write_problem(store, "main", posed),
+        write_loads(store, "main", known),
+        plans.write_plan(store, made, made_moves),
+    )
