@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import click
 import structlog
@@ -13,13 +13,42 @@ from prometheus_client import start_http_server
 
 from bellwether.adapters.kubernetes.client import POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.cli.probe.probers import ProbeDied
+from bellwether.cli.probe.probers import Probe, ProbeDied, Prober
+from bellwether.core.detection import Detection
 from bellwether.ports import BellwetherError
 from bellwether.telemetry.probing import ProbeMetrics
 
 
+class Settings(Protocol):
+    """How one kind is measured, as a policy says it."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it is wanted at all."""
+        ...
+
+
+Chosen_contra = TypeVar("Chosen_contra", bound=Settings, contravariant=True)
+
+
+class Sidecar(Probe, Protocol[Chosen_contra]):
+    """What runs beside one broker and knows everything but its policy's settings from its options."""
+
+    def configure(self, settings: Chosen_contra) -> None:
+        """Go on under these settings."""
+        ...
+
+    def start(self) -> None:
+        """Begin to measure."""
+        ...
+
+    def stop(self) -> None:
+        """Stop measuring."""
+        ...
+
+
 def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that both probes take."""
+    """The options that every probe takes."""
     for option in reversed(
         (
             click.option("--policy", metavar="NAME", help="The LeadershipPolicy to follow."),
@@ -89,3 +118,22 @@ def stop_on_signals() -> threading.Event:
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
     return stop
+
+
+def run_beside_a_broker(
+    prober: Prober, probe: Sidecar[Chosen_contra], chosen: Callable[[Detection], Chosen_contra], stop: threading.Event
+) -> None:
+    """Measure until ``stop``, under what ``chosen`` takes from the policy as it is. Raises ProbeDied."""
+
+    def follow(found: LeadershipPolicy | None) -> bool:
+        if found is None:
+            return False
+        settings = chosen(found.policy().detection)
+        probe.configure(settings)
+        return settings.enabled
+
+    probe.start()
+    try:
+        prober.run(probe, follow, stop)
+    finally:
+        probe.stop()

@@ -10,10 +10,17 @@ import structlog
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import connect
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe import measurements
 from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.probe.running import (
+    need,
+    read_policy,
+    reported,
+    run_beside_a_broker,
+    serve_metrics,
+    shared_options,
+    stop_on_signals,
+)
 from bellwether.core.detection import SelfReachability
 from bellwether.core.signals import SignalType
 from bellwether.probes.selfreachability import SelfReachabilityProbe
@@ -82,19 +89,7 @@ def selfcheck(
         running = SelfReachabilityProbe(
             number, name, int(port or 0), table, SelfReachability(), prober.post, clock, metrics
         )
-
-        def follow(found: LeadershipPolicy | None) -> bool:
-            if found is None:
-                return False
-            wanted = found.policy().detection.self_reachability
-            running.configure(wanted)
-            return wanted.enabled
-
-        running.start()
-        try:
-            prober.run(running, follow, stop)
-        finally:
-            running.stop()
+        run_beside_a_broker(prober, running, lambda detection: detection.self_reachability, stop)
 
 
 def _open(port: int, ignored: Ignored) -> SocketTable:

@@ -10,10 +10,17 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import connect
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe import measurements
 from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.probe.running import (
+    need,
+    read_policy,
+    reported,
+    run_beside_a_broker,
+    serve_metrics,
+    shared_options,
+    stop_on_signals,
+)
 from bellwether.core.detection import StorageLatency
 from bellwether.core.signals import SignalType
 from bellwether.probes.diskwrites import DiskWriter
@@ -47,7 +54,7 @@ def storage(
     """
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     need(directory, "--directory", "the broker's log directory")
-    assert directory is not None  # noqa: S101 - _need has seen to it
+    assert directory is not None  # noqa: S101 - for the type checker
     with reported():
         if once:
             settings = StorageLatency()
@@ -61,16 +68,4 @@ def storage(
         prober = Prober(connect(), namespace, str(policy), SignalType.STORAGE_LATENCY, name, clock, metrics)
         settings = StorageLatency()
         running = StorageProbe(number, name, DiskWriter(directory), settings, prober.post, clock, metrics)
-
-        def follow(found: LeadershipPolicy | None) -> bool:
-            if found is None:
-                return False
-            wanted = found.policy().detection.storage
-            running.configure(wanted)
-            return wanted.enabled
-
-        running.start()
-        try:
-            prober.run(running, follow, stop)
-        finally:
-            running.stop()
+        run_beside_a_broker(prober, running, lambda detection: detection.storage, stop)
