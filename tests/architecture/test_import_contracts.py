@@ -58,6 +58,8 @@ def test_every_import_contract_is_kept() -> None:
         ("traces/lines.py", "import time", "Traces are values: no IO, no clock"),
         ("traces/lines.py", "from bellwether import replays", "the core knows nobody"),
         ("cycle.py", "import confluent_kafka", "Kafka clients stay behind the Kafka adapter"),
+        ("cycle.py", "import pyarrow", "Parquet and its file systems stay behind the adapter"),
+        ("sampling/rows.py", "from bellwether.adapters import parquet", "the core knows nobody"),
         ("cycle.py", "from bellwether.adapters import memory", "The cycle meets the world only through ports"),
     ],
 )

@@ -1,0 +1,82 @@
+"""Which of a day's files count, so that no round is lost and none counts twice, wherever a compaction was cut off.
+
+A compacted file says which rounds it holds. It is written first; files that it holds wholly go later. In between, and
+for good after a crash, both are there. Several processes may compact at once: two of their files are rivals when they
+share a round and each has rounds that the other has not. Nothing is removed for the sake of a file that has a rival,
+and a rival goes only when a file holds all of it. Each file is written before anybody looks at what may go, so of two
+rivals at most one was ever seen without the other: what the other holds is still there beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+
+Rounds = frozenset[str]
+
+# Rivals come of two processes that compacted the same hour; more than a few are somebody's forgery.
+_MOST_RIVALS = 12
+
+
+def current(files: Mapping[str, Rounds]) -> tuple[str, ...]:
+    """The files to read, sorted: together they hold every round that any file holds, each one once.
+
+    ``files`` gives the rounds of every readable file; a round's own file holds that one. Of rivals those are left out
+    that nobody misses. Where there is no such choice, which the rules above cannot bring about, rivals stay, and a
+    round may count twice.
+    """
+    settled = _settled(dict(files), frozenset(chain.from_iterable(files.values())), len(rivals(files)))
+    left = dict(files) if settled is None else settled
+    return tuple(sorted(path for path in left if _holder(path, left) is None))
+
+
+def rivals(files: Mapping[str, Rounds]) -> frozenset[str]:
+    """The files that share a round with another one while each of the two has rounds of its own."""
+    return frozenset(path for pair in _pairs(files) for path in pair)
+
+
+def superfluous(files: Mapping[str, Rounds]) -> dict[str, str]:
+    """The files that may go, each with the one that holds all of its rounds and has no rival.
+
+    ``files`` must have been listed after the last of them was written. They stay superfluous for ever, so they may go
+    as late as one likes. Of two files alike the later name goes.
+    """
+    disputed = rivals(files)
+    found = {path: _holder(path, files, disputed) for path in files}
+    return {path: holder for path, holder in found.items() if holder is not None}
+
+
+def _settled(left: dict[str, Rounds], everything: Rounds, count: int) -> dict[str, Rounds] | None:
+    """The files without those rivals that nobody misses; None where rivals remain whichever goes."""
+    pair = next(iter(_pairs(left)), None)
+    if pair is None:
+        return left
+    if count > _MOST_RIVALS:
+        return None
+    for loser in sorted(pair, reverse=True):
+        rest = {path: held for path, held in left.items() if path != loser}
+        if frozenset(chain.from_iterable(rest.values())) == everything:
+            settled = _settled(rest, everything, count)
+            if settled is not None:
+                return settled
+    return None
+
+
+def _pairs(files: Mapping[str, Rounds]) -> Iterable[tuple[str, str]]:
+    many = sorted(path for path, held in files.items() if len(held) > 1)
+    for number, one in enumerate(many):
+        for other in many[number + 1 :]:
+            a, b = files[one], files[other]
+            if a & b and a - b and b - a:
+                yield one, other
+
+
+def _holder(path: str, files: Mapping[str, Rounds], disputed: frozenset[str] = frozenset()) -> str | None:
+    """The largest undisputed file that holds all that this one does; of two alike the earlier name is the holder."""
+    own = files[path]
+    holding = [
+        other
+        for other, held in files.items()
+        if other not in disputed and len(held) >= len(own) and (own < held or (own == held and other < path))
+    ]
+    return min(holding, key=lambda other: (-len(files[other]), other), default=None)
