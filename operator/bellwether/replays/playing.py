@@ -2,7 +2,8 @@
 
 In: a trace's instants and the settings to judge by. Out: a ``Timeline``. What was seen then is seen again at the same
 moments; what the operator does now happens in memory. A turn is taken at every instant that brings more than a sign of
-life, and every second while anything is not settled. Called by ``bellwether replay``.
+life, every second while anything is not settled, and when a dwell or a stabilization ends. Called by ``bellwether
+replay``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
 from bellwether.adapters.memory.retold import RetoldCluster
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader
 from bellwether.adapters.memory.worlds import ManualClock, MemoryLeadership, MemoryLease
+from bellwether.core.appointments import appointment
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Cluster
 from bellwether.core.policies import Policy
@@ -127,9 +129,14 @@ class Replay:
         self._clock.advance(max(0.0, at - self._clock.monotonic()))
 
     def _seconds(self, at: float) -> Iterator[float]:
-        """Whole seconds up to ``at``; where all is settled and stale nothing can change, and they are skipped."""
+        """Whole seconds up to ``at``, and moments in between at which a turn is due.
+
+        Where all is settled and stale nothing can change, and they are skipped.
+        """
         while self._memory is not None:
-            following = math.floor(self._clock.monotonic()) + STEP_SECONDS
+            now = self._clock.monotonic()
+            whole = math.floor(now) + STEP_SECONDS
+            following = min(whole, self._due) if self._due > now else whole
             if following >= at or not (math.isfinite(self._due) or self._ageing()):
                 return
             yield following
@@ -177,7 +184,7 @@ class Replay:
         self.turns += 1
         self._fresh = self._freshness()
         self.timeline.took(began, report, frozenset(before.record.demoted))
-        self._due = self._clock.monotonic() + _pause(report, self._memory)
+        self._due = self._clock.monotonic() + _pause(report, self._memory, self._policy)
 
     def _wanted(self) -> bool:
         """Whether a turn is due, or evidence has turned fresh or stale."""
@@ -204,11 +211,16 @@ class Replay:
         return self._clock.now()
 
 
-def _pause(report: Report, memory: Memory) -> float:
+def _pause(report: Report, memory: Memory, policy: Policy) -> float:
     """How long until time alone may change something; infinite when everybody is well and nothing is displaced."""
     ailing = [b for b in report.brokers if b.verdict.standing != "Healthy" or b.hold is not None]
     if not ailing and report.settled and memory.record.empty:
         return math.inf
     ages = [(report.now - b.verdict.since).total_seconds() for b in ailing if b.verdict.standing != "Recovering"]
     waiting = len(ages) < len(ailing) or any(age <= YOUNG_SECONDS for age in ages)
-    return STEP_SECONDS if waiting or not report.settled else STEADY_SECONDS
+    step = STEP_SECONDS if waiting or not report.settled else STEADY_SECONDS
+    met = (
+        appointment(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=policy, now=report.now)
+        for b in report.brokers
+    )
+    return min([step, *(seconds for seconds in met if seconds is not None)])

@@ -67,6 +67,20 @@ def test_a_longer_dwell_would_have_left_the_broker_alone():
     assert any("was called Sick ExternallyUnreachable, demoted; the replay does not" in text for text in found)
 
 
+def test_a_dwell_that_ends_between_two_seconds_is_not_waited_for_longer():
+    watched = Watched(site(3, {"orders": 6}))
+    for second in range(END):
+        for broker in (1, 2, 3):
+            watched.site.signals.say(broker, Reading.FAILING if broker == 1 and second >= CUT else Reading.PASSING)
+        watched.second()
+    late = timedelta(seconds=0.4)
+    instants = [Instant(i.at + 0.4, i.wall + late, i.news) for i in watched.kept.instants if i.at <= CUT]
+    instants.append(Instant(END, watched.kept.instants[-1].wall, {}))
+    timeline = Replay(watched.header).play(instants)
+    sick, gone = (next(r.at for r in timeline.rows if r.broker == 1 and text in r.text) for text in ("Sick", "demoted"))
+    assert abs((gone - sick).total_seconds() - 2) < 0.01, "spec.demotion.dwellSeconds"
+
+
 def test_observing_says_what_it_would_have_done():
     timeline = play(incident(), "mode=Observe")
     assert seconds_of(timeline, "would demote", 1) == [CUT + 2]
