@@ -16,6 +16,8 @@ from bellwether.core.flapping import Flaps, count_flaps
 from bellwether.core.guards import remember_refusals
 from bellwether.core.plans import devise
 from bellwether.core.policies import Policy
+from bellwether.core.posing import problem_of
+from bellwether.core.rebalances import Agenda, take_up
 from bellwether.core.recovery import doubtful, recover
 from bellwether.core.snapshots import Refused, Snapshot
 from bellwether.core.statuses import Deeds, Report, report
@@ -38,8 +40,13 @@ class Memory:
     """Brokers that a person distrusts: asked last from the first request on."""
 
 
-def turn(world: World, policy: Policy, memory: Memory, decide: Decide = decide) -> tuple[Report, Memory]:
-    """One turn, with the policy's way to decide or a person's.
+NOTHING = Agenda()
+
+
+def turn(
+    world: World, policy: Policy, memory: Memory, decide: Decide = decide, agenda: Agenda = NOTHING
+) -> tuple[Report, Memory]:
+    """One turn, with the policy's way to decide or a person's, and with what is to be done for a rebalance.
 
     Raises what the ports raise; whoever calls knows when to try again.
     """
@@ -57,20 +64,24 @@ def turn(world: World, policy: Policy, memory: Memory, decide: Decide = decide) 
     verdicts = judge(snapshot, policy, memory.verdicts)
     decisions = decide(snapshot, verdicts, policy)
 
-    # 3. Plan: the order every partition should have. What a guard refuses stays in the plan, with its reason.
+    # 3. Plan: the order every partition should have. What a guard refuses stays in the plan, with its reason. The next
+    # wave of an approved load plan changes what is home; the rest follows from that.
+    problem = problem_of(snapshot, decisions.demoted, verdicts, policy) if agenda.posing else None
+    progress = take_up(agenda, snapshot, decisions, verdicts, policy)
+    snapshot = replace(snapshot, record=progress.record)
     plan = devise(snapshot, decisions, verdicts)
 
     # 4. Elect: batch by batch, each checked once more against fresh facts. Observing or suspended, nothing is touched.
     deeds, record = Deeds(), memory.record
     if policy.acts:
         world.clusters.avoid(_suspects(replace(memory, verdicts=verdicts)) | set(decisions.demoted))
-        execution = carry_out(plan, recovered.record, policy, world, recovered.strays)
+        execution = carry_out(plan, progress.record, policy, world, recovered.strays)
         deeds, record = execution.deeds, execution.record
 
     # 5. Report. The same news makes the same bytes.
     window = policy.promotion.flap_window_seconds
     flaps = count_flaps(memory.flaps, memory.record.demoted, record.demoted, now, window)
-    said = report(replace(snapshot, flaps=flaps), policy, verdicts, plan, deeds, recovered.notes)
+    said = report(replace(snapshot, flaps=flaps), policy, verdicts, plan, deeds, recovered.notes, progress, problem)
     refused = remember_refusals(memory.refused, deeds.holds, plan.targets, now)
     return said, replace(memory, record=record, verdicts=verdicts, refused=refused, flaps=flaps)
 

@@ -13,7 +13,17 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any
 
-from bellwether.core.baselines import FORMAT_VERSION, Cause, Demoted, Entry, EntryState, UndoRecord
+from bellwether.core.baselines import (
+    FORMAT_VERSION,
+    Application,
+    Cause,
+    Demoted,
+    Ending,
+    Entry,
+    EntryState,
+    LeftOut,
+    UndoRecord,
+)
 from bellwether.core.clusters import PartitionKey
 from bellwether.ports import Terminal
 
@@ -61,15 +71,33 @@ def unpack_demoted(text: str, where: str) -> dict[int, Demoted]:
         raise _damaged(where, error) from error
 
 
+def pack_application(application: Application) -> str:
+    """How far a load plan has come, as JSON text."""
+    return _dump(_application_to_json(application)).decode()
+
+
+def unpack_application(text: str, where: str) -> Application:
+    """The inverse of ``pack_application``. Terminal when the text is damaged."""
+    try:
+        return _application_from_json(json.loads(text))
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(where, error) from error
+
+
 def export_record(record: UndoRecord) -> bytes:
-    """A whole record as one JSON document (which is YAML, too), for files and for people."""
-    document = {
+    """A whole record as one JSON document (which is YAML, too), for files and for people.
+
+    ``rebalance`` stands there only where there is a plan to speak of: versions before it pass it over.
+    """
+    document: dict[str, Any] = {
         "format": FORMAT_VERSION,
         "clusterId": record.cluster_id,
         "epoch": record.epoch,
         "demoted": _demoted_to_json(record.demoted),
         "topics": _entries_to_json(record.entries.items()),
     }
+    if record.application is not None:
+        document["rebalance"] = _application_to_json(record.application)
     return _dump(document) + b"\n"
 
 
@@ -83,6 +111,7 @@ def import_record(data: bytes, where: str) -> UndoRecord:
             epoch=int(document["epoch"]),
             demoted=_demoted_from_json(document["demoted"]),
             entries=_entries_from_json(document["topics"]),
+            application=_application_from_json(document["rebalance"]) if "rebalance" in document else None,
         )
         _check_numbers(record)
         return record
@@ -165,6 +194,36 @@ def _demoted_from_json(rows: Any) -> dict[int, Demoted]:
         )
         for row in rows
     }
+
+
+def _application_to_json(application: Application) -> dict[str, Any]:
+    return {
+        "digest": application.digest,
+        "moves": application.moves,
+        "since": _time_to_text(application.since),
+        "wavedAt": _time_to_text(application.waved_at),
+        "takenUp": application.taken_up,
+        "left": dict(sorted(application.left.items())),
+        "leftLoad": application.left_load,
+        "sample": [[one.topic, one.partition, one.reason] for one in application.sample],
+        "ended": application.ended.value if application.ended is not None else "",
+        "message": application.message,
+    }
+
+
+def _application_from_json(row: Any) -> Application:
+    return Application(
+        digest=row["digest"],
+        moves=row["moves"],
+        since=datetime.fromisoformat(row["since"]),
+        waved_at=datetime.fromisoformat(row["wavedAt"]),
+        taken_up=row["takenUp"],
+        left=dict(row["left"]),
+        left_load=row["leftLoad"],
+        sample=tuple(LeftOut(topic, partition, reason) for topic, partition, reason in row["sample"]),
+        ended=Ending(row["ended"]) if row["ended"] else None,
+        message=row["message"],
+    )
 
 
 def _time_or_none(moment: datetime | None) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from bellwether.core.problems import Objective
@@ -47,3 +48,7 @@ class Rebalance:
     minimum_improvement_percent: int = 5
     valid_seconds: int = 86400
     waves: Waves = field(default_factory=Waves)
+
+    def expired(self, made_at: datetime, now: datetime) -> bool:
+        """Whether a plan of a problem that was posed then is too old to be begun or gone on with."""
+        return now - made_at > timedelta(seconds=self.valid_seconds)

@@ -80,18 +80,65 @@ class Demoted:
     since: datetime
 
 
+class Ending(StrEnum):
+    """How the application of a load plan ended."""
+
+    DONE = "Done"
+    STALE = "Stale"
+    SUPERSEDED = "Superseded"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A partition that a load plan wanted to move and that stays, and why."""
+
+    topic: str
+    partition: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """How far an approved load plan has come; durable with the baselines that it gives, so that a kill loses neither.
+
+    ``taken_up`` moves of ``moves`` have been looked at, in waves, the last one at ``waved_at``: they got their new
+    baseline, or stood already, or were left out. ``left`` counts the latter by reason, ``left_load`` adds up their load
+    (hundredths of a byte/s), ``sample`` names the first few.
+    """
+
+    digest: str
+    moves: int
+    since: datetime
+    waved_at: datetime
+    taken_up: int = 0
+    left: Mapping[str, int] = field(default_factory=dict)
+    left_load: int = 0
+    sample: tuple[LeftOut, ...] = ()
+    ended: Ending | None = None
+    message: str = ""
+
+    @property
+    def left_out(self) -> int:
+        """How many moves were left out."""
+        return sum(self.left.values())
+
+
 @dataclass(frozen=True)
 class UndoRecord:
-    """All baselines and demotions of one policy, with the epoch of its writer (law 7)."""
+    """All baselines and demotions of one policy, with the epoch of its writer (law 7).
+
+    ``application`` is the load plan whose orders become baselines, or the last one that did.
+    """
 
     cluster_id: str
     epoch: int = 0
     demoted: Mapping[int, Demoted] = field(default_factory=dict)
     entries: Mapping[PartitionKey, Entry] = field(default_factory=dict)
+    application: Application | None = None
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is displaced, nobody demoted and no tombstone left."""
+        """Whether nothing is displaced, nobody demoted and no tombstone left, whatever plan is being applied."""
         return not self.demoted and not self.entries
 
     @property

@@ -7,7 +7,7 @@ stands right before the send and the verification right after it (law 1).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
 
@@ -62,7 +62,7 @@ def intents(plan: Plan, record: UndoRecord) -> UndoRecord:
     changed = record.with_entries(changes)
     if dict(changed.demoted) == dict(plan.decisions.demoted):
         return changed
-    return UndoRecord(changed.cluster_id, changed.epoch, dict(plan.decisions.demoted), changed.entries)
+    return replace(changed, demoted=dict(plan.decisions.demoted))
 
 
 def check(batch: Sequence[Move], fresh: Iterable[Partition]) -> Checked:

@@ -8,13 +8,16 @@ a rebalance.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
-from bellwether.core.baselines import EntryState, UndoRecord
+from bellwether.core.baselines import Demoted, EntryState, UndoRecord
 from bellwether.core.clusters import Cluster, Partition
+from bellwether.core.policies import Policy
 from bellwether.core.problems import NOBODY, WHOLE, BrokerSlot, Objective, PartitionSlot, Problem, Terms
+from bellwether.core.snapshots import Snapshot
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
 
@@ -79,6 +82,29 @@ def pose(
     terms = Terms(cluster.cluster_id, policy, made_at, objective, tuple(slots))
     terms.refuse_amiss()
     return Problem(terms, tuple(partitions))
+
+
+def problem_of(
+    snapshot: Snapshot, demoted: Mapping[int, Demoted], verdicts: Mapping[int, Verdict], policy: Policy
+) -> Problem | None:
+    """What a rebalance of this very moment is asked to solve; None where the policy asks for no rebalance.
+
+    ``demoted`` are those that the turn has decided on, which the undo record does not know yet.
+    """
+    settings = policy.rebalance
+    if settings is None:
+        return None
+    record = replace(snapshot.record, demoted=demoted)
+    return pose(
+        snapshot.cluster,
+        record,
+        closed(snapshot.cluster, record, verdicts),
+        settings.objective,
+        policy=f"{policy.namespace}/{policy.name}",
+        made_at=snapshot.now.replace(microsecond=0),
+        capacities=settings.capacities,
+        excluded=settings.excluded_topics,
+    )
 
 
 class _Stay:

@@ -55,6 +55,8 @@ class Reason(StrEnum):
     REORDER_REFUSED = "ReorderRefused"
     NOT_APPLIED = "NotApplied"
     ELECTION_REFUSED = "ElectionRefused"
+    TARGET_UNWELL = "TargetUnwell"
+    PASSED_BY = "PassedBy"
     # Whether a broker holds acks=all back
     FOLLOWING_FAST = "FollowingFast"
     AWAITED_BY_NOBODY = "AwaitedByNobody"
@@ -63,6 +65,24 @@ class Reason(StrEnum):
     LEASE_TOO_SHORT = "LeaseTooShort"
     NO_ANSWER = "NoAnswer"
     REQUEST_REFUSED = "RequestRefused"
+    # How a rebalance by load stands
+    NOTHING_PLANNED = "NothingPlanned"
+    PLANNING = "Planning"
+    PLAN_PROPOSED = "PlanProposed"
+    OTHER_PLAN_APPROVED = "OtherPlanApproved"
+    PLAN_APPROVED = "PlanApproved"
+    NOT_WORTHWHILE = "NotWorthwhile"
+    JOB_FAILED = "JobFailed"
+    PLAN_REFUSED = "PlanRefused"
+    STORE_UNAVAILABLE = "StoreUnavailable"
+    APPLYING = "Applying"
+    NEXT_WAVE_WAITS = "NextWaveWaits"
+    WAVE_UNFINISHED = "WaveUnfinished"
+    SIGNALS_WORSENED = "SignalsWorsened"
+    PLAN_OUTDATED = "PlanOutdated"
+    PLAN_EXPIRED = "PlanExpired"
+    PLAN_SUPERSEDED = "PlanSuperseded"
+    PLAN_APPLIED = "PlanApplied"
     # Why a policy is, or is not, ready
     SETTLED = "Settled"
     MOVING = "Moving"
@@ -120,12 +140,31 @@ SENTENCES: dict[Reason, str] = {
     Reason.REORDER_REFUSED: "Kafka refused the new replica order.",
     Reason.NOT_APPLIED: "Kafka accepted the new order and a later read does not show it yet.",
     Reason.ELECTION_REFUSED: "Kafka refused the election.",
+    Reason.TARGET_UNWELL: "The broker that a load plan wants to lead it is demoted, not well or gone.",
+    Reason.PASSED_BY: "It could not move in its wave, or its old order was put back since; the next load plan may.",
     Reason.FOLLOWING_FAST: "Nothing shows that the broker follows slowly.",
     Reason.AWAITED_BY_NOBODY: "The broker follows slowly, and no other leader waits for it.",
     Reason.REPLICA_SET_TOUCHED: "A replica set changed around our reorder; the run stopped and undid what it could.",
     Reason.LEASE_TOO_SHORT: "The time left on the Lease does not cover another request.",
     Reason.NO_ANSWER: "Kafka did not answer in time; the request may still be carried out, and the next turn looks.",
     Reason.REQUEST_REFUSED: "Kafka refused the request as a whole; the message names the remedy.",
+    Reason.NOTHING_PLANNED: "No load plan has been asked for yet.",
+    Reason.PLANNING: "A job measures loads and makes a plan.",
+    Reason.PLAN_PROPOSED: "A load plan waits for approval by its digest.",
+    Reason.OTHER_PLAN_APPROVED: "The approval names another plan's digest and approves nothing here.",
+    Reason.PLAN_APPROVED: "The load plan is approved; its first wave is still to come.",
+    Reason.NOT_WORTHWHILE: "The load plan would improve less than the policy asks for, so it is not proposed.",
+    Reason.JOB_FAILED: "The job that makes the load plan failed; the next one is made when it is due.",
+    Reason.PLAN_REFUSED: "The load plan does not stand the recheck of its orders, figures and certificate.",
+    Reason.STORE_UNAVAILABLE: "The store of loads and plans cannot be read or written.",
+    Reason.APPLYING: "The orders of the approved load plan become baselines, wave by wave.",
+    Reason.NEXT_WAVE_WAITS: "The next wave of the load plan comes after the policy's pause.",
+    Reason.WAVE_UNFINISHED: "The next wave of the load plan waits until what was begun before stands.",
+    Reason.SIGNALS_WORSENED: "A broker is demoted or not well that was when the load plan was made: no further wave.",
+    Reason.PLAN_OUTDATED: "Too much of what the load plan wants to move has changed since it was made.",
+    Reason.PLAN_EXPIRED: "The load plan is older than the policy allows; it is neither begun nor gone on with.",
+    Reason.PLAN_SUPERSEDED: "Another load plan has been asked for in its place.",
+    Reason.PLAN_APPLIED: "Every partition of the load plan has its order, but for those that are named.",
     Reason.SETTLED: "Every partition has the order and the leader that it should have.",
     Reason.MOVING: "Leadership is moving.",
     Reason.HELD: "Some moves are held back; the reasons are counted in status.",

@@ -17,7 +17,9 @@ from bellwether.core.flapping import Flaps, stabilization
 from bellwether.core.guards import Hold
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
+from bellwether.core.problems import Problem
 from bellwether.core.reasons import SENTENCES, Reason, known
+from bellwether.core.rebalances import Progress
 from bellwether.core.recovery import Note
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.transitions import Standing
@@ -142,6 +144,10 @@ class Report:
     would_demote: tuple[int, ...]
     notes: tuple[Note, ...] = ()
     deeds: Deeds = field(default_factory=Deeds)
+    progress: Progress | None = None
+    """How far the load plan has come, and why it does not go on now."""
+    problem: Problem | None = None
+    """What a rebalance is asked to solve, where the turn was to pose that."""
 
     @property
     def held_by_reason(self) -> dict[Reason, int]:
@@ -170,6 +176,8 @@ def report(
     plan: Plan,
     deeds: Deeds,
     notes: tuple[Note, ...] = (),
+    progress: Progress | None = None,
+    problem: Problem | None = None,
 ) -> Report:
     """What to say of a turn. Pure, and without anything that changes from turn to turn by itself."""
     held = tuple({h.key: h for h in (*plan.holds, *deeds.holds)}.values())
@@ -197,6 +205,8 @@ def report(
         would_demote=would,
         notes=notes,
         deeds=deeds,
+        progress=progress,
+        problem=problem,
     )
 
 

@@ -6,6 +6,7 @@ import base64
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.client import CONFIG_MAPS, KubernetesClient, NotFound, Object, Resource, connect
 from bellwether.adapters.kubernetes.records import FINALIZER, SHARDS, ConfigMapRecords
-from bellwether.core.baselines import Cause, Demoted, Entry, UndoRecord
+from bellwether.core.baselines import Application, Cause, Demoted, Entry, UndoRecord
 from bellwether.core.clusters import PartitionKey
 from bellwether.ports import Fenced, Terminal, Transient
 
@@ -97,6 +98,22 @@ def test_a_settled_record_is_not_written_again(api: KubernetesClient, namespace:
     records.save(record)
     records.save(UndoRecord(record.cluster_id, record.epoch, dict(record.demoted), dict(record.entries)))
     assert versions(api, namespace) == before
+
+
+def test_how_far_a_plan_has_come_is_kept_with_the_baselines_and_written_on_news_alone(
+    api: KubernetesClient, namespace: str
+) -> None:
+    records = ConfigMapRecords(api, namespace, "orders")
+    taken = records.take_over(CLUSTER)
+    begun = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+    record = replace(taken, application=Application("0123456789abcdef", 7, begun, begun, 2, {"Reassigning": 1}))
+    records.save(record)
+    header = api.get(CONFIG_MAPS, namespace, "bellwether-undo-orders")
+    records.save(record)
+    assert api.get(CONFIG_MAPS, namespace, "bellwether-undo-orders") == header
+    assert ConfigMapRecords(api, namespace, "orders").take_over(CLUSTER).application == record.application
+    elsewhere = ConfigMapRecords(api, namespace, "orders").take_over("another-cluster")
+    assert elsewhere.application is None
 
 
 def test_one_changed_entry_writes_one_shard_and_the_header(api: KubernetesClient, namespace: str) -> None:

@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters import recordcodec
-from bellwether.core.baselines import FORMAT_VERSION, Cause, Demoted, Entry, EntryState, UndoRecord
+from bellwether.core.baselines import (
+    FORMAT_VERSION,
+    Application,
+    Cause,
+    Demoted,
+    Ending,
+    Entry,
+    EntryState,
+    LeftOut,
+    UndoRecord,
+)
 from bellwether.core.clusters import PartitionKey
 from bellwether.ports import Terminal
 
@@ -37,12 +47,28 @@ DEMOTED = st.builds(
     message=st.text(max_size=40),
     since=TIMES,
 )
+APPLICATIONS = st.builds(
+    Application,
+    digest=st.text(alphabet="0123456789abcdef", min_size=16, max_size=16),
+    moves=st.integers(0, 10**7),
+    since=TIMES,
+    waved_at=TIMES,
+    taken_up=st.integers(0, 10**7),
+    left=st.dictionaries(st.text(max_size=20), st.integers(0, 10**7), max_size=4),
+    left_load=st.integers(0, 2**63),
+    sample=st.lists(st.builds(LeftOut, st.text(max_size=20), st.integers(0, 99), st.text(max_size=20)), max_size=3).map(
+        tuple
+    ),
+    ended=st.none() | st.sampled_from(Ending),
+    message=st.text(max_size=40),
+)
 RECORDS = st.builds(
     UndoRecord,
     cluster_id=st.text(max_size=22),
     epoch=st.integers(0, 10**9),
     demoted=st.lists(DEMOTED, max_size=4).map(lambda found: {d.broker: d for d in found}),
     entries=st.dictionaries(KEYS, ENTRIES, max_size=8),
+    application=st.none() | APPLICATIONS,
 )
 
 
@@ -56,6 +82,21 @@ def test_packed_parts_read_back_as_they_were(record: UndoRecord) -> None:
     packed = recordcodec.pack_entries(record.entries.items())
     assert recordcodec.unpack_entries(packed, "test") == record.entries
     assert recordcodec.unpack_demoted(recordcodec.pack_demoted(record.demoted), "test") == record.demoted
+
+
+@given(APPLICATIONS)
+def test_how_far_a_plan_has_come_reads_back_as_it_was(application: Application) -> None:
+    assert recordcodec.unpack_application(recordcodec.pack_application(application), "test") == application
+
+
+@pytest.mark.parametrize("damage", ["", "{}", "[]", "null", '{"digest": "x"}'])
+def test_a_damaged_word_on_how_far_a_plan_has_come_is_named(damage: str) -> None:
+    with pytest.raises(Terminal, match="configmap a/b: the undo record is damaged"):
+        recordcodec.unpack_application(damage, "configmap a/b")
+
+
+def test_a_record_without_a_plan_is_the_document_that_versions_before_plans_wrote() -> None:
+    assert "rebalance" not in json.loads(recordcodec.export_record(UndoRecord("c")))
 
 
 @given(st.dictionaries(KEYS, ENTRIES, max_size=8), st.randoms())

@@ -83,7 +83,8 @@ class FileRecords:
                 f"{self._path}: this undo record belongs to Kafka cluster {record.cluster_id}, you have reached "
                 f"{cluster_id}: choose another --record file, or connect to that cluster"
             )
-        return replace(record, cluster_id=cluster_id)
+        application = record.application if record.cluster_id == cluster_id else None
+        return replace(record, cluster_id=cluster_id, application=application)
 
     def take_over(self, cluster_id: str) -> UndoRecord:
         """Read the record and raise its epoch. Terminal when it belongs to another Kafka cluster and is not empty."""

@@ -28,6 +28,8 @@ from bellwether.ports import Fenced, Terminal, Transient
 
 FINALIZER = "bellwether.dev/undo-record"
 PART_LABEL = "bellwether.dev/undo-record"
+REBALANCE = "rebalance"
+"""Key of the header for how far a load plan has come; absent where none was ever applied."""
 SHARDS = 8
 # A topic's partitions spread in blocks, so that one enormous topic does not overflow its shard.
 BLOCK = 512
@@ -87,6 +89,7 @@ class ConfigMapRecords:
                 raise Fenced(f"the record to save has epoch {record.epoch}, this writer has {saved.epoch}")
             self._dirty |= _changed_shards(saved.entries, record.entries)
             self._header_dirty |= bool(self._dirty) or saved.demoted != record.demoted
+            self._header_dirty |= saved.application != record.application
             # From here on ``_saved`` is what was asked for, and the dirty marks are what may not have arrived.
             self._saved = record
             for shard, packed in _pack_shards(record.entries, sorted(self._dirty)):
@@ -173,6 +176,8 @@ class ConfigMapRecords:
                 f"{record.cluster_id}, the policy now reaches {cluster_id}: point the policy back at the old "
                 "cluster, or export and delete the record"
             )
+        if record.cluster_id != cluster_id:
+            record = replace(record, application=None)
         self._writer, self._fenced, self._saved = str(uuid.uuid4()), None, None
         self._versions, self._dirty, self._header_dirty = {}, set(), False
         self._sequence = _sequence(found.get(self._name))
@@ -254,12 +259,15 @@ class ConfigMapRecords:
         return {"format": str(FORMAT_VERSION), "epoch": str(epoch), "writer": self._writer}
 
     def _header_data(self, record: UndoRecord) -> dict[str, str]:
-        return {
+        data = {
             **self._stamp(record.epoch),
             "clusterId": record.cluster_id,
             "demoted": recordcodec.pack_demoted(record.demoted),
             "sequence": str(self._sequence),
         }
+        if record.application is not None:
+            data[REBALANCE] = recordcodec.pack_application(record.application)
+        return data
 
     def _body(self, name: str, data: Mapping[str, str], packed: bytes | None) -> Object:
         part = "header" if packed is None else "shard"
@@ -361,7 +369,9 @@ def _assemble(found: Mapping[str, Object]) -> UndoRecord | None:
             "import an exported copy, or delete the record by force after comparing the replica orders"
         )
     try:
-        demoted = recordcodec.unpack_demoted(header["data"]["demoted"], _where(header))
-        return UndoRecord(header["data"]["clusterId"], epoch, demoted, entries)
+        data = header["data"]
+        demoted = recordcodec.unpack_demoted(data["demoted"], _where(header))
+        applied = recordcodec.unpack_application(data[REBALANCE], _where(header)) if REBALANCE in data else None
+        return UndoRecord(data["clusterId"], epoch, demoted, entries, applied)
     except (KeyError, json.JSONDecodeError) as error:
         raise Terminal(f"{_where(header)}: the undo record is damaged ({error}): import an exported copy") from error

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from bellwether.adapters import recordcodec
 from bellwether.adapters.files.records import FileLeadership, FileRecords
-from bellwether.core.baselines import Entry, UndoRecord
+from bellwether.core.baselines import Application, Entry, UndoRecord
 from bellwether.core.clusters import PartitionKey
 from bellwether.ports import Fenced, Terminal
 
@@ -19,6 +21,8 @@ ENTRY = {PartitionKey("id", 0): Entry("orders", (1, 2, 3), (2, 3, 1))}
 
 SECOND = """
 import sys
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from bellwether.adapters.files.records import FileLeadership
 from bellwether.ports import Terminal
@@ -117,6 +121,15 @@ def test_another_clusters_record_is_refused_unless_it_is_empty(path: Path) -> No
         FileRecords(path, leadership).take_over("d")
     records.save(records.take_over("c").with_entries(dict.fromkeys(ENTRY)))
     assert FileRecords(path, leadership).take_over("d").cluster_id == "d"
+
+
+def test_the_plan_of_another_cluster_is_not_gone_on_with(path: Path) -> None:
+    leadership, begun = held(path), datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+    records = FileRecords(path, leadership)
+    record = replace(records.take_over("c"), application=Application("0123456789abcdef", 7, begun, begun))
+    records.save(record)
+    assert FileRecords(path, leadership).take_over("c").application == record.application
+    assert FileRecords(path, leadership).take_over("d").application is None
 
 
 def test_a_record_that_is_not_empty_is_not_deleted(path: Path) -> None:

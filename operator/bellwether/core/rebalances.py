@@ -1,0 +1,301 @@
+"""Apply an approved load plan: wave by wave its orders become baselines, which the ordinary turn then restores.
+
+In: the plan, and a turn's snapshot, verdicts and decisions. Out: the undo record with the next wave's baselines and
+with how far the plan has come; why no further wave is taken up, if so. Pure. Called by ``cycle`` between judging and
+planning, so that one durable write covers both (law 6), and demotion and promotion honour the new orders at once.
+
+What changed since the plan was made is left out, counted and named, never forced. No wave is taken up while a broker is
+closed (demoted, not well, gone) that was open when the plan was made; once all are open again it goes on, until the
+plan is older than the policy allows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+
+from bellwether.core.balancing import Rebalance
+from bellwether.core.baselines import EARLIER_ORDERS, Application, Ending, Entry, EntryState, LeftOut, UndoRecord
+from bellwether.core.clusters import Partition, PartitionKey
+from bellwether.core.demotions import Decisions
+from bellwether.core.guards import Hold, Proposal, Refusal, refuse_reorder
+from bellwether.core.loadplans import LoadMove, LoadPlan
+from bellwether.core.policies import Mode, Policy
+from bellwether.core.posing import closed
+from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.snapshots import Snapshot
+from bellwether.core.verdicts import Verdict
+
+LARGE_SHARE = 0.2
+"""A plan of which more than this is left out, of its moves or of their load, is stale: its figures hold no more."""
+
+SAMPLE_SIZE = 20
+"""How many partitions that were left out the record names; the rest is a number for each reason."""
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A plan that was rechecked and approved. ``closed`` are the brokers that could not lead when it was made.
+
+    Moves stand in the order in which they are taken up: scattered, so that the load on the way lies between that before
+    and that after, and no broker takes everything before it gives anything.
+    """
+
+    digest: str
+    made_at: datetime
+    closed: frozenset[int]
+    moves: tuple[LoadMove, ...]
+
+    @classmethod
+    def of(cls, plan: LoadPlan, moves: Iterable[LoadMove]) -> Accepted:
+        """The plan as it is to be applied."""
+        shut = frozenset(b.id for b in plan.brokers if not b.open)
+        return cls(plan.digest, plan.made_at, shut, tuple(sorted(moves, key=_scattered)))
+
+    @cached_property
+    def load(self) -> int:
+        """What all moves carry, in hundredths of a byte/s."""
+        return sum(m.load for m in self.moves)
+
+
+@dataclass(frozen=True)
+class Agenda:
+    """What a turn is to do for rebalancing: go on with a plan, end one that another replaces, pose a new problem."""
+
+    accepted: Accepted | None = None
+    superseded: str = ""
+    posing: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The undo record after the wave, how many partitions got a new baseline, and why there is no further wave now.
+
+    ``left`` names what this wave left out; in the turn that ends the plan, everything that does not stand as planned.
+    ``again_seconds`` is when time alone lets the next wave come.
+    """
+
+    record: UndoRecord
+    taken: int = 0
+    waits: Refusal | None = None
+    left: tuple[Hold, ...] = ()
+    again_seconds: float | None = None
+
+    @property
+    def application(self) -> Application | None:
+        """How far the plan has come."""
+        return self.record.application
+
+
+def take_up(
+    agenda: Agenda, snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy
+) -> Progress:
+    """The next wave of the plan, or why there is none now."""
+    record = snapshot.record
+    standing = record.application
+    if not policy.acts:
+        held = Reason.OBSERVING if policy.mode is Mode.OBSERVE else Reason.SUSPENDED
+        return Progress(record, waits=Refusal(held, SENTENCES[held]) if agenda.accepted is not None else None)
+    if standing is not None and standing.ended is None and standing.digest == agenda.superseded:
+        return Progress(_ended(record, standing, Ending.SUPERSEDED, SENTENCES[Reason.PLAN_SUPERSEDED]))
+    plan, settings = agenda.accepted, policy.rebalance
+    if plan is None or settings is None:
+        return Progress(record)
+    if standing is None or standing.digest != plan.digest:
+        standing = Application(plan.digest, len(plan.moves), snapshot.now, snapshot.now)
+        fresh = True
+    else:
+        fresh = False
+    if standing.ended is not None:
+        return Progress(record)
+    scene = _Scene(snapshot, decisions, verdicts)
+    if settings.expired(plan.made_at, snapshot.now):
+        if standing.taken_up >= len(plan.moves):  # all has been begun: it ends as it stands
+            return _done(record, standing, plan, scene)
+        return Progress(_ended(record, standing, Ending.STALE, SENTENCES[Reason.PLAN_EXPIRED]))
+    waits = scene.worsened(plan) or scene.unfinished()
+    if waits is not None:
+        return Progress(record, waits=waits)
+    pause = 0.0 if fresh or standing.taken_up >= standing.moves else _pause(standing, settings, snapshot.now)
+    if pause > 0:
+        text = f"{settings.waves.pause_seconds} s from wave to wave"
+        return Progress(record, waits=Refusal(Reason.NEXT_WAVE_WAITS, text), again_seconds=pause)
+    if fresh:
+        changed = [(m, r) for m in plan.moves if isinstance(r := scene.consider(m), Refusal)]
+        if _large(plan, len(changed), sum(m.load for m, _ in changed)):
+            return _outdated(record, _leaving(standing, changed), plan)
+    if standing.taken_up >= len(plan.moves):
+        return _done(record, standing, plan, scene)
+    return _wave(record, standing, plan, scene, settings)
+
+
+def _wave(record: UndoRecord, standing: Application, plan: Accepted, scene: _Scene, settings: Rebalance) -> Progress:
+    taken: dict[PartitionKey, Entry | None] = {}
+    left: list[tuple[LoadMove, Refusal]] = []
+    at = standing.taken_up
+    while at < len(plan.moves) and len(taken) < settings.waves.partitions:
+        move = plan.moves[at]
+        found = scene.consider(move)
+        if isinstance(found, Refusal):
+            left.append((move, found))
+        elif found is not None:
+            taken[move.key] = found
+        at += 1
+    now = scene.snapshot.now
+    after = replace(_leaving(standing, left), taken_up=at, waved_at=now)
+    if _large(plan, after.left_out, after.left_load):
+        return _outdated(record, replace(after, taken_up=standing.taken_up), plan)
+    if not taken:  # nothing is under way: what is left to say can be said now
+        return _done(replace(record, application=after), after, plan, scene)
+    covered = replace(record.with_entries(taken), application=after)
+    return Progress(covered, taken=len(taken), left=tuple(_hold(m, r) for m, r in left))
+
+
+def _done(record: UndoRecord, standing: Application, plan: Accepted, scene: _Scene) -> Progress:
+    """The end: every partition stands in the plan's order, or is named with what keeps it from that now."""
+    short = [(m, scene.shortfall(m)) for m in plan.moves]
+    left = [(m, refusal) for m, refusal in short if refusal is not None]
+    counted = _leaving(replace(standing, left={}, left_load=0, sample=()), left)
+    stand = len(plan.moves) - len(left)
+    text = f"{stand} of {len(plan.moves)} partitions stand in the plan's order"
+    ended = _ended(record, replace(counted, taken_up=len(plan.moves)), Ending.DONE, text)
+    return Progress(ended, left=tuple(_hold(m, r) for m, r in left))
+
+
+def _outdated(record: UndoRecord, standing: Application, plan: Accepted) -> Progress:
+    text = f"{standing.left_out} of {len(plan.moves)} moves cannot be made any more, over {LARGE_SHARE:.0%}"
+    return Progress(_ended(record, standing, Ending.STALE, text))
+
+
+def _ended(record: UndoRecord, standing: Application, ending: Ending, text: str) -> UndoRecord:
+    return replace(record, application=replace(standing, ended=ending, message=text))
+
+
+def _leaving(standing: Application, left: Iterable[tuple[LoadMove, Refusal]]) -> Application:
+    counts, load, sample = Counter(standing.left), standing.left_load, list(standing.sample)
+    for move, refusal in left:
+        counts[str(refusal.reason)] += 1
+        load += move.load
+        if len(sample) < SAMPLE_SIZE:
+            sample.append(LeftOut(move.topic, move.partition, str(refusal.reason)))
+    return replace(standing, left=dict(sorted(counts.items())), left_load=load, sample=tuple(sample))
+
+
+def _large(plan: Accepted, moves: int, load: int) -> bool:
+    return moves > LARGE_SHARE * len(plan.moves) or load > LARGE_SHARE * plan.load
+
+
+def _pause(standing: Application, settings: Rebalance, now: datetime) -> float:
+    """Seconds until the next wave may come; 0 or less when it may now."""
+    return settings.waves.pause_seconds - (now - standing.waved_at).total_seconds()
+
+
+def _scattered(move: LoadMove) -> tuple[bytes, tuple[str, int]]:
+    digest = hashlib.blake2b(f"{move.topic_id}/{move.partition}".encode(), digest_size=8).digest()
+    return digest, move.key
+
+
+def _hold(move: LoadMove, refusal: Refusal) -> Hold:
+    return Hold(move.key, move.topic, refusal.reason, refusal.message)
+
+
+class _Scene:
+    """The facts of one turn, as far as a plan's moves are held against them."""
+
+    def __init__(self, snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict]) -> None:
+        self.snapshot = snapshot
+        self._demoted = frozenset(decisions.demoted)
+        record = replace(snapshot.record, demoted=decisions.demoted)
+        self._closed = closed(snapshot.cluster, record, verdicts)
+
+    @cached_property
+    def _topics(self) -> frozenset[str]:
+        return frozenset(p.topic for p in self.snapshot.cluster.partitions)
+
+    def worsened(self, plan: Accepted) -> Refusal | None:
+        """Whether a broker is closed that was open when the plan was made."""
+        worse = [f"broker {b} ({why})" for b, why in self._closed.items() if b not in plan.closed]
+        if not worse:
+            return None
+        return Refusal(Reason.SIGNALS_WORSENED, f"waits for {', '.join(worse)}, open when the plan was made")
+
+    def unfinished(self) -> Refusal | None:
+        """Whether anything is under way still, this plan's or not. What a guard holds back is waited for by nobody."""
+        for key, entry in self.snapshot.record.entries.items():
+            partition = self.snapshot.cluster.by_key.get(key)
+            if (
+                partition is None
+                or entry.state is EntryState.RESTORED
+                or self._demoted.intersection(partition.replicas)
+            ):
+                continue
+            refused = self.snapshot.refused.get(key)
+            if refuse_reorder(Proposal(partition, entry.baseline, entry, self.snapshot.now, refused)) is None:
+                text = f"waits for {partition.name} and whatever else is on its way to its order"
+                return Refusal(Reason.WAVE_UNFINISHED, text)
+        return None
+
+    def consider(self, move: LoadMove) -> Entry | Refusal | None:
+        """The entry that gives a partition its new baseline; why there is none; None where it stands already."""
+        partition = self.snapshot.cluster.by_key.get(move.key)
+        entry = self.snapshot.record.entries.get(move.key)
+        if partition is None:
+            return self._gone(move)
+        if set(partition.replicas) != set(move.order):
+            return Refusal(Reason.REPLICA_SET_CHANGED, f"its replicas are {list(partition.replicas)} now")
+        home, displaced = _home(partition, entry)
+        first = move.order[0]
+        if home == move.order and (displaced or partition.leader == first):
+            return None
+        if partition.reassigning:
+            return Refusal(Reason.REASSIGNING, SENTENCES[Reason.REASSIGNING])
+        if home not in (move.replicas, move.order):
+            return Refusal(Reason.ORDER_CHANGED, f"its order is {list(home)} now")
+        if first in self._closed:
+            return Refusal(Reason.TARGET_UNWELL, f"broker {first} is {self._closed[first]}")
+        if first not in partition.isr:
+            return Refusal(Reason.PREFERRED_NOT_IN_ISR, f"broker {first} is not in the ISR")
+        return _rebased(move, partition, entry, displaced)
+
+    def shortfall(self, move: LoadMove) -> Refusal | None:
+        """Why a partition does not stand as planned once all waves are over; None where it does."""
+        partition = self.snapshot.cluster.by_key.get(move.key)
+        if partition is not None and set(partition.replicas) == set(move.order):
+            home, _ = _home(partition, self.snapshot.record.entries.get(move.key))
+            if home == move.order:
+                return None
+        found = self.consider(move)
+        return found if isinstance(found, Refusal) else Refusal(Reason.PASSED_BY, SENTENCES[Reason.PASSED_BY])
+
+    def _gone(self, move: LoadMove) -> Refusal:
+        if move.topic in self._topics:
+            return Refusal(Reason.TOPIC_RECREATED, "another topic has its name now, or it has fewer partitions")
+        return Refusal(Reason.TOPIC_GONE, "the topic is gone")
+
+
+def _home(partition: Partition, entry: Entry | None) -> tuple[tuple[int, ...], bool]:
+    """The order that a partition goes back to, and whether it is on its way there or kept from it."""
+    if entry is None or entry.state is EntryState.RESTORED or set(entry.baseline) != set(partition.replicas):
+        return partition.replicas, False
+    return entry.baseline, True
+
+
+def _rebased(move: LoadMove, partition: Partition, entry: Entry | None, displaced: bool) -> Entry:
+    """The entry under which the plan's order is the baseline.
+
+    A partition that is displaced stays so, and goes to its new home when its time comes. Any other one counts as
+    displaced from its new home: it stands where nobody of us has sent it, so nothing is under way yet. What may have
+    been sent before stays known, as it may arrive late.
+    """
+    if entry is not None and displaced:
+        sent = (entry.baseline, *entry.earlier)
+        earlier = tuple(o for o in dict.fromkeys(sent) if o not in (move.order, entry.written))[:EARLIER_ORDERS]
+        return replace(entry, baseline=move.order, earlier=earlier)
+    sent = (entry.written, entry.baseline, *entry.earlier) if entry is not None else ()
+    known = (move.order, partition.replicas)
+    earlier = tuple(o for o in dict.fromkeys(sent) if o not in known and set(o) == set(move.order))[:EARLIER_ORDERS]
+    return Entry(move.topic, move.order, partition.replicas, earlier, EntryState.DISPLACED)

@@ -1,0 +1,49 @@
+"""Load plans as values, approved and ready to be applied, without loads and without a planner."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from bellwether.adapters.memory.worlds import START
+from bellwether.core.balancing import Rebalance, Waves
+from bellwether.core.baselines import Application
+from bellwether.core.clusters import Partition
+from bellwether.core.loadplans import LoadMove
+from bellwether.core.policies import Mode, Policy
+from bellwether.core.problems import NOBODY
+from bellwether.core.rebalances import Accepted
+
+DIGEST = "0123456789abcdef"
+
+
+def loadmove(of: Partition, to: int | None = None, load: int = 100) -> LoadMove:
+    """Leadership to ``to``, by default the second replica."""
+    first = of.replicas[1] if to is None else to
+    order = (first, *(b for b in of.replicas if b != first))
+    leader = NOBODY if of.leader is None else of.leader
+    return LoadMove(of.topic, of.topic_id, of.index, of.replicas, order, leader, first, load)
+
+
+def accepted(
+    *moves: LoadMove, digest: str = DIGEST, made_at: datetime = START, closed: Collection[int] = ()
+) -> Accepted:
+    """An approved plan, made at the start of every test while everybody was well, in the order given."""
+    return Accepted(digest, made_at, frozenset(closed), moves)
+
+
+def settings(partitions: int = 500, pause_seconds: int = 0, **more: Any) -> Rebalance:
+    """No pause between waves, unless told."""
+    return Rebalance(waves=Waves(partitions=partitions, pause_seconds=pause_seconds), **more)
+
+
+def policy(given: Rebalance | None = None, **more: Any) -> Policy:
+    """One that acts and rebalances."""
+    return Policy(name="main", mode=Mode.ENFORCE, rebalance=given or settings(), **more)
+
+
+def application(moves: int = 1, **more: Any) -> Application:
+    """Begun at the start of every test, and nothing taken up yet."""
+    return replace(Application(DIGEST, moves, START, START), **more)
