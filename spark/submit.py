@@ -1,4 +1,4 @@
-"""What ``spark-submit`` is given, as it wants a file where ``python -m bellwether_load`` wants a module. Same arguments."""
+"""What ``spark-submit`` is given: it wants a file, not a module. Same arguments as ``python -m bellwether_load``."""
 
 from bellwether_load.__main__ import main
 

@@ -1,0 +1,94 @@
+"""From samples of many partitions to what each of them carries: the whole way, in one call.
+
+In: samples, rules. Out: arrays with one row a partition. Called by the transform, a few million samples at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bellwether_load.histories.intervals import between
+from bellwether_load.histories.order import usable
+from bellwether_load.histories.quantiles import at_weights
+from bellwether_load.histories.rules import Rules
+from bellwether_load.histories.samples import Bools, Floats, Ints, Samples, counted, summed
+from bellwether_load.histories.sizes import produced
+
+DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """Of a rate over time: half of the time it is at most ``median``, 95 % of the time at most ``p95``.
+
+    ``peak``: the highest rate that it reached, or exceeded, for a few minutes of one day. NaN where nothing is known.
+    """
+
+    median: Floats
+    p95: Floats
+    peak: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measures:
+    """Loads of partitions. Rates per second; ``samples`` bound the intervals that say something, ``covered`` seconds.
+
+    ``sized``: whether bytes are known; where they are not, produce means nothing.
+    """
+
+    produce: Levels
+    consume: Levels
+    messages_median: Floats
+    samples: Ints
+    covered: Ints
+    sized: Bools
+
+
+def measure(samples: Samples, rules: Rules) -> Measures:
+    """What each partition carries. A partition with fewer than two usable samples has ``samples`` 0 and NaN."""
+    intervals = between(usable(samples, rules.shortest), rules.longest)
+    seconds, bounds = intervals.seconds, intervals.bounds
+    bytes_in, sized = produced(intervals)
+    covered = summed(seconds, bounds)
+    (messages_median,) = at_weights(intervals.messages / seconds, seconds, bounds, [(covered + 1) // 2])
+    told = np.isfinite(intervals.consume) & (intervals.consume >= 0)
+    consume = intervals.consume[told].astype(np.float64)
+    return Measures(
+        produce=_levels(np.nan_to_num(bytes_in / seconds), seconds, intervals.ended, bounds, rules.peak),
+        consume=_levels(consume, seconds[told], intervals.ended[told], counted(told, bounds), rules.peak),
+        messages_median=messages_median,
+        samples=intervals.samples,
+        covered=covered,
+        sized=sized,
+    )
+
+
+def _levels(rates: Floats, seconds: Ints, ended: Ints, bounds: Ints, peak: int) -> Levels:
+    total = summed(seconds, bounds)
+    median, p95 = at_weights(rates, seconds, bounds, [(total + 1) // 2, (total * 95 + 99) // 100])
+    return Levels(median, p95, _peaks(rates, seconds, ended, bounds, peak))
+
+
+def _peaks(rates: Floats, seconds: Ints, ended: Ints, bounds: Ints, peak: int) -> Floats:
+    """The highest of the days' peaks; an interval belongs to the UTC day in which it ends.
+
+    Where little was seen, less time is asked for: a twentieth of what was seen on a day on average, so that the peak
+    is never below the 95th percentile.
+    """
+    owner = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    day = ended // DAY
+    begins = np.ones(len(rates), dtype=np.bool_)
+    begins[1:] = (np.diff(owner) != 0) | (np.diff(day) != 0)
+    firsts = np.flatnonzero(begins)
+    whose = owner[firsts]
+    day_bounds = np.append(firsts, len(rates))
+    on_day = summed(seconds, day_bounds)
+    days = np.bincount(whose, minlength=len(bounds) - 1)
+    asked = np.clip(summed(seconds, bounds) // np.maximum(days * 20, 1), 1, peak)[whose]
+    (levels,) = at_weights(rates, seconds, day_bounds, [on_day - asked + 1])
+    found = np.full(len(bounds) - 1, np.nan)
+    enough = on_day >= asked
+    np.fmax.at(found, whose[enough], levels[enough])
+    return found

@@ -1,0 +1,44 @@
+"""The bytes that came in during an interval, though logs also shrink and change hands.
+
+In: intervals. Out: bytes for each of them, and for which partitions they are known. The size of a log counts the bytes
+of its segments, compressed as they are stored and sent (Kafka: ``UnifiedLog.size``), without indexes and without what
+is allocated beforehand; so what it grows by is what producers sent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bellwether_load.histories.intervals import Intervals
+from bellwether_load.histories.quantiles import at_weights
+from bellwether_load.histories.samples import Bools, Floats, counted, summed
+
+
+def produced(intervals: Intervals) -> tuple[Floats, Bools]:
+    """Bytes of each interval, NaN where unknown; and for each partition whether all of its are known.
+
+    A log that grew under one leader tells the bytes itself. Where it shrank, or hardly grew for its messages, segments
+    were deleted or compacted meanwhile; where the leader changed, the sizes of two replicas say nothing of one
+    another. There it is messages times the partition's bytes per message, taken from the intervals that are near its
+    median. A partition whose log never grew in sight has no bytes per message, and no known load if it had messages.
+    """
+    ratio = np.zeros(len(intervals.messages))
+    growing = intervals.sized & (intervals.messages > 0) & (intervals.grown > 0)
+    np.divide(intervals.grown, intervals.messages, out=ratio, where=growing)
+    bounds = counted(growing, intervals.bounds)
+    messages, grown, ratio = intervals.messages[growing], intervals.grown[growing], ratio[growing]
+    # By messages, so that a few large ones in quiet minutes do not outvote the busy hours.
+    (median,) = at_weights(ratio, messages, bounds, [(summed(messages, bounds) + 1) // 2])
+    usual = np.repeat(median, np.diff(bounds))
+    believed = ratio >= usual / 2
+    near = believed & (ratio <= usual * 2)
+    per_message = np.full(len(median), np.nan)
+    near_messages = summed(np.where(near, messages, 0), bounds)
+    np.divide(summed(np.where(near, grown, 0), bounds), near_messages, out=per_message, where=near_messages > 0)
+
+    known = ~np.isnan(per_message) | (summed(intervals.messages, intervals.bounds) == 0)
+    bytes_in = np.zeros(len(intervals.messages))
+    moved = intervals.messages > 0
+    bytes_in[moved] = (intervals.messages * np.repeat(per_message, np.diff(intervals.bounds)))[moved]
+    bytes_in[np.flatnonzero(growing)[believed]] = grown[believed]
+    return bytes_in, known

@@ -1,0 +1,126 @@
+"""Which files of samples a job reads: by days, by footers, and of one Kafka cluster.
+
+In: a store and a period. Out: the files, and a word for everything that was asked for and is left out. Nothing is read
+but the footers of files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.samples import days as days_with_samples
+from bellwether.adapters.parquet.samples import readable
+from bellwether.ports import Terminal
+from bellwether.sampling import coverage, filenames
+from bellwether_load.jobs.reading import Source, Window
+
+# A week holds every hour of every weekday once.
+USUAL_DAYS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """What was asked for. A moment without a time of day: the whole day, the last one included.
+
+    ``count``: so many days from ``start``, or up to ``end``, or up to the newest day that has samples.
+    """
+
+    start: date | datetime | None = None
+    end: date | datetime | None = None
+    count: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.count is not None and self.count < 1:
+            raise Terminal(f"--days must be at least 1, and is {self.count}")
+        if None not in (self.start, self.end, self.count):
+            raise Terminal("--from, --to and --days together say too much: leave one of them out")
+        if self.start is not None and self.end is not None and _first(self.start) >= _last(self.end):
+            raise Terminal(f"--from {self.start} is not before --to {self.end}")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The files to read, oldest first, and what is missing: days, and files each with the reason."""
+
+    sources: tuple[Source, ...]
+    window: Window
+    cluster_id: str
+    days: tuple[date, ...]
+    missing: tuple[date, ...]
+    skipped: tuple[str, ...]
+
+
+def moment(text: str) -> date | datetime:
+    """A day (2026-11-21) or a moment (2026-11-21T12:00:00, UTC where it names no zone). Raises ValueError."""
+    if len(text) == len("2026-11-21"):
+        return date.fromisoformat(text)
+    found = datetime.fromisoformat(text)
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def choose(store: Store, period: Period, cluster_id: str | None = None) -> Choice:
+    """The files of a period. Raises StoreError; Terminal when they are of several clusters and none was named."""
+    there = days_with_samples(store)
+    window = Window(*_bounds(period, there))
+    wanted = _days(window, there, clip=period.start is None and period.count is None)
+    sources: list[Source] = []
+    skipped: list[str] = []
+    missing: list[date] = []
+    clusters: dict[str, str] = {}
+    for day in wanted:
+        found = _of_day(store, day, skipped.append, cluster_id) if day in there else {}
+        for path, (source, cluster) in found.items():
+            sources.append(source)
+            clusters.setdefault(cluster, path)
+        if not found:
+            missing.append(day)
+    if len(clusters) > 1:
+        named = ", ".join(f"{cluster} ({path})" for cluster, path in sorted(clusters.items()))
+        raise Terminal(f"{store}: has samples of several Kafka clusters: {named}. Name one with --cluster")
+    return Choice(tuple(sources), window, next(iter(clusters), ""), wanted, tuple(missing), tuple(skipped))
+
+
+def _of_day(
+    store: Store, day: date, said: Callable[[str], None], cluster_id: str | None
+) -> dict[str, tuple[Source, str]]:
+    files = readable(store, day, lambda _path, why: said(why), cluster_id=cluster_id)
+    return {
+        path: (Source(path, files[path].rows, filenames.is_compacted(path)), files[path].cluster_id)
+        for path in coverage.current({path: file.rounds for path, file in files.items()})
+    }
+
+
+def _bounds(period: Period, there: tuple[date, ...]) -> tuple[int | None, int | None]:
+    """From when, and before when, in seconds since 1970; None for a side that nobody named and no file gives."""
+    start = None if period.start is None else _first(period.start)
+    end = None if period.end is None else _last(period.end)
+    count = timedelta(days=period.count or USUAL_DAYS)
+    if end is None and start is not None and period.count is not None:
+        end = start + count
+    if end is None and there:
+        end = _last(there[-1])
+    if start is None and end is not None:
+        start = end - count
+    return tuple(None if at is None else int(at.timestamp()) for at in (start, end))  # type: ignore[return-value]
+
+
+def _days(window: Window, there: tuple[date, ...], *, clip: bool) -> tuple[date, ...]:
+    """The days of a window; with ``clip`` those before the first that has samples were not asked for."""
+    if window.start is None or window.end is None or window.end <= window.start:
+        return ()
+    first = datetime.fromtimestamp(window.start, UTC).date()
+    last = datetime.fromtimestamp(window.end - 1, UTC).date()
+    if clip and there:
+        first = max(first, there[0])
+    return tuple(first + timedelta(days=n) for n in range((last - first).days + 1))
+
+
+def _first(asked: date | datetime) -> datetime:
+    return asked if isinstance(asked, datetime) else datetime.combine(asked, time(), UTC)
+
+
+def _last(asked: date | datetime) -> datetime:
+    return asked if isinstance(asked, datetime) else datetime.combine(asked + timedelta(days=1), time(), UTC)

@@ -1,0 +1,180 @@
+"""``loads``: from the sampler's history to the load of each partition, in the store. The folder is said on stdout.
+
+Exit status: 0; 1 it cannot be done; 2 wrong arguments; 3 the history says nothing: the loads are written and empty.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from pyspark import StorageLevel
+from pyspark.sql import SparkSession
+
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.ports import BellwetherError, Terminal
+from bellwether_load.histories.rules import Rules
+from bellwether_load.jobs.choosing import USUAL_DAYS, Choice, Period, choose, moment
+from bellwether_load.jobs.reading import portions, stretches
+from bellwether_load.jobs.sessions import session
+from bellwether_load.jobs.writing import write_loads
+from bellwether_load.transforms.loads import loads as with_load
+from bellwether_load.transforms.loads import measured, summary
+
+NOTHING = 3
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+
+Tell = Callable[[str], None]
+
+
+class Moment(click.ParamType[date]):
+    """A day or a moment in ISO 8601."""
+
+    name = "moment"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date | datetime:
+        """The value, or a usage error."""
+        try:
+            return value if isinstance(value, date) else moment(value)
+        except ValueError:
+            self.fail(f"{value!r} is no day or moment: write 2026-11-21, or 2026-11-21T12:00:00 (UTC)", param, ctx)
+
+
+@click.command()
+@click.option("--store", "uri", required=True, metavar="URI", help="Where samples and loads are kept.")
+@click.option("--name", required=True, metavar="NAME", help="What to call the loads: they go to loads/NAME.")
+@click.option("--from", "start", type=Moment(), help="The first day, or moment, to read (UTC).")
+@click.option("--to", "end", type=Moment(), help="The last day to read, or the moment at which to stop (UTC).")
+@click.option("--days", "count", type=int, help=f"How many days, ending with the newest ({USUAL_DAYS}).")
+@click.option("--cluster", "cluster_id", metavar="ID", help="The Kafka cluster, where the store has several.")
+@click.option(
+    "--shortest-seconds",
+    "shortest",
+    type=click.IntRange(1),
+    default=Rules().shortest,
+    show_default=True,
+    help="Samples of a partition closer together than this are passed over.",
+)
+@click.option(
+    "--longest-seconds",
+    "longest",
+    type=click.IntRange(1),
+    default=Rules().longest,
+    show_default=True,
+    help="Over gaps longer than this nothing is said.",
+)
+@click.option(
+    "--peak-seconds",
+    "peak",
+    type=click.IntRange(1),
+    default=Rules().peak,
+    show_default=True,
+    help="The peak is the rate that was reached for this long in a day.",
+)
+@click.option("--master", metavar="URL", help="Spark's master; by default spark-submit's own, or local[*].")
+@click.option(
+    "--memory", default="2g", show_default=True, metavar="SIZE", help="The driver's heap, as Spark writes it."
+)
+def loads(
+    uri: str,
+    name: str,
+    start: date | datetime | None,
+    end: date | datetime | None,
+    count: int | None,
+    cluster_id: str | None,
+    shortest: int,
+    longest: int,
+    peak: int,
+    master: str | None,
+    memory: str,
+) -> None:
+    """Measure what each partition carries: bytes in, bytes out and messages, from the sampler's history."""
+    began = time.monotonic()
+
+    def tell(line: str) -> None:
+        click.echo(f"{time.monotonic() - began:6.1f} s  {line}", err=True)
+
+    try:
+        rules = _rules(shortest, longest, peak)
+        if not _NAME.fullmatch(name):
+            raise Terminal(
+                f"--name {name!r}: use letters, digits, dots, dashes and underscores, first a letter or digit"
+            )
+        # Executors may stand in another directory.
+        uri = uri if ":" in uri else str(Path(uri).absolute())
+        choice = choose(Store.open(uri), Period(start, end, count), cluster_id)
+        _tell_choice(choice, tell)
+        if not choice.sources:
+            folder, found = write_loads(uri, name, None, 0, _account(choice, rules, {}, ())), 0
+        else:
+            with session("loads", master=master, memory=memory) as spark:
+                tell("Spark is up")
+                folder, found = run(spark, uri, name, choice, rules, tell)
+    except BellwetherError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(1)
+    click.echo(folder)
+    if not found:
+        click.echo(f"{folder} is empty: the samples of this period tell no partition's load", err=True)
+        sys.exit(NOTHING)
+
+
+def run(spark: SparkSession, uri: str, name: str, choice: Choice, rules: Rules, tell: Tell) -> tuple[str, int]:
+    """Measure and write; the folder in the store and how many loads it holds. Raises StoreError."""
+    rows = sum(source.rows for source in choice.sources)
+    packed, unreadable = stretches(spark, uri, portions(choice.sources), choice.window)
+    found = measured(packed, rows, rules).persist(StorageLevel.MEMORY_AND_DISK)
+    sums = summary(found).collect()[0].asDict()
+    for line in sorted(unreadable.value):
+        tell(f"skipped: {line}")
+    tell(
+        f"{sums['samples']:,} samples of {sums['partitions']:,} partitions; {sums['loads']:,} have a load,"
+        f" {sums['too_few_samples']:,} too few samples, {sums['without_sizes']:,} messages but no size that grew"
+    )
+    if sums["refused"]:
+        tell(f"{sums['refused']:,} samples had a number that no broker gives, taken as unknown")
+    account = _account(choice, rules, sums, unreadable.value)
+    folder = write_loads(uri, name, with_load(found), sums["loads"], account)
+    found.unpersist()
+    tell(f"written: {folder}")
+    return folder, sums["loads"]
+
+
+def _rules(shortest: int, longest: int, peak: int) -> Rules:
+    try:
+        return Rules(shortest, longest, peak)
+    except ValueError as error:
+        raise Terminal(str(error)) from None
+
+
+def _tell_choice(choice: Choice, tell: Tell) -> None:
+    for line in choice.skipped:
+        tell(f"skipped: {line}")
+    if choice.missing:
+        tell(f"no samples of {', '.join(day.isoformat() for day in choice.missing)}")
+    rows = sum(source.rows for source in choice.sources)
+    tell(f"{rows:,} samples in {len(choice.sources):,} files of {len(choice.days) - len(choice.missing)} days")
+
+
+def _account(choice: Choice, rules: Rules, sums: dict[str, Any], unreadable: Any) -> dict[str, Any]:
+    """What the loads are made of, for people and for whoever asks later; the same for the same samples."""
+    return {
+        "format": 1,
+        "clusterId": choice.cluster_id,
+        "from": choice.window.start,
+        "to": choice.window.end,
+        "missingDays": [day.isoformat() for day in choice.missing],
+        "files": len(choice.sources),
+        "skipped": sorted({*choice.skipped, *unreadable}),
+        "rules": asdict(rules),
+        **{key: sums.get(key, 0) for key in ("samples", "refused", "partitions", "loads")},
+        "tooFewSamples": sums.get("too_few_samples", 0),
+        "withoutSizes": sums.get("without_sizes", 0),
+    }

@@ -1,0 +1,147 @@
+"""Reading samples on the executors: from a list of files to stretches.
+
+In: which files to read, and from when to when. Out: a DataFrame of stretches, and the names of files that turned out to
+be unreadable beyond their footers. Files are read by pyarrow: it keeps topic names as codes and needs none of Hadoop's
+file systems, so a store is reached here as the sampler reaches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.accumulators import AccumulatorParam
+from pyspark.sql import DataFrame, SparkSession
+
+from bellwether.adapters.parquet.filesystems import Store, StoreUnusable
+from bellwether.adapters.parquet.samples import SCHEMA as FORMAT
+from bellwether_load.transforms.stretches import SCHEMA, NoSamples, pack
+
+Said = Callable[[str], None]
+
+# Rows that one task reads, and that are held at once: some 300 MB of a Python worker.
+TASK_ROWS = 4_000_000
+BATCH_ROWS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to read: its path in the store, its rows, and whether a partition's rows stand together in it."""
+
+    path: str
+    rows: int
+    compacted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """What one task reads: some rounds, or of one compacted file the ``part``-th of ``of`` equal parts."""
+
+    paths: tuple[str, ...]
+    compacted: bool
+    part: int = 0
+    of: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Moments to read, in seconds since 1970: from ``start``, before ``end``; None: as far as there are samples."""
+
+    start: int | None = None
+    end: int | None = None
+
+
+class Unreadable(AccumulatorParam[frozenset[str]]):
+    """Messages about files that could not be read; one that is said twice counts once, as tasks may be repeated."""
+
+    def zero(self, value: frozenset[str]) -> frozenset[str]:
+        """Nothing said."""
+        return value & frozenset()
+
+    def addInPlace(self, value1: frozenset[str], value2: frozenset[str]) -> frozenset[str]:  # noqa: N802 - Spark's name
+        """Both."""
+        return value1 | value2
+
+
+def portions(sources: Sequence[Source], rows: int = TASK_ROWS) -> tuple[Portion, ...]:
+    """Portions of about so many rows: large files in parts, single rounds several together."""
+    found: list[Portion] = []
+    together: list[str] = []
+    held = 0
+    for source in sources:
+        if source.compacted:
+            parts = max(1, -(-source.rows // rows))
+            found += [Portion((source.path,), True, part, parts) for part in range(parts)]
+            continue
+        if together and held + source.rows > rows:
+            found.append(Portion(tuple(together), False))
+            together, held = [], 0
+        together.append(source.path)
+        held += source.rows
+    if together:
+        found.append(Portion(tuple(together), False))
+    return tuple(found)
+
+
+def stretches(spark: SparkSession, uri: str, work: Sequence[Portion], window: Window) -> tuple[DataFrame, Any]:
+    """The samples of these portions, and an accumulator of messages that is complete once the frame was computed."""
+    said = spark.sparkContext.accumulator(frozenset[str](), Unreadable())
+
+    def read(batches: Iterator[Any]) -> Iterator[Any]:
+        store = Store.open(uri)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from read_portion(store, work[number], window, lambda message: said.add(frozenset({message})))
+
+    return spark.range(0, len(work), 1, max(1, len(work))).mapInArrow(read, SCHEMA), said
+
+
+def read_portion(store: Store, portion: Portion, window: Window, said: Said) -> Iterator[Any]:
+    """A portion as record batches of stretches. A file that cannot be read is said, and skipped from there on.
+
+    Raises StoreAway when the store does not answer: that passes, and Spark tries the task again.
+    """
+    if portion.compacted:
+        (path,) = portion.paths
+        for table in _tables(store, path, portion, window, said):
+            yield from _packed({path: [table]}, store, said, sort=False)
+        return
+    rounds = {path: list(_tables(store, path, portion, window, said)) for path in portion.paths}
+    yield from _packed(rounds, store, said, sort=True)
+
+
+def _tables(store: Store, path: str, portion: Portion, window: Window, said: Said) -> Iterator[Any]:
+    try:
+        with store.parquet(path) as file, store.reading(path):
+            count = file.num_row_groups
+            groups = range(count * portion.part // portion.of, count * (portion.part + 1) // portion.of)
+            for batch in file.iter_batches(BATCH_ROWS, row_groups=groups, columns=FORMAT.names, use_threads=False):
+                yield within(pa.Table.from_batches([batch]).cast(FORMAT), window)
+    except StoreUnusable as error:
+        said(str(error))
+
+
+def within(table: Any, window: Window) -> Any:
+    """The rows of a window."""
+    for bound, compare in ((window.start, pc.greater_equal), (window.end, pc.less)):
+        if bound is not None:
+            kept = compare(table.column("at"), pa.scalar(bound, table.schema.field("at").type))
+            table = table if pc.all(kept).as_py() else table.filter(kept)
+    return table
+
+
+def _packed(tables: Mapping[str, Sequence[Any]], store: Store, said: Said, *, sort: bool) -> Iterator[Any]:
+    whole = pa.concat_tables([FORMAT.empty_table(), *(table for found in tables.values() for table in found)])
+    try:
+        if whole.num_rows:
+            yield pack(whole, sort=sort)
+    except NoSamples as error:
+        if len(tables) == 1:
+            said(f"{store.where(next(iter(tables)))}: {error}. Move it out of the store")
+            return
+        # One of several: each by itself, so that only the bad one is left out.
+        for path, found in tables.items():
+            yield from _packed({path: found}, store, said, sort=sort)
