@@ -1,0 +1,208 @@
+"""What a certificate promises, for any small problem: true plans pass, false claims do not, and the bound is one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from bellwether.core.clusters import PartitionKey
+from bellwether.core.loadplans import LoadPlan, move_of
+from bellwether.core.problems import BrokerSlot, Objective, Problem
+from testkit.loadplanning import (
+    Loads,
+    again,
+    bound,
+    loads,
+    optimum,
+    planned,
+    problem,
+    slot,
+    weigh,
+)
+from testkit.rechecking import load_problems, rechecked
+
+Posed = tuple[Problem, dict[PartitionKey, tuple[float, float | None]]]
+
+
+@st.composite
+def weights_for(draw: st.DrawFn, posed: Problem) -> dict[int, int]:
+    """Any weights on the open brokers that are not all 0."""
+    free = [b.id for b in posed.terms.brokers if b.open]
+    found = {b: draw(st.integers(0, 1000)) for b in free}
+    assume(any(found.values()))
+    return found
+
+
+@given(load_problems())
+def test_a_true_plan_passes(drawn: Posed) -> None:
+    posed, known = drawn
+    assert rechecked(posed, known, *planned(posed, known)).faults == ()
+
+
+@given(st.data(), load_problems())
+def test_a_true_plan_passes_whoever_leads_and_whatever_the_weights(data: st.DataObject, drawn: Posed) -> None:
+    posed, known = drawn
+    weighed = weigh(posed, known)
+    leaders = [data.draw(st.sampled_from(w.eligible)) if w.free else w.slot.leader for w in weighed]
+    weights = data.draw(weights_for(posed))
+    assert rechecked(posed, known, *planned(posed, known, leaders, weights)).faults == ()
+
+
+@given(st.data(), load_problems(most=5))
+def test_no_plan_is_better_than_the_bound_of_any_weights(data: st.DataObject, drawn: Posed) -> None:
+    posed, known = drawn
+    weights = data.draw(weights_for(posed))
+    plan, moves = planned(posed, known, weights=weights)
+    figures = rechecked(posed, known, plan, moves).figures
+    best = optimum(posed, known)
+    assert bound(posed, weigh(posed, known), weights) <= best
+    assert figures["dualBound"] <= figures["bound"]
+    # Figures are rounded to doubles.
+    assert figures["bound"] <= float(best) * (1 + 1e-12)
+
+
+@given(st.data(), load_problems())
+def test_the_moved_load_is_never_below_what_must_move(data: st.DataObject, drawn: Posed) -> None:
+    posed, known = drawn
+    weighed = weigh(posed, known)
+    leaders = [data.draw(st.sampled_from(w.eligible)) if w.free else w.slot.leader for w in weighed]
+    plan, _ = planned(posed, known, leaders)
+    assert plan.moved.load >= plan.moved.lower_bound
+
+
+@given(st.data(), load_problems())
+def test_other_weights_are_refused_unless_they_prove_the_same(data: st.DataObject, drawn: Posed) -> None:
+    posed, known = drawn
+    plan, moves = planned(posed, known)
+    weights = data.draw(weights_for(posed))
+    forged = replace(plan, certificate=replace(plan.certificate, weights=weights))
+    honest, _ = planned(posed, known, weights=weights)
+    same = honest.certificate.bound == pytest.approx(plan.certificate.bound, rel=1e-9, abs=0)
+    assert rechecked(posed, known, forged, moves).passed == same
+
+
+@given(load_problems(), st.floats(0, 10))
+def test_another_bound_is_refused(drawn: Posed, factor: float) -> None:
+    posed, known = drawn
+    plan, moves = planned(posed, known)
+    assume(plan.certificate.bound > 0)
+    assume(abs(factor - 1) > 1e-8)
+    raised = plan.certificate.bound * factor
+    # A careful forger makes the gap fit.
+    gap = plan.after.max / raised - 1 if raised else None
+    forged = replace(plan, certificate=replace(plan.certificate, bound=raised, gap=gap))
+    assert any(f.startswith("bound: ") for f in rechecked(posed, known, forged, moves).faults)
+
+
+@given(st.data(), load_problems())
+def test_another_figure_is_refused(data: st.DataObject, drawn: Posed) -> None:
+    posed, known = drawn
+    plan, moves = planned(posed, known)
+    name = data.draw(
+        st.sampled_from(["before.max", "after.max", "after.mean", "after.spread", "gap", "item", "broker"])
+    )
+    more = data.draw(st.floats(1e-6, 1e6))
+    forged = _inflated(plan, name, more)
+    assert not rechecked(posed, known, forged, moves).passed
+
+
+def _inflated(plan: LoadPlan, name: str, more: float) -> LoadPlan:
+    proof = plan.certificate
+    if name == "gap":
+        return replace(plan, certificate=replace(proof, gap=None if proof.gap is not None else more))
+    if name == "item":
+        return replace(plan, certificate=replace(proof, largest_item=_more(proof.largest_item, more)))
+    if name == "broker":
+        first, *others = plan.brokers
+        return replace(plan, brokers=(replace(first, after=_more(first.after, more)), *others))
+    when, part = name.split(".")
+    balance = getattr(plan, when)
+    return replace(plan, **{when: replace(balance, **{part: _more(getattr(balance, part), more)})})
+
+
+def _more(figure: float, more: float) -> float:
+    return figure + more + figure * more
+
+
+@given(st.data(), load_problems())
+def test_another_leader_is_refused_even_with_a_digest_that_fits(data: st.DataObject, drawn: Posed) -> None:
+    posed, known = drawn
+    plan, moves = planned(posed, known)
+    weighed = {w.slot.key: w for w in weigh(posed, known)}
+    candidates = [m for m in moves if len(m.replicas) > 1]
+    assume(candidates)
+    move = data.draw(st.sampled_from(candidates))
+    to = data.draw(st.sampled_from([b for b in move.replicas if b != move.to_leader]))
+    forged = tuple(move_of(weighed[m.key].slot, to, m.load) if m.key == move.key else m for m in moves)
+    report = rechecked(posed, known, again(plan, forged), forged)
+    if report.passed:  # then it is a true plan, too, with the very same claims
+        leaders = {m.key: m.to_leader for m in forged}
+        other = [leaders.get(p.key, p.leader) for p in posed.partitions]
+        honest, _ = planned(posed, known, other, plan.certificate.weights)
+        assert honest.moved == plan.moved
+        assert honest.after.max == pytest.approx(plan.after.max, rel=1e-9)
+        assert [b.after for b in honest.brokers] == pytest.approx([b.after for b in plan.brokers], rel=1e-9)
+    assert not rechecked(posed, known, plan, forged).passed
+
+
+@given(st.data(), load_problems())
+def test_a_move_more_or_less_is_refused(data: st.DataObject, drawn: Posed) -> None:
+    posed, known = drawn
+    plan, moves = planned(posed, known)
+    assume(moves)
+    at = data.draw(st.integers(0, len(moves) - 1))
+    for forged in (moves[:at] + moves[at + 1 :], moves[: at + 1] + moves[at:]):
+        assert not rechecked(posed, known, again(plan, forged), forged).passed
+
+
+@given(st.data(), load_problems())
+def test_other_loads_are_refused(data: st.DataObject, drawn: Posed) -> None:
+    posed, known = drawn
+    assume(known)
+    plan, moves = planned(posed, known)
+    key = data.draw(st.sampled_from(sorted(known)))
+    produce, consume = known[key]
+    changed = data.draw(st.sampled_from([(produce + 2, consume), (produce, (consume or 0) + 2), None]))
+    other = {k: v for k, v in known.items() if k != key} | ({key: changed} if changed else {})
+    assert not rechecked(posed, other, plan, moves).passed
+
+
+@given(load_problems(), load_problems())
+def test_the_plan_of_another_problem_is_refused(one: Posed, other: Posed) -> None:
+    assume(one != other)
+    plan, moves = planned(*one)
+    honest, _ = planned(*other)
+    assert rechecked(*other, plan, moves).passed == (plan.problem_digest == honest.problem_digest)
+
+
+def test_good_weights_come_within_one_item_of_the_best_plan() -> None:
+    posed = problem(*(slot(i, (1 + i % 3, 1 + (i + 1) % 3), leader=1 + i % 3) for i in range(9)))
+    known: Loads = loads(posed, *(100.0 * (i + 1) for i in range(9)))
+    plan, _ = planned(posed, known)
+    assert (plan.certificate.bound, float(optimum(posed, known)), plan.certificate.largest_item) == (
+        4500.0,
+        4600.0,
+        900.0,
+    )
+    assert plan.certificate.gap == pytest.approx(plan.after.max / 4500 - 1)
+
+
+def test_weights_on_the_brokers_that_nobody_can_relieve_beat_equal_ones() -> None:
+    alone = [slot(i, (1, 2)) for i in range(2)]
+    posed = problem(*alone, slot(2, (3,), topic="logs"), brokers=3)
+    known = loads(posed, 5.0, 100.0, 100.0)
+    weighed = weigh(posed, known)
+    assert bound(posed, weighed, {1: 1, 2: 1}) > bound(posed, weighed, {1: 1, 2: 1, 3: 1})
+
+
+def test_a_bound_that_counted_ineligible_replicas_would_be_loose() -> None:
+    brokers = (BrokerSlot(1), BrokerSlot(2), BrokerSlot(3, open=False, why="Sick"))
+    posed = problem(slot(0, (1, 3)), slot(1, (1, 3)), brokers=brokers, objective=Objective(follow_weight=0))
+    known = loads(posed, 50.0, 50.0)
+    plan, moves = planned(posed, known, weights={1: 1})
+    assert rechecked(posed, known, plan, moves).passed
+    assert Fraction(plan.certificate.bound) == optimum(posed, known) == 2 * 50 * 2
