@@ -169,6 +169,7 @@ class PolicyLoop(threading.Thread):
             link.records.check()  # a turn that writes nothing would never hear of a record that a person imported
         before = self._memory
         heard = self._fingerprint()  # before the turn reads the signals: what comes during it is news afterwards
+        generations = self.signals.generations()  # before the turn as well: what is judged is never older
         began = self._clock.monotonic()
         self._notices.begins(self.namespace, self.policy_name)
         try:
@@ -178,7 +179,7 @@ class PolicyLoop(threading.Thread):
         finally:
             self._notices.ends(self.namespace, self.policy_name)
         seconds = self._clock.monotonic() - began
-        self._notices.publish(policy, report, self._memory, seconds)
+        self._notices.publish(policy, report, self._memory, seconds, generations)
         self._notices.heard(self.namespace, self.policy_name, self.signals.signals())
         self._heard = heard
         self._name_problems()

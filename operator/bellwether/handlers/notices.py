@@ -108,8 +108,15 @@ class Notices:
         """This process holds the Lease of the policy's cluster, or does not."""
         self._metrics.leading(namespace, name, held)
 
-    def publish(self, policy: LeadershipPolicy, report: Report, memory: Memory, seconds: float) -> None:
-        """A turn's report, everywhere."""
+    def publish(
+        self,
+        policy: LeadershipPolicy,
+        report: Report,
+        memory: Memory,
+        seconds: float,
+        generations: Mapping[int, int] | None = None,
+    ) -> None:
+        """A turn's report, everywhere. ``generations``: of each BrokerHealth's spec, as the turn saw it."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
         said = self._of(namespace, name)
         self._metrics.turn_ended(namespace, name, seconds, report, len(memory.record.entries))
@@ -124,7 +131,7 @@ class Notices:
                 stopped=str(report.deeds.stopped.message) if report.deeds.stopped else None,
             )
         try:
-            self._write(policy, report, said)
+            self._write(policy, report, said, generations or {})
         except BellwetherError as error:
             log.warning("status could not be written", why=str(error))
 
@@ -156,7 +163,7 @@ class Notices:
         self._statuses.forget(namespace, name)
         self._metrics.forget(namespace, name)
 
-    def _write(self, policy: LeadershipPolicy, report: Report, said: _Said) -> None:
+    def _write(self, policy: LeadershipPolicy, report: Report, said: _Said, generations: Mapping[int, int]) -> None:
         namespace, name = policy.metadata.namespace, policy.metadata.name
         about = _object_of(policy)
         ids = frozenset(b.broker for b in report.brokers)
@@ -167,7 +174,8 @@ class Notices:
             said.known, said.tidied_at = ids, now
         for broker in report.brokers:
             before = said.brokers.get(broker.broker, {})
-            status = renderings.broker_status(broker, 0, before, report.now)
+            generation = generations.get(broker.broker)
+            status = renderings.broker_status(broker, generation, before, report.now)
             said.brokers[broker.broker] = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
             self._statuses.write_broker_health(namespace, name, broker.broker, status)
         last_election = said.status.get("lastElection")

@@ -86,10 +86,14 @@ def trouble_status(
 
 
 def broker_status(
-    report: BrokerReport, generation: int, before: Mapping[str, conditions.Condition], now: datetime
+    report: BrokerReport, generation: int | None, before: Mapping[str, conditions.Condition], now: datetime
 ) -> Object:
-    """The operator's part of one broker's status; ``signals`` are the probers' and are not in it."""
+    """The operator's part of one broker's status; ``signals`` are the probers' and are not in it.
+
+    ``generation`` is None while the object has not been seen yet.
+    """
     status = brokerhealth.BrokerHealthStatus(
+        observed_generation=generation,
         verdict=brokerhealth.BrokerVerdict(
             standing=report.verdict.standing,
             reason=str(report.verdict.reason),
@@ -123,7 +127,7 @@ def connected(cluster_id: str) -> Condition:
 
 
 def rendered(
-    said: Iterable[Condition], generation: int, before: Mapping[str, conditions.Condition], now: datetime
+    said: Iterable[Condition], generation: int | None, before: Mapping[str, conditions.Condition], now: datetime
 ) -> tuple[conditions.Condition, ...]:
     """Conditions with their times, in order of type."""
     rendered = []

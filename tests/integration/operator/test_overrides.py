@@ -29,6 +29,10 @@ def test_an_override_demotes_and_holds_and_its_end_restores_every_baseline(site:
     assert site.baselines(site.record()) == {name: order for name, order in before.items() if order[-1] != 1}
     why = condition(site.health(1), "Demoted")
     assert (why["reason"], why["message"]) == ("OverrideDemoted", "its disk is being exchanged")
+    health = site.health(1)
+    assert (health["status"]["observedGeneration"], why["observedGeneration"]) == (
+        health["metadata"]["generation"],
+    ) * 2
     events = site.kubectl("get", "events", "-o", "jsonpath={.items[*].message}")
     assert "its disk is being exchanged" in events
 

@@ -39,8 +39,9 @@ class Desk:
     def status(self) -> dict[str, Any]:
         return self.api.get(POLICIES, "default", "main")["status"]
 
-    def publish(self, report: Report | None = None) -> None:
-        self.notices.publish(self.policy, report or said(policy=ENFORCE), Memory(record()), 0.1)
+    def publish(self, report: Report | None = None, **generations: int) -> None:
+        known = {int(broker.removeprefix("of_")): generation for broker, generation in generations.items()}
+        self.notices.publish(self.policy, report or said(policy=ENFORCE), Memory(record()), 0.1, known)
 
     def events(self) -> list[tuple[str, str, str]]:
         return sorted((e["type"], e["reason"], e["regarding"]["name"]) for e in self.api.all(EVENTS))
@@ -49,6 +50,15 @@ class Desk:
 @pytest.fixture
 def desk() -> Desk:
     return Desk()
+
+
+def test_a_brokers_status_says_of_which_generation_it_is_once_that_is_known(desk: Desk):
+    desk.publish()
+    assert "observedGeneration" not in str(desk.api.get(BROKER_HEALTHS, "default", "main-1")["status"])
+    desk.publish(of_1=3)
+    status = desk.api.get(BROKER_HEALTHS, "default", "main-1")["status"]
+    assert [status["observedGeneration"], *(c["observedGeneration"] for c in status["conditions"])] == [3] * 4
+    assert "observedGeneration" not in str(desk.api.get(BROKER_HEALTHS, "default", "main-2")["status"])
 
 
 def test_a_report_makes_the_brokers_objects_and_says_how_they_are(desk: Desk):

@@ -44,6 +44,8 @@ class _Broker:
     entries: tuple[_Entry, ...]
     override: Override | None
     problems: tuple[str, ...]
+    broker: int | None = None
+    generation: int | None = None
 
 
 class SignalBook:
@@ -57,7 +59,7 @@ class SignalBook:
         self._versions: dict[str, int] = {}
 
     def on_broker_health(self, found: Object) -> bool:
-        """A BrokerHealth was added or changed; True when its signals or its override are news.
+        """A BrokerHealth was added or changed; True when its signals or its spec are news.
 
         An older view than the last one, as a list may be that was asked for before a watch told more, is passed over.
         """
@@ -132,6 +134,12 @@ class SignalBook:
             found = [broker.override for broker in self._brokers.values() if broker.override is not None]
         return tuple(sorted(found, key=lambda o: o.broker))
 
+    def generations(self) -> dict[int, int]:
+        """Of which generation of each broker's spec the override is."""
+        with self._lock:
+            found = [(broker.broker, broker.generation) for broker in self._brokers.values()]
+        return {broker: generation for broker, generation in found if broker is not None and generation is not None}
+
     def problems(self) -> tuple[str, ...]:
         """The entries that could not be read, each named with what is wrong with it."""
         with self._lock:
@@ -158,7 +166,7 @@ def _read(found: Object) -> _Broker:
         override = _override(broker, spec.get("override"))
     except ValidationError as error:
         problems.append(f"brokerhealth {name}: spec.override is passed over: {explain(error)}")
-    return _Broker(entries, override, tuple(problems))
+    return _Broker(entries, override, tuple(problems), broker, found["metadata"].get("generation"))
 
 
 def _override(broker: int, raw: Any) -> Override | None:

@@ -182,3 +182,24 @@ def test_nor_does_it_bring_a_deleted_object_back(book: SignalBook) -> None:
     assert not book.on_broker_health(versioned(health(override=DEMOTED), 10))
     assert book.overrides() == ()
     assert book.on_broker_health(versioned(health(override=DEMOTED), 13)), "made anew"
+
+
+def test_the_generation_of_a_brokers_spec_goes_with_its_override(book: SignalBook):
+    first, later, unread = health(), health(override={"state": "Demoted", "reason": "disk swap", "by": "ann"}), health(broker="two")
+    for body, generation in ((first, 1), (later, 2), (unread, 1)):
+        body["metadata"]["generation"] = generation
+    book.on_broker_health(first)
+    assert book.generations() == {1: 1}
+    book.on_broker_health(later)
+    book.on_broker_health(unread)
+    assert (book.generations(), [o.broker for o in book.overrides()]) == ({1: 2}, [1])
+
+
+def test_a_spec_that_was_changed_and_says_the_same_is_news_as_its_generation_has_to_be_told(book: SignalBook):
+    first, later = health(), health()
+    first["metadata"]["generation"], later["metadata"]["generation"] = 1, 2
+    assert (book.on_broker_health(first), book.on_broker_health(first), book.on_broker_health(later)) == (
+        True,
+        False,
+        True,
+    )
