@@ -11,6 +11,7 @@ from bellwether.adapters.memory.faults import Faults, Interruptions
 from bellwether.adapters.memory.records import MemoryRecordStore
 from bellwether.core.demotions import Decide, decide
 from bellwether.core.policies import Demotion, Mode, Policy, Promotion
+from bellwether.core.rebalances import Agenda
 from bellwether.core.statuses import Report
 from bellwether.cycle import Memory, turn
 from bellwether.ports import Fenced, Transient, World
@@ -39,7 +40,7 @@ class Site(Protocol):
 
 
 class Operator:
-    """One process on a site. ``reports`` holds what every finished turn said."""
+    """One process on a site. ``reports`` holds what every finished turn said, ``agenda`` what to do of a rebalance."""
 
     def __init__(
         self,
@@ -61,6 +62,7 @@ class Operator:
         self.memory: Memory | None = None
         self.reports: list[Report] = []
         self.fenced = False
+        self.agenda = Agenda()
 
     def turn(self, how: Decide = decide) -> Report | None:
         """One turn, or none where the world did not answer; a process that was fenced does nothing any more."""
@@ -72,7 +74,7 @@ class Operator:
                     return None
                 taken = self.world.records.take_over(self.site.cluster_id)
                 self.memory = Memory(taken, grace_seconds=self.grace_seconds)
-            said, self.memory = turn(self.world, self.policy, self.memory, how)
+            said, self.memory = turn(self.world, self.policy, self.memory, how, self.agenda)
         except Transient:
             self.memory = None  # what the store holds is not known: read it back
             return None

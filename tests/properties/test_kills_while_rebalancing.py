@@ -1,0 +1,123 @@
+"""kill -9 after, and before, every single side effect of a load plan's application: the next process goes on exactly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.adapters.memory.faults import Interruptions, Killed
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.core.baselines import Ending
+from bellwether.core.policies import Election
+from bellwether.core.rebalances import Accepted, Agenda
+from bellwether.core.signals import Reading
+from testkit.builders import site
+from testkit.operators import POLICY, Operator
+from testkit.rebalancing import accepted, loadmove, settings
+
+# Waves of three, in batches of two: there is much to die at.
+SMALL = replace(POLICY, election=Election(batch_size=2, internal_batch_size=1), rebalance=settings(3))
+ENOUGH = 40
+
+
+def fresh() -> tuple[MemorySite, Accepted]:
+    made = site(4, {"orders": 8, "payments": 4})
+    for broker in made.cluster.brokers:
+        made.signals.say(broker, Reading.PASSING)
+    moved = [p for p in made.cluster.partitions() if p.index % 3 != 2]
+    return made, accepted(*(loadmove(p, p.replicas[-1]) for p in moved))
+
+
+def process(made: MemorySite, plan: Accepted, life: Interruptions, identity: str = "operator-a") -> Operator:
+    operator = Operator(made, SMALL, identity=identity, life=life)
+    operator.agenda = Agenda(plan)
+    return operator
+
+
+def effects() -> list[str]:
+    life = Interruptions()
+    made, plan = fresh()
+    process(made, plan, life).turns(ENOUGH)
+    return life.effects
+
+
+def dying() -> list[object]:
+    return [
+        pytest.param(number, before, id=f"{'before' if before else 'after'} {number} {effect}")
+        for number, effect in enumerate(effects(), 1)
+        for before in (True, False)
+    ]
+
+
+def assert_applied(made: MemorySite, plan: Accepted) -> None:
+    wanted = {m.name: m.order for m in plan.moves}
+    for p in made.cluster.partitions():
+        assert p.replicas == wanted.get(p.name, p.replicas)
+        assert p.leader == p.replicas[0]
+    record = made.store.record
+    assert record is not None
+    assert record.application is not None
+    assert (record.application.ended, record.application.left) == (Ending.DONE, {})
+    assert record.empty
+
+
+def test_there_are_several_waves_and_side_effects_of_every_kind_to_die_at():
+    found = effects()
+    assert {"save", "reorder", "elect"} <= set(found)
+    assert found.count("reorder") >= 6
+
+
+@pytest.mark.parametrize(("number", "before"), dying())
+def test_a_plan_whose_operator_is_killed_anywhere_is_gone_on_with(number: int, before: bool):
+    made, plan = fresh()
+    with pytest.raises(Killed):
+        process(made, plan, Interruptions(number, before=before)).turns(ENOUGH)
+    made.clock.advance(60)
+    process(made, plan, Interruptions(), "operator-b").turns(ENOUGH)
+    assert_applied(made, plan)
+
+
+@pytest.mark.parametrize(("number", "before"), dying())
+def test_what_was_begun_is_finished_by_a_process_that_knows_of_no_plan(number: int, before: bool):
+    """Its approval was taken back, say: no further wave, and nothing half done."""
+    made, plan = fresh()
+    with pytest.raises(Killed):
+        process(made, plan, Interruptions(number, before=before)).turns(ENOUGH)
+    begun = {k: e.baseline for k, e in made.store.record.entries.items()} if made.store.record is not None else {}
+    made.clock.advance(60)
+    Operator(made, SMALL, identity="operator-b").turns(ENOUGH)
+    assert made.store.record is not None
+    assert made.store.record.empty
+    now = {p.key: p for p in made.cluster.partitions()}
+    assert all(now[key].replicas == order for key, order in begun.items())
+    assert all(p.leader == p.replicas[0] for p in now.values())
+
+
+def test_one_killed_after_every_third_side_effect_still_arrives():
+    made, plan = fresh()
+    for n in range(ENOUGH):
+        try:
+            process(made, plan, Interruptions(3), f"operator-{n}").turns(3)
+        except Killed:
+            made.clock.advance(60)
+    made.clock.advance(60)
+    process(made, plan, Interruptions(), "the-last").turns(ENOUGH)
+    assert_applied(made, plan)
+
+
+@pytest.mark.parametrize(("number", "before"), dying())
+def test_a_broker_that_falls_ill_as_the_operator_is_killed_gets_its_new_leaders_once_it_is_well(
+    number: int, before: bool
+):
+    made, plan = fresh()
+    with pytest.raises(Killed):
+        process(made, plan, Interruptions(number, before=before)).turns(ENOUGH)
+    made.signals.say(2, Reading.FAILING)
+    made.clock.advance(60)
+    successor = process(made, plan, Interruptions(), "operator-b")
+    successor.turns(10)
+    assert made.cluster.snapshot().leaders()[2] == 0
+    made.signals.say(2, Reading.PASSING)
+    successor.turns(60)
+    assert_applied(made, plan)
