@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bellwether.core.baselines import Demoted
-from bellwether.core.demotions import BrokerHold
+from bellwether.core.demotions import BrokerHold, ripe
 from bellwether.core.flapping import Flaps, stabilization
 from bellwether.core.guards import Hold
 from bellwether.core.plans import Plan
@@ -86,6 +86,8 @@ class BrokerReport:
     demoted: Demoted | None
     hold: BrokerHold | None
     dwelling: bool = False
+    unripe: bool = False
+    """Sick for less than the dwell: other brokers' signals may still say that the cause is elsewhere."""
     waited_for: int = 0
     flaps: Flaps | None = None
     stabilization_seconds: int = 0
@@ -234,6 +236,7 @@ def _brokers(
                 demoted=demoted.get(broker),
                 hold=plan.decisions.hold_of(broker),
                 dwelling=broker in plan.decisions.dwelling,
+                unripe=verdict.standing is Standing.SICK and not ripe(verdict, snapshot, policy),
                 waited_for=waited_for[broker],
                 flaps=flaps,
                 stabilization_seconds=stabilization(flaps, policy),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bellwether.core.reasons import Reason
-from bellwether.core.statuses import BrokerReport, Report
+from bellwether.core.statuses import BrokerReport, Condition, Report
 from bellwether.core.transitions import Standing
 
 NOTES_SHOWN = 10
@@ -23,7 +23,10 @@ class News:
 
 
 def news(before: Report | None, now: Report) -> Iterator[News]:
-    """What changed since the last report; after a start only what is out of the ordinary."""
+    """What changed since the last report; after a start only what is out of the ordinary.
+
+    That a broker is sick is told once it has dwelt: what slows all brokers shows in all of them by then.
+    """
     last = {b.broker: b for b in before.brokers} if before is not None else {}
     for broker in now.brokers:
         yield from _of_broker(last.get(broker.broker), broker)
@@ -34,16 +37,23 @@ def news(before: Report | None, now: Report) -> Iterator[News]:
         yield News("LeadersMoved", f"{now.deeds.reordered} partitions reordered, {now.deeds.elected} leaders elected")
     if now.deeds.stopped is not None:
         yield News(now.deeds.stopped.reason, now.deeds.stopped.message, warning=True)
-    held, was_held = now.condition("DemotionHeld"), before.condition("DemotionHeld") if before is not None else None
-    if held.status and (was_held is None or was_held.message != held.message):
+    held, was_held = _held(now), _held(before) if before is not None else None
+    if held is not None and (was_held is None or was_held.message != held.message):
         yield News(held.reason, held.message, warning=True)
+
+
+def _held(report: Report) -> Condition | None:
+    """That demotions are held, if they are; not while all the sick have fallen sick just now."""
+    unripe = {b.broker for b in report.brokers if b.unripe}
+    held = report.condition("DemotionHeld")
+    return held if held.status and any(h.broker not in unripe for h in report.plan.decisions.held) else None
 
 
 def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]:
     verdict = now.verdict
-    seen = (before.verdict.standing, before.verdict.reason) if before is not None else None
+    seen = (before.verdict.standing, before.verdict.reason) if before is not None and not before.unripe else None
     ordinary = before is None and verdict.standing in (Standing.HEALTHY, Standing.UNKNOWN)
-    if seen != (verdict.standing, verdict.reason) and not ordinary:
+    if seen != (verdict.standing, verdict.reason) and not ordinary and not now.unripe:
         # A broker that is Down is in Kafka's own care, as in every restart: news, but nobody's bad night.
         warning = verdict.standing is Standing.SICK
         text = f"{verdict.standing}: {verdict.message}"

@@ -14,7 +14,7 @@ from bellwether.core.recovery import Note
 from bellwether.core.statuses import Deeds, Report, Stop
 from bellwether.core.transitions import Standing
 from bellwether.handlers.news import NOTES_SHOWN, News, news
-from testkit.builders import cluster, decisions, partition, said, snapshot, verdict, verdicts
+from testkit.builders import after, cluster, decisions, partition, said, snapshot, verdict, verdicts
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 SEEN = cluster(partition())
@@ -26,7 +26,7 @@ def told(before: Report | None, now: Report) -> list[tuple[str, int | None, bool
 
 
 def with_standing(standing: Standing) -> Report:
-    return said(policy=ENFORCE, judged={**verdicts(SEEN), 1: verdict(1, standing)})
+    return said(snapshot(now=after(60)), ENFORCE, {**verdicts(SEEN), 1: verdict(1, standing)})
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,34 @@ def test_a_verdict_is_news_when_it_changes_and_after_a_start_when_out_of_the_ord
     assert told(None, now) == first
     assert told(WELL, now) == (first if later is None else later)
     assert told(now, now) == []
+
+
+def unripe(*brokers: int, plan: Plan | None = None) -> Report:
+    """These have turned sick just now."""
+    judged = {**verdicts(SEEN), **{b: verdict(b, Standing.SICK) for b in brokers}}
+    return said(snapshot(now=after(1)), ENFORCE, judged, plan)
+
+
+def test_that_a_broker_is_sick_is_news_once_it_has_dwelt():
+    assert told(WELL, unripe(1)) == told(None, unripe(1)) == []
+    assert told(unripe(1), with_standing(Standing.SICK)) == [("ExternallyUnreachable", 1, True)]
+
+
+def test_what_turns_out_to_be_everybodys_trouble_is_told_as_such_only():
+    judged = {b: verdict(b, Standing.SUSPECT, Reason.CLUSTER_WIDE_SLOW) for b in (1, 2, 3)}
+    assert told(unripe(1), said(policy=ENFORCE, judged=judged)) == [("ClusterWideSlow", b, False) for b in (1, 2, 3)]
+
+
+def test_a_persons_demotion_of_a_broker_that_turns_sick_is_told_at_once():
+    assert told(WELL, unripe(1, plan=Plan(decisions=decisions(1)))) == [("Demoted", 1, True)]
+
+
+def test_that_the_sick_are_held_is_news_once_one_of_them_has_dwelt():
+    plan = Plan(decisions=decisions(held=[BrokerHold(b, Reason.SYSTEMIC_CAUSE, "half of them") for b in (1, 2)]))
+    young = unripe(1, 2, plan=plan)
+    assert told(WELL, young) == []
+    old = said(snapshot(now=after(60)), ENFORCE, {**verdicts(SEEN), 1: verdict(1, Standing.SICK)}, plan)
+    assert ("SystemicCause", None, True) in told(young, old)
 
 
 def test_recovery_is_news():

@@ -20,7 +20,7 @@ from bellwether.ports import Terminal, Transient
 from bellwether.telemetry.metrics import OperatorMetrics
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
-from testkit.builders import cluster, decisions, partition, record, said, snapshot, verdict, verdicts
+from testkit.builders import after, cluster, decisions, partition, record, said, snapshot, verdict, verdicts
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 
@@ -111,7 +111,8 @@ def test_the_objects_of_decommissioned_brokers_go(desk: Desk):
 def test_news_become_events_on_what_they_are_about(desk: Desk):
     desk.publish()
     sick = said(
-        policy=ENFORCE,
+        snapshot(now=after(60)),
+        ENFORCE,
         judged={**verdicts(cluster(partition())), 1: verdict(1)},
         plan=Plan(decisions=decisions(1)),
         deeds=Deeds(4, 2),

@@ -185,7 +185,7 @@ def test_nor_does_it_bring_a_deleted_object_back(book: SignalBook) -> None:
 
 
 def test_the_generation_of_a_brokers_spec_goes_with_its_override(book: SignalBook):
-    first, later, unread = health(), health(override={"state": "Demoted", "reason": "disk swap", "by": "ann"}), health(broker="two")
+    first, later, unread = health(), health(override=DEMOTED), health(broker="two")
     for body, generation in ((first, 1), (later, 2), (unread, 1)):
         body["metadata"]["generation"] = generation
     book.on_broker_health(first)
