@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.storagelevel import StorageLevel
 
 from bellwether.core import loadplans
 from bellwether.core.problems import Terms
+from bellwether_load.jobs.inputs import Posed
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.caps import capped
-from bellwether_load.planning.choices import Costs, Slots
+from bellwether_load.planning.choices import Costs, Refused, Slots
 from bellwether_load.planning.rounds import Balance
 from bellwether_load.planning.surveys import Survey, share_out
 from bellwether_load.transforms.moves import changes, moves
 from bellwether_load.transforms.packing import packed, surveyed
-from bellwether_load.transforms.partitions import lines, with_rates
+from bellwether_load.transforms.pieces import by_piece, together
 from bellwether_load.transforms.pools import SparkPool
 
 # Partitions that one task works on at a time: some megabytes of arrays.
 BLOCK_PARTITIONS = 65_536
-PIECE_ROWS = 131_072
 
 
 @dataclass(frozen=True)
@@ -39,36 +41,36 @@ class Made:
     rounds: int
 
 
-def make(
-    terms: Terms,
-    partitions: DataFrame,
-    loads: DataFrame,
-    count: int,
-    tell: Callable[[str], None] = lambda _: None,
-) -> Made:
-    """The plan for a problem with ``count`` partitions. Raises choices.Refused inside Spark's exception."""
+def make(terms: Terms, posed: Posed, loads: DataFrame, tell: Callable[[str], None] = lambda _: None) -> Made:
+    """The plan for a problem. Raises Refused when the inputs make none."""
     slots, costs = slots_of(terms), costs_of(terms)
-    statistic = str(terms.objective.statistic).lower()
-    rows = with_rates(partitions, loads, statistic, max(1, -(-count // PIECE_ROWS))).persist(
-        StorageLevel.MEMORY_AND_DISK
-    )
+    rates = by_piece(loads, posed.borders, str(terms.objective.statistic).lower())
+    pieces = together(posed.pieces, rates, posed.borders).persist(StorageLevel.MEMORY_AND_DISK)
     pool = None
     try:
-        survey, starts, digest = _survey(terms, rows, slots, costs)
+        survey, digest = _survey(terms, pieces, slots, costs)
         tell(f"{survey.partitions:,} partitions, {survey.without_load:,} without measured load")
         brokers = _brokers(terms, slots, survey)
-        block_of = share_out(survey.leaders, BLOCK_PARTITIONS)
-        pool = SparkPool(packed(rows, slots, costs, starts, block_of), len(slots.ids))
+        blocks = packed(pieces, slots, costs, posed.starts, share_out(survey.leaders, BLOCK_PARTITIONS))
+        pool = SparkPool(blocks, len(slots.ids))
         found = capped(pool, brokers, terms.objective.max_moves, tell=tell)
         changed = changes(pool.blocks, len(slots.ids)).toArrow().sort_by("id")
         ids, to = (changed.column(c).to_numpy() for c in ("id", "to"))
-        tell(f"{len(ids):,} leaders move")
-        table = moves(rows, slots, costs, starts, ids, to).toArrow().sort_by(_ORDER)
+        tell(f"{len(ids):,} leaders change")
+        table = moves(pieces, slots, costs, posed.starts, ids, to).toArrow().sort_by(_ORDER)
+    except PySparkException as error:
+        raise refused(error) from None
     finally:
         if pool is not None:
             pool.close()
-        rows.unpersist()
+        pieces.unpersist()
     return Made(_plan(terms, survey, brokers, found, digest, table), table, found.rounds)
+
+
+def refused(error: PySparkException) -> Exception:
+    """What a task said when it refused its input, out of all that Spark says around it."""
+    said = re.search(r"\.Refused: (.+)", str(error))
+    return Refused(said.group(1).strip()) if said else error
 
 
 _ORDER = [(name, "ascending") for name in ("topic", "topic_id", "partition")]
@@ -91,23 +93,16 @@ def costs_of(terms: Terms) -> Costs:
     return Costs(asked.produce_weight, asked.replication_weight, asked.consume_weight, asked.follow_weight)
 
 
-def _survey(terms: Terms, rows: DataFrame, slots: Slots, costs: Costs) -> tuple[Survey, Int64s, str]:
-    """Sums over all partitions, the first id of each piece, and the problem's digest."""
-    pieces = surveyed(lines(rows), slots, costs).persist(StorageLevel.MEMORY_AND_DISK)
-    told = sorted(pieces.select("piece", "rows", "survey").collect(), key=lambda row: row["piece"])
+def _survey(terms: Terms, pieces: DataFrame, slots: Slots, costs: Costs) -> tuple[Survey, str]:
+    """Sums over all partitions, and the problem's digest."""
+    told = surveyed(pieces, slots, costs).persist(StorageLevel.MEMORY_AND_DISK)
+    surveys = told.select("survey").collect()
     # Unpickled is what our own tasks have pickled.
-    survey = Survey.total((pickle.loads(row["survey"]) for row in told), len(slots.ids))  # noqa: S301
-    starts = np.zeros(max((row["piece"] for row in told), default=-1) + 2, np.int64)
-    for row in told:
-        starts[row["piece"] + 1] = row["rows"]
-
-    def texts() -> Iterator[bytes]:
-        for row in pieces.select("piece", "lines").sort("piece").toLocalIterator():
-            yield bytes(row["lines"])
-
-    digest = loadplans.digest_of_lines(terms, texts())
-    pieces.unpersist()
-    return survey, starts.cumsum(), digest
+    survey = Survey.total((pickle.loads(row["survey"]) for row in surveys), len(slots.ids))  # noqa: S301
+    lines = (bytes(row["lines"]) for row in told.select("piece", "lines").sort("piece").toLocalIterator())
+    digest = loadplans.digest_of_lines(terms, lines)
+    told.unpersist()
+    return survey, digest
 
 
 def _brokers(terms: Terms, slots: Slots, survey: Survey) -> Brokers:

@@ -9,12 +9,12 @@ import click
 
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.plans import write_columns
-from bellwether.adapters.parquet.problems import FOLDER as PROBLEMS
-from bellwether.adapters.parquet.problems import PARTITIONS, read_terms
+from bellwether.adapters.parquet.problems import read_terms
 from bellwether.ports import BellwetherError
+from bellwether_load.jobs.inputs import read_loads, read_posed
 from bellwether_load.jobs.making import make
-from bellwether_load.jobs.paths import spark_path
 from bellwether_load.jobs.sessions import session
+from bellwether_load.planning.choices import Refused
 
 SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536", "spark.sql.shuffle.partitions": "16"}
 
@@ -37,15 +37,11 @@ def plan(uri: str, problem: str, loads: str, master: str | None, memory: str) ->
     try:
         store = Store.open(uri)
         terms = read_terms(store, problem)
-        with store.parquet(f"{PROBLEMS}/{problem}/{PARTITIONS}") as file:
-            count = file.metadata.num_rows
         with session("plan", master=master, memory=memory, settings=SETTINGS) as spark:
             tell("Spark is up")
-            partitions = spark.read.parquet(spark_path(uri, f"{PROBLEMS}/{problem}/{PARTITIONS}"))
-            rates = spark.read.parquet(spark_path(uri, f"loads/{loads}"))
-            made = make(terms, partitions, rates, count, tell)
+            made = make(terms, read_posed(spark, uri, problem), read_loads(spark, uri, loads), tell)
             folder = write_columns(store, made.plan, made.moves)
-    except BellwetherError as error:
+    except (BellwetherError, Refused) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)
     before, after, gap = made.plan.before, made.plan.after, made.plan.certificate.gap

@@ -89,14 +89,14 @@ class Choices:
 
 
 def choices(batch: pa.RecordBatch, slots: Slots, costs: Costs) -> Choices:
-    """The partitions of a batch with the columns of ``transforms.partitions``. Refused names what makes no sense."""
+    """The partitions of a batch with the columns of ``planning.tables.beside``. Refused names what makes no sense."""
     brokers = len(slots.ids)
     replicas = _indices(batch.column("replicas"), slots)
     rf = (replicas < brokers).sum(axis=1)
     isr = _indices(batch.column("isr"), slots)
     leader = _index(batch.column("leader").to_numpy(zero_copy_only=False).astype(np.int64), slots)
     known = batch.column("produce").is_valid().to_numpy(zero_copy_only=False)
-    produce, consume = (_whole(batch, name) for name in ("produce", "consume"))
+    produce, consume = rates(batch)
     lead = costs.produce * produce + costs.replication * produce * (rf - 1) + costs.consume * consume
     follow = costs.follow * produce
     loads = lead - follow
@@ -117,16 +117,20 @@ def choices(batch: pa.RecordBatch, slots: Slots, costs: Costs) -> Choices:
     return Choices(replicas, eligible, leader, loads, follow, known, held, brokers)
 
 
+def rates(batch: pa.RecordBatch) -> tuple[Int64s, Int64s]:
+    """What comes in and goes out in bytes/s, rounded half to even; 0 where unknown. Refused names what is no rate."""
+    return _whole(batch, "produce"), _whole(batch, "consume")
+
+
 def _whole(batch: pa.RecordBatch, column: str) -> Int64s:
-    """Rates as whole bytes/s, rounded half to even; 0 where unknown. Refused names what is no rate."""
-    rates = batch.column(column).fill_null(0.0).to_numpy(zero_copy_only=False)
-    wrong = ~np.isfinite(rates) | (rates < 0) | (rates > 2.0**45)
+    found = batch.column(column).fill_null(0.0).to_numpy(zero_copy_only=False)
+    wrong = ~np.isfinite(found) | (found < 0) | (found > 2.0**45)
     if wrong.any():
         at = int(wrong.argmax())
         raise Refused(
-            f"{_name(batch, at)}: its {column} rate is {rates[at]}: rates are finite, not negative, and below 2**45"
+            f"{_name(batch, at)}: its {column} rate is {found[at]}: rates are finite, not negative, and below 2**45"
         )
-    whole: Int64s = np.rint(rates).astype(np.int64)
+    whole: Int64s = np.rint(found).astype(np.int64)
     return whole
 
 

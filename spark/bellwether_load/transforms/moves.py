@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from bellwether_load.planning.blocks import Block, Int32s, Int64s
-from bellwether_load.planning.choices import Choices, Costs, Slots
-from bellwether_load.transforms.packing import Batches, each_block, numbered
+from bellwether_load.planning.choices import Choices, Costs, Slots, choices
+from bellwether_load.transforms.packing import Batches, each_block, tables
 
 _CHANGE = pa.schema([("id", pa.int64()), ("to", pa.int32())])
 _BROKERS = pa.list_(pa.int32())
@@ -43,16 +41,21 @@ def changes(blocks: DataFrame, brokers: int) -> DataFrame:
     return each_block(blocks, brokers, changed, "id long, to int")
 
 
-def moves(rows: DataFrame, slots: Slots, costs: Costs, starts: Int64s, ids: Int64s, to: Int32s) -> DataFrame:
+def moves(pieces: DataFrame, slots: Slots, costs: Costs, starts: Int64s, ids: Int64s, to: Int32s) -> DataFrame:
     """The moves of a plan: ``ids``, ascending, get the leaders ``to``; and orders whose first is not their leader."""
-    sent = rows.sparkSession.sparkContext.broadcast((ids, to))
+    sent = pieces.sparkSession.sparkContext.broadcast((ids, to))
 
-    def find(batches: Batches) -> Iterator[pa.RecordBatch]:
+    def find(batches: Batches) -> Batches:
         changing, leaders = sent.value
-        for batch, numbers, found in numbered(batches, slots, costs, starts):
-            yield _moves(batch, found, slots, _targets(numbers, found, changing, leaders))
+        for piece, table in tables(batches):
+            start = int(starts[piece])
+            for batch in table.to_batches():
+                numbers = np.arange(start, start + batch.num_rows, dtype=np.int64)
+                start += batch.num_rows
+                found = choices(batch, slots, costs)
+                yield _moves(batch, found, slots, _targets(numbers, found, changing, leaders))
 
-    return rows.mapInArrow(find, _MOVE_TYPE)
+    return pieces.mapInArrow(find, _MOVE_TYPE)
 
 
 def _targets(ids: Int64s, found: Choices, changing: Int64s, leaders: Int32s) -> Int32s:

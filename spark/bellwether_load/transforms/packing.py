@@ -1,6 +1,6 @@
-"""From rows, a partition each, to blocks, many partitions each: a shuffle of arrays instead of one of rows.
+"""From pieces, partitions in the problem's order, to blocks, partitions by their leader: a shuffle of arrays.
 
-A row's id is its place in the order of all rows: where its piece begins, and how many come before it in the piece.
+A partition's id is its place in the problem's order: where its piece begins, and how many come before it in the piece.
 """
 
 from __future__ import annotations
@@ -10,56 +10,45 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from bellwether_load.planning.arrays import BLOCK, block_row, joined, read_block
 from bellwether_load.planning.blocks import Block, Int64s, first_choice
 from bellwether_load.planning.choices import Choices, Costs, Slots, choices
 from bellwether_load.planning.surveys import Survey
+from bellwether_load.planning.tables import from_bytes, lines
 
 Batches = Iterator[pa.RecordBatch]
 
 BLOCK_TYPE = "block int, width int, ids binary, loads binary, eligible binary, home binary, leader binary"
-_SURVEY = pa.schema([("piece", pa.int32()), ("rows", pa.int64()), ("lines", pa.binary()), ("survey", pa.binary())])
-_SURVEY_TYPE = "piece int, rows long, lines binary, survey binary"
+_SURVEY = pa.schema([("piece", pa.int32()), ("lines", pa.binary()), ("survey", pa.binary())])
+_SURVEY_TYPE = "piece int, lines binary, survey binary"
 
 
-def surveyed(rows: DataFrame, slots: Slots, costs: Costs) -> DataFrame:
-    """A row a piece: ``piece``, how many ``rows``, their digest ``lines`` and the pickled ``survey``.
-
-    ``rows`` as of ``transforms.partitions.lines``.
-    """
+def surveyed(pieces: DataFrame, slots: Slots, costs: Costs) -> DataFrame:
+    """A row a piece: ``piece``, its ``lines`` for the digest, the pickled ``survey``. In: ``pieces.together``."""
 
     def survey(batches: Batches) -> Batches:
-        lines: list[str] = []
-        parts = []
-        for batch in batches:
-            lines += batch.column("line").to_pylist()
-            parts.append(Survey.of(choices(batch, slots, costs)))
-        text = "".join(f"{line}\n" for line in lines).encode()
-        found = {
-            "piece": _piece(),
-            "rows": len(lines),
-            "lines": text,
-            "survey": pickle.dumps(Survey.total(parts, len(slots.ids))),
-        }
-        yield pa.RecordBatch.from_pylist([found], schema=_SURVEY)
+        for piece, table in tables(batches):
+            found = Survey.total((Survey.of(choices(b, slots, costs)) for b in table.to_batches()), len(slots.ids))
+            row = {"piece": piece, "lines": lines(table), "survey": pickle.dumps(found)}
+            yield pa.RecordBatch.from_pylist([row], schema=_SURVEY)
 
-    return rows.mapInArrow(survey, _SURVEY_TYPE)
+    return pieces.mapInArrow(survey, _SURVEY_TYPE)
 
 
-def packed(rows: DataFrame, slots: Slots, costs: Costs, starts: Int64s, block_of: Int64s) -> DataFrame:
+def packed(pieces: DataFrame, slots: Slots, costs: Costs, starts: Int64s, block_of: Int64s) -> DataFrame:
     """The partitions with a choice as blocks, a row each. ``starts``: the first id of each piece."""
     count = int(block_of.max()) + 1
 
     def cut(batches: Batches) -> Batches:
-        parts: dict[int, list[Block]] = {}
-        for _, ids, found in numbered(batches, slots, costs, starts):
-            for block in _blocks(ids, found, block_of):
-                parts.setdefault(block.number, []).append(block)
-        for number, blocks in parts.items():
-            yield _batch(joined(number, blocks))
+        for piece, table in tables(batches):
+            start = int(starts[piece])
+            for batch in table.to_batches():
+                ids = np.arange(start, start + batch.num_rows, dtype=np.int64)
+                start += batch.num_rows
+                for block in _blocks(ids, choices(batch, slots, costs), block_of):
+                    yield _batch(block)
 
     def join(batches: Batches) -> Batches:
         parts: dict[int, list[Block]] = {}
@@ -67,9 +56,16 @@ def packed(rows: DataFrame, slots: Slots, costs: Costs, starts: Int64s, block_of
             for row in batch.to_pylist():
                 parts.setdefault(row["block"], []).append(read_block(row, len(slots.ids)))
         for number in sorted(parts):
-            yield _batch(joined(number, parts[number]))
+            yield _batch(joined(number, parts.pop(number)))
 
-    return rows.mapInArrow(cut, BLOCK_TYPE).repartition(count, "block").mapInArrow(join, BLOCK_TYPE)
+    return pieces.mapInArrow(cut, BLOCK_TYPE).repartition(count, "block").mapInArrow(join, BLOCK_TYPE)
+
+
+def tables(batches: Batches) -> Iterator[tuple[int, pa.Table]]:
+    """Each piece's number and table."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield row["piece"], from_bytes(row["data"])
 
 
 def each_block(blocks: DataFrame, brokers: int, work: Callable[[Block], pa.RecordBatch], schema: str) -> DataFrame:
@@ -86,17 +82,6 @@ def each_block(blocks: DataFrame, brokers: int, work: Callable[[Block], pa.Recor
 def changed_blocks(blocks: DataFrame, brokers: int, change: Callable[[Block], Block]) -> DataFrame:
     """The blocks after ``change``."""
     return each_block(blocks, brokers, lambda block: _batch(change(block)), BLOCK_TYPE)
-
-
-def numbered(
-    batches: Batches, slots: Slots, costs: Costs, starts: Int64s
-) -> Iterator[tuple[pa.RecordBatch, Int64s, Choices]]:
-    """Each batch with the ids and choices of its rows."""
-    start = int(starts[_piece()])
-    for batch in batches:
-        found = choices(batch, slots, costs)
-        yield batch, np.arange(start, start + batch.num_rows, dtype=np.int64), found
-        start += batch.num_rows
 
 
 def _blocks(ids: Int64s, found: Choices, block_of: Int64s) -> Iterator[Block]:
@@ -117,13 +102,6 @@ def _blocks(ids: Int64s, found: Choices, block_of: Int64s) -> Iterator[Block]:
             home[mine],
             leader.astype(np.int32),
         )
-
-
-def _piece() -> int:
-    context = TaskContext.get()
-    if context is None:
-        raise RuntimeError("rows are numbered in tasks alone")
-    return context.partitionId()
 
 
 def _batch(block: Block) -> pa.RecordBatch:

@@ -1,0 +1,105 @@
+"""Partitions beside their measured rates, as Arrow tables: joined, put into lines, cut at borders.
+
+In and out: tables of some pieces of a problem, a piece being a run of partitions in the problem's order. Called in
+tasks; all work is Arrow's own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bellwether_load.planning.choices import Refused, rates
+
+PARTITION_COLUMNS = ("topic", "topic_id", "partition", "replicas", "isr", "leader", "held")
+
+
+class Key(NamedTuple):
+    """What a problem's partitions are in the order of."""
+
+    topic: str
+    topic_id: str
+    partition: int
+
+
+def to_bytes(table: pa.Table) -> bytes:
+    """A table as an Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def from_bytes(data: bytes) -> pa.Table:
+    """The table of an Arrow stream."""
+    return pa.ipc.open_stream(data).read_all()
+
+
+def first_key(table: pa.Table) -> Key:
+    """The key of a table's first row."""
+    return Key(*(table.column(name)[0].as_py() for name in Key._fields))
+
+
+def routed(loads: pa.Table, borders: Sequence[Key]) -> Iterator[tuple[int, pa.Table]]:
+    """Rows of loads by the piece that their partition belongs to; ``borders`` are the first keys of the pieces."""
+    ordered = loads.sort_by([(name, "ascending") for name in Key._fields])
+    names = [ordered.column(name).to_pylist() for name in Key._fields]
+    keys = list(map(Key, *names))
+    start = 0
+    while start < len(keys):
+        piece = max(0, bisect_right(borders, keys[start]) - 1)
+        end = bisect_left(keys, borders[piece + 1], lo=start) if piece + 1 < len(borders) else len(keys)
+        yield piece, ordered.slice(start, end - start)
+        start = end
+
+
+def beside(partitions: pa.Table, loads: pa.Table, border: Key | None = None) -> pa.Table:
+    """The partitions in their order, with ``produce`` and ``consume`` in bytes/s; null where nothing is known.
+
+    ``border``: the first key of the next piece. Refused when partitions are not in order, or are there twice, or have
+    two rows of loads.
+    """
+    _refuse_disorder(partitions, border)
+    numbered = partitions.append_column("row", pa.array(np.arange(partitions.num_rows)))
+    keys = ["topic_id", "partition"]
+    twice = loads.group_by(keys).aggregate([([], "count_all")]).filter(pc.field("count_all") > 1)
+    if twice.num_rows:
+        raise Refused(f"loads: partition {twice['partition'][0]} of topic id {twice['topic_id'][0]} has two rows")
+    # Arrow joins no lists: the lists stay here, and what is found is put beside them.
+    bare = numbered.select([*keys, "row"])
+    found = bare.join(loads.select([*keys, "produce", "consume"]), keys, join_type="left outer").sort_by("row")
+    for name in ("produce", "consume"):
+        partitions = partitions.append_column(name, found.column(name))
+    return partitions.combine_chunks()
+
+
+def lines(table: pa.Table) -> bytes:
+    """What the problem's digest hashes of these partitions (docs/load/files.md)."""
+    if not table.num_rows:
+        return b""
+    (batch,) = table.combine_chunks().to_batches()
+    known = batch.column("produce").is_valid()
+    produce, consume = (pc.if_else(known, pa.array(rate).cast(pa.string()), "-") for rate in rates(batch))
+    texts = [batch.column(name).cast(pa.string()) for name in ("topic", "topic_id", "partition")]
+    lists = [pc.binary_join(batch.column(name).cast(pa.list_(pa.string())), ",") for name in ("replicas", "isr")]
+    after = [batch.column(name).cast(pa.string()) for name in ("leader", "held")]
+    line: Any = pc.binary_join_element_wise(*texts, *lists, *after, produce, consume, "\t")
+    text = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(line)], pa.int32()), line), "\n")
+    return f"{text[0].as_py()}\n".encode()
+
+
+def _refuse_disorder(table: pa.Table, border: Key | None) -> None:
+    keys = [*map(Key, *(table.column(name).to_pylist() for name in Key._fields)), *([border] if border else [])]
+    for before, after in pairwise(keys):
+        if before >= after:
+            raise Refused(
+                f"partitions: {after.topic}-{after.partition} stands behind {before.topic}-{before.partition}: they"
+                " must be sorted by topic, topic id and partition, and each be there once"
+            )

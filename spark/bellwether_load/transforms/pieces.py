@@ -1,0 +1,63 @@
+"""Pieces of a problem beside the loads that belong to them. A row holds a whole piece, as an Arrow stream.
+
+Millions of rows with lists in them cost Spark far more than the few large ones that hold the same: what is shuffled and
+cached here are bytes, and what works on them is Arrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from bellwether_load.planning.tables import Key, beside, from_bytes, routed, to_bytes
+
+Batches = Iterator[pa.RecordBatch]
+
+PIECE_TYPE = "piece int, kind string, data binary"
+_PIECE = pa.schema([("piece", pa.int32()), ("kind", pa.string()), ("data", pa.binary())])
+PARTITIONS, LOADS, BOTH = "partitions", "loads", "both"
+
+
+def piece_row(piece: int, kind: str, table: pa.Table) -> pa.RecordBatch:
+    """One row of ``PIECE_TYPE``."""
+    return pa.RecordBatch.from_pylist([{"piece": piece, "kind": kind, "data": to_bytes(table)}], schema=_PIECE)
+
+
+def by_piece(loads: DataFrame, borders: Sequence[Key], statistic: str) -> DataFrame:
+    """Loads (a row a partition) as rows a piece. ``statistic``: ``median``, ``p95`` or ``peak``."""
+    columns = ["topic", "topic_id", "partition", f"produce_{statistic}", f"consume_{statistic}"]
+    names = ["topic", "topic_id", "partition", "produce", "consume"]
+
+    def route(batches: Batches) -> Batches:
+        for batch in batches:
+            for piece, part in routed(pa.Table.from_batches([batch]).rename_columns(names), borders):
+                yield piece_row(piece, LOADS, part)
+
+    return loads.select(*columns).mapInArrow(route, PIECE_TYPE)
+
+
+def together(partitions: DataFrame, loads: DataFrame, borders: Sequence[Key]) -> DataFrame:
+    """Both kinds of pieces in, one row a piece out: partitions beside their rates."""
+    count = len(borders)
+
+    def join(batches: Batches) -> Batches:
+        found: dict[int, dict[str, list[pa.Table]]] = {}
+        for batch in batches:
+            for row in batch.to_pylist():
+                kinds = found.setdefault(row["piece"], {PARTITIONS: [], LOADS: []})
+                kinds[row["kind"]].append(from_bytes(row["data"]))
+        for piece in sorted(found):
+            kinds = found.pop(piece)
+            for mine in kinds[PARTITIONS]:  # one, as a piece is
+                rates = pa.concat_tables(kinds[LOADS]) if kinds[LOADS] else _no_loads(mine)
+                yield piece_row(piece, BOTH, beside(mine, rates, borders[piece + 1] if piece + 1 < count else None))
+
+    return partitions.union(loads).repartition(count, "piece").mapInArrow(join, PIECE_TYPE)
+
+
+def _no_loads(partitions: pa.Table) -> pa.Table:
+    none = pa.array([], pa.float64())
+    keys = partitions.slice(0, 0).select(["topic_id", "partition"])
+    return keys.append_column("produce", none).append_column("consume", none)
