@@ -14,8 +14,9 @@ from bellwether.adapters.parquet.filesystems import Store
 from bellwether.sampling.rows import Rows
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
-DAY = date(2026, 11, 21)
-MIDNIGHT = datetime(2026, 11, 21, tzinfo=UTC)
+# Long past: files are younger than the times that tests speak of.
+DAY = date(2021, 11, 21)
+MIDNIGHT = datetime(2021, 11, 21, tzinfo=UTC)
 
 Sample = tuple[int, str, int, int | None]
 """When (seconds since the epoch), topic, partition, end offset."""

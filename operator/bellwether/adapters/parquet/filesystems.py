@@ -26,6 +26,8 @@ from bellwether.ports import BellwetherError, Terminal, Transient
 
 TEMPORARY = "_tmp-"
 
+# What the errors of object stores say of themselves; those of a damaged page have no number either.
+_FAR = ("aws error", "azure", "google::cloud", "curl", "hdfs")
 # Moving is one step there; in an object store it would be a copy of the whole.
 _RENAMING = ("local", "hdfs")
 
@@ -252,13 +254,14 @@ class Store:
             raise
         except FileNotFoundError as error:
             raise StoreMissing(f"{where}: cannot be {what}: there is no such file or directory") from error
-        except OSError as error:
-            self._refuse(error, f"{where}: cannot be {what}: {self._shown.clean(_said(error))}")
-        except pa.ArrowException as error:
-            if what != "read":
+        except (OSError, pa.ArrowException) as error:
+            said = self._shown.clean(_said(error))
+            if what == "read" and _of_content(error):
+                message = f"{where}: is damaged, or no Parquet file: {said}"
+                raise StoreDamaged(f"{message}. Move it out of the store") from None
+            if not isinstance(error, OSError):
                 raise
-            message = f"{where}: is damaged, or no Parquet file: {self._shown.clean(_first_line(error))}"
-            raise StoreDamaged(f"{message}. Move it out of the store") from None
+            self._refuse(error, f"{where}: cannot be {what}: {said}")
 
     @staticmethod
     def _refuse(error: OSError, message: str) -> None:
@@ -273,9 +276,17 @@ class Store:
         raise StoreAway(f"{message}. Check that the store can be reached") from None
 
 
-def _said(error: OSError) -> str:
+def _said(error: BaseException) -> str:
     """What the system said; an object store's word has no number."""
-    return os.strerror(error.errno) if error.errno else _first_line(error)
+    number = getattr(error, "errno", None)
+    return os.strerror(number) if number else _first_line(error)
+
+
+def _of_content(error: OSError | pa.ArrowException) -> bool:
+    """Whether what was read is at fault: neither this machine's system nor an object store complains."""
+    if not isinstance(error, OSError):
+        return True
+    return not error.errno and not any(word in str(error).lower() for word in _FAR)
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,0 +1,81 @@
+"""A process that is killed at any touch of the file system, again and again: no sample is lost or counted twice."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from bellwether.adapters.parquet import samples
+from bellwether.adapters.parquet.compaction import LINGER, Compactor
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.retention import expire
+from testkit.mortalstores import Killed, folder, mortal
+from testkit.sampled import CLUSTER, DAY, MIDNIGHT, held, rows, told
+
+
+def ignore(path: object, why: str) -> None:
+    """Nothing foreign is there."""
+
+
+def later(store: Store) -> datetime:
+    """After the day, and long after whatever was written."""
+    times = [file.modified for file in store.list() if file.modified is not None]
+    return max([MIDNIGHT + timedelta(days=1, hours=1), *times]) + LINGER
+
+
+DEATHS = st.tuples(st.integers(0, 12), st.booleans())
+
+
+@given(st.lists(DEATHS, min_size=1, max_size=6), st.sets(st.integers(0, 200), min_size=2, max_size=12))
+def test_compaction_killed_anywhere_keeps_every_sample_once(deaths: list[tuple[int, bool]], minutes: set[int]) -> None:
+    with folder() as directory:
+        store = Store.open(directory)
+        wanted: Counter[object] = Counter()
+        for minute in minutes:
+            samples.write_round(store, rows(minute), f"{minute:08x}")
+            wanted += Counter(told(rows(minute)))
+        for touches, after in deaths:
+            dying = mortal(Path(directory), touches, after=after)
+            with contextlib.suppress(Killed):
+                Compactor(dying, CLUSTER, ignore).run(later(store))
+                event("outlived its compaction")
+            assert Counter(held(store)) == wanted
+        Compactor(store, CLUSTER, ignore).run(later(store))
+        Compactor(store, CLUSTER, ignore).run(later(store))
+        assert Counter(held(store)) == wanted
+        assert len(store.list()) == 1
+
+
+@given(st.lists(DEATHS, min_size=1, max_size=8))
+def test_a_round_that_was_cut_off_is_there_whole_or_not_at_all(deaths: list[tuple[int, bool]]) -> None:
+    with folder() as directory:
+        store = Store.open(directory)
+        for minute, (touches, after) in enumerate(deaths):
+            one = rows(minute)
+            before = held(store)
+            try:
+                samples.write_round(mortal(Path(directory), touches, after=after), one, f"{minute:08x}")
+            except Killed:
+                assert held(store) in (before, before + told(one))
+            else:
+                assert held(store) == before + told(one)
+
+
+@given(st.integers(0, 6), st.booleans())
+def test_retention_that_was_cut_off_takes_no_day_that_is_to_stay(touches: int, after: bool) -> None:
+    with folder() as directory:
+        store = Store.open(directory)
+        for minute in (0, 1, 1440, 1441):
+            samples.write_round(store, rows(minute), f"{minute:08x}")
+        tomorrow = DAY + timedelta(days=1)
+        stays = held(store, tomorrow)
+        with contextlib.suppress(Killed):
+            expire(mortal(Path(directory), touches, after=after), 1, tomorrow, ignore)
+        assert held(store, tomorrow) == stays
+        expire(store, 1, tomorrow, ignore)
+        assert samples.days(store) == (tomorrow,)
