@@ -54,7 +54,7 @@ class HistoryStore(Model):
 class Resources(Model):
     """What one pod of the job may use."""
 
-    cpu: Annotated[Quantity, Field(description="CPU that is requested; also how many cores Spark uses.")] = "2"
+    cpu: Annotated[Quantity, Field(description="CPU that is requested, and the limit: so many cores Spark uses.")] = "2"
     memory: Annotated[Quantity, Field(description="Memory that is requested, and the limit.")] = "4Gi"
 
 
