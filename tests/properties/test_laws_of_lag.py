@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.clusters import Broker, Cluster, Partition, TopicPartition
-from bellwether.probes.blames import looks
+from bellwether.probes.blames import weigh
 from bellwether.probes.trails import MOST_POINTS, Lag, Trails
 from testkit.lagging import Word
 
@@ -112,7 +112,7 @@ def test_whatever_happened_to_leaders_and_logs_a_follower_at_its_leaders_end_nev
 def test_only_slow_followers_are_blamed_and_while_they_are_few_all_of_them(brokers: int, data: st.DataObject):
     ids = range(1, brokers + 1)
     slow = data.draw(st.sets(st.sampled_from(ids), max_size=brokers - 1))
-    serving_slowly = data.draw(st.sets(st.sampled_from(ids), max_size=brokers))
+    serving_slowly = data.draw(st.just(set()) | st.sets(st.sampled_from(ids), max_size=brokers))
     late = {(led, f) for led in ids for f in ids if led != f and (f in slow or led in serving_slowly)}
     lags = [
         Lag(TopicPartition("t", 100 * led + f), led, f, 60.0 if (led, f) in late else 0.0, 1, True)
@@ -120,7 +120,7 @@ def test_only_slow_followers_are_blamed_and_while_they_are_few_all_of_them(broke
         for f in ids
         if led != f
     ]
-    blamed = {broker for broker, look in looks(lags, 10.0, lambda _led, _f: True).items() if look.blamed}
+    blamed = {broker for broker, look in weigh(lags, 10.0, lambda _led, _f: True).items() if look.blamed}
     assert blamed <= slow
-    assume(not serving_slowly and 2 * len(slow) < brokers)
-    assert blamed == slow
+    if not serving_slowly and 2 * len(slow) < brokers:
+        assert blamed == slow

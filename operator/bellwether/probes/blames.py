@@ -1,7 +1,7 @@
 """Whose doing a round's lags are: the followers', or the leader's that they follow.
 
-In: the lags of one round. Out: a ``Look`` at each broker, blamed or not, with the figures that a person wants. Called
-by ``replication``; pure.
+In: the lags of one round. Out: a ``Sounding`` of each broker, blamed or not, with the figures that a person wants.
+Called by ``soundings``; pure.
 
 A follower that is slow by itself trails whomever it follows; a leader that is slow to serve is trailed by whoever
 follows it. So a follower is blamed when it lags towards two leaders or more, or towards the only one that writes
@@ -22,7 +22,7 @@ _NAMED_PARTITIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Sounding:
     """What one round showed of one broker.
 
     ``behind`` are the leaders towards which it lags, ``slow_leaders`` those of them that several brokers trail and that
@@ -78,12 +78,12 @@ class _Tally:
             heapq.heappop(self.worst)
 
 
-def looks(
+def weigh(
     lags: Iterable[Lag],
     threshold_seconds: float,
     active: Callable[[int, int], bool],
     returning: Collection[int] = (),
-) -> dict[int, Look]:
+) -> dict[int, Sounding]:
     """A look at each broker that follows, or leads, something that was measured.
 
     ``active``: whether a leader has lately written to a partition that a follower follows. ``returning``: brokers that
@@ -105,11 +105,11 @@ def looks(
     }
     left = {led: behind for led, behind in _trailing(tallies, set(tallies) - blamed).items() if len(behind) > 1}
     everybody = set(tallies) | {led for tally in tallies.values() for led in tally.leaders}
-    return {b: _look(tallies.get(b, _Tally()), b in blamed, left, left.get(b, ())) for b in sorted(everybody)}
+    return {b: _sounding(tallies.get(b, _Tally()), b in blamed, left, left.get(b, ())) for b in sorted(everybody)}
 
 
-def _look(tally: _Tally, blamed: bool, slow: dict[int, tuple[int, ...]], trailed_by: tuple[int, ...]) -> Look:
-    return Look(
+def _sounding(tally: _Tally, blamed: bool, slow: dict[int, tuple[int, ...]], trailed_by: tuple[int, ...]) -> Sounding:
+    return Sounding(
         followed=tally.followed,
         worst_seconds=tally.worst_seconds,
         lagging=tally.lagging,

@@ -111,9 +111,7 @@ class Hearing:
         troubles = known.troubles + 1
         if troubles < max(1, settings.failure_threshold):
             return replace(known, troubles=troubles)
-        unknown = self.streak.reading is Reading.UNKNOWN and self.streak.since is not None
-        lost = Streak(Reading.UNKNOWN, self.streak.since if unknown else now)
-        return replace(known, streak=lost, trouble=trouble, troubles=troubles)
+        return replace(known, streak=self.streak.lost(now), trouble=trouble, troubles=troubles)
 
 
 def _time(look: Look, at: float) -> float | None:

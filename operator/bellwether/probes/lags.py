@@ -12,7 +12,7 @@ from datetime import datetime
 
 from bellwether.core.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.blames import Look
+from bellwether.probes.blames import Sounding
 from bellwether.probes.windows import Streak
 
 # A lag alone is news at most this often, and only when it has more than doubled or halved above the threshold.
@@ -29,14 +29,14 @@ class Lags:
     """One broker's replication up to now. ``returned`` is when it came back from silence, monotonic seconds."""
 
     streak: Streak = field(default_factory=Streak)
-    last: Look = field(default_factory=Look)
+    last: Sounding = field(default_factory=Sounding)
     kind: str = ""
     """The class of what is being seen, without figures, once seen often enough to be told."""
     kind_seen: tuple[str, int] = ("", 0)
     troubles: int = 0
     returned: float | None = None
 
-    def after(self, look: Look, settings: ReplicationLag, now: datetime, at: float) -> Lags:
+    def after(self, look: Sounding, settings: ReplicationLag, now: datetime, at: float) -> Lags:
         """What is known after one more round, made ``at`` this monotonic time."""
         if look.problem:
             return self._troubled(look, settings, now)
@@ -96,17 +96,15 @@ class Lags:
             return f"keeps up again{_times(self.streak.successes)}"
         return sentence(self.last)
 
-    def _troubled(self, look: Look, settings: ReplicationLag, now: datetime) -> Lags:
+    def _troubled(self, look: Sounding, settings: ReplicationLag, now: datetime) -> Lags:
         """A broker that tells nothing is not known to lag; when that lasts, what was known is no longer known."""
         troubles = self.troubles + 1
         if troubles < max(1, settings.failure_threshold):
             return replace(self, troubles=troubles)
-        known = self.streak.reading is not Reading.UNKNOWN or self.streak.since is None
-        lost = Streak(Reading.UNKNOWN, now if known else self.streak.since)
-        return Lags(lost, look, "unmeasured", ("unmeasured", troubles), troubles, self.returned)
+        return Lags(self.streak.lost(now), look, "unmeasured", ("unmeasured", troubles), troubles, self.returned)
 
 
-def sentence(look: Look) -> str:
+def sentence(look: Sounding) -> str:
     """One look in words."""
     if look.problem:
         return f"not measured: {look.problem}"
@@ -121,7 +119,7 @@ def sentence(look: Look) -> str:
     return said
 
 
-def _kind(look: Look) -> str:
+def _kind(look: Sounding) -> str:
     """What is seen, without figures. Who trails whom is part of it, how far is not."""
     if look.blamed:
         said = "in the ISR" if look.in_isr else "out of the ISR"
@@ -134,7 +132,7 @@ def _kind(look: Look) -> str:
     return f"{said} | trailed by {_some(look.trailed_by)}" if look.trailed_by else said
 
 
-def _behind(look: Look) -> str:
+def _behind(look: Sounding) -> str:
     held = f"{look.in_isr} in the ISR, holding acks=all back" if look.in_isr else "none of them in the ISR"
     leaders = "leader" if len(look.behind) == 1 else "leaders"
     first, *others = (str(name) for name in look.worst)
@@ -143,7 +141,7 @@ def _behind(look: Look) -> str:
     return f"{figures}, {worst}, {leaders} {_some(look.behind)}"
 
 
-def _excuse(look: Look) -> str:
+def _excuse(look: Sounding) -> str:
     if look.slow_leaders:
         slow = "that leader" if len(look.slow_leaders) == 1 else "these leaders"
         return f"not blamed: other brokers trail {slow} as well ({_some(look.slow_leaders)}), look there"

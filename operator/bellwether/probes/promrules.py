@@ -161,8 +161,7 @@ class Standing:
 
     def lost(self, problem: str, now: datetime) -> Standing:
         """What is known when there is no evidence: counting begins anew."""
-        known = self.streak.reading is not Reading.UNKNOWN
-        return Standing(Streak(Reading.UNKNOWN, now if known else self.streak.since or now), problem=problem)
+        return Standing(self.streak.lost(now), problem=problem)
 
     def word(self, broker: int, rule: PrometheusRule) -> Signal | None:
         """The signal to report; None while the broker has not been judged."""

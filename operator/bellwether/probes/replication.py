@@ -15,7 +15,7 @@ import structlog
 from bellwether.core.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Clock, Terminal, Transient
-from bellwether.probes.blames import Look
+from bellwether.probes.blames import Sounding
 from bellwether.probes.lags import Lags
 from bellwether.probes.soundings import Soundings
 
@@ -28,7 +28,7 @@ _ONCE_SECONDS = 1.0
 class Observer(Protocol):
     """Is told what is measured, for metrics; ``telemetry`` has the real one."""
 
-    def measured(self, broker: int, look: Look) -> None:
+    def measured(self, broker: int, look: Sounding) -> None:
         """One round's look at one broker."""
         ...
 
@@ -147,14 +147,14 @@ class ReplicationProbe:
         else:
             self._failing = ""
         gone = self._failing or "metadata names it no longer"
-        self._judge({**{broker: Look(problem=gone) for broker in self._known}, **found}, settings)
+        self._judge({**{broker: Sounding(problem=gone) for broker in self._known}, **found}, settings)
         cluster = soundings.cluster
         if cluster is not None and not self._failing:
             self._observer.ended(self._clock.monotonic() - began, len(cluster.partitions))
             if set(self._known) - cluster.named:
                 self._drop(cluster.named)
 
-    def _judge(self, found: Mapping[int, Look], settings: ReplicationLag) -> None:
+    def _judge(self, found: Mapping[int, Sounding], settings: ReplicationLag) -> None:
         now, at = self._clock.now(), self._clock.monotonic()
         if self._repeat:
             self._repeat = False
@@ -181,7 +181,7 @@ class ReplicationProbe:
             self._forget(broker)
 
 
-def measure_once(soundings: Soundings, settings: ReplicationLag, clock: Clock) -> dict[int, Look]:
+def measure_once(soundings: Soundings, settings: ReplicationLag, clock: Clock) -> dict[int, Sounding]:
     """Watch the followers until it is plain whether they lag: as long as the threshold, if need be.
 
     A lag is a lower bound that grows while it is watched. Raises Transient or Terminal.
@@ -198,7 +198,7 @@ def measure_once(soundings: Soundings, settings: ReplicationLag, clock: Clock) -
             return found
 
 
-def reading(look: Look) -> Reading:
+def reading(look: Sounding) -> Reading:
     """What a single look says, before any counting."""
     if look.problem:
         return Reading.UNKNOWN

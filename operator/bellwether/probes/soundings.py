@@ -1,6 +1,6 @@
 """Rounds of questions to every broker of a cluster, and the look at each broker that comes of them.
 
-In: a map of the cluster, read now and then, and how to ask one broker where its copies of logs end. Out: ``Look``s.
+In: a map of the cluster, read now and then, and how to ask one broker where its copies of logs end. Out: ``Sounding``s.
 Called by ``replication`` each period, and by ``bellwether probe replication --once``. The brokers are asked side by
 side, each with a time limit of its own: a silent one makes its own lag unknown, and nobody else's.
 """
@@ -18,7 +18,7 @@ from bellwether.connections import join_address
 from bellwether.core.clusters import Cluster, TopicPartition
 from bellwether.core.detection import ReplicationLag
 from bellwether.ports import Clock, Terminal, Transient
-from bellwether.probes.blames import Look, looks
+from bellwether.probes.blames import Sounding, weigh
 from bellwether.probes.trails import Ends, Trails
 
 # Leaders and ISRs hardly change while nobody lags, and reading them all is dearer than asking for all the ends.
@@ -110,10 +110,10 @@ class Soundings:
         settings: ReplicationLag,
         returning: frozenset[int] = frozenset(),
         progress: Callable[[], None] = lambda: None,
-    ) -> dict[int, Look]:
+    ) -> dict[int, Sounding]:
         """Ask everybody once; a look at each broker of the map. Raises Transient or Terminal while there is no map.
 
-        ``returning``: see ``blames.looks``. ``progress`` is called, on any thread, as brokers have answered or not.
+        ``returning``: see ``blames.weigh``. ``progress`` is called, on any thread, as brokers have answered or not.
         """
         cluster = self._map()
         progress()
@@ -121,7 +121,7 @@ class Soundings:
         # By the clock of the answers, which may be another one than ours.
         now = max((answer.received for answer in heard.values()), default=0.0)
         since = now - max(settings.threshold_seconds, _ACTIVE_ROUNDS * settings.period_seconds)
-        found = looks(
+        found = weigh(
             self._trails.round(cluster, heard),
             settings.threshold_seconds,
             lambda leader, follower: self._trails.active(leader, follower, since),
@@ -193,13 +193,13 @@ def _questions(cluster: Cluster) -> dict[int, dict[TopicPartition, int]]:
 
 
 def _measured(
-    broker: int, look: Look | None, answer: Answer | None, questions: Mapping[int, Mapping[TopicPartition, int]]
-) -> Look:
+    broker: int, look: Sounding | None, answer: Answer | None, questions: Mapping[int, Mapping[TopicPartition, int]]
+) -> Sounding:
     """A look at a broker, or why there is none."""
     if answer is None:
-        return look or Look()  # it holds nothing that could lag
+        return look or Sounding()  # it holds nothing that could lag
     if not answer.ends:
-        return Look(problem=answer.problem or "its partitions have moved: asked again once metadata tells where to")
+        return Sounding(problem=answer.problem or "its partitions have moved: asked again once metadata tells where to")
     if (look is None or not look.followed) and -1 in questions[broker].values():
-        return Look(problem=answer.problem or "none of the leaders that it follows has answered")
-    return look or Look()
+        return Sounding(problem=answer.problem or "none of the leaders that it follows has answered")
+    return look or Sounding()

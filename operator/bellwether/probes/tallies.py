@@ -79,8 +79,7 @@ class Tally:
 
     def lost(self, why: str, now: datetime) -> Tally:
         """Nothing is known any more."""
-        known = self.streak.reading is not Reading.UNKNOWN
-        return Tally(Streak(Reading.UNKNOWN, now if known else self.streak.since or now), Measurement(None, why))
+        return Tally(self.streak.lost(now), Measurement(None, why))
 
     def word(self, broker: int, type_: str, source: str) -> Signal | None:
         """The signal to report; ``None`` while the broker has not been judged."""

@@ -34,6 +34,11 @@ class Streak:
         """The same counts under a reading; the time of a reading that was there before stays."""
         return self if reading is self.reading else replace(self, reading=reading, since=now)
 
+    def lost(self, now: datetime) -> Streak:
+        """Nothing is known any more; a streak that was unknown already has been so since then."""
+        unknown = self.reading is Reading.UNKNOWN and self.since is not None
+        return Streak(Reading.UNKNOWN, self.since if unknown else now)
+
 
 @dataclass(frozen=True, slots=True)
 class Window:

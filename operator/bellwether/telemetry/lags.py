@@ -16,7 +16,7 @@ from bellwether.telemetry.probing import ProbeMetrics
 _ROUND_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-class Look(Protocol):
+class Sounding(Protocol):
     """What is needed of one round's look at a broker."""
 
     @property
@@ -75,7 +75,7 @@ class LagMetrics:
             registry=common.registry,
         )
 
-    def measured(self, broker: int, look: Look) -> None:
+    def measured(self, broker: int, look: Sounding) -> None:
         """One round's look at one broker; while it is not measured its gauges are absent."""
         self._looks.labels(broker, "unmeasured" if look.problem else "ok").inc()
         if look.problem:

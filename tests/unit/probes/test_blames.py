@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from bellwether.core.clusters import TopicPartition
-from bellwether.probes.blames import Look, looks
+from bellwether.probes.blames import Sounding, weigh
 from bellwether.probes.trails import Lag
 
 THRESHOLD = 10.0
@@ -35,7 +35,7 @@ def everywhere(_leader: int, _follower: int) -> bool:
     return True
 
 
-def blamed(found: dict[int, Look]) -> list[int]:
+def blamed(found: dict[int, Sounding]) -> list[int]:
     return [broker for broker, look in found.items() if look.blamed]
 
 
@@ -64,13 +64,13 @@ def serving_slowly(*leaders: int, brokers: int) -> list[tuple[int, int]]:
     ],
 )
 def test_who_is_blamed(brokers: int, late: list[tuple[int, int]], who: list[int], slow_leaders: list[int]) -> None:
-    found = looks(lags(range(1, brokers + 1), late), THRESHOLD, everywhere)
+    found = weigh(lags(range(1, brokers + 1), late), THRESHOLD, everywhere)
     assert blamed(found) == who
     assert [broker for broker, look in found.items() if look.trailed_by] == slow_leaders
 
 
 def test_a_slow_leader_is_named_at_its_followers_and_they_at_it() -> None:
-    found = looks(lags(range(1, 4), serving_slowly(1, brokers=3)), THRESHOLD, everywhere)
+    found = weigh(lags(range(1, 4), serving_slowly(1, brokers=3)), THRESHOLD, everywhere)
     assert (found[2].slow_leaders, found[3].slow_leaders) == ((1,), (1,))
     assert found[1].trailed_by == (2, 3)
     assert (found[1].lagging, found[2].lagging) == (0, 1)
@@ -79,24 +79,24 @@ def test_a_slow_leader_is_named_at_its_followers_and_they_at_it() -> None:
 def test_keeping_up_with_a_leader_that_writes_nothing_excuses_nobody() -> None:
     """Broker 3 lags behind 1, and 'keeps up' with 2, which is idle."""
     late = [(1, 3)]
-    assert blamed(looks(lags(range(1, 4), late), THRESHOLD, lambda leader, _: leader == 1)) == [3]
-    assert blamed(looks(lags(range(1, 4), late), THRESHOLD, everywhere)) == []
+    assert blamed(weigh(lags(range(1, 4), late), THRESHOLD, lambda leader, _: leader == 1)) == [3]
+    assert blamed(weigh(lags(range(1, 4), late), THRESHOLD, everywhere)) == []
 
 
 def test_all_followers_of_the_only_leader_that_writes_are_not_blamed_for_it() -> None:
-    found = looks(lags(range(1, 4), [(1, 2), (1, 3)]), THRESHOLD, lambda leader, _: leader == 1)
+    found = weigh(lags(range(1, 4), [(1, 2), (1, 3)]), THRESHOLD, lambda leader, _: leader == 1)
     assert blamed(found) == []
     assert found[1].trailed_by == (2, 3)
 
 
 def test_a_lag_at_the_threshold_is_none() -> None:
-    assert blamed(looks(lags(range(1, 4), slow(3, brokers=3), seconds=THRESHOLD), THRESHOLD, everywhere)) == []
+    assert blamed(weigh(lags(range(1, 4), slow(3, brokers=3), seconds=THRESHOLD), THRESHOLD, everywhere)) == []
 
 
 def test_figures_count_partitions_and_members_of_the_isr_and_name_the_worst() -> None:
     late = [Lag(TopicPartition("orders", n), 1 + n % 2, 3, 11.0 + n, 100, n < 4) for n in range(6)]
     well = [Lag(TopicPartition("pay", n), 1, 3, 0.5, 1, True) for n in range(4)]
-    look = looks([*late, *well], THRESHOLD, everywhere)[3]
+    look = weigh([*late, *well], THRESHOLD, everywhere)[3]
     assert (look.followed, look.lagging, look.in_isr, look.outside) == (10, 6, 4, 2)
     assert (look.worst_seconds, look.behind) == (16.0, (1, 2))
     assert [str(name) for name in look.worst] == ["orders-5", "orders-4", "orders-3"]
@@ -104,11 +104,11 @@ def test_figures_count_partitions_and_members_of_the_isr_and_name_the_worst() ->
 
 def test_a_broker_that_has_just_come_back_may_catch_up_outside_the_isr_but_not_in_it() -> None:
     outside = [lag._replace(in_isr=False) for lag in lags(range(1, 4), slow(3, brokers=3))]
-    look = looks(outside, THRESHOLD, everywhere, {3})[3]
+    look = weigh(outside, THRESHOLD, everywhere, {3})[3]
     assert (look.blamed, look.lagging, look.returning, look.worst_seconds) == (False, 0, 2, 0.0)
-    assert looks(lags(range(1, 4), slow(3, brokers=3)), THRESHOLD, everywhere, {3})[3].blamed
+    assert weigh(lags(range(1, 4), slow(3, brokers=3)), THRESHOLD, everywhere, {3})[3].blamed
 
 
 def test_a_broker_that_only_leads_has_a_look_too() -> None:
-    found = looks([Lag(TopicPartition("t", 0), 1, 2, 0.0, 0, True)], THRESHOLD, everywhere)
-    assert found[1] == Look()
+    found = weigh([Lag(TopicPartition("t", 0), 1, 2, 0.0, 0, True)], THRESHOLD, everywhere)
+    assert found[1] == Sounding()

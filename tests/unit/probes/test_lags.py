@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 from bellwether.core.clusters import TopicPartition
 from bellwether.core.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal
-from bellwether.probes.blames import Look
+from bellwether.probes.blames import Sounding
 from bellwether.probes.lags import LAG_NEWS_SECONDS, RETURN_SECONDS, Lags
 
 SETTINGS = ReplicationLag()
 START = datetime(2026, 1, 1, tzinfo=UTC)
-WELL = Look(followed=340)
-LATE = Look(
+WELL = Sounding(followed=340)
+LATE = Sounding(
     followed=340,
     worst_seconds=34.4,
     lagging=120,
@@ -24,10 +24,10 @@ LATE = Look(
     behind=(1, 2),
     blamed=True,
 )
-SILENT = Look(problem="10.0.0.3:9092: connected, but no answer in time (Request)")
+SILENT = Sounding(problem="10.0.0.3:9092: connected, but no answer in time (Request)")
 
 
-def after(*looks: Look, start: Lags | None = None, period: float = 5.0) -> Lags:
+def after(*looks: Sounding, start: Lags | None = None, period: float = 5.0) -> Lags:
     known = start or Lags()
     for turn, look in enumerate(looks):
         known = known.after(look, SETTINGS, START + timedelta(seconds=turn * period), turn * period)
@@ -106,7 +106,7 @@ class TestWords:
         assert "brokers 10, 11, 12, 13, 14 and 885 more trail it" in word(after(*[many] * 3)).message
 
     def test_a_broker_that_follows_nothing_says_so(self) -> None:
-        assert word(after(*[Look()] * 3)).message == "follows no partition"
+        assert word(after(*[Sounding()] * 3)).message == "follows no partition"
 
 
 class TestNews:

@@ -33,6 +33,13 @@ def windows_of(seen: list[bool], samples: int, failures: int, successes: int) ->
     return all_of_them
 
 
+def test_what_is_no_longer_known_is_unknown_since_then_and_counted_anew() -> None:
+    known = streak_of([False, False], 2, 2)[-1]
+    lost = known.lost(at(5))
+    assert lost == Streak(Reading.UNKNOWN, at(5))
+    assert (lost.lost(at(9)), Streak().lost(at(9))) == (lost, Streak(Reading.UNKNOWN, at(9)))
+
+
 def test_what_was_never_seen_is_unknown() -> None:
     assert (Streak().reading, Streak().since) == (Reading.UNKNOWN, None)
     assert (Window().reading, Window().since) == (Reading.UNKNOWN, None)

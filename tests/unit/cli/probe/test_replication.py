@@ -11,7 +11,7 @@ from bellwether.cli.probe import measurements
 from bellwether.cli.probe.replication import replication
 from bellwether.core.clusters import TopicPartition
 from bellwether.core.detection import ReplicationLag
-from bellwether.probes.blames import Look
+from bellwether.probes.blames import Sounding
 
 
 def run(*arguments: str) -> Any:
@@ -40,7 +40,7 @@ def test_a_cluster_that_cannot_be_reached_is_one_line_and_exit_status_1() -> Non
     assert ended.output.startswith("Error: no broker answered: 127.0.0.1:1: cannot connect")
 
 
-SICK = Look(
+SICK = Sounding(
     followed=4, worst_seconds=34.2, lagging=2, in_isr=1, worst=(TopicPartition("t", 3),), behind=(1, 2), blamed=True
 )
 
@@ -48,10 +48,10 @@ SICK = Look(
 @pytest.mark.parametrize(
     ("looks", "status", "row"),
     [
-        ({1: Look(followed=4)}, 0, "1 Passing 0.0 s 0 0 keeps up on 4 partitions"),
-        ({1: Look(), 2: SICK}, 1, "2 Failing 34.2 s 2 1 behind by 34 s on 2 partitions"),
+        ({1: Sounding(followed=4)}, 0, "1 Passing 0.0 s 0 0 keeps up on 4 partitions"),
+        ({1: Sounding(), 2: SICK}, 1, "2 Failing 34.2 s 2 1 behind by 34 s on 2 partitions"),
         (
-            {1: Look(problem="it is fenced")},
+            {1: Sounding(problem="it is fenced")},
             1,
             "1 Unknown not measured: it is fenced",
         ),
@@ -59,7 +59,11 @@ SICK = Look(
     ],
 )
 def test_the_table_has_a_row_for_each_broker_and_only_passing_is_success(
-    looks: dict[int, Look], status: int, row: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    looks: dict[int, Sounding],
+    status: int,
+    row: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(measurements, "watch_once", lambda *_: looks)
     anything: Any = None
