@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from bellwether.core.signals import Reading, Signal
 
-_VALUES = {Reading.PASSING: 1.0, Reading.FAILING: 0.0, Reading.UNKNOWN: -1.0}
+READING_VALUES = {Reading.PASSING: 1.0, Reading.FAILING: 0.0, Reading.UNKNOWN: -1.0}
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -141,7 +141,7 @@ class ProbeMetrics:
 
     def judged(self, signal: Signal) -> None:
         """A broker's reading."""
-        self._reading.labels(signal.broker).set(_VALUES[signal.reading])
+        self._reading.labels(signal.broker).set(READING_VALUES[signal.reading])
 
     def reported(self, ok: bool) -> None:
         """One try to write an entry."""

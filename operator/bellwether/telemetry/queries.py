@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from bellwether.core.signals import Reading, Signal
-from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.core.signals import Signal
+from bellwether.telemetry.probing import READING_VALUES, ProbeMetrics
 
-_VALUES = {Reading.PASSING: 1.0, Reading.FAILING: 0.0, Reading.UNKNOWN: -1.0}
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -46,7 +45,7 @@ class QueryMetrics:
 
     def judged(self, signal: Signal) -> None:
         """A broker's reading."""
-        self._reading.labels(signal.source, signal.broker).set(_VALUES[signal.reading])
+        self._reading.labels(signal.source, signal.broker).set(READING_VALUES[signal.reading])
 
     def gone(self, rule: str, broker: int | None = None) -> None:
         """A rule is no longer asked, or a broker is no longer known: their series go."""

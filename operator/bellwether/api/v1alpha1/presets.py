@@ -89,7 +89,7 @@ def _everywhere(metric: str, *matchers: str) -> str:
 
 def _of_node(figure: Callable[[Callable[..., str]], str]) -> tuple[tuple[str, Query], ...]:
     return (
-        (NODE_LABELLED, lambda scope: f"max by ({scope.label}, instance) ({figure(scope.labelled)})"),
+        (NODE_LABELLED, lambda scope: scope.each(figure(scope.labelled))),
         (NODE, lambda scope: of_node(scope, figure(_everywhere))),
     )
 
@@ -108,8 +108,7 @@ def _ebs_check(scope: Scope) -> str:
 
 
 def _blackbox(scope: Scope) -> str:
-    seen = scope.labelled("probe_success")
-    return f"avg by ({scope.label}, instance) (avg_over_time({seen}[1m]))"
+    return scope.each(f"avg_over_time({scope.labelled('probe_success')}[1m])", "avg")
 
 
 _NODE_LABELS = (

@@ -44,7 +44,16 @@ class Scope:
 
     def worst(self, expression: str, aggregate: str = "max") -> str:
         """One series for each broker and address."""
-        return f"{aggregate} by ({self.label}, instance) ({self.named(expression)})"
+        return self.each(self.named(expression), aggregate)
+
+    def each(self, expression: str, aggregate: str = "max") -> str:
+        """One series for each broker and address, where the broker label is there already."""
+        return f"{aggregate} by ({self.label}, instance) ({expression})"
+
+    @property
+    def whereabouts(self) -> str:
+        """The series that says which broker runs where; both exporters of Kafka's metrics have it."""
+        return self.series("kafka_server_replicamanager_partitioncount")
 
     def either(self, *expressions: str) -> str:
         """The first expression that has something to say of a broker."""
@@ -63,11 +72,8 @@ def mean_since_start(scope: Scope, metric: str, seconds: int = 120) -> str:
 
 
 def of_node(scope: Scope, figure: str) -> str:
-    """A node exporter's figure for each broker on its node, by the node labels of Strimzi's PodMonitor.
-
-    Both exporters of Kafka's metrics have the series that says which broker runs where.
-    """
-    where = scope.series("kafka_server_replicamanager_partitioncount")
+    """A node exporter's figure for each broker on its node, by the node labels of Strimzi's PodMonitor."""
+    where = scope.whereabouts
     by_address = f'label_replace({where}, "node_name", "$1", "node_ip", "(.+)")'
     node = f'label_replace({figure}, "node_name", "$1", "instance", "(.+?)(?::[0-9]+)?")'
     node = f'max by (node_name) (label_replace({node}, "node_name", "$1", "node", "(.+)"))'
@@ -81,8 +87,7 @@ def of_volume(scope: Scope, figure: str) -> str:
 
     Strimzi names a claim after its pod: ``data-main-kafka-2`` or ``data-0-main-kafka-2``.
     """
-    where = scope.series("kafka_server_replicamanager_partitioncount")
-    pod = scope.named(f'label_replace({where}, "pod", "$1", "kubernetes_pod_name", "(.+)")')
+    pod = scope.named(f'label_replace({scope.whereabouts}, "pod", "$1", "kubernetes_pod_name", "(.+)")')
     pod = f"max by ({scope.label}, instance, namespace, pod) ({pod})"
     claim = 'label_replace(kube_persistentvolumeclaim_info, "persistentvolume", "$1", "volumename", "(.+)")'
     claim = f'label_replace({claim}, "pod", "$1", "persistentvolumeclaim", "data-(?:[0-9]+-)?(.+)")'
@@ -90,4 +95,4 @@ def of_volume(scope: Scope, figure: str) -> str:
     held = f"max by (namespace, pod, volume_id) ({claim} * on (persistentvolume) group_left (volume_id) {volume})"
     held = f"{held} * 0 + on (volume_id) group_left () {figure}"
     joined = f"{pod} * 0 + on (namespace, pod) group_right ({scope.label}, instance) ({held})"
-    return f"max by ({scope.label}, instance) ({joined})"
+    return scope.each(joined)
