@@ -13,6 +13,7 @@ VERBS = {
     "demote": "bellwether.cli.demote:demote",
     "explain": "bellwether.cli.explain:explain",
     "operator": "bellwether.cli.operate:operator",
+    "plan": "bellwether.cli.plan:plan",
     "probe": "bellwether.cli.probe:probe",
     "promote": "bellwether.cli.demote:promote",
     "record": "bellwether.cli.record:record",

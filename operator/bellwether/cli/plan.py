@@ -1,0 +1,152 @@
+"""``bellwether plan``: show a load plan of a store in the terminal, or as one HTML page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from bellwether.adapters.parquet import plans
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.cli.verifyplan import plain
+from bellwether.core.loadplans import LoadPlan
+from bellwether.pages.figures import Unit, change, percent
+from bellwether.pages.histories import moment
+from bellwether.pages.planpage import measure, plan_page, unit_of_load, verdict
+from bellwether.pages.stories import Story, tell
+from bellwether.ports import BellwetherError, Terminal
+
+_BAR = 40
+_FULL, _BEFORE, _BOUND = "█", "○", "│"
+
+
+@click.command()
+@click.argument("digest", required=False)
+@click.option("--store", "uri", required=True, metavar="URI", help="Where problems, loads and plans are kept.")
+@click.option("--policy", metavar="NAMESPACE/NAME", help="Without DIGEST: the newest plan of this policy.")
+@click.option("--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write one page to this file.")
+@click.option("--top", default=20, show_default=True, help="How many brokers and moves to show in the terminal.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as it is kept, without its moves.")
+def plan(digest: str | None, uri: str, policy: str | None, page: Path | None, top: int, as_json: bool) -> None:
+    """Show a load plan: what it moves, how much better it gets, and how far that is from the best possible.
+
+    Without DIGEST it is the newest plan of the store.
+    """
+    try:
+        store = Store.open(uri)
+        history = plans.plans(store)
+        found = plans.read_plan(store, digest) if digest else newest(history, str(store), policy)
+        if as_json:
+            click.echo(json.dumps(found.document(), indent=1))
+            return
+        story = tell(found, plans.read_moves(store, found.digest), history, str(store))
+        if page is not None:
+            _write(page, plan_page(story))
+            click.echo(plain(f"plan {found.digest}: {page}"))
+            return
+    except BellwetherError as error:
+        raise click.ClickException(plain(str(error))) from None
+    _show(story, top)
+
+
+def newest(history: tuple[LoadPlan, ...], store: str, policy: str | None) -> LoadPlan:
+    """The newest plan, of one policy if told. Terminal when there is none."""
+    mine = [p for p in history if policy in (None, p.policy)]
+    if not mine:
+        others = ", ".join(sorted({p.policy for p in history}))
+        said = f"{store} holds no plan" + (f" of policy {policy}; it holds plans of {others}" if others else "")
+        raise Terminal(f"{said}: run the plan job, or name another store with --store")
+    return mine[-1]
+
+
+def _write(page: Path, text: str) -> None:
+    try:
+        page.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Terminal(f"{page}: cannot be written: {error.strerror}: choose another file with --html") from None
+
+
+def _show(story: Story, top: int) -> None:
+    found, console = story.plan, Console(highlight=False)
+    unit = Unit.of(max(found.before.max, found.after.max, found.certificate.bound))
+    say = console.print
+    say(escape(plain(f"plan {found.digest} of policy {found.policy}, as of {moment(found.made_at)}")), soft_wrap=True)
+    say(escape(verdict(found, unit)), soft_wrap=True)
+    say()
+    say(_sums(found, unit))
+    say()
+    say(_brokers(found, unit, top, console.width))
+    more = len(found.brokers) - top
+    if more > 0:
+        say(f"and {more:,} brokers that carry less: --top {len(found.brokers)} shows all")
+    if story.heaviest:
+        say()
+        say(_moves(story, top))
+        more = found.moved.partitions - min(top, len(story.heaviest))
+        if more > 0:
+            say(f"and {more:,} lighter moves")
+
+
+def _sums(found: LoadPlan, unit: Unit) -> Table:
+    table = _table(("", "left"), ("BEFORE", "right"), ("AFTER", "right"), ("", "left"))
+    table.add_row(
+        "busiest broker",
+        unit.said(found.before.max),
+        unit.said(found.after.max),
+        change(found.before.max, found.after.max),
+    )
+    table.add_row("mean", unit.said(found.before.mean), unit.said(found.after.mean), "")
+    table.add_row("spread", percent(found.before.spread), percent(found.after.spread), "")
+    gap = f"gap {percent(found.certificate.gap, 2)}"
+    table.add_row("bound", "", unit.said(found.certificate.bound), gap)
+    moved = f"{unit_of_load(found.moved.load)}; at least {unit_of_load(found.moved.lower_bound)} must"
+    table.add_row("leaders that move", "", f"{found.moved.partitions:,}", moved)
+    table.add_row("orders that change alone", "", f"{found.moved.reordered:,}", "")
+    stay = f"{found.without_load:,} have no measured load and {found.held:,} are held: they stay"
+    table.add_row("partitions", "", f"{found.partitions:,}", stay)
+    return table
+
+
+def _brokers(found: LoadPlan, unit: Unit, top: int, width: int) -> Table:
+    title = f"{measure(found, unit)}  ({_FULL} after, {_BEFORE} before, {_BOUND} bound)"
+    table = _table(("BROKER", "right"), ("RACK", "left"), ("BEFORE", "right"), ("AFTER", "right"), (title, "left"))
+    shown = sorted(found.brokers, key=lambda b: (-max(b.before, b.after), b.id))[:top]
+    most = max([found.certificate.bound, *(max(b.before, b.after) for b in shown)], default=0.0) or 1.0
+    length = max(10, min(_BAR, width - 50))
+
+    def at(value: float) -> int:
+        return min(length - 1, int(value / most * length))
+
+    for broker in sorted(shown, key=lambda b: b.id) if top >= len(found.brokers) else shown:
+        cells = [(_FULL, "cyan" if broker.open else "bright_black")] * round(broker.after / most * length)
+        cells += [(" ", "")] * (length - len(cells))
+        cells[at(found.certificate.bound)] = (_BOUND, "bold")
+        cells[at(broker.before)] = (_BEFORE, "yellow")
+        bar = Text.assemble(*cells)
+        if not broker.open:
+            bar.append(" closed")
+        rack = escape(plain(broker.rack or "–"))
+        table.add_row(str(broker.id), rack, unit.bare(broker.before), unit.bare(broker.after), bar)
+    return table
+
+
+def _moves(story: Story, top: int) -> Table:
+    scale = Unit.of(story.heaviest[0].load / 100)
+    heads = (("HEAVIEST MOVES", "left"), ("FROM", "right"), ("TO", "right"), (scale.name, "right"))
+    table = _table(*heads)
+    for move in story.heaviest[:top]:
+        start = str(move.from_leader) if move.from_leader >= 0 else "nobody"
+        table.add_row(escape(plain(str(move.name))), start, str(move.to_leader), scale.bare(move.load / 100))
+    return table
+
+
+def _table(*columns: tuple[str, str]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, justify in columns:
+        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    return table
