@@ -57,21 +57,3 @@ def read_block(row: dict[str, Any], brokers: int) -> Block:
         np.frombuffer(row["home"], np.int32),
         np.frombuffer(row["leader"], np.int32),
     )
-
-
-def joined(number: int, parts: list[Block]) -> Block:
-    """One block of several with other partitions, sorted by id."""
-    width = max(p.eligible.shape[1] for p in parts)
-    brokers = parts[0].brokers
-    wide = [np.pad(p.eligible, ((0, 0), (0, width - p.eligible.shape[1])), constant_values=brokers) for p in parts]
-    ids = np.concatenate([p.ids for p in parts])
-    order = np.argsort(ids)
-    return Block(
-        number,
-        brokers,
-        ids[order],
-        np.concatenate([p.loads for p in parts])[order],
-        np.concatenate(wide)[order],
-        np.concatenate([p.home for p in parts])[order],
-        np.concatenate([p.leader for p in parts])[order],
-    )

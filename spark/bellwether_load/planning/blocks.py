@@ -50,6 +50,24 @@ class Block:
         return sums(self.leader, self.loads, self.brokers)
 
 
+def joined(number: int, parts: list[Block]) -> Block:
+    """One block of several with other partitions, sorted by id."""
+    width = max(p.eligible.shape[1] for p in parts)
+    brokers = parts[0].brokers
+    wide = [np.pad(p.eligible, ((0, 0), (0, width - p.eligible.shape[1])), constant_values=brokers) for p in parts]
+    ids = np.concatenate([p.ids for p in parts])
+    order = np.argsort(ids)
+    return Block(
+        number,
+        brokers,
+        ids[order],
+        np.concatenate([p.loads for p in parts])[order],
+        np.concatenate(wide)[order],
+        np.concatenate([p.home for p in parts])[order],
+        np.concatenate([p.leader for p in parts])[order],
+    )
+
+
 def sums(at: NDArray[np.integer], values: Int64s, length: int) -> Int64s:
     """Exact sums of ``values`` by index. A float64 holds every integer up to 2**53, and no cluster's load is larger."""
     return np.bincount(at, weights=values, minlength=length).astype(np.int64)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from bellwether_load.planning.blocks import Block, Int64s
+from bellwether_load.planning.blocks import Block, Int64s, joined
 from bellwether_load.planning.bounds import contained, heaviest_item
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.fits import Fit, fitting, place
@@ -55,6 +55,14 @@ class Pool(Protocol):
         """Give some partitions, by id, other leaders."""
         ...
 
+    def size(self) -> int:
+        """How many partitions there are."""
+        ...
+
+    def gathered(self) -> Block:
+        """All partitions in one block, here: for few of them."""
+        ...
+
     def changed(self) -> int:
         """How many partitions have got another leader."""
         ...
@@ -91,6 +99,14 @@ class LocalPool:
     def place(self, wanted: Mapping[int, int]) -> None:
         """See :class:`Pool`."""
         self.blocks = tuple(place(b, dict(wanted)) for b in self.blocks)
+
+    def size(self) -> int:
+        """See :class:`Pool`."""
+        return sum(len(b) for b in self.blocks)
+
+    def gathered(self) -> Block:
+        """See :class:`Pool`."""
+        return joined(0, list(self.blocks))
 
     def changed(self) -> int:
         """See :class:`Pool`."""

@@ -15,6 +15,7 @@ import numpy as np
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.bounds import Bound, best_prefix, better, busiest_first
 from bellwether_load.planning.brokers import Brokers
+from bellwether_load.planning.exchanges import MOST_PARTITIONS, exchange
 from bellwether_load.planning.fits import choose
 from bellwether_load.planning.flows import route
 from bellwether_load.planning.offers import Pairs, Terms
@@ -80,6 +81,8 @@ def balance(
         carried = brokers.fixed + _total(pool.settle(terms, _shares(offers, asked)), brokers)
         if number >= FITTING_ROUND:
             carried = _fit(pool, brokers, carried, near)
+    goal = max(bound.value, target, Fraction(heaviest))
+    carried = _exchange(pool, brokers, carried, goal * (1 + TOLERANCE))
     return Balance(carried, bound, heaviest, number)
 
 
@@ -109,6 +112,17 @@ def _fit(pool: Pool, brokers: Brokers, carried: Int64s, near: Fraction) -> Int64
         carried[fit.leader] -= fit.load
         carried[fit.to] += fit.load
     return carried
+
+
+def _exchange(pool: Pool, brokers: Brokers, carried: Int64s, goal: Fraction) -> Int64s:
+    """What is left where partitions are few and heavy beside the room there is."""
+    if brokers.busiest(carried) <= goal or pool.size() > MOST_PARTITIONS:
+        return carried
+    before = pool.gathered()
+    after = exchange(before, brokers, carried, goal)
+    changed = np.flatnonzero(after.leader != before.leader)
+    pool.place({int(before.ids[p]): int(after.leader[p]) for p in changed})
+    return carried - before.led + after.led
 
 
 def _total(parts: Sequence[Int64s], brokers: Brokers) -> Int64s:

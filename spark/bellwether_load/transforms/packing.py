@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from bellwether_load.planning.arrays import BLOCK, block_row, joined, read_block
-from bellwether_load.planning.blocks import Block, Int64s, first_choice
+from bellwether_load.planning.arrays import BLOCK, block_row, read_block
+from bellwether_load.planning.blocks import Block, Int64s, first_choice, joined
 from bellwether_load.planning.choices import Choices, Costs, Slots, choices
 from bellwether_load.planning.surveys import Survey
 from bellwether_load.planning.tables import from_bytes, lines

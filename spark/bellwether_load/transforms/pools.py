@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.storagelevel import StorageLevel
 
-from bellwether_load.planning.blocks import Block, Int64s
+from bellwether_load.planning.blocks import Block, Int64s, joined
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.fits import Fit, fitting, place
 from bellwether_load.planning.offers import Pairs, Terms, settle
@@ -55,6 +55,14 @@ class SparkPool:
         """See ``Pool``."""
         there = dict(wanted)
         self._change(lambda block: place(block, there))
+
+    def size(self) -> int:
+        """See ``Pool``."""
+        return sum(self._ask(len))
+
+    def gathered(self) -> Block:
+        """See ``Pool``."""
+        return joined(0, self._ask(lambda block: block))
 
     def changed(self) -> int:
         """See ``Pool``."""

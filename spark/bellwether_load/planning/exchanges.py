@@ -1,0 +1,71 @@
+"""The last step where partitions are few: the busiest broker hands one on, maybe to one that hands on another first.
+
+Flows and single fits leave a broker too busy when its partitions are heavy beside the room that is left. With thousands
+of partitions a broker that hardly happens; with a dozen it does. This looks at all pairs, so it is for few partitions.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bellwether_load.planning.blocks import Block, Int64s
+from bellwether_load.planning.brokers import Brokers
+
+MOST_PARTITIONS = 20_000
+MOST_STEPS = 400
+
+
+def exchange(block: Block, brokers: Brokers, carried: Int64s, goal: Fraction) -> Block:
+    """The block with leaders exchanged while that lowers the busiest broker's load and it is above ``goal``."""
+    leader, carried = block.leader.copy(), carried.copy()
+    reach = np.where(brokers.open, brokers.capacity, 0)
+    for _ in range(MOST_STEPS):
+        relative = np.where(brokers.open, carried / brokers.capacity, -np.inf)
+        busiest = int(relative.argmax())
+        if relative[busiest] <= float(goal):
+            break
+        # What every broker may carry at the end of a step so that none is as busy as this one was.
+        ceiling = np.ceil(relative[busiest] * reach).astype(np.int64) - 1
+        step = _step(block, leader, ceiling - carried, busiest)
+        if step is None:
+            break
+        for partition, to in step:
+            carried[leader[partition]] -= block.loads[partition]
+            carried[to] += block.loads[partition]
+            leader[partition] = to
+    return block.led_by(leader)
+
+
+def _step(block: Block, leader: NDArray[np.int32], room: Int64s, busiest: int) -> list[tuple[int, int]] | None:
+    """One partition that leaves the busiest broker, and one that makes way for it if one must; the lightest such."""
+    loads, room = block.loads, np.append(room, -1)
+    mine = np.flatnonzero((leader == busiest) & (loads > 0))
+    for p in mine[np.argsort(loads[mine], kind="stable")]:
+        others = [int(b) for b in block.eligible[p] if b < block.brokers and b != busiest]
+        for v in others:
+            if loads[p] <= room[v]:
+                return [(int(p), v)]
+        after = room.copy()
+        after[busiest] += loads[p]
+        for v in others:
+            way = _making_way(block, leader, after, v, int(loads[p]))
+            if way is not None:
+                return [way, (int(p), v)]
+    return None
+
+
+def _making_way(block: Block, leader: NDArray[np.int32], room: Int64s, v: int, load: int) -> tuple[int, int] | None:
+    """The lightest partition that ``v`` can hand on so that ``load`` fits there."""
+    theirs = np.flatnonzero((leader == v) & (block.loads >= load - room[v]) & (block.loads > 0))
+    theirs = theirs[np.argsort(block.loads[theirs], kind="stable")]
+    space = room[block.eligible[theirs]]
+    space[block.eligible[theirs] == v] = -1
+    fits = space >= block.loads[theirs, None]
+    found = np.flatnonzero(fits.any(axis=1))
+    if not len(found):
+        return None
+    first = int(found[0])
+    return int(theirs[first]), int(block.eligible[theirs[first], int(space[first].argmax())])

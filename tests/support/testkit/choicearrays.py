@@ -1,0 +1,126 @@
+"""Small planning problems as arrays, and the best possible answer to them by trying all: for tests of the planner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+from hypothesis import strategies as st
+
+from bellwether_load.planning.blocks import Block, Int64s, first_choice
+from bellwether_load.planning.brokers import Brokers
+from bellwether_load.planning.pools import LocalPool
+
+
+def brokers(
+    count: int,
+    *,
+    capacity: Sequence[int] | None = None,
+    base: Sequence[int] | None = None,
+    fixed: Sequence[int] | None = None,
+    closed: Sequence[int] = (),
+) -> Brokers:
+    """Brokers 0 to count - 1 with a capacity of 100 each and nothing to carry, unless said otherwise."""
+    base_ = np.array(base if base is not None else [0] * count, np.int64)
+    return Brokers(
+        ids=np.arange(count),
+        open=np.array([b not in closed for b in range(count)]),
+        capacity=np.array(capacity if capacity is not None else [100] * count, np.int64),
+        base=base_,
+        fixed=base_ + np.array(fixed if fixed is not None else [0] * count, np.int64),
+    )
+
+
+def block(
+    count: int,
+    rows: Sequence[tuple[int, Sequence[int]] | tuple[int, Sequence[int], int | None]],
+    *,
+    number: int = 0,
+    first_id: int = 0,
+) -> Block:
+    """A block of partitions, each a load, who may lead it, and who leads it: the first of these unless said."""
+    width = max((len(row[1]) for row in rows), default=1)
+    eligible = np.full((len(rows), width), count, np.int32)
+    home = np.full(len(rows), count, np.int32)
+    for at, row in enumerate(rows):
+        eligible[at, : len(row[1])] = row[1]
+        leader = row[2] if len(row) == 3 else row[1][0]
+        home[at] = count if leader is None else leader
+    ids = np.arange(first_id, first_id + len(rows), dtype=np.int64)
+    leader_now = np.where(home < count, home, first_choice(ids, eligible, count)).astype(np.int32)
+    return Block(number, count, ids, np.array([row[0] for row in rows], np.int64), eligible, home, leader_now)
+
+
+def pool(whole: Block, blocks: int = 1) -> LocalPool:
+    """The partitions of a block in so many blocks, by their leader's index."""
+    group = whole.home % blocks
+    parts = []
+    for number in range(blocks):
+        mine = group == number
+        parts.append(
+            Block(
+                number,
+                whole.brokers,
+                whole.ids[mine],
+                whole.loads[mine],
+                whole.eligible[mine],
+                whole.home[mine],
+                whole.leader[mine],
+            )
+        )
+    return LocalPool(parts)
+
+
+def leaders(of: LocalPool) -> dict[int, int]:
+    """Who leads each partition by now, by id."""
+    return {int(i): int(b) for part in of.blocks for i, b in zip(part.ids, part.leader, strict=True)}
+
+
+def carried(of: Brokers, whole: Block, led: dict[int, int]) -> Int64s:
+    """What each broker carries when the partitions are led like this."""
+    total = of.fixed.copy()
+    for partition, load in zip(whole.ids, whole.loads, strict=True):
+        total[led[int(partition)]] += load
+    return total
+
+
+def best_possible(of: Brokers, whole: Block) -> Fraction:
+    """The lowest relative load that the busiest broker can have, by trying all leaders."""
+    choices = [[int(b) for b in row if b < whole.brokers] for row in whole.eligible]
+    return min(
+        of.busiest(carried(of, whole, dict(zip(map(int, whole.ids), tried, strict=True))))
+        for tried in product(*choices)
+    )
+
+
+def heaviest_item(of: Brokers, whole: Block) -> Fraction:
+    """The largest relative load of a partition that at least two may lead."""
+    found = [
+        Fraction(int(load), int(of.capacity[b]))
+        for load, row in zip(whole.loads, whole.eligible, strict=True)
+        if (row < whole.brokers).sum() >= 2
+        for b in row
+        if b < whole.brokers
+    ]
+    return max(found, default=Fraction(0))
+
+
+@st.composite
+def problems(draw: st.DrawFn, most_partitions: int = 60, most_brokers: int = 8) -> tuple[Brokers, Block]:
+    """Brokers of unequal size, some closed, some with load that stays; partitions of all weights, some homeless."""
+    count = draw(st.integers(1, most_brokers))
+    closed = draw(st.sets(st.integers(0, count - 1), max_size=count - 1))
+    able = [b for b in range(count) if b not in closed]
+    of = brokers(
+        count,
+        capacity=draw(st.lists(st.sampled_from([50, 100, 100, 300]), min_size=count, max_size=count)),
+        base=draw(st.lists(st.integers(0, 2000), min_size=count, max_size=count)),
+        fixed=draw(st.lists(st.integers(0, 500), min_size=count, max_size=count)),
+        closed=sorted(closed),
+    )
+    load = st.one_of(st.integers(0, 50), st.integers(0, 5000), st.just(0), st.just(1000))
+    who = st.lists(st.sampled_from(able), min_size=1, max_size=3, unique=True)
+    rows = draw(st.lists(st.tuples(load, who, st.booleans()), max_size=most_partitions))
+    return of, block(count, [(load, who, None if homeless else who[0]) for load, who, homeless in rows])
