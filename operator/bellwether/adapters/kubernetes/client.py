@@ -52,6 +52,8 @@ CONFIG_MAPS = Resource("/api/v1", "configmaps", "v1", "ConfigMap")
 SECRETS = Resource("/api/v1", "secrets", "v1", "Secret")
 LEASES = Resource("/apis/coordination.k8s.io/v1", "leases", "coordination.k8s.io/v1", "Lease")
 EVENTS = Resource("/apis/events.k8s.io/v1", "events", "events.k8s.io/v1", "Event")
+JOBS = Resource("/apis/batch/v1", "jobs", "batch/v1", "Job")
+PODS = Resource("/api/v1", "pods", "v1", "Pod")
 POLICIES = Resource(
     "/apis/bellwether.dev/v1alpha1", "leadershippolicies", "bellwether.dev/v1alpha1", "LeadershipPolicy"
 )

@@ -12,6 +12,7 @@ GROUP = "bellwether.dev"
 POLICY_LABEL = f"{GROUP}/policy"
 PROBER_LABEL = f"{GROUP}/prober"
 BROKER_LABEL = f"{GROUP}/broker-id"
+RUN_LABEL = f"{GROUP}/rebalance-run"
 
 _LEGAL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
@@ -43,6 +44,11 @@ def undo_record(policy: str) -> str:
 def broker_health(policy: str, broker: int) -> str:
     """The name of one broker's BrokerHealth."""
     return f"{legal(policy, 240)}-{broker}"
+
+
+def plan_job(policy: str, run: str) -> str:
+    """The name of the Job that makes a load plan; its pods' names add to it."""
+    return legal(f"bellwether-plan-{policy}-{run}")
 
 
 def prober_manager(signal_type: str, source: str) -> str:

@@ -36,6 +36,7 @@ LEADERSHIP_POLICY = (
     Column("Demoted", ".status.brokers.demoted", "Brokers kept from leading.", "integer"),
     Column("Displaced", ".status.displacedPartitions", "Partitions in another replica order than before.", "integer"),
     Column("Pending", ".status.leadersOutOfPlace", "Partitions that the wrong broker leads.", "integer", priority=1),
+    Column("Rebalance", ".status.rebalance.state", "How the rebalance by load stands.", priority=1),
     Column("Message", ".status.message", "The news in one sentence.", priority=1),
     AGE,
 )

@@ -11,6 +11,7 @@ from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.conditions import Conditions
 from bellwether.api.v1alpha1.models import Reported, as_map
+from bellwether.api.v1alpha1.rebalancestatus import RebalanceStatus
 
 SAMPLE_LIMIT = 20
 BROKER_LIMIT = 100
@@ -99,7 +100,8 @@ class LeadershipPolicyStatus(Reported):
         default=(),
         description="Ready sums up: the policy does its work. Connected: the pinned Kafka cluster answers."
         " Settled: nothing is left to move. Contested: somebody"
-        " else reorders what the policy displaced. DemotionHeld: a broker's demotion or promotion is held back.",
+        " else reorders what the policy displaced. DemotionHeld: a broker's demotion or promotion is held back."
+        " RebalanceProposed: a load plan waits for approval. Rebalancing: one is being applied.",
     )
     cluster_id: str = Field(
         default="", max_length=64, description="Id of the Kafka cluster that the policy is pinned to once seen."
@@ -128,5 +130,8 @@ class LeadershipPolicyStatus(Reported):
         max_length=BROKER_LIMIT,
         description="Brokers that the policy would demote if its mode were Enforce.",
         json_schema_extra=as_map("brokerId"),
+    )
+    rebalance: RebalanceStatus | None = Field(
+        default=None, description="How the rebalance by load stands. Absent where the policy asks for none."
     )
     message: Message = Field(default="", description="The news in one sentence.")
