@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -46,7 +47,8 @@ def plan(digest: str | None, uri: str, policy: str | None, page: Path | None, to
             return
         story = tell(found, plans.read_moves(store, found.digest), history, str(store))
         if page is not None:
-            _write(page, plan_page(story))
+            problem, loads = plans.sources(store, found)
+            _write(page, plan_page(replace(story, problem=problem or "NAME", loads=loads or "NAME")))
             click.echo(plain(f"plan {found.digest}: {page}"))
             return
     except BellwetherError as error:

@@ -86,10 +86,11 @@ def _sample(kind: str) -> Markup:
         "bound": line(0, 7, 24, 7, "bound"),
         "before-line": line(0, 7, 24, 7, "before-line"),
         "after-line": line(0, 7, 24, 7, "after-line"),
-        "range": join(
-            line(0, 7, 24, 7, "whisker"),
-            tag("rect", x=5, y=2, width=14, height=10, class_="after-range"),
-            line(12, 1, 12, 13, "after-median"),
-        ),
+        **{f"{when}-range": _range(when) for when in ("before", "after")},
     }
     return tag("svg", shapes[kind], width=24, height=14, viewBox="0 0 24 14", aria_hidden="true")
+
+
+def _range(when: str) -> Markup:
+    box = tag("rect", x=5, y=2, width=14, height=10, class_=f"{when}-range")
+    return join(line(0, 7, 24, 7, "whisker"), box, line(12, 1, 12, 13, f"{when}-median"))

@@ -64,7 +64,7 @@ def _chart(title: str, label: str, plans: Sequence[LoadPlan], series: Sequence[S
 def history_table(plans: Sequence[LoadPlan], this: str, unit: Unit) -> Markup:
     """A row for each plan, the newest first."""
     names = (
-        "problem of",
+        "made for, UTC",
         "digest",
         "before",
         "after",
@@ -89,7 +89,7 @@ def history_table(plans: Sequence[LoadPlan], this: str, unit: Unit) -> Markup:
         rows.append(
             tag(
                 "tr",
-                tag("td", moment(plan.made_at)),
+                tag("td", moment(plan.made_at).removesuffix(" UTC")),
                 tag("td", tag("code", plan.digest), " (this plan)" if plan.digest == this else None),
                 *(tag("td", figure, class_="n") for figure in figures),
                 class_="this" if plan.digest == this else None,

@@ -67,17 +67,16 @@ def verdict(plan: LoadPlan, unit: Unit) -> str:
     if proof.gap is None:
         return f"{did}. Nothing is proved of how much lower it could be."
     bound = f"No plan can bring it below {unit.said(proof.bound)}"
-    near = (
-        "so this one is the best there is"
-        if proof.gap <= 0
-        else f"so this one is at most {percent(proof.gap, 2)} above the best"
-    )
-    return f"{did}. {bound}, {near}."
+    if proof.gap <= 0:
+        return f"{did}. {bound}, so this one is the best there is."
+    near = "less than 0.01 %" if proof.gap < 0.0001 else f"at most {percent(proof.gap, 2)}"
+    return f"{did}. {bound}, so this one is {near} above the best."
 
 
 def _opening(plan: LoadPlan, unit: Unit) -> Markup:
     moved = plan.moved
     least = unit_of_load(moved.lower_bound)
+    alone = f"; {moved.reordered:,} more change their order alone" if moved.reordered else ""
     tiles = (
         _tile(
             "busiest broker",
@@ -94,7 +93,7 @@ def _opening(plan: LoadPlan, unit: Unit) -> Markup:
         _tile(
             "leaders that move",
             f"{moved.partitions:,}",
-            f"of {plan.partitions:,} partitions; {moved.reordered:,} more change their order alone",
+            f"of {plan.partitions:,} partitions" + alone,
         ),
         _tile("load that moves", unit_of_load(moved.load), f"at least {least} must, for this maximum"),
     )
@@ -200,7 +199,7 @@ def _deciding(story: Story) -> Markup:
     where = ["-n", namespace] if namespace else []
     mark = f"{ANNOTATION}={plan.digest}"
     store = story.store.rstrip("/") or "STORE"
-    folders = ("--problem", f"{store}/problems/NAME", "--loads", f"{store}/loads/NAME")
+    folders = ("--problem", f"{store}/problems/{story.problem}", "--loads", f"{store}/loads/{story.loads}")
     approve = ("kubectl", "annotate", "leadershippolicy", name, *where, "--overwrite", mark)
     verify = ("bellwether", "verify-plan", *folders, "--plan", f"{store}/plans/{plan.digest}")
     of = join("digest ", tag("code", plan.digest), ", of the problem ", tag("code", plan.problem_digest))

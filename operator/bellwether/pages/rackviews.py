@@ -52,9 +52,8 @@ def rack_chart(plan: LoadPlan, unit: Unit, label: str) -> Markup:
     if dots:
         key = keys(("before-dot", "a broker before"), ("after-dot", "a broker after"), ("bound", "bound"))
     else:
-        key = keys(
-            ("range", "from the least to the most, the middle 80 % of the brokers, the median"), ("bound", "bound")
-        )
+        of = "from the least to the most, the middle 80 % of the brokers, the median"
+        key = keys(("before-range", f"before: {of}"), ("after-range", "after: the same"), ("bound", "bound"))
     return join(key, drawing(WIDTH, bottom + 42, "Load per rack", description, *parts))
 
 

@@ -33,7 +33,8 @@ class Flow:
 class Story:
     """A plan, its heaviest moves, where leaders go, and the plans before it, oldest first (the plan itself among them).
 
-    ``left`` and ``came`` count leaders by broker; ``flows`` is by rack.
+    ``left`` and ``came`` count leaders by broker; ``flows`` is by rack. ``problem`` and ``loads`` are the names of what it
+    was made from, in the store, where they are known.
     """
 
     plan: LoadPlan
@@ -43,6 +44,8 @@ class Story:
     flows: dict[tuple[str, str], Flow] = field(default_factory=dict)
     history: tuple[LoadPlan, ...] = ()
     store: str = ""
+    problem: str = "NAME"
+    loads: str = "NAME"
 
 
 def tell(plan: LoadPlan, moves: Iterable[LoadMove], history: Iterable[LoadPlan] = (), store: str = "") -> Story:

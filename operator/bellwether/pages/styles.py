@@ -38,9 +38,10 @@ svg text.end { text-anchor: end; } svg text.middle { text-anchor: middle; } svg 
 .link { stroke: var(--soft); stroke-width: 1; } .shut { fill: var(--shut); } .now { fill: var(--text); }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 14px; }
 th, td { text-align: left; padding: 3px 14px 3px 0; border-bottom: 1px solid var(--grid); vertical-align: top; }
-th { color: var(--soft); font-weight: 500; } td.n, th.n { text-align: right; }
+th { color: var(--soft); font-weight: 500; } td.n, th.n { text-align: right; } td.n { white-space: nowrap; }
 td.name { overflow-wrap: anywhere; min-width: 14em; max-width: 34em; }
-tr.this td { font-weight: 600; } caption { text-align: left; white-space: nowrap; color: var(--soft); padding-bottom: 4px; }
+tr.this td { font-weight: 600; }
+caption { text-align: left; white-space: nowrap; color: var(--soft); padding-bottom: 4px; }
 code, pre { font-family: ui-monospace, "SF Mono", "DejaVu Sans Mono", monospace; font-size: 13px; }
 code { background: var(--code); border-radius: 4px; padding: 1px 4px; overflow-wrap: anywhere; }
 pre { background: var(--code); border-radius: 6px; padding: 10px 12px; overflow-x: auto; white-space: pre-wrap;
@@ -52,6 +53,7 @@ pre { background: var(--code); border-radius: 6px; padding: 10px 12px; overflow-
   :root { --page: #fff; --card: #fff; --text: #000; --soft: #444; --line: #bbb; --grid: #ddd; --before: #d55e00;
     --after: #0072b2; --after-soft: #0072b22e; --code: #f4f4f4; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } main { padding: 0; max-width: none; }
+  table { font-size: 9pt; } .side { flex-wrap: nowrap; } .side svg { flex: 1 1 0; min-width: 0; }
   section, .tile { break-inside: avoid; } section.long { break-inside: auto; } body { font-size: 11pt; }
 }
 """

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from bellwether.adapters.parquet import problems
 from bellwether.adapters.parquet.columns import batches, checked, integers, table_of, texts, tuples
 from bellwether.adapters.parquet.filesystems import Store, StoreDamaged, StoreMissing
 from bellwether.core.documents import Unreadable
@@ -74,6 +75,29 @@ def read_moves(store: Store, digest: str) -> Iterator[LoadMove]:
         )
         replicas, orders = (tuples(batch.column(c)) for c in ("replicas", "order"))
         yield from map(LoadMove, topics, ids, numbers, replicas, orders, froms, tos, loads)
+
+
+def sources(store: Store, plan: LoadPlan) -> tuple[str | None, str | None]:
+    """The names of the problem and of the loads that a plan was made from, where the store leaves no doubt."""
+    posed = []
+    for stored in store.list(problems.FOLDER):
+        parts = stored.path.split("/")
+        if len(parts) == 3 and parts[-1] == problems.TERMS and _poses(store, parts[1], plan):
+            posed.append(parts[1])
+    problem = posed[0] if len(posed) == 1 else None
+    loads = {stored.path.split("/")[1] for stored in store.list("loads")}
+    if problem in loads:
+        return problem, problem
+    return problem, loads.pop() if len(loads) == 1 else None
+
+
+def _poses(store: Store, name: str, plan: LoadPlan) -> bool:
+    try:
+        terms = problems.read_terms(store, name)
+    except (StoreDamaged, StoreMissing):
+        return False
+    mine = (plan.cluster_id, plan.policy, plan.made_at, plan.objective)
+    return (terms.cluster_id, terms.policy, terms.made_at, terms.objective) == mine
 
 
 def plans(store: Store) -> tuple[LoadPlan, ...]:
