@@ -18,7 +18,7 @@ PYTEST_ARGS ?=
 # Tests without real parts run side by side; many of them wait more than they work.
 WORKERS ?= 4
 SPREAD = --numprocesses=$(WORKERS) --dist=worksteal
-FAST = not kafka and not apiserver and not prometheus and not slow
+FAST = not kafka and not apiserver and not prometheus and not spark and not slow
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 FAULTS_ARGS ?=
@@ -49,7 +49,7 @@ demo: setup parts ## Break a real cluster twice and watch its leaders leave and 
 .PHONY: test
 test: lint parts ## Lint, then unit, property, contract, architecture and integration tests, real parts included
 	@$(PYTEST) $(SPREAD) -m "$(FAST)" $(PYTEST_ARGS)
-	@$(PYTEST) -m "not slow and (kafka or apiserver or prometheus)" $(PYTEST_ARGS)
+	@$(PYTEST) -m "not slow and (kafka or apiserver or prometheus or spark)" $(PYTEST_ARGS)
 
 .PHONY: test-fast
 test-fast: setup ## What needs no real part, in under a minute
