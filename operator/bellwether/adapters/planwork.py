@@ -12,7 +12,9 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.planrunner import Runner, RunnerType
+from bellwether.api.v1alpha1.rebalance import Rebalance
 
 KUBERNETES_MASTER = "k8s://https://kubernetes.default.svc"
 HEAP_SHARE = 0.6
@@ -23,12 +25,29 @@ _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One run: where its files lie, of how many days it measures, for which Kafka cluster (any, where empty)."""
+    """One run: where its files lie, of how many days it measures, for which Kafka cluster (any, where empty).
+
+    ``name`` is that of its problem and its loads: several policies may share a store, so it says whose they are.
+    """
 
     run: str
+    name: str
     uri: str
     days: int
     cluster_id: str = ""
+
+    @classmethod
+    def of(cls, policy: LeadershipPolicy, rebalance: Rebalance, run: str, cluster_id: str) -> Work:
+        """A run of that policy."""
+        history = rebalance.history
+        return cls(
+            run, file_name(policy.metadata.namespace, policy.metadata.name, run), history.uri, history.days, cluster_id
+        )
+
+
+def file_name(namespace: str, policy: str, run: str) -> str:
+    """What the problem and the loads of a run are called in the store; letters that Kubernetes' names have."""
+    return f"{namespace}.{policy}.{run}"
 
 
 def commands(work: Work, runner: Runner, python: str = "python") -> tuple[list[str], list[str]]:
@@ -38,8 +57,8 @@ def commands(work: Work, runner: Runner, python: str = "python") -> tuple[list[s
     base = [python, "-m", "bellwether_load"]
     store = ["--store", work.uri]
     cluster = ["--cluster", work.cluster_id] if work.cluster_id else []
-    loads = [*base, "loads", *store, "--name", work.run, "--days", str(work.days), *cluster, *heap, *master]
-    plan = [*base, "plan", *store, "--problem", work.run, "--loads", work.run, *heap, *master]
+    loads = [*base, "loads", *store, "--name", work.name, "--days", str(work.days), *cluster, *heap, *master]
+    plan = [*base, "plan", *store, "--problem", work.name, "--loads", work.name, *heap, *master]
     return loads, plan
 
 

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -36,9 +37,9 @@ class _Going:
 
 
 class ProcessJobs:
-    """The jobs of one policy on this machine. ``work`` says where the files lie; ``start`` puts the run's name in."""
+    """The jobs of one policy on this machine; ``work`` makes the work of a run from its name."""
 
-    def __init__(self, work: Work, runner: Runner, clock: Clock, python: str = sys.executable) -> None:
+    def __init__(self, work: Callable[[str], Work], runner: Runner, clock: Clock, python: str = sys.executable) -> None:
         self._work = work
         self._runner = runner
         self._clock = clock
@@ -48,8 +49,7 @@ class ProcessJobs:
     def start(self, run: str) -> None:
         """Start the first step unless the run is known. Terminal when no process can be started."""
         if run not in self._runs:
-            work = Work(run, self._work.uri, self._work.days, self._work.cluster_id)
-            going = _Going(commands(work, self._runner, self._python), self._clock.monotonic())
+            going = _Going(commands(self._work(run), self._runner, self._python), self._clock.monotonic())
             self._begin(going)
             self._runs[run] = going
 

@@ -17,17 +17,17 @@ from bellwether.adapters.planwork import (
 )
 from bellwether.api.v1alpha1.planrunner import Runner
 
-WORK = Work("at-20261121-0400", "s3://loads/main", 14, "cluster-1")
+WORK = Work("at-1", "kafka.main.at-1", "s3://loads/main", 14, "cluster-1")
 
 
 def test_loads_are_measured_and_then_the_plan_is_made_from_them():
     loads, plan = commands(WORK, Runner(image="x"))
     assert shlex.join(loads) == (
-        "python -m bellwether_load loads --store s3://loads/main --name at-20261121-0400 --days 14"
+        "python -m bellwether_load loads --store s3://loads/main --name kafka.main.at-1 --days 14"
         " --cluster cluster-1 --memory 2457m"
     )
     assert shlex.join(plan) == (
-        "python -m bellwether_load plan --store s3://loads/main --problem at-20261121-0400 --loads at-20261121-0400"
+        "python -m bellwether_load plan --store s3://loads/main --problem kafka.main.at-1 --loads kafka.main.at-1"
         " --memory 2457m"
     )
 

@@ -26,6 +26,10 @@ if [ -e "$FOLDER/$3.fails" ]; then echo "   0.1 s  Spark is up"; echo "error: $3
 """
 
 
+def work(run: str) -> Work:
+    return Work(run, f"default.main.{run}", "/store", 7)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "python").write_text(SCRIPT)
@@ -36,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def jobs(folder: Path) -> Iterator[ProcessJobs]:
-    made = ProcessJobs(Work("", "/store", 7), Runner(), SystemClock(), str(folder / "python"))
+    made = ProcessJobs(work, Runner(), SystemClock(), str(folder / "python"))
     yield made
     made.close()
 
@@ -60,7 +64,7 @@ def test_the_loads_are_measured_first_and_the_plan_is_made_then(jobs: ProcessJob
     jobs.start(RUN)
     assert ended(jobs) == JobWord(JobState.SUCCEEDED)
     assert called(folder) == ["loads", "plan"]
-    assert "--store /store --name at-1 --days 7" in (folder / "called").read_text()
+    assert "--store /store --name default.main.at-1 --days 7" in (folder / "called").read_text()
 
 
 def test_a_run_that_was_started_is_not_started_again(jobs: ProcessJobs, folder: Path):
@@ -90,7 +94,7 @@ def test_nobody_waits_for_a_step(jobs: ProcessJobs, folder: Path):
 def test_what_takes_too_long_is_ended_and_has_failed(folder: Path):
     clock = ManualClock()
     (folder / "plan.hangs").touch()
-    jobs = ProcessJobs(Work("", "/store", 7), Runner(timeout_seconds=60), clock, str(folder / "python"))
+    jobs = ProcessJobs(work, Runner(timeout_seconds=60), clock, str(folder / "python"))
     jobs.start(RUN)
     while jobs.look(RUN) != JobWord(JobState.ACTIVE, "plan") or not (folder / "pid").exists():
         time.sleep(0.01)
@@ -117,7 +121,7 @@ def test_a_run_that_nobody_started_is_not_known(jobs: ProcessJobs):
 def test_sparks_settings_reach_it(folder: Path):
     runner = Runner.model_validate({"sparkConf": [{"name": "spark.x", "value": "two words"}]})
     (folder / "loads.hangs").touch()
-    jobs = ProcessJobs(Work("", "/store", 7), runner, SystemClock(), str(folder / "python"))
+    jobs = ProcessJobs(work, runner, SystemClock(), str(folder / "python"))
     jobs.start(RUN)
     while not (folder / "pid").exists():
         time.sleep(0.01)
@@ -126,7 +130,7 @@ def test_sparks_settings_reach_it(folder: Path):
 
 
 def test_a_program_that_is_not_there_is_named():
-    jobs = ProcessJobs(Work("", "/store", 7), Runner(), SystemClock(), "/nowhere/python")
+    jobs = ProcessJobs(work, Runner(), SystemClock(), "/nowhere/python")
     with pytest.raises(Terminal, match="/nowhere/python: cannot be started: No such file"):
         jobs.start(RUN)
 

@@ -26,8 +26,7 @@ class KubernetesJobs:
 
     def start(self, run: str) -> None:
         """Make the Job of that run unless it is there."""
-        history = self._rebalance.history
-        work = Work(run, history.uri, history.days, self._cluster_id)
+        work = Work.of(self._policy, self._rebalance, run, self._cluster_id)
         try:
             self._api.create(JOBS, self._policy.metadata.namespace, manifest(self._policy, self._rebalance, work))
         except Conflict:

@@ -92,6 +92,10 @@ class Store:
     def __str__(self) -> str:
         return str(self._shown)
 
+    def below(self, path: str) -> Store:
+        """A store at a directory of this one, which need not be there yet."""
+        return Store(self._system, self._full(path), self._shown.below(path))
+
     def where(self, path: str) -> str:
         """A path as messages name it: under the store's URI, without its secrets."""
         return f"{str(self._shown).rstrip('/')}/{path}"

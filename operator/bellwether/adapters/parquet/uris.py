@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from urllib.parse import parse_qsl, unquote
 
@@ -36,6 +37,12 @@ class Redacted:
 
     def __str__(self) -> str:
         return self._shown
+
+    def below(self, path: str) -> Redacted:
+        """The URI of something below, which hides the same."""
+        lower = copy.copy(self)
+        lower._shown = f"{self._shown.rstrip('/')}/{path}"
+        return lower
 
     def clean(self, message: str) -> str:
         """A message without the URI's secrets."""

@@ -39,7 +39,7 @@ def asked(**runner: Any) -> tuple[LeadershipPolicy, Rebalance]:
 
 def made(**runner: Any) -> Any:
     policy, rebalance = asked(**runner)
-    return manifest(policy, rebalance, Work(RUN, rebalance.history.uri, 14, "cluster-1"))
+    return manifest(policy, rebalance, Work.of(policy, rebalance, RUN, "cluster-1"))
 
 
 def settings(job: Any) -> dict[str, str]:
@@ -96,7 +96,9 @@ class TestManifest:
         )
         policy = LeadershipPolicy.read(body)
         assert policy.spec.rebalance is not None
-        pod = manifest(policy, policy.spec.rebalance, Work(RUN, "/loads", 14))["spec"]["template"]["spec"]
+        pod = manifest(policy, policy.spec.rebalance, Work.of(policy, policy.spec.rebalance, RUN, ""))["spec"][
+            "template"
+        ]["spec"]
         assert {"name": "history", "persistentVolumeClaim": {"claimName": "kept"}} in pod["volumes"]
         for container in (*pod["initContainers"], *pod["containers"]):
             assert {"name": "history", "mountPath": "/loads"} in container["volumeMounts"]

@@ -1,0 +1,86 @@
+"""What an operator keeps in a store for its rebalances: a problem put there, the plan that was made of it taken up.
+
+In: a policy's problems, by the name of their run. Out: plans that were found, rechecked and bound to what was approved.
+Nothing that a job wrote is trusted: the recheck derives it anew, and the digest holds the moves. Called by the operator
+and by ``bellwether rebalance``.
+"""
+
+from __future__ import annotations
+
+from bellwether.adapters.parquet import plans, problems
+from bellwether.adapters.parquet.filesystems import Store, StoreMissing
+from bellwether.adapters.parquet.rechecks import recheck
+from bellwether.core.loadplans import LoadPlan, plan_digest
+from bellwether.core.problems import Problem
+from bellwether.core.rebalances import Accepted
+from bellwether.ports import Terminal
+
+LOADS = "loads"
+KEPT = 5
+"""How many problems of a policy stay, with their loads: to recheck a plan by. Plans stay all, for their history."""
+
+
+class PlanUnfit(Terminal):
+    """A plan that is not what was asked for, or not what was approved; it is not applied."""
+
+
+class Shelf:
+    """The part of a store that one policy works with; its plans must name that ``cluster_id`` and that ``policy``."""
+
+    def __init__(self, store: Store, cluster_id: str, policy: str) -> None:
+        self._store = store
+        self._cluster_id = cluster_id
+        self._policy = policy
+
+    def has_problem(self, name: str) -> bool:
+        """Whether a whole problem of that name is there."""
+        return self._store.exists(f"{problems.FOLDER}/{name}/{problems.TERMS}")
+
+    def put_problem(self, name: str, problem: Problem) -> None:
+        """Write a problem. Raises StoreError, or Terminal where it makes no sense."""
+        problems.write_problem(self._store, name, problem)
+
+    def plan_for(self, name: str) -> LoadPlan:
+        """The plan that was made of a problem, rechecked from its inputs alone. PlanUnfit names what is wrong."""
+        terms = problems.read_terms(self._store, name)
+        wanted = (terms.cluster_id, terms.policy, terms.made_at)
+        found = [p for p in plans.plans(self._store) if (p.cluster_id, p.policy, p.made_at) == wanted]
+        if not found:
+            raise PlanUnfit(f"the job ended well and {self._store.where(plans.FOLDER)} holds no plan of problem {name}")
+        plan = found[-1]
+        self._check_whose(plan)
+        below = self._store.below
+        report = recheck(
+            below(f"{problems.FOLDER}/{name}"), below(f"{LOADS}/{name}"), below(f"{plans.FOLDER}/{plan.digest}")
+        )
+        if not report.passed:
+            more = f" (and {len(report.faults) - 3} more)" if len(report.faults) > 3 else ""
+            raise PlanUnfit(f"plan {plan.digest} is refused: {'; '.join(report.faults[:3])}{more}")
+        return plan
+
+    def accepted(self, digest: str) -> Accepted:
+        """An approved plan, ready to be applied. PlanUnfit where its moves are not those that the digest names."""
+        try:
+            plan = plans.read_plan(self._store, digest)
+            moves = list(plans.read_moves(self._store, digest))
+        except StoreMissing as error:
+            raise PlanUnfit(f"plan {digest} is not in the store any more: {error}") from None
+        self._check_whose(plan)
+        found = plan_digest(plan.problem_digest, moves)
+        if found != digest:
+            raise PlanUnfit(f"plan {digest} is refused: its moves have the digest {found}, somebody changed them")
+        return Accepted.of(plan, moves)
+
+    def tidy(self, prefix: str) -> None:
+        """Remove all but the last problems, and their loads, whose names begin so."""
+        terms = [f for f in self._store.list(problems.FOLDER) if f.path.endswith(f"/{problems.TERMS}")]
+        named = [(f.modified, f.path.split("/")[1]) for f in terms if f.path.split("/")[1].startswith(prefix)]
+        for _, name in sorted(named, key=lambda pair: (str(pair[0]), pair[1]))[:-KEPT]:
+            self._store.delete_directory(f"{problems.FOLDER}/{name}")
+            self._store.delete_directory(f"{LOADS}/{name}")
+
+    def _check_whose(self, plan: LoadPlan) -> None:
+        if plan.cluster_id != self._cluster_id:
+            raise PlanUnfit(f"plan {plan.digest} is for Kafka cluster {plan.cluster_id}, not for {self._cluster_id}")
+        if plan.policy != self._policy:
+            raise PlanUnfit(f"plan {plan.digest} is of policy {plan.policy}, not of {self._policy}")
