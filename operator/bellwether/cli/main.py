@@ -19,6 +19,7 @@ VERBS = {
     "record": "bellwether.cli.record:record",
     "release": "bellwether.cli.demote:release",
     "replay": "bellwether.cli.replay:replay",
+    "sample": "bellwether.cli.sample:sample",
     "undo-record": "bellwether.cli.undorecord:undo_record",
     "verify-plan": "bellwether.cli.verifyplan:verify_plan",
 }

@@ -31,8 +31,8 @@ class Answer:
     warnings: tuple[str, ...] = ()
 
 
-def read_answer(body: bytes, label: str) -> Answer:
-    """Read the body of a query's success. Raises Terminal."""
+def read_answer(body: bytes, label: str, most: int = SERIES_LIMIT) -> Answer:
+    """Read the body of a query's success, of ``most`` series. Raises Terminal."""
     said = _object(body)
     if said.get("status") != "success":
         raise Terminal(f"refuses the query: {_words(said.get('error')) or 'it does not say why'}")
@@ -42,8 +42,8 @@ def read_answer(body: bytes, label: str) -> Answer:
         raise Terminal(
             f"the query yields {_article(kind)}, not a vector: it must give one value for each series as of now"
         )
-    if len(result) > SERIES_LIMIT:
-        raise Terminal(f"the query yields more than {SERIES_LIMIT} series: aggregate it by ({label})")
+    if len(result) > most:
+        raise Terminal(f"the query yields more than {most} series: aggregate it by ({label})")
     warnings = said.get("warnings")
     told = warnings[:_WARNINGS_LIMIT] if isinstance(warnings, list) else []
     return Answer(tuple(_sample(one, label) for one in result), tuple(_words(text) for text in told))

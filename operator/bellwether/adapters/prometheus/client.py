@@ -28,9 +28,18 @@ _CONNECTIONS = 32
 class PrometheusClient:
     """One Prometheus. Safe to use from several threads; one body at a time is read and held in memory."""
 
-    def __init__(self, url: str, *, token: str = "", ca: Path | None = None, body_limit: int = BODY_LIMIT) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str = "",
+        ca: Path | None = None,
+        body_limit: int = BODY_LIMIT,
+        series_limit: int = SERIES_LIMIT,
+    ) -> None:
         self._url = f"{url.rstrip('/')}/api/v1/query"
         self._body_limit = body_limit
+        self._series_limit = series_limit
         self._reading = threading.Lock()
         self._session = requests.Session()
         # Neither a .netrc nor a proxy of the environment may decide where the token goes.
@@ -50,7 +59,7 @@ class PrometheusClient:
         from a thread of its own.
         """
         deadline = time.monotonic() + timeout_seconds
-        form = {"query": query, "timeout": f"{timeout_seconds:g}s", "limit": str(SERIES_LIMIT + 1)}
+        form = {"query": query, "timeout": f"{timeout_seconds:g}s", "limit": str(self._series_limit + 1)}
         answer = self._send("POST", form, label, deadline)
         if answer is None:
             answer = self._send("GET", form, label, deadline)
@@ -79,10 +88,10 @@ class PrometheusClient:
                 if response.status_code in (405, 501):
                     return None
                 with _Turn(self._reading, deadline):
-                    body = self._body(response, deadline)
+                    body = self._body(response, label, deadline)
                     if response.status_code != 200:
                         raise error_of(response.status_code, body)
-                    return read_answer(body, label)
+                    return read_answer(body, label, self._series_limit)
         except requests.exceptions.SSLError as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise Terminal("shows a certificate that is not trusted: check caSecretRef and url's host") from None
@@ -96,7 +105,7 @@ class PrometheusClient:
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError):
             raise Transient("cannot be reached, or ends the connection") from None
 
-    def _body(self, response: requests.Response, deadline: float) -> bytes:
+    def _body(self, response: requests.Response, label: str, deadline: float) -> bytes:
         """The body up to its limit; a server that drips bytes is left at the deadline."""
         parts: list[bytes] = []
         size = 0
@@ -105,7 +114,7 @@ class PrometheusClient:
             size += len(part)
             if size > self._body_limit:
                 limit = self._body_limit // 1024
-                raise Terminal(f"answers with more than {limit} KiB: let the query yield one series for each broker")
+                raise Terminal(f"answers with more than {limit} KiB: let the query yield one series for each {label}")
             _left(deadline)
         return b"".join(parts)
 

@@ -1,0 +1,224 @@
+"""``bellwether sample``: measure each minute where every partition's log ends and how large it is, and keep it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from prometheus_client import start_http_server
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.logdirs import LogDirs
+from bellwether.adapters.kafka.logends import LogEnds
+from bellwether.adapters.kafka.nodes import Limits, Nodes
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.adapters.kubernetes.client import connect
+from bellwether.adapters.kubernetes.connections import connection
+from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.samplewriter import SampleWriter
+from bellwether.adapters.parquet.upkeep import Upkeep
+from bellwether.adapters.prometheus.client import PrometheusClient
+from bellwether.adapters.prometheus.topicreaders import BODY_LIMIT, DEFAULT_QUERY, SERIES_LIMIT, TopicReaders
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.cli.connecting import connection_from, kafka_options
+from bellwether.cli.probe.running import need, read_policy, reported, stop_on_signals
+from bellwether.cli.sampled import printed
+from bellwether.connections import Connection
+from bellwether.ports import Terminal
+from bellwether.sampling.rounds import Rounds, Sources
+from bellwether.sampling.sampler import Sampler
+from bellwether.sampling.schedules import Schedule
+from bellwether.telemetry.logs import configure
+from bellwether.telemetry.sampling import SamplingMetrics
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+# Metadata of a large cluster takes its time; it must leave some for the questions of the same round.
+_MAP_SECONDS, _MAP_SHARE = 20.0, 1 / 3
+_DEFAULT_DAYS = 14
+
+
+@click.command()
+@click.option("--policy", metavar="[NAMESPACE/]NAME", help="The LeadershipPolicy whose cluster is sampled.")
+@click.option("--namespace", "-n", default="default", show_default=True, help="The policy's namespace.")
+@kafka_options
+@click.option(
+    "--store",
+    "uri",
+    metavar="URI",
+    help="A directory, or s3://, gs://, abfs://, hdfs://.  [default: the policy's rebalance.history]",
+)
+@click.option("--period", type=click.IntRange(1, 3600), default=60, show_default=True, help="Seconds between rounds.")
+@click.option(
+    "--once", is_flag=True, help="Take one round, write it, print what each broker told; exit 1 on a failure."
+)
+@click.option(
+    "--broker-timeout",
+    type=click.FloatRange(0.1, 60),
+    default=5.0,
+    show_default=True,
+    help="Seconds after which a broker that says nothing is left out of the round.",
+)
+@click.option(
+    "--retention-days",
+    type=click.IntRange(1, 3660),
+    help=f"How many days of samples are kept.  [default: those of the policy's history, or {_DEFAULT_DAYS}]",
+)
+@click.option("--prometheus", metavar="URL", help="A Prometheus that knows how much consumers read of each topic.")
+@click.option(
+    "--consume-query",
+    metavar="PROMQL",
+    default=DEFAULT_QUERY,
+    help="Bytes/s to consumers, one series for each topic.  [default: BytesOutPerSec of the JMX exporter or of"
+    " Strimzi's Metrics Reporter]",
+)
+@click.option("--prometheus-token-file", type=_FILE, help="File with the bearer token for Prometheus.")
+@click.option("--prometheus-ca", type=_FILE, help="PEM file of the authorities that sign Prometheus' certificate.")
+@click.option("--upkeep/--no-upkeep", default=True, show_default=True, help="Compact files and remove old days, too.")
+@click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serve Prometheus metrics on this port.")
+@click.option("--log-format", type=click.Choice(["auto", "json", "console"]), default="auto", show_default=True)
+@click.option(
+    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
+)
+def sample(
+    policy: str | None,
+    namespace: str,
+    uri: str | None,
+    period: int,
+    once: bool,
+    broker_timeout: float,
+    retention_days: int | None,
+    prometheus: str | None,
+    consume_query: str,
+    prometheus_token_file: Path | None,
+    prometheus_ca: Path | None,
+    upkeep: bool,
+    metrics_port: int | None,
+    log_format: Any,
+    log_level: str,
+    **kafka: Any,
+) -> None:
+    """Ask all leaders each minute where their logs end and how large they are, and keep the answers as Parquet.
+
+    Nothing is installed on brokers, and nothing is changed in Kafka. It may be killed and started at any time, and run
+    twice. Rebalancing reads what it has written.
+    """
+    configure(log_format, "warning" if once and log_level == "info" else log_level)
+    if bool(policy) == bool(kafka["bootstrap"]):
+        raise click.UsageError("Name the cluster: --policy, or --bootstrap with the TLS and SASL options.")
+    if policy and any(value for name, value in kafka.items() if name != "bootstrap"):
+        raise click.UsageError("TLS and SASL options go together with --bootstrap: a policy says how to connect.")
+    with reported():
+        cluster = _Cluster.of_policy(policy, namespace) if policy else _Cluster(connection_from(**kafka))
+        uri, days = uri or cluster.uri, retention_days or cluster.days
+        need(uri, "--store", "where samples are to be kept (or a policy with rebalance.history)")
+        store = Store.open(str(uri))
+        readers = _readers(prometheus, consume_query, prometheus_token_file, prometheus_ca)
+        clock, metrics = SystemClock(), SamplingMetrics()
+        rounds = Rounds(
+            _sources(cluster.connection, readers, period), clock, timeout_seconds=broker_timeout, period_seconds=period
+        )
+        keeping = Upkeep(store, days, clock, metrics)
+        writer = SampleWriter(store, keeping.start if upkeep and not once else lambda _: None)
+        try:
+            if once:
+                sys.exit(printed(rounds.take(clock.now().replace(microsecond=0)), writer.write, str(store)))
+            _serve(metrics, metrics_port)
+
+            def prepare() -> None:
+                made = cluster.read()
+                if made is not None:
+                    rounds.sources = _sources(made, readers, period)
+
+            Sampler(rounds, writer.write, Schedule(period), clock, metrics).run(stop_on_signals(), prepare)
+        finally:
+            keeping.stop()
+            rounds.close()
+            cluster.close()
+
+
+class _Cluster:
+    """Which cluster is sampled, and how it is reached: by options, or as a policy says now."""
+
+    def __init__(self, made: Connection) -> None:
+        self.connection = made
+        self.uri: str | None = None
+        self.days = _DEFAULT_DAYS
+        self._again: _Policy | None = None
+
+    @classmethod
+    def of_policy(cls, policy: str, namespace: str) -> _Cluster:
+        """As the policy says. Raises Transient or Terminal."""
+        where, _, name = policy.rpartition("/")
+        again = _Policy(where or namespace, name)
+        found = again.read()
+        cluster = cls(again.connection(found))
+        cluster._again = again
+        if found.spec.rebalance is not None:
+            history = found.spec.rebalance.history
+            cluster.uri, cluster.days = history.uri, history.days
+        return cluster
+
+    def read(self) -> Connection | None:
+        """The connection, where it is another one than before. Raises Transient or Terminal."""
+        if self._again is None:
+            return None
+        made = self._again.connection(self._again.read())
+        if made == self.connection:
+            return None
+        self.connection = made
+        return made
+
+    def close(self) -> None:
+        """Remove what was made for the connection."""
+        if self._again is not None:
+            self._again.secrets.close()
+
+
+class _Policy:
+    """A policy in the Kubernetes API."""
+
+    def __init__(self, namespace: str, name: str) -> None:
+        self._api = connect()
+        self._namespace, self._name = namespace, name
+        self.secrets = SecretReader(self._api, namespace)
+
+    def read(self) -> LeadershipPolicy:
+        """As it is now. Raises Transient or Terminal."""
+        return read_policy(self._api, self._namespace, self._name)
+
+    def connection(self, policy: LeadershipPolicy) -> Connection:
+        """How it says that the cluster is reached. Raises Transient or Terminal."""
+        return connection(policy.spec.kafka, self.secrets)
+
+
+def _sources(made: Connection, readers: TopicReaders | None, period: int) -> Sources:
+    seconds = max(2.0, min(_MAP_SECONDS, _MAP_SHARE * period))
+    limits = Limits(request_seconds=seconds, read_seconds=seconds)
+    return Sources(KafkaReader(Nodes(made, limits)), LogEnds(made), LogDirs(made), readers)
+
+
+def _readers(url: str | None, query: str, token: Path | None, ca: Path | None) -> TopicReaders | None:
+    if url is None:
+        if token or ca:
+            raise click.UsageError("--prometheus-token-file and --prometheus-ca go together with --prometheus.")
+        return None
+    if not url.startswith(("http://", "https://")):
+        raise click.UsageError("--prometheus must be a URL such as http://prometheus:9090.")
+    try:
+        secret = token.read_text().strip() if token else ""
+    except (OSError, UnicodeDecodeError):
+        raise Terminal(f"--prometheus-token-file {token} cannot be read as text") from None
+    return TopicReaders(
+        PrometheusClient(url, token=secret, ca=ca, body_limit=BODY_LIMIT, series_limit=SERIES_LIMIT), query
+    )
+
+
+def _serve(metrics: SamplingMetrics, port: int | None) -> None:
+    if port is not None:
+        try:
+            start_http_server(port, registry=metrics.registry)
+        except OSError as error:
+            raise click.ClickException(f"--metrics-port {port}: {error.strerror}; choose a free port") from error

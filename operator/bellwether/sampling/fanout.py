@@ -1,0 +1,63 @@
+"""What consumers read, partition by partition, where Prometheus tells it by topic: an estimate.
+
+In: bytes/s of topics, and the ends of logs in this round and in the one before. Out: bytes/s of partitions. A topic's
+bytes are dealt to its partitions as its new records are, since consumers mostly read what has just been written. Called
+by ``rounds``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from bellwether.core.clusters import Partition, PartitionKey
+
+# Enough digits for an estimate, and few enough for files to stay small.
+_STEPS = 1 << 10
+
+
+def spread(
+    topics: Mapping[str, float],
+    partitions: Sequence[Partition],
+    ends: Sequence[int | None],
+    before: Mapping[PartitionKey, int],
+) -> list[float | None]:
+    """Bytes/s of each partition, in their order; None: unknown.
+
+    Unknown is every partition of a topic that Prometheus does not name, or of which some partition's end is not known
+    now or was not known before (``before``, by topic id and partition), or that is read though nothing new came.
+    """
+    came: dict[str, list[int | None]] = defaultdict(list)
+    for partition, end in zip(partitions, ends, strict=True):
+        if partition.topic in topics:
+            came[partition.topic].append(_new(end, before.get(partition.key)))
+    shares = {topic: _share(topics[topic], new) for topic, new in came.items()}
+    found: list[float | None] = []
+    for partition, end in zip(partitions, ends, strict=True):
+        share = shares.get(partition.topic)
+        new = _new(end, before.get(partition.key))
+        found.append(None if share is None or new is None else _coarse(share * new))
+    return found
+
+
+def _new(end: int | None, before: int | None) -> int | None:
+    """Records that came; None when that cannot be known, as after a topic was made anew or its log was cut."""
+    return None if end is None or before is None or end < before else end - before
+
+
+def _share(bytes_per_second: float, new: Sequence[int | None]) -> float | None:
+    """Bytes/s that one new record stands for."""
+    known = [count for count in new if count is not None]
+    total = sum(known)
+    if len(known) < len(new) or not (math.isfinite(bytes_per_second) and bytes_per_second >= 0):
+        return None
+    if total == 0:
+        return 0.0 if bytes_per_second == 0 else None
+    return bytes_per_second / total
+
+
+def _coarse(value: float) -> float:
+    """The value to about a tenth of a percent."""
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(round(mantissa * _STEPS) / _STEPS, exponent)
