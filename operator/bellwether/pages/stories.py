@@ -33,8 +33,8 @@ class Flow:
 class Story:
     """A plan, its heaviest moves, where leaders go, and the plans before it, oldest first (the plan itself among them).
 
-    ``left`` and ``came`` count leaders by broker; ``flows`` is by rack. ``problem`` and ``loads`` are the names of what it
-    was made from, in the store, where they are known.
+    ``left`` and ``came`` count leaders by broker; ``flows`` is by rack. ``problem`` and ``loads`` are the
+    names of what it was made from, in the store, where they are known.
     """
 
     plan: LoadPlan
