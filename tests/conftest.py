@@ -10,6 +10,7 @@ everybody; ``thorough`` (``--hypothesis-profile=thorough``, as ``make test-all``
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,6 +36,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden parts of tests/scenarios anew")
 
 
+# Clusters that are dear to start: all tests of one run in one process, the longest lot first.
+_SHARED = ("kafka", "four")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What shares a real part stays together where tests run in several processes (``--dist=loadgroup``)."""
+    groups = {item: _group(item) for item in items}
+    items.sort(key=lambda item: _SHARED.index(groups[item]) if groups[item] in _SHARED else len(_SHARED))
+    for item, group in groups.items():
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _group(item: pytest.Item) -> str:
+    folder = item.path.parent.name
+    wanted = ("four",) if folder == "contract" else getattr(item, "fixturenames", ())
+    return next((name for name in _SHARED if name in wanted), folder)
+
+
 @pytest.fixture(autouse=True)
 def logs_as_they_come() -> Iterator[None]:
     """A test that runs a command sets that command's level of logging; the next test hears everything again."""
@@ -44,10 +64,14 @@ def logs_as_they_come() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Three real brokers behind a proxy, each on a disk that can be slowed, with a SASL_SSL listener besides."""
+    """Three real brokers behind a proxy, each on a disk that can be slowed, with a SASL_SSL listener besides.
+
+    The controller is apart, so that any broker may freeze.
+    """
     from realparts.kafka import KafkaCluster
 
-    with KafkaCluster(3, directory=tmp_path_factory.mktemp("kafka"), slow_disk=True, sasl_ssl=True) as cluster:
+    directory = tmp_path_factory.mktemp("kafka")
+    with KafkaCluster(3, directory=directory, controllers=1, slow_disk=True, sasl_ssl=True) as cluster:
         yield cluster
 
 
@@ -56,6 +80,29 @@ def breakable_kafka(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
     """The session's brokers, and every fault undone after the test."""
     yield kafka
     kafka.mend()
+
+
+@pytest.fixture(scope="session")
+def four() -> Iterator[KafkaCluster]:
+    """Four real brokers with internal topics, the controller apart so that any of them may freeze or die."""
+    from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+    from realparts.kafka import KafkaCluster
+    from testkit.kafkasites import KafkaSite
+
+    with KafkaCluster(4, controllers=1, proxied=False, sasl_ssl=True) as cluster:
+        # Whoever asks for a group's coordinator makes __consumer_offsets; the answer may come before it serves.
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "somebody"})
+        with suppress(KafkaException):
+            consumer.committed([TopicPartition("orders", 0)], timeout=60)
+        consumer.close()
+        KafkaSite(cluster).eventually(
+            lambda c: (
+                len([p for p in c.partitions if p.topic == "__consumer_offsets" and len(p.isr) == 3]) == 10
+                and c.live == {1, 2, 3, 4}
+            )
+        )
+        yield cluster
 
 
 @pytest.fixture(scope="session")

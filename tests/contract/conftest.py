@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from testkit.subjects import KafkaSubject, MemorySubject, Subject
 
 
-@pytest.fixture(scope="session")
-def four_brokers() -> Iterator[Any]:
-    from realparts.kafka import KafkaCluster
-
-    with KafkaCluster(4, proxied=False) as cluster:
-        yield cluster
-
-
 @pytest.fixture(scope="module", params=["memory", pytest.param("kafka", marks=pytest.mark.kafka)])
-def subject(request: pytest.FixtureRequest) -> Subject:
+def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    """Either cluster; what the suite makes on real brokers is gone afterwards."""
     if request.param == "memory":
-        return MemorySubject()
-    return KafkaSubject(request.getfixturevalue("four_brokers"))
+        yield MemorySubject()
+        return
+    real = KafkaSubject(request.getfixturevalue("four"))
+    yield real
+    real.clear()

@@ -1,4 +1,4 @@
-"""Three real brokers, the controller apart so that any broker may freeze, and what speaks to them."""
+"""What speaks to the session's three real brokers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
 from realparts.kafka import KafkaCluster, create_topics
+from realparts.kafka_topics import admin
 
 PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, read_seconds=60)
 
 
-@pytest.fixture(scope="session")
-def brokers() -> Iterator[KafkaCluster]:
-    with KafkaCluster(3, controllers=1, sasl_ssl=True) as cluster:
-        yield cluster
+@pytest.fixture
+def brokers(breakable_kafka: KafkaCluster) -> Iterator[KafkaCluster]:
+    """The session's brokers; the topics that a test has made there go with it."""
+    yield breakable_kafka
+    client = admin(breakable_kafka.bootstrap)
+    made = [name for name in client.list_topics(timeout=30).topics if not name.startswith("__")]
+    for deleted in client.delete_topics(made).values() if made else ():
+        deleted.result(30)
 
 
 @pytest.fixture

@@ -1,16 +1,13 @@
-"""Four real brokers, the controller apart so that any broker may freeze or die, and an operator over them."""
+"""Operators over four real brokers, and what others do to these meanwhile."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from realparts.kafka import KafkaCluster
-from realparts.kafka_topics import admin
 from testkit.kafkasites import KafkaSite, Race
 from testkit.operators import Operator
 from testkit.subjects import KafkaSubject
@@ -19,35 +16,12 @@ from testkit.watchers import Watcher
 GRACE_SECONDS = 1.5
 
 
-@pytest.fixture(scope="session")
-def four() -> Iterator[KafkaCluster]:
-    with KafkaCluster(4, controllers=1, proxied=False, sasl_ssl=True) as cluster:
-        # Whoever asks for a group's coordinator makes __consumer_offsets; the answer may come before it serves.
-        consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "somebody"})
-        with suppress(KafkaException):
-            consumer.committed([TopicPartition("orders", 0)], timeout=60)
-        consumer.close()
-        KafkaSite(cluster).eventually(
-            lambda c: (
-                len([p for p in c.partitions if p.topic == "__consumer_offsets" and len(p.isr) == 3]) == 10
-                and c.live == {1, 2, 3, 4}
-            )
-        )
-        yield cluster
-
-
 @pytest.fixture
 def whole(four: KafkaCluster) -> Iterator[KafkaCluster]:
     """The brokers, and afterwards every fault mended and every topic of the test's own gone."""
     yield four
     four.mend()
-    subject = KafkaSubject(four)
-    found = subject.reader.read().partitions
-    subject.mover.cancel([p.name for p in found if p.reassigning])
-    made = sorted({p.topic for p in found if p.topic.startswith("contract-")})
-    client = admin(four.bootstrap)
-    for deleted in client.delete_topics(made).values() if made else ():
-        deleted.result(30)
+    KafkaSubject(four).clear()
 
 
 class Others(KafkaSubject):

@@ -1,7 +1,7 @@
 """What the contract suite runs on: the shipped fake, always, and real Kafka brokers, marked ``kafka``.
 
 A ``Subject`` is four brokers, ids 1 to 4, read and moved through the ports, and what others do there.
-Brokers 1 to 3 of the real one carry the controller quorum, so that it is 4 that dies in these tests.
+The real ones have their controller apart; it is 4 that dies in these tests.
 """
 
 from __future__ import annotations
@@ -158,6 +158,14 @@ class KafkaSubject:
     def revive(self, broker: int) -> None:
         self._kafka.broker(broker).restart()
         self.eventually(lambda: broker in self.reader.read().live)
+
+    def clear(self) -> None:
+        """End what is in flight, and delete every topic that a subject has made, this one or another."""
+        found = self.reader.read().partitions
+        self.mover.cancel([p.name for p in found if p.reassigning])
+        made = sorted({p.topic for p in found if p.topic.startswith("contract-")})
+        if made:
+            self._insist(lambda admin: [done.result(30) for done in admin.delete_topics(made).values()])
 
     def eventually(self, holds: Callable[[], bool]) -> None:
         deadline = time.monotonic() + 30
