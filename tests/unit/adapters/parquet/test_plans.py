@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from bellwether.adapters.parquet.filesystems import Store, StoreDamaged, StoreMissing
-from bellwether.adapters.parquet.plans import plans, read_moves, read_plan, write_plan
+from bellwether.adapters.parquet.plans import plans, read_moves, read_plan, sources, write_plan
+from bellwether.adapters.parquet.problems import write_problem
 from bellwether.core.problems import Problem
-from testkit.loadplanning import loads, planned, problem, slot
+from testkit.loadplanning import loads, planned, problem, slot, write_loads
 from testkit.rechecking import load_problems
 
 POSED = problem(*(slot(i) for i in range(6)))
@@ -66,3 +67,21 @@ def test_a_plan_that_cannot_be_read_is_named_by_file(tmp_path: Path, text: str) 
     store.write_bytes("plans/x/plan.json", text.encode())
     with pytest.raises(StoreDamaged, match=r"plans/x/plan\.json: "):
         read_plan(store, "x")
+
+
+def test_what_a_plan_was_made_from_is_found_where_there_is_no_doubt(tmp_path: Path) -> None:
+    store = Store.open(str(tmp_path))
+    known = loads(POSED, 100.0, 50.0)
+    plan, _ = planned(POSED, known)
+    assert sources(store, plan) == (None, None)
+    write_problem(store, "monday", replace(POSED, terms=replace(POSED.terms, policy="kafka/other")))
+    write_problem(store, "tuesday", POSED)
+    write_loads(store, "one", known)
+    store.write_bytes("problems/damaged/problem.json", b"{")
+    assert sources(store, plan) == ("tuesday", "one")
+    write_loads(store, "two", known)
+    assert sources(store, plan) == ("tuesday", None)
+    write_loads(store, "tuesday", known)
+    assert sources(store, plan) == ("tuesday", "tuesday")
+    write_problem(store, "again", POSED)
+    assert sources(store, plan) == (None, None)

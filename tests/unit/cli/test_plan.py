@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bellwether.adapters.parquet.plans import write_plan
+from bellwether.cli.main import main
+from bellwether.core.loadplans import LoadPlan
+from testkit.loadplanning import Folders, folders, loads, planned, problem, slot
+from testkit.planpages import former, needs, plan_of_size, said, taken_apart
+
+POSED = problem(*(slot(i) for i in range(6)))
+KNOWN = loads(POSED, *(1e6 * (i + 1) for i in range(6)))
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Folders:
+    return folders(str(tmp_path), POSED, KNOWN)
+
+
+def shown(written: Folders, *more: str) -> Result:
+    return CliRunner(env={"COLUMNS": "140"}).invoke(main, ["plan", "--store", written.uri, *more])
+
+
+def digest(written: Folders) -> str:
+    return written.plan.rsplit("/", 1)[-1]
+
+
+def test_a_plan_is_shown_with_its_figures_brokers_and_moves(written: Folders) -> None:
+    found = shown(written)
+    assert found.exit_code == 0, found.output
+    lines = [" ".join(line.split()) for line in found.output.splitlines()]
+    assert lines[0] == f"plan {digest(written)} of policy kafka/main, as of 2026-11-21 12:00 UTC"
+    assert lines[1].startswith("The busiest broker goes from 63.00 MB/s to 35.00 MB/s (−44.4 %). No plan can bring it")
+    assert "busiest broker 63.00 MB/s 35.00 MB/s −44.4 %" in lines
+    assert "bound 35.00 MB/s gap 0.00 %" in lines
+    assert any(line.startswith("1 – 63.00 35.00 █") for line in lines)
+    assert any(line.startswith("orders-4 1 2 10.00") for line in lines)
+
+
+def test_the_newest_plan_is_shown_unless_a_digest_is_given(written: Folders) -> None:
+    later = replace(POSED, terms=replace(POSED.terms, made_at=POSED.terms.made_at + timedelta(days=1)))
+    plan, moves = planned(later, KNOWN)
+    write_plan(written.store, plan, moves)
+    assert plan.digest in shown(written).output
+    assert digest(written) in shown(written, digest(written)).output.splitlines()[0]
+
+
+def test_one_policys_newest_plan_can_be_asked_for(written: Folders) -> None:
+    other = replace(
+        POSED, terms=replace(POSED.terms, policy="kafka/other", made_at=POSED.terms.made_at + timedelta(days=1))
+    )
+    write_plan(written.store, *planned(other, KNOWN))
+    assert "kafka/other" in shown(written).output
+    assert "kafka/main" in shown(written, "--policy", "kafka/main").output
+    missing = shown(written, "--policy", "kafka/third")
+    assert (
+        missing.exit_code,
+        "of policy kafka/third; it holds plans of kafka/main, kafka/other" in missing.output,
+    ) == (
+        1,
+        True,
+    )
+
+
+def test_many_brokers_are_cut_to_the_busiest(written: Folders) -> None:
+    plan, moves = plan_of_size(100, closed=(7,))
+    write_plan(written.store, replace(plan, made_at=plan.made_at + timedelta(days=1)), moves)
+    found = shown(written, "--top", "5").output
+    assert "and 95 brokers that carry less: --top 100 shows all" in found
+    assert "and 35 lighter moves" in found
+    assert len(found.splitlines()) < 40
+    assert "closed" in shown(written, "--top", "100").output
+
+
+def test_the_page_is_written_with_history_and_the_names_of_its_sources(written: Folders, tmp_path: Path) -> None:
+    plan, moves = planned(POSED, KNOWN)
+    write_plan(written.store, former(plan, 1), moves)
+    file = tmp_path / "plan.html"
+    found = shown(written, "--html", str(file))
+    assert (found.exit_code, found.output) == (0, f"plan {digest(written)}: {file}\n")
+    text = file.read_text(encoding="utf-8")
+    assert needs(text) == []
+    words = said(taken_apart(text))
+    assert f"--problem {written.uri}/problems/main --loads {written.uri}/loads/main --plan" in words
+    assert f"{1:016x}" in words
+
+
+def test_json_is_the_plan_as_it_is_kept(written: Folders) -> None:
+    found = shown(written, "--json")
+    assert LoadPlan.read(json.loads(found.output)).digest == digest(written)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--html", "/nowhere/plan.html"], "/nowhere/plan.html: cannot be written: No such file or directory"),
+        (["0123456789abcdef"], "plans/0123456789abcdef/plan.json: cannot be read: "),
+    ],
+)
+def test_what_is_amiss_is_said(written: Folders, arguments: list[str], message: str) -> None:
+    found = shown(written, *arguments)
+    assert (found.exit_code, message in found.output) == (1, True), found.output
+
+
+def test_an_empty_store_holds_no_plan(tmp_path: Path) -> None:
+    found = CliRunner().invoke(main, ["plan", "--store", str(tmp_path)])
+    assert (found.exit_code, "holds no plan: run the plan job" in found.output) == (1, True)
+
+
+def test_strangers_names_bring_no_codes_to_the_terminal(tmp_path: Path) -> None:
+    topic = "[red]x\x1b[31m"
+    posed = problem(*(slot(i, topic=topic) for i in range(3)))
+    written = folders(str(tmp_path), posed, loads(posed, 5e6, 4e6, 3e6))
+    found = shown(written)
+    assert found.exit_code == 0, found.output
+    assert "\x1b" not in found.output
+    assert "[red]x?[31m-" in found.output
