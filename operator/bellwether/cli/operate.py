@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import socket
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
@@ -16,10 +18,13 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.nodes import Limits
 from bellwether.adapters.kubernetes.client import connect
 from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.core.runs import Run
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.links import LeaseTimes, Linker
 from bellwether.handlers.loops import PolicyLoop
 from bellwether.handlers.notices import Notices
+from bellwether.handlers.planning import tools_for
+from bellwether.handlers.rebalancing import Desk
 from bellwether.handlers.watches import Loops, register
 from bellwether.ports import BellwetherError
 from bellwether.telemetry import logs
@@ -84,8 +89,13 @@ def operator(
     def linker(signals: SignalBook) -> Linker:
         return Linker(api, clock, signals, times, lease_namespace)
 
+    def desk(run: Run, wake: Callable[[], None]) -> Desk:
+        made = Desk(run, partial(tools_for, api, clock), clock, wake)
+        made.start()
+        return made
+
     def make(body: dict[str, Any]) -> PolicyLoop:
-        return PolicyLoop(body, linker, notices, custody, clock)
+        return PolicyLoop(body, linker, notices, custody, clock, desk=desk)
 
     registry = kopf.OperatorRegistry()
     loops = Loops(make, notices.forget)

@@ -214,8 +214,11 @@ def judged(run: Run, settings: Rebalance, approved: str, now: datetime) -> Run:
     return run
 
 
-def followed(run: Run, application: Application | None, waits: Refusal | None) -> Run:
-    """The run as the undo record shows it: how far its plan has come, and what a turn says that it waits for."""
+def followed(run: Run, application: Application | None, waits: Refusal | None, asked: str = "") -> Run:
+    """The run as the undo record shows it: how far its plan has come, and what a turn says that it waits for.
+
+    ``asked`` is what a person asks for now: of a plan that status has lost, it is taken for what that was made for.
+    """
     other = application is not None and application.digest != run.digest
     if application is None or (other and (application.ended is not None or _busy(run))):
         return _waiting(run, waits)
@@ -223,6 +226,7 @@ def followed(run: Run, application: Application | None, waits: Refusal | None) -
         return run
     run = replace(
         run,
+        request=run.request if run.state in UNDER_WAY else asked,
         digest=application.digest,
         taken_up=application.taken_up,
         left=application.left,

@@ -22,13 +22,16 @@ from bellwether.core.baselines import UndoRecord
 from bellwether.core.demotions import Decide, decide
 from bellwether.core.detection import Detection
 from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.rebalances import Agenda
+from bellwether.core.runs import Run
 from bellwether.core.statuses import Report
 from bellwether.core.transitions import Standing
-from bellwether.cycle import Memory, turn
+from bellwether.cycle import NOTHING, Memory, turn
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.links import Link, Linker, Refused
 from bellwether.handlers.notices import Notices
 from bellwether.handlers.partings import Parting
+from bellwether.handlers.rebalancing import Desk
 from bellwether.ports import BellwetherError, Clock, Fenced, Terminal, Transient, WrongCluster
 
 log = structlog.get_logger(__name__)
@@ -45,6 +48,10 @@ class Pace:
     lease_retry_seconds: float = 2.0
 
 
+MakeDesk = Callable[[Run, Callable[[], None]], Desk]
+"""From how the rebalance was last said to stand, and a way to wake the loop."""
+
+
 class PolicyLoop(threading.Thread):
     """Runs one policy until it is told to stop or the policy is gone."""
 
@@ -56,6 +63,7 @@ class PolicyLoop(threading.Thread):
         custody: Custody,
         clock: Clock,
         pace: Pace | None = None,
+        desk: MakeDesk | None = None,
     ) -> None:
         metadata = body["metadata"]
         self.namespace, self.policy_name = metadata["namespace"], metadata["name"]
@@ -77,6 +85,8 @@ class PolicyLoop(threading.Thread):
         self._seen: object = None
         self._problems: tuple[str, ...] = ()
         self._detection = Detection()
+        self._make_desk = desk
+        self._desk: Desk | None = None
 
     def update(self, body: dict[str, Any]) -> None:
         """The policy's object as last seen; a changed spec or a deletion is news."""
@@ -129,10 +139,11 @@ class PolicyLoop(threading.Thread):
         self._detection = policy.policy().detection
         try:
             if parting is not None:
+                self._close_desk()
                 return parting.step(self, policy)
             self.ensure_linked(policy)
             self._custody.adopt(body)
-            report = self.take_turn(policy)
+            report = self.take_turn(policy, agenda=self._agenda(policy))
             return self._next(policy, report)
         except Refused as error:
             return self._refused(policy, error.reason, error)
@@ -150,7 +161,7 @@ class PolicyLoop(threading.Thread):
         except Terminal as error:
             return self._refused(policy, Reason.CLUSTER_UNREACHABLE, self._renew(policy) or error)
 
-    def take_turn(self, policy: LeadershipPolicy, decide: Decide = decide) -> Report:
+    def take_turn(self, policy: LeadershipPolicy, decide: Decide = decide, agenda: Agenda = NOTHING) -> Report:
         """One turn of the cycle with its report written. Needs a link; raises what the ports raise."""
         link = self._require_link()
         if self._memory is None:
@@ -173,17 +184,35 @@ class PolicyLoop(threading.Thread):
         began = self._clock.monotonic()
         self._notices.begins(self.namespace, self.policy_name)
         try:
-            report, self._memory = turn(link.world, policy.policy(), before, decide)
+            report, self._memory = turn(link.world, policy.policy(), before, decide, agenda)
             if link.lease.seconds_left() <= 0:
                 raise Fenced("the Lease ran out during the turn: whoever holds it now says how things stand")
         finally:
             self._notices.ends(self.namespace, self.policy_name)
         seconds = self._clock.monotonic() - began
-        self._notices.publish(policy, report, self._memory, seconds, generations)
+        if self._desk is not None:
+            self._desk.hear(policy, policy.metadata.annotations, report)
+        run = self._desk.run if self._desk is not None else None
+        report = replace(report, problem=None)  # it may be large, and was handed on
+        self._notices.publish(policy, report, self._memory, seconds, generations, run)
         self._notices.heard(self.namespace, self.policy_name, self.signals.signals())
         self._heard = heard
         self._name_problems()
         return report
+
+    def _agenda(self, policy: LeadershipPolicy) -> Agenda:
+        """What the next turn is to do for a rebalance: nothing, where the policy asks for none."""
+        if policy.spec.rebalance is None:
+            self._close_desk()
+        elif self._desk is None and self._make_desk is not None:
+            # Somebody else may have said more since this object was delivered.
+            self._desk = self._make_desk(self._notices.run_of(policy), self._news.set)
+        return self._desk.agenda() if self._desk is not None else NOTHING
+
+    def _close_desk(self) -> None:
+        desk, self._desk = self._desk, None
+        if desk is not None:
+            desk.close()
 
     def _name_problems(self) -> None:
         problems = self.signals.problems()
@@ -227,13 +256,17 @@ class PolicyLoop(threading.Thread):
             return 0.0
         if report.deeds.stopped is not None:
             return self._pace.retry_seconds
-        return min([self._pace_of(memory, report), *self._appointments(policy, report)])
+        wave = report.progress.again_seconds if report.progress is not None else None
+        waves = [wave] if wave is not None else []
+        return min([self._pace_of(memory, report), *waves, *self._appointments(policy, report)])
 
     def _pace_of(self, memory: Memory, report: Report) -> float:
         """How soon metadata is to be read again."""
         ailing = (Standing.SICK, Standing.SUSPECT, Standing.DOWN)
         held = any(b.hold is not None or b.verdict.standing in ailing for b in report.brokers)
-        return self._pace.busy_seconds if held or not memory.record.empty else self._pace.idle_seconds
+        progress = report.progress
+        going_on = progress is not None and progress.waits is not None
+        return self._pace.busy_seconds if held or going_on or not memory.record.empty else self._pace.idle_seconds
 
     def _appointments(self, policy: LeadershipPolicy, report: Report) -> list[float]:
         """In how many seconds brokers have been sick, or well, for long enough."""
@@ -288,7 +321,8 @@ class PolicyLoop(threading.Thread):
             for s in self.signals.signals()
             if (patience := self._detection.patience(s.type, s.source)) is not None
         )
-        return signals, tuple((o, o.active(now)) for o in self.signals.overrides())
+        overrides = tuple((o, o.active(now)) for o in self.signals.overrides())
+        return signals, overrides, self._desk.version if self._desk is not None else None
 
     def _renew(self, policy: LeadershipPolicy) -> BellwetherError | None:
         """Connect anew, with whatever the policy's Secrets say by now; returns what was wrong with that."""
@@ -310,6 +344,7 @@ class PolicyLoop(threading.Thread):
         self._memory = None
 
     def _unlink(self) -> None:
+        self._close_desk()
         link, self._link = self._link, None
         if link is not None:
             link.lease.release()

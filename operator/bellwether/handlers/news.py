@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bellwether.core.reasons import Reason
+from bellwether.core.runs import Run, RunState
 from bellwether.core.statuses import BrokerReport, Condition, Report
 from bellwether.core.transitions import Standing
 
@@ -47,6 +48,14 @@ def _held(report: Report) -> Condition | None:
     unripe = {b.broker for b in report.brokers if b.unripe}
     held = report.condition("DemotionHeld")
     return held if held.status and any(h.broker not in unripe for h in report.plan.decisions.held) else None
+
+
+def of_run(before: Run | None, now: Run | None) -> Iterator[News]:
+    """What changed of a rebalance; after a start nothing, as it was told before."""
+    if before is None or now is None or (before.state, before.digest) == (now.state, now.digest):
+        return
+    warning = now.state in (RunState.FAILED, RunState.STALE)
+    yield News(now.reason, f"{now.state}: {now.message}", warning=warning)
 
 
 def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]:

@@ -15,7 +15,7 @@ import structlog
 
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, KubernetesClient, Object
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, Object
 from bellwether.adapters.kubernetes.events import EventWriter
 from bellwether.adapters.kubernetes.statuses import StatusWriter
 from bellwether.api.v1alpha1.brokerhealth import BrokerHealth
@@ -24,11 +24,12 @@ from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import API_VERSION, InvalidObject
 from bellwether.core.flapping import Flaps
 from bellwether.core.reasons import Reason
+from bellwether.core.runs import Run
 from bellwether.core.statuses import Report
 from bellwether.core.verdicts import Verdict
 from bellwether.cycle import Memory
 from bellwether.handlers import renderings
-from bellwether.handlers.news import news
+from bellwether.handlers.news import news, of_run
 from bellwether.ports import BellwetherError, Clock
 from bellwether.telemetry.metrics import OperatorMetrics
 
@@ -47,6 +48,7 @@ class _Said:
     known: frozenset[int] = frozenset()
     tidied_at: float = float("-inf")
     report: Report | None = None
+    run: Run | None = None
 
 
 class Notices:
@@ -92,6 +94,12 @@ class Notices:
                 flaps[broker] = health.status.flapping.to_core()
         return verdicts, flaps
 
+    def run_of(self, policy: LeadershipPolicy) -> Run:
+        """How the policy's rebalance was last said to stand, by whoever said it. Raises Transient or Terminal."""
+        metadata = policy.metadata
+        found = LeadershipPolicy.read(self._api.get(POLICIES, metadata.namespace, metadata.name))
+        return found.status.rebalance.to_core() if found.status.rebalance is not None else Run()
+
     def begins(self, namespace: str, name: str) -> None:
         """A turn starts."""
         self._metrics.turn_begins(namespace, name, self._clock.now().timestamp())
@@ -115,8 +123,12 @@ class Notices:
         memory: Memory,
         seconds: float,
         generations: Mapping[int, int] | None = None,
+        run: Run | None = None,
     ) -> None:
-        """A turn's report, everywhere. ``generations``: of each BrokerHealth's spec, as the turn saw it."""
+        """A turn's report, everywhere. ``generations``: of each BrokerHealth's spec, as the turn saw it.
+
+        ``run`` is how the rebalance stands; None where the policy asks for none.
+        """
         namespace, name = policy.metadata.namespace, policy.metadata.name
         said = self._of(namespace, name)
         self._metrics.turn_ended(namespace, name, seconds, report, len(memory.record.entries))
@@ -131,7 +143,7 @@ class Notices:
                 stopped=str(report.deeds.stopped.message) if report.deeds.stopped else None,
             )
         try:
-            self._write(policy, report, said, generations or {})
+            self._write(policy, report, said, generations or {}, run)
         except BellwetherError as error:
             log.warning("status could not be written", why=str(error))
 
@@ -163,7 +175,14 @@ class Notices:
         self._statuses.forget(namespace, name)
         self._metrics.forget(namespace, name)
 
-    def _write(self, policy: LeadershipPolicy, report: Report, said: _Said, generations: Mapping[int, int]) -> None:
+    def _write(
+        self,
+        policy: LeadershipPolicy,
+        report: Report,
+        said: _Said,
+        generations: Mapping[int, int],
+        run: Run | None,
+    ) -> None:
         namespace, name = policy.metadata.namespace, policy.metadata.name
         about = _object_of(policy)
         ids = frozenset(b.broker for b in report.brokers)
@@ -182,14 +201,14 @@ class Notices:
         if report.deeds.elected:
             moment = report.now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
             last_election = {"time": moment, "partitions": report.deeds.elected}
-        status = renderings.policy_status(report, policy.metadata.generation, said.conditions, last_election)
+        status = renderings.policy_status(report, policy.metadata.generation, said.conditions, last_election, run)
         said.conditions = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
         said.status = status
         self._statuses.write_policy(namespace, name, status)
-        for item in news(said.report, report):
+        for item in (*news(said.report, report), *of_run(said.run, run)):
             about_item = about if item.broker is None else _health_of(policy, item.broker)
             self._events.post(about_item, str(item.reason), item.message, warning=item.warning, again=True)
-        said.report = report
+        said.report, said.run = report, run
 
     def _of(self, namespace: str, name: str) -> _Said:
         with self._lock:

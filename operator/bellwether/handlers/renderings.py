@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from bellwether.adapters.kubernetes.client import Object
-from bellwether.api.v1alpha1 import brokerhealth, conditions, policystatus, signalentries
+from bellwether.api.v1alpha1 import brokerhealth, conditions, policystatus, rebalancestatus, signalentries
 from bellwether.core.findings import Fact
 from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.runs import Run
 from bellwether.core.statuses import BrokerReport, Condition, Report
 from bellwether.core.transitions import Standing
 
@@ -20,16 +21,24 @@ MESSAGE_LIMIT = policystatus.MESSAGE_LIMIT
 
 
 def policy_status(
-    report: Report, generation: int, before: Mapping[str, conditions.Condition], last_election: Object | None
+    report: Report,
+    generation: int,
+    before: Mapping[str, conditions.Condition],
+    last_election: Object | None,
+    run: Run | None = None,
 ) -> Object:
-    """The whole status of a policy after a turn. ``before`` are its conditions as they stand, by type."""
+    """The whole status of a policy after a turn. ``before`` are its conditions as they stand, by type.
+
+    ``run`` is how its rebalance stands; None where the policy asks for none.
+    """
+    told = run.conditions if run is not None else ()
     counts = {str(standing).lower(): n for standing, n in report.standings.items()}
     demoted = sum(1 for b in report.brokers if b.demoted is not None)
     elections = sum(1 for m in report.plan.moves if m.elect)
     ready = report.condition("Ready")
     status = policystatus.LeadershipPolicyStatus(
         observed_generation=generation,
-        conditions=rendered((connected(report.cluster_id), *report.conditions), generation, before, report.now),
+        conditions=rendered((connected(report.cluster_id), *report.conditions, *told), generation, before, report.now),
         cluster_id=report.cluster_id,
         epoch=report.epoch,
         brokers=policystatus.BrokerCounts(**counts, demoted=demoted),
@@ -53,6 +62,7 @@ def policy_status(
             for reason, n in report.held_by_reason.items()
         ),
         would_demote=tuple(_would_demote(report)),
+        rebalance=rebalancestatus.RebalanceStatus.of(run) if run is not None else None,
         message=_clip(ready.message),
     ).body()
     if last_election is not None:

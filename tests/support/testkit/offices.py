@@ -18,7 +18,7 @@ from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.links import Link, Linker
-from bellwether.handlers.loops import PolicyLoop
+from bellwether.handlers.loops import MakeDesk, PolicyLoop
 from bellwether.handlers.notices import Notices
 from bellwether.ports import BellwetherError, World
 from bellwether.telemetry.metrics import OperatorMetrics
@@ -83,12 +83,13 @@ class MemoryLinker:
 
 @dataclass
 class Office:
-    """One operator process. ``faults`` may wrap each world that is made."""
+    """One operator process. ``faults`` may wrap each world that is made; ``desk`` makes what rebalances are kept on."""
 
     site: MemorySite = field(default_factory=site)
     api: MemoryApi = field(default_factory=MemoryApi)
     holder: str = "operator-a"
     faults: Callable[[World], World] = lambda world: world
+    desk: MakeDesk | None = None
     loops: list[PolicyLoop] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -115,7 +116,7 @@ class Office:
         def linker(_: SignalBook) -> Linker:
             return cast(Linker, self.linker)
 
-        made = PolicyLoop(self.body(name), linker, self.notices, self.custody, self.site.clock)
+        made = PolicyLoop(self.body(name), linker, self.notices, self.custody, self.site.clock, desk=self.desk)
         self.loops.append(made)
         return made
 

@@ -230,8 +230,9 @@ class TestFollowed:
 
     @pytest.mark.parametrize("state", [RunState.IDLE, RunState.DONE, RunState.STALE, RunState.FAILED])
     def test_a_plan_of_the_record_that_status_has_lost_is_gone_on_with(self, state: RunState):
-        found = followed(run(state, digest="f" * 16), application(9, taken_up=3), None)
+        found = followed(run(state, digest="f" * 16), application(9, taken_up=3), None, asked="please")
         assert (found.state, found.digest, found.taken_up) == (RunState.APPLYING, DIGEST, 3)
+        assert superseded(found, "please") == found  # whoever asked, asked for this one
 
     def test_a_plan_that_could_not_be_gone_on_with_is_not_begun_over_and_over(self):
         failed = run(RunState.FAILED)
