@@ -147,6 +147,20 @@ class Scene:
         return self.by_type.get(type_, _NOTHING).items()
 
     @cached_property
+    def leaving(self) -> frozenset[int]:
+        """Brokers that are in no ISR beside another replica, though they hold replicas.
+
+        The controller takes a broker that shuts down in an orderly way out of every ISR first (KIP-841).
+        """
+        together, apart = set[int](), set[int]()
+        for partition in self.snapshot.cluster.partitions:
+            if len(partition.isr) > 1:
+                together.update(partition.isr)
+            if len(partition.isr) < len(partition.replicas):
+                apart.update(r for r in partition.replicas if r not in partition.isr)
+        return frozenset(apart - together)
+
+    @cached_property
     def leading(self) -> Mapping[int, int]:
         """How many partitions each broker leads."""
         return self.snapshot.cluster.leaders()

@@ -51,7 +51,7 @@ def reachability(broker: int, scene: Scene, session_timeout_seconds: int, past: 
         change = "every vantage with fresh evidence failing, or disputedAfterSeconds passing"
         return Finding(Evidence.DOUBTFUL, Reason.DISPUTED, text, facts=facts, change=change)
     if len(failing) + quiet >= need > 0:
-        found = _unreachable(failing, total, scene, session_timeout_seconds, past, quiet=len(failing) < need)
+        found = _unreachable(broker, failing, total, scene, session_timeout_seconds, past, quiet=len(failing) < need)
         change = f"fewer than {need} of {total} vantages failing"
         return Finding(found.evidence, found.reason, found.message, found.severity, facts, found.change or change)
     if len(words) < need or not words:
@@ -107,7 +107,14 @@ def quiet_outside(broker: int, scene: Scene) -> bool:
 
 
 def _unreachable(
-    failing: Sequence[Signal], total: int, scene: Scene, session_timeout_seconds: int, past: Past, *, quiet: bool
+    broker: int,
+    failing: Sequence[Signal],
+    total: int,
+    scene: Scene,
+    session_timeout_seconds: int,
+    past: Past,
+    *,
+    quiet: bool,
 ) -> Finding:
     """A quorum cannot reach the broker from outside; the control tells whether the broker or the path is at fault."""
     said = f"unreachable from {_names(failing)} ({len(failing)} of {total} vantages)"
@@ -121,6 +128,10 @@ def _unreachable(
             text = f"{said}; it has restarted, and the load balancer is given {grace} s to find it"
             change = "one quorum of vantages reaching it, or the end of startupGraceSeconds"
             return Finding(Evidence.DOUBTFUL, Reason.STARTING, text, change=change)
+        if broker in scene.leaving and broker not in scene.snapshot.record.demoted:
+            text = f"{said}; it is in no ISR, as brokers are that shut down: there is nothing to take from it"
+            change = "its return to an ISR, or Kafka fencing it"
+            return Finding(Evidence.DOUBTFUL, Reason.LEAVING, text, change=change)
         text = f"{said}; its internal listener answers"
         return Finding(Evidence.BAD, Reason.EXTERNALLY_UNREACHABLE, text, UNREACHABLE_SEVERITY)
     confirmed = Reading.FAILING in controls

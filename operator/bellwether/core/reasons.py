@@ -22,6 +22,7 @@ class Reason(StrEnum):
     VANTAGES_DISAGREE = "VantagesDisagree"
     DISPUTED = "Disputed"
     STARTING = "Starting"
+    LEAVING = "Leaving"
     NOBODY_CONNECTS = "NobodyConnects"
     CLUSTER_WIDE_SLOW = "ClusterWideSlow"
     REPLICATION_LAGGING = "ReplicationLagging"
@@ -108,6 +109,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.UNCONFIRMED: "The external listener fails and no vantage can ask the internal one to confirm it.",
     Reason.VANTAGES_DISAGREE: "Some vantages fail to reach the broker, fewer than the quorum.",
     Reason.DISPUTED: "A quorum of vantages cannot reach the broker, and another vantage still can.",
+    Reason.LEAVING: "The broker answers inside and is in no ISR, as when it shuts down: it has nothing to hand over.",
     Reason.STARTING: "The broker has restarted and answers inside; the load balancer is given time to find it.",
     Reason.NOBODY_CONNECTS: "By its own socket table nobody outside talks to it, while its peers are talked to.",
     Reason.CLUSTER_WIDE_SLOW: "The broker's disk is slow, and so are its peers': the cause is elsewhere.",

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from bellwether.core.clusters import Cluster, Partition
 from bellwether.core.detection import Detection, Reachability
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading, Signal, SignalType
@@ -50,6 +51,51 @@ class TestComingUp:
         undo = record(None, demoted(1))
         found = of_one(snapshot(None, *self.OUT, now=after(10), undo=undo), before=self.WAS_DOWN)
         assert found.standing is Standing.SUSPECT
+
+
+class TestLeaving:
+    """An orderly shutdown: the load balancer has let go, the controller has taken the broker out of every ISR."""
+
+    OUT = words(BAD, BAD)
+
+    @staticmethod
+    def gone(*partitions: Partition) -> Cluster:
+        return cluster(*partitions)
+
+    def test_a_broker_that_is_in_no_isr_any_more_is_leaving_and_not_sick(self):
+        seen = self.gone(
+            partition("orders", 0, (1, 2, 3), isr=(2, 3), leader=2),
+            partition("orders", 1, (2, 1, 3), isr=(2, 3), leader=2),
+        )
+        found = of_one(snapshot(seen, *self.OUT), before=verdict(standing=Standing.HEALTHY))
+        assert (found.standing, found.reason) == (Standing.SUSPECT, Reason.LEAVING)
+
+    def test_a_broker_that_is_in_one_isr_still_is_sick(self):
+        seen = self.gone(
+            partition("orders", 0, (1, 2, 3), isr=(2, 3), leader=2),
+            partition("orders", 1, (2, 1, 3), isr=(2, 1), leader=2),
+        )
+        assert of_one(snapshot(seen, *self.OUT)).reason is Reason.EXTERNALLY_UNREACHABLE
+
+    def test_what_it_alone_keeps_does_not_matter(self):
+        seen = self.gone(
+            partition("orders", 0, (1, 2, 3), isr=(2, 3), leader=2), partition("orders", 1, (1,), isr=(1,), leader=1)
+        )
+        assert of_one(snapshot(seen, *self.OUT)).reason is Reason.LEAVING
+
+    def test_a_broker_that_keeps_everything_alone_is_sick(self):
+        seen = self.gone(partition("orders", 0, (1,), isr=(1,), leader=1))
+        assert of_one(snapshot(seen, *self.OUT)).reason is Reason.EXTERNALLY_UNREACHABLE
+
+    def test_a_demoted_broker_that_falls_out_of_every_isr_stays_sick(self):
+        seen = self.gone(partition("orders", 0, (2, 3, 1), isr=(2, 3), leader=2))
+        undo = record(None, demoted(1))
+        assert of_one(snapshot(seen, *self.OUT, undo=undo)).reason is Reason.EXTERNALLY_UNREACHABLE
+
+    def test_it_is_down_once_it_answers_nobody(self):
+        seen = self.gone(partition("orders", 0, (1, 2, 3), isr=(2, 3), leader=2))
+        nobody = words(BAD, BAD, control=Reading.FAILING)
+        assert of_one(snapshot(seen, *nobody)).standing is Standing.DOWN
 
 
 class TestDisputes:
