@@ -21,9 +21,11 @@ from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.caps import capped
 from bellwether_load.planning.choices import Costs, Refused, Slots
+from bellwether_load.planning.exchanges import MOST_PARTITIONS
+from bellwether_load.planning.pools import LocalPool, Pool
 from bellwether_load.planning.rounds import Balance
 from bellwether_load.planning.surveys import Survey, share_out
-from bellwether_load.transforms.moves import changes, moves
+from bellwether_load.transforms.moves import moves
 from bellwether_load.transforms.packing import packed, surveyed
 from bellwether_load.transforms.pieces import by_piece, together
 from bellwether_load.transforms.pools import SparkPool
@@ -41,8 +43,17 @@ class Made:
     rounds: int
 
 
-def make(terms: Terms, posed: Posed, loads: DataFrame, tell: Callable[[str], None] = lambda _: None) -> Made:
-    """The plan for a problem. Raises Refused when the inputs make none."""
+def make(
+    terms: Terms,
+    posed: Posed,
+    loads: DataFrame,
+    tell: Callable[[str], None] = lambda _: None,
+    few: int = MOST_PARTITIONS,
+) -> Made:
+    """The plan for a problem. Raises Refused when the inputs make none.
+
+    Up to ``few`` partitions are balanced here, without a task: the plan is the same, and there sooner.
+    """
     slots, costs = slots_of(terms), costs_of(terms)
     rates = by_piece(loads, posed.borders, str(terms.objective.statistic).lower())
     pieces = together(posed.pieces, rates, posed.borders).persist(StorageLevel.MEMORY_AND_DISK)
@@ -53,9 +64,9 @@ def make(terms: Terms, posed: Posed, loads: DataFrame, tell: Callable[[str], Non
         brokers = _brokers(terms, slots, survey)
         blocks = packed(pieces, slots, costs, posed.starts, share_out(survey.leaders, BLOCK_PARTITIONS))
         pool = SparkPool(blocks, len(slots.ids))
-        found = capped(pool, brokers, terms.objective.max_moves, tell=tell)
-        changed = changes(pool.blocks, len(slots.ids)).toArrow().sort_by("id")
-        ids, to = (changed.column(c).to_numpy() for c in ("id", "to"))
+        work: Pool = LocalPool(pool.all()) if survey.leaders.sum() <= few else pool
+        found = capped(work, brokers, terms.objective.max_moves, tell=tell)
+        ids, to = work.changes()
         tell(f"{len(ids):,} leaders change")
         table = moves(pieces, slots, costs, posed.starts, ids, to).toArrow().sort_by(_ORDER)
     except PySparkException as error:

@@ -45,6 +45,12 @@ class Block:
         return int((self.leader != self.home).sum())
 
     @property
+    def changes(self) -> tuple[Int64s, Int32s]:
+        """The ids of these, and who leads them by now."""
+        away = self.leader != self.home
+        return self.ids[away], self.leader[away]
+
+    @property
     def led(self) -> Int64s:
         """The load that each broker leads here, one entry a broker."""
         return sums(self.leader, self.loads, self.brokers)

@@ -52,7 +52,7 @@ class Choices:
     """Partitions as arrays, a row each, in the batch's order.
 
     ``replicas`` and ``eligible`` hold broker indices, padded with ``brokers``; ``leader`` is ``brokers`` where there is
-    none. ``known``: has measured rates. ``stays``: has no choice. ``out``: has neither leader nor candidate.
+    none. ``known``: has measured rates. ``held``: is held by name. ``stays``: is held, unknown, or without candidate.
     """
 
     replicas: Int32s
@@ -62,6 +62,7 @@ class Choices:
     follows: Int64s
     known: NDArray[np.bool_]
     held: NDArray[np.bool_]
+    stays: NDArray[np.bool_]
     brokers: int
 
     @property
@@ -105,16 +106,16 @@ def choices(batch: pa.RecordBatch, slots: Slots, costs: Costs) -> Choices:
             f"{_name(batch, int((loads < 0).argmax()))}: leading it would cost less than following it with these"
             " weights: lower objective.followWeight"
         )
-    held = (batch.column("held").to_numpy(zero_copy_only=False) != "") | ~known
+    held = batch.column("held").to_numpy(zero_copy_only=False) != ""
     open_ = np.append(slots.open, False)
     able = open_[replicas] & (replicas[:, :, None] == isr[:, None, :]).any(axis=2)
     rank = np.where(able, np.append(slots.rank, 0)[replicas], np.iinfo(np.int64).max)
     able &= rank == rank.min(axis=1, keepdims=True)
     eligible = np.where(able, replicas, brokers).astype(np.int32)
-    stays = held | ~able.any(axis=1)
+    stays = held | ~known | ~able.any(axis=1)
     eligible[stays] = brokers
     eligible[stays, 0] = leader[stays]
-    return Choices(replicas, eligible, leader, loads, follow, known, held, brokers)
+    return Choices(replicas, eligible, leader, loads, follow, known, held, stays, brokers)
 
 
 def rates(batch: pa.RecordBatch) -> tuple[Int64s, Int64s]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bellwether_load.planning.blocks import Block, Int64s, joined
+import numpy as np
+
+from bellwether_load.planning.blocks import Block, Int32s, Int64s, joined
 from bellwether_load.planning.bounds import contained, heaviest_item
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.fits import Fit, fitting, place
@@ -67,6 +69,10 @@ class Pool(Protocol):
         """How many partitions have got another leader."""
         ...
 
+    def changes(self) -> tuple[Int64s, Int32s]:
+        """The ids of these partitions, ascending, and who leads them by now."""
+        ...
+
     def reset(self) -> None:
         """Everything as it was before the first change."""
         ...
@@ -112,9 +118,21 @@ class LocalPool:
         """See :class:`Pool`."""
         return sum(b.changed for b in self.blocks)
 
+    def changes(self) -> tuple[Int64s, Int32s]:
+        """See :class:`Pool`."""
+        return together([b.changes for b in self.blocks])
+
     def reset(self) -> None:
         """See :class:`Pool`."""
         self.blocks = self._start
+
+
+def together(parts: Sequence[tuple[Int64s, Int32s]]) -> tuple[Int64s, Int32s]:
+    """Ids and leaders of several blocks, by id."""
+    ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in parts)])
+    leaders = np.concatenate([np.empty(0, np.int32), *(leaders for _, leaders in parts)])
+    order = np.argsort(ids)
+    return ids[order], leaders[order]
 
 
 def opening(block: Block, brokers: Brokers, places: Int64s) -> Opening:

@@ -7,11 +7,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
-from bellwether_load.planning.blocks import Block, Int32s, Int64s
+from bellwether_load.planning.blocks import Int32s, Int64s
 from bellwether_load.planning.choices import Choices, Costs, Slots, choices
-from bellwether_load.transforms.packing import Batches, each_block, tables
+from bellwether_load.transforms.packing import Batches, tables
 
-_CHANGE = pa.schema([("id", pa.int64()), ("to", pa.int32())])
 _BROKERS = pa.list_(pa.int32())
 _MOVE = pa.schema(
     [
@@ -29,16 +28,6 @@ _MOVE_TYPE = (
     "topic string, topic_id string, partition int, replicas array<int>, order array<int>, from_leader int,"
     " to_leader int, load long"
 )
-
-
-def changes(blocks: DataFrame, brokers: int) -> DataFrame:
-    """``id`` and ``to`` (index) of every partition whose leader changes."""
-
-    def changed(block: Block) -> pa.RecordBatch:
-        away = block.leader != block.home
-        return pa.RecordBatch.from_arrays([pa.array(block.ids[away]), pa.array(block.leader[away])], schema=_CHANGE)
-
-    return each_block(blocks, brokers, changed, "id long, to int")
 
 
 def moves(pieces: DataFrame, slots: Slots, costs: Costs, starts: Int64s, ids: Int64s, to: Int32s) -> DataFrame:
@@ -68,7 +57,7 @@ def _targets(ids: Int64s, found: Choices, changing: Int64s, leaders: Int32s) -> 
 
 def _moves(batch: pa.RecordBatch, found: Choices, slots: Slots, target: Int32s) -> pa.RecordBatch:
     kept = (target < found.brokers) & ((target != found.leader) | (target != found.replicas[:, 0]))
-    at = np.flatnonzero(kept & (~found.held | (target != found.leader)))
+    at = np.flatnonzero(kept & ~found.stays)
     ids = np.append(slots.ids, -1).astype(np.int32)
     replicas, chosen = found.replicas[at], target[at]
     # A stable sort on "is not the new leader" puts it first and leaves the others as they were.

@@ -10,11 +10,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.storagelevel import StorageLevel
 
-from bellwether_load.planning.blocks import Block, Int64s, joined
+from bellwether_load.planning.blocks import Block, Int32s, Int64s, joined
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.fits import Fit, fitting, place
 from bellwether_load.planning.offers import Pairs, Terms, settle
-from bellwether_load.planning.pools import Offer, Opening, offer, opening
+from bellwether_load.planning.pools import Offer, Opening, offer, opening, together
 from bellwether_load.transforms.packing import changed_blocks, each_block
 
 _Answer = TypeVar("_Answer")
@@ -62,11 +62,19 @@ class SparkPool:
 
     def gathered(self) -> Block:
         """See ``Pool``."""
-        return joined(0, self._ask(lambda block: block))
+        return joined(0, self.all())
+
+    def all(self) -> list[Block]:
+        """Every block, here: for few partitions."""
+        return self._ask(lambda block: block)
 
     def changed(self) -> int:
         """See ``Pool``."""
         return sum(self._ask(lambda block: block.changed))
+
+    def changes(self) -> tuple[Int64s, Int32s]:
+        """See ``Pool``."""
+        return together(self._ask(lambda block: block.changes))
 
     def reset(self) -> None:
         """See ``Pool``."""

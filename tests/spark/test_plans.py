@@ -1,0 +1,167 @@
+"""The plan job on Spark, checked by the verifier, which shares nothing with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.plans import read_moves, read_plan, write_columns
+from bellwether.adapters.parquet.problems import read_terms, write_problem
+from bellwether.cli.main import main
+from bellwether.core.clusters import PartitionKey
+from bellwether.core.problems import BrokerSlot, Problem
+from testkit.loadplanning import loads, problem, slot, write_loads
+from testkit.posed import posed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from bellwether_load.jobs.making import Made
+
+pytestmark = pytest.mark.spark
+
+Loads = Mapping[PartitionKey, tuple[float, float | None]]
+
+
+def planned(spark: SparkSession, store: Path, asked: Problem, known: Loads) -> Made:
+    """What the job makes of a problem, written into the store."""
+    from bellwether_load.jobs.inputs import read_loads, read_posed
+    from bellwether_load.jobs.making import make
+
+    where = Store.open(str(store))
+    write_problem(where, "main", asked)
+    write_loads(where, "main", known, {s.topic_id: s.topic for s in asked.partitions})
+    made = make(read_terms(where, "main"), read_posed(spark, str(store), "main"), read_loads(spark, str(store), "main"))
+    write_columns(where, made.plan, made.moves)
+    return made
+
+
+def recheck(store: Path, digest: str) -> Any:
+    """What the command that rechecks a plan says of it."""
+    folders = ("--problem", "problems/main"), ("--loads", "loads/main"), ("--plan", f"plans/{digest}")
+    return CliRunner().invoke(main, ["verify-plan", *(word for o, f in folders for word in (o, f"{store}/{f}"))])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_verifier_accepts_what_the_job_plans(spark: SparkSession, tmp_path: Path, seed: int):
+    made = planned(spark, tmp_path, *posed(seed))
+    result = recheck(tmp_path, made.plan.digest)
+    assert result.exit_code == 0, result.output
+    assert "within" in result.output
+
+
+def test_the_same_plan_comes_of_any_number_of_pieces_here_and_on_executors(spark: SparkSession, tmp_path: Path):
+    asked, known = posed(7, partitions=400)
+    whole = planned(spark, tmp_path / "whole", asked, known)
+    file = "problems/main/partitions.parquet"
+    planned(spark, tmp_path / "cut", asked, known)
+    pq.write_table(pq.read_table(tmp_path / "cut" / file), tmp_path / "cut" / file, row_group_size=37)
+    from bellwether_load.jobs.inputs import read_loads, read_posed
+    from bellwether_load.jobs.making import make
+
+    uri = str(tmp_path / "cut")
+    terms = read_terms(Store.open(uri), "main")
+    in_pieces = make(terms, read_posed(spark, uri, "main"), read_loads(spark, uri, "main"), few=0)
+    assert in_pieces.plan == whole.plan
+    assert in_pieces.moves.equals(whole.moves)
+
+
+def test_a_busy_broker_hands_leaders_to_the_others(spark: SparkSession, tmp_path: Path):
+    asked = problem(*(slot(i, (1, 2, 3)) for i in range(30)))
+    made = planned(spark, tmp_path, asked, loads(asked, *[1000.0] * 30))
+    assert (made.plan.before.max, made.plan.after.max) == (90_000.0, 50_000.0)  # base 30,000 each; 60,000 to lead
+    assert made.plan.certificate.gap == 0.0
+    assert made.plan.moved.partitions == 20
+    assert made.plan.moved.load == made.plan.moved.lower_bound
+
+
+def test_a_leader_that_is_not_first_is_put_first(spark: SparkSession, tmp_path: Path):
+    asked = problem(slot(0, (2, 1), leader=1), slot(1, (2, 1), leader=2))
+    made = planned(spark, tmp_path, asked, loads(asked, 10.0, 10.0))
+    (move,) = read_moves(Store.open(str(tmp_path)), made.plan.digest)
+    assert (move.partition, move.order, move.from_leader, move.to_leader) == (0, (1, 2), 1, 1)
+    assert (made.plan.moved.partitions, made.plan.moved.reordered) == (0, 1)
+
+
+def test_a_closed_broker_is_relieved_of_all_that_others_can_lead(spark: SparkSession, tmp_path: Path):
+    brokers = (BrokerSlot(1, open=False, why="Demoted"), BrokerSlot(2), BrokerSlot(3))
+    asked = problem(*(slot(i, (1, 2, 3)) for i in range(10)), slot(10, (1,)), brokers=brokers)
+    made = planned(spark, tmp_path, asked, loads(asked, *[100.0] * 11))
+    moves = list(read_moves(Store.open(str(tmp_path)), made.plan.digest))
+    assert sorted(m.partition for m in moves) == list(range(10))
+    assert sorted(m.to_leader for m in moves) == [2] * 5 + [3] * 5
+
+
+def test_a_cap_on_moves_is_kept(spark: SparkSession, tmp_path: Path):
+    asked = problem(*(slot(i, (1, 2, 3)) for i in range(30)))
+    capped = Problem(replace(asked.terms, objective=replace(asked.terms.objective, max_moves=5)), asked.partitions)
+    made = planned(spark, tmp_path, capped, loads(asked, *[1000.0] * 30))
+    assert 0 < made.plan.moved.partitions <= 5
+    assert made.plan.after.max < made.plan.before.max
+    assert recheck(tmp_path, made.plan.digest).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("rate", "named"),
+    [
+        pytest.param(math.nan, "its produce rate is nan", id="not a number"),
+        pytest.param(math.inf, "its produce rate is inf", id="infinite"),
+        pytest.param(-5.0, "its produce rate is -5.0", id="negative"),
+    ],
+)
+def test_a_load_that_is_none_is_refused_by_name(spark: SparkSession, tmp_path: Path, rate: float, named: str):
+    from bellwether_load.planning.choices import Refused
+
+    asked = problem(slot(0), slot(1))
+    with pytest.raises(Refused, match=f"orders-1: {named}"):
+        planned(spark, tmp_path, asked, loads(asked, 1.0, rate))
+
+
+def test_two_rows_of_loads_for_one_partition_are_refused(spark: SparkSession, tmp_path: Path):
+    from bellwether_load.jobs.inputs import read_loads, read_posed
+    from bellwether_load.jobs.making import make
+    from bellwether_load.planning.choices import Refused
+
+    asked = problem(slot(0), slot(1))
+    planned(spark, tmp_path, asked, loads(asked, 1.0, 2.0))
+    file = tmp_path / "loads/main/part-0.parquet"
+    table = pq.read_table(file)
+    pq.write_table(pa.concat_tables([table, table.slice(0, 1)]), file)
+    uri = str(tmp_path)
+    with pytest.raises(Refused, match="partition 0 of topic id id-of-orders has two rows"):
+        make(read_terms(Store.open(uri), "main"), read_posed(spark, uri, "main"), read_loads(spark, uri, "main"))
+
+
+def test_partitions_that_are_out_of_order_are_refused(spark: SparkSession, tmp_path: Path):
+    from bellwether_load.jobs.inputs import read_loads, read_posed
+    from bellwether_load.jobs.making import make
+    from bellwether_load.planning.choices import Refused
+
+    asked = problem(slot(0), slot(1), slot(2))
+    planned(spark, tmp_path, asked, loads(asked, 1.0, 2.0, 3.0))
+    file = tmp_path / "problems/main/partitions.parquet"
+    pq.write_table(pq.read_table(file).take(pa.array([0, 2, 1])), file, row_group_size=2)
+    uri = str(tmp_path)
+    with pytest.raises(Refused, match="orders-1 stands behind orders-2: they must be sorted"):
+        make(read_terms(Store.open(uri), "main"), read_posed(spark, uri, "main"), read_loads(spark, uri, "main"))
+
+
+def test_without_any_load_nothing_moves(spark: SparkSession, tmp_path: Path):
+    asked = problem(*(slot(i, (1, 2, 3)) for i in range(5)))
+    made = planned(spark, tmp_path, asked, {})
+    assert (made.plan.moved.partitions, made.plan.without_load, made.plan.after.max) == (0, 5, 0.0)
+    assert recheck(tmp_path, made.plan.digest).exit_code == 0
+
+
+def test_a_plan_reads_back_as_it_was_made(spark: SparkSession, tmp_path: Path):
+    made = planned(spark, tmp_path, *posed(11))
+    assert read_plan(Store.open(str(tmp_path)), made.plan.digest) == made.plan
