@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bellwether_load.histories.samples import UNKNOWN, Bools, Ints, Samples, counted
+from bellwether_load.histories.samples import UNKNOWN, Bools, Ints, Samples, counted, inner
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ def between(samples: Samples, longest: int) -> Intervals:
     by itself, and a replica that led before may have been copied anew since.
     """
     seconds, messages = np.diff(samples.at), np.diff(samples.end)
-    within = np.diff(samples.owner) == 0
+    within = inner(samples.bounds, len(samples.at))
     back = within & (messages < 0)
     amiss = back.copy()
     amiss[1:] |= back[:-1]

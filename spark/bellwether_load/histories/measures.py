@@ -13,7 +13,7 @@ from bellwether_load.histories.intervals import between
 from bellwether_load.histories.order import usable
 from bellwether_load.histories.quantiles import at_weights
 from bellwether_load.histories.rules import Rules
-from bellwether_load.histories.samples import Bools, Floats, Ints, Samples, counted, summed
+from bellwether_load.histories.samples import Bools, Floats, Ints, Samples, counted, inner, summed
 from bellwether_load.histories.sizes import produced
 
 DAY = 86_400
@@ -66,29 +66,31 @@ def measure(samples: Samples, rules: Rules) -> Measures:
 
 
 def _levels(rates: Floats, seconds: Ints, ended: Ints, bounds: Ints, peak: int) -> Levels:
-    total = summed(seconds, bounds)
-    median, p95 = at_weights(rates, seconds, bounds, [(total + 1) // 2, (total * 95 + 99) // 100])
-    return Levels(median, p95, _peaks(rates, seconds, ended, bounds, peak))
+    """The peak is the highest of the days' peaks; an interval belongs to the UTC day in which it ends.
 
-
-def _peaks(rates: Floats, seconds: Ints, ended: Ints, bounds: Ints, peak: int) -> Floats:
-    """The highest of the days' peaks; an interval belongs to the UTC day in which it ends.
-
-    Where little was seen, less time is asked for: a twentieth of what was seen on a day on average, so that the peak
-    is never below the 95th percentile.
+    Where little was seen, less than ``peak`` seconds are asked for: a twentieth of what was seen on a day on average,
+    so that the peak is never below the 95th percentile.
     """
-    owner = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    day = ended // DAY
-    begins = np.ones(len(rates), dtype=np.bool_)
-    begins[1:] = (np.diff(owner) != 0) | (np.diff(day) != 0)
-    firsts = np.flatnonzero(begins)
-    whose = owner[firsts]
-    day_bounds = np.append(firsts, len(rates))
+    total = summed(seconds, bounds)
+    owner, day_bounds = _days(ended, bounds)
+    days = np.bincount(owner, minlength=len(total))
+    asked = np.clip(total // np.maximum(days * 20, 1), 1, peak)
+    levels = [(total + 1) // 2, (total * 95 + 99) // 100]
+    if (days <= 1).all():
+        # Usual, and half the work: each partition's only day holds all of it.
+        return Levels(*at_weights(rates, seconds, bounds, [*levels, total - asked + 1]))
+    median, p95 = at_weights(rates, seconds, bounds, levels)
     on_day = summed(seconds, day_bounds)
-    days = np.bincount(whose, minlength=len(bounds) - 1)
-    asked = np.clip(summed(seconds, bounds) // np.maximum(days * 20, 1), 1, peak)[whose]
-    (levels,) = at_weights(rates, seconds, day_bounds, [on_day - asked + 1])
-    found = np.full(len(bounds) - 1, np.nan)
-    enough = on_day >= asked
-    np.fmax.at(found, whose[enough], levels[enough])
-    return found
+    (peaks,) = at_weights(rates, seconds, day_bounds, [on_day - asked[owner] + 1])
+    enough = on_day >= asked[owner]
+    found = np.full(len(total), np.nan)
+    np.fmax.at(found, owner[enough], peaks[enough])
+    return Levels(median, p95, found)
+
+
+def _days(ended: Ints, bounds: Ints) -> tuple[Ints, Ints]:
+    """The days of all partitions, one after the other: to whom each belongs, and the bounds of its intervals."""
+    begins = np.ones(len(ended), dtype=np.bool_)
+    begins[1:] = (np.diff(ended // DAY) != 0) | ~inner(bounds, len(ended))
+    firsts = np.flatnonzero(begins)
+    return np.searchsorted(bounds, firsts, side="right") - 1, np.append(firsts, len(ended))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bellwether_load.histories.samples import UNKNOWN, Bools, Ints, Rows, Samples
+from bellwether_load.histories.samples import UNKNOWN, Bools, Ints, Rows, Samples, inner
 
 
 def usable(samples: Samples, shortest: int) -> Samples:
@@ -16,13 +16,16 @@ def usable(samples: Samples, shortest: int) -> Samples:
     answered = samples.end != UNKNOWN
     if not answered.all():
         samples = samples.keep(answered)
+    close = inner(samples.bounds, len(samples.at)) & (np.diff(samples.at) < shortest)
+    if not close.any():
+        return samples
     # One number that sorts by partition, then by time: moments are below 2 ** 32 seconds, until the year 2106.
     moment = (samples.owner << 32) | samples.at
     if (np.diff(moment) <= 0).any():
         order = _in_time(samples, moment)
         samples, moment = samples.take(order), moment[order]
-    close = (np.diff(moment) < shortest) & (np.diff(samples.owner) == 0)
-    return samples.keep(_spaced(samples, moment, close, shortest)) if close.any() else samples
+        close = inner(samples.bounds, len(samples.at)) & (np.diff(samples.at) < shortest)
+    return samples.keep(_spaced(samples, moment, close, shortest))
 
 
 def _in_time(samples: Samples, moment: Ints) -> Rows:

@@ -66,13 +66,23 @@ class Samples:
 
 def counted(kept: Bools, bounds: Ints) -> Ints:
     """The bounds of what a mask leaves of each group."""
-    before = np.zeros(len(kept) + 1, dtype=np.int64)
-    np.cumsum(kept, out=before[1:])
-    return before[bounds]
+    found = np.zeros(len(bounds), dtype=np.int64)
+    np.cumsum(summed(kept, bounds), out=found[1:])
+    return found
 
 
 def summed(values: Ints | Bools, bounds: Ints) -> Ints:
-    """The sum of each group, exact; 0 for an empty one."""
-    before = np.zeros(len(values) + 1, dtype=np.int64)
-    np.cumsum(values, out=before[1:])
-    return np.diff(before[bounds])
+    """The sum of each group, exact; 0 for an empty one. The groups hold all values."""
+    found = np.zeros(len(bounds) - 1, dtype=np.int64)
+    there = bounds[1:] > bounds[:-1]
+    if there.any():
+        found[there] = np.add.reduceat(values, bounds[:-1][there], dtype=np.int64)
+    return found
+
+
+def inner(bounds: Ints, length: int) -> Bools:
+    """Of the steps from each of so many rows to the next, those that stay in one group."""
+    found = np.ones(max(0, length - 1), dtype=np.bool_)
+    ends = bounds[1:-1] - 1
+    found[ends[(ends >= 0) & (ends < length - 1)]] = False
+    return found

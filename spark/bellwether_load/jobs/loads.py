@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +160,12 @@ def _tell_choice(choice: Choice, tell: Tell) -> None:
     if choice.missing:
         tell(f"no samples of {', '.join(day.isoformat() for day in choice.missing)}")
     rows = sum(source.rows for source in choice.sources)
-    tell(f"{rows:,} samples in {len(choice.sources):,} files of {len(choice.days) - len(choice.missing)} days")
+    there = len(choice.days) - len(choice.missing)
+    tell(f"{rows:,} samples in {len(choice.sources):,} files, from {there} of {len(choice.days)} days")
+
+
+def _written(seconds: int | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 def _account(choice: Choice, rules: Rules, sums: dict[str, Any], unreadable: Any) -> dict[str, Any]:
@@ -168,8 +173,8 @@ def _account(choice: Choice, rules: Rules, sums: dict[str, Any], unreadable: Any
     return {
         "format": 1,
         "clusterId": choice.cluster_id,
-        "from": choice.window.start,
-        "to": choice.window.end,
+        "from": _written(choice.window.start),
+        "to": _written(choice.window.end),
         "missingDays": [day.isoformat() for day in choice.missing],
         "files": len(choice.sources),
         "skipped": sorted({*choice.skipped, *unreadable}),

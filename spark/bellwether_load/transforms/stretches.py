@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from bellwether_load.histories.samples import UNKNOWN, Bools, Ints, Rows, Samples, counted, summed
+from bellwether_load.histories.samples import UNKNOWN, Bools, Ints, Rows, Samples, summed
 
 SCHEMA = """topic string, topic_id string, partition int, refused int,
     at binary, leader binary, epoch binary, end binary, size binary, consume binary"""
@@ -147,20 +147,35 @@ def _known(table: Any, name: str) -> tuple[Ints, Bools]:
 def _binary(name: str, values: NDArray[Any], bounds: Ints) -> Any:
     """Each stretch's values as bytes: all of them, or as few as say the same."""
     values = values.astype(_COLUMNS[name])
+    lengths = np.diff(bounds)
     if name in ("leader", "epoch"):
-        changes = np.zeros(len(values), dtype=np.bool_)
-        changes[1:] = np.diff(values) != 0
-        changes[bounds[:-1]] = False
-        kept = np.repeat(summed(changes, bounds) > 0, np.diff(bounds))
-        kept[bounds[:-1]] = True
+        changed = np.flatnonzero(np.diff(values)) + 1
+        several = _holding(np.setdiff1d(changed, bounds), bounds)
+        values, lengths = _some(values, bounds, several, first=True), np.where(several, lengths, 1)
     elif name == "consume":
-        kept = np.repeat(summed(~np.isnan(values), bounds) > 0, np.diff(bounds))
-    else:
-        kept = np.ones(len(values), dtype=np.bool_)
-    data = values if kept.all() else values[kept]
-    offsets = (counted(kept, bounds) * values.dtype.itemsize).astype(np.int32)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data))]
-    return pa.Array.from_buffers(pa.binary(), len(bounds) - 1, buffers)
+        told = _holding(np.flatnonzero(~np.isnan(values)), bounds)
+        values, lengths = _some(values, bounds, told, first=False), np.where(told, lengths, 0)
+    offsets = np.zeros(len(bounds), dtype=np.int32)
+    np.cumsum(lengths * values.dtype.itemsize, out=offsets[1:])
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(pa.binary(), len(lengths), buffers)
+
+
+def _holding(rows: Rows, bounds: Ints) -> Bools:
+    """For each stretch whether one of these rows is in it."""
+    found = np.zeros(len(bounds) - 1, dtype=np.bool_)
+    found[np.searchsorted(bounds, rows, side="right") - 1] = True
+    return found
+
+
+def _some(values: NDArray[Any], bounds: Ints, whole: Bools, *, first: bool) -> NDArray[Any]:
+    """The values of the stretches that are wanted whole, and of the others the first or none."""
+    if whole.all():
+        return values
+    kept = np.repeat(whole, np.diff(bounds))
+    if first:
+        kept[bounds[:-1]] = True
+    return values[kept]
 
 
 def _unbinary(name: str, table: Any) -> tuple[NDArray[Any], Rows]:
