@@ -139,7 +139,7 @@ def _counts(plan: Plan, sums: Sums) -> Check:
         ("moved.reordered", plan.moved["reordered"], sums.reordered),
     )
     faults = tuple(f"{name} is {said}, there are {found}" for name, said, found in pairs if said != found)
-    return Check(COUNTS, faults, found=f"{sums.moved:,} leaders move, {sums.reordered:,} orders alone")
+    return Check(COUNTS, faults, found=f"{sums.moved:,} + {sums.reordered:,} orders")
 
 
 def _weights(brokers: Sequence[Broker], plan: Plan, faults: Faults) -> dict[int, int]:

@@ -27,6 +27,8 @@ REFUSED, UNREADABLE = 1, 2
 
 Tell = Callable[[str, int, int], None]
 
+_UNITS = "(maximum, mean, item and bound: bytes/s per 100 units of capacity; moved load: hundredths of a byte/s)"
+
 
 @click.command()
 @click.option("--problem", required=True, metavar="URI", help="The problem's folder: STORE/problems/NAME.")
@@ -64,6 +66,7 @@ def _show(report: Report, folder: str) -> None:
         word = "[green]ok[/]" if check.passed else "[bold red]refused[/]"
         table.add_row(check.name, escape(plain(check.said)), escape(plain(check.found)), word)
     console.print(table)
+    click.echo(_UNITS)
     for note in report.notes:
         click.echo(f"note: {note}")
     for fault in report.faults:
