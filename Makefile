@@ -75,6 +75,10 @@ bench-detection: setup ## Simulate months of noise and faults; report false demo
 faults: setup parts ## Break real parts in many ways and judge each verdict (ONLY=name,name runs a few)
 	@$(BIN)/python -m faults $(FAULTS_ARGS)
 
+.PHONY: bench-spark
+bench-spark: setup ## Plan for clusters of up to 2,000,000 partitions; report gap, moves, time and memory (BENCH_ARGS=...)
+	@$(BIN)/python -m sparkplans $(BENCH_ARGS)
+
 .PHONY: bench-detection-costs
 bench-detection-costs: setup parts ## Measure what it costs to watch 1,000 brokers while nothing happens (BENCH_ARGS=...)
 	@$(BIN)/python -m detectioncosts $(BENCH_ARGS)
