@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bellwether.core.loadplans import BrokerLoad, LoadPlan
-from bellwether.pages.charts import WIDTH, Scale, across, drawing, keys, line, up, words
+from bellwether.pages.charts import WIDTH, Scale, across, drawing, keys, line, short, up, words
 from bellwether.pages.figures import Unit
 from bellwether.pages.markup import Child, Markup, join, tag
 
@@ -20,7 +20,7 @@ def broker_chart(plan: LoadPlan, unit: Unit, label: str) -> Markup:
 
 
 def _rows(plan: LoadPlan, unit: Unit, label: str) -> Markup:
-    left, right = 178, WIDTH - 130
+    left, right = 196, WIDTH - 130
     bottom = _TOP + _ROW * len(plan.brokers)
     most = max((max(b.before, b.after) for b in plan.brokers), default=0.0)
     scale = Scale.of(max(most, plan.certificate.bound), unit, left, right)
@@ -41,7 +41,7 @@ def _rows(plan: LoadPlan, unit: Unit, label: str) -> Markup:
 
 def _row(broker: BrokerLoad, unit: Unit, scale: Scale, y: float) -> Markup:
     name = tag("tspan", f"broker {broker.id}")
-    rack = tag("tspan", f"  {_short(broker.rack)}", class_="soft", fill="var(--soft)") if broker.rack else None
+    rack = tag("tspan", f"  {short(broker.rack)}", class_="soft", fill="var(--soft)") if broker.rack else None
     start, end = scale(broker.before), scale(broker.after)
     told = f"broker {broker.id}: {unit.said(broker.before)} before, {unit.said(broker.after)} after"
     return tag(
@@ -99,7 +99,3 @@ def _steps(values: list[float], scale: Scale, left: float, right: float) -> str:
             last = y
     path.append(f"H{right}")
     return "".join(path)
-
-
-def _short(name: str, most: int = 10) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"

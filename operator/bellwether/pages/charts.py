@@ -29,8 +29,8 @@ class Scale:
 
 
 def drawing(width: int, height: int, title: str, description: str, *parts: Child) -> Markup:
-    """An SVG image that says what it shows to those who cannot see it."""
-    return tag(
+    """An SVG image that says what it shows to those who cannot see it; where it is too wide, it is scrolled."""
+    image = tag(
         "svg",
         tag("title", title),
         tag("desc", description),
@@ -39,7 +39,9 @@ def drawing(width: int, height: int, title: str, description: str, *parts: Child
         width=width,
         height=height,
         role="img",
+        class_="wide" if width == WIDTH else None,
     )
+    return tag("div", image, class_="scroll") if width == WIDTH else image
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
@@ -50,6 +52,11 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
 def words(x: float, y: float, said: str, class_: str = "") -> Markup:
     """A label; ``y`` is its base line."""
     return tag("text", said, x=x, y=y, class_=class_ or None)
+
+
+def short(name: str, most: int = 16) -> str:
+    """A name that fits beside a chart: where it is cut it keeps its end, in which names of racks differ."""
+    return name if len(name) <= most else f"…{name[1 - most :]}"
 
 
 def across(scale: Scale, unit: Unit, top: float, bottom: float, label: str) -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bellwether.core.loadplans import BrokerLoad, LoadPlan
-from bellwether.pages.charts import WIDTH, Scale, across, drawing, keys, line, words
+from bellwether.pages.charts import WIDTH, Scale, across, drawing, keys, line, short, words
 from bellwether.pages.figures import Unit, quantile
 from bellwether.pages.markup import Child, Markup, join, tag
 from bellwether.pages.stories import NO_LEADER, NO_RACK, Story
@@ -29,7 +29,7 @@ def by_rack(plan: LoadPlan) -> dict[str, list[BrokerLoad]]:
 def rack_chart(plan: LoadPlan, unit: Unit, label: str) -> Markup:
     """A row for each rack: dots for a few brokers, ranges for many."""
     racks = by_rack(plan)
-    left, right = 178, WIDTH - 130
+    left, right = 196, WIDTH - 130
     bottom = _TOP + _ROW * len(racks)
     most = max([plan.certificate.bound, *(max(b.before, b.after) for one in racks.values() for b in one)])
     scale = Scale.of(most, unit, left, right)
@@ -37,8 +37,7 @@ def rack_chart(plan: LoadPlan, unit: Unit, label: str) -> Markup:
     parts: list[Child] = [across(scale, unit, _TOP, bottom, label)]
     for place, (rack, brokers) in enumerate(racks.items()):
         y = _TOP + _ROW * place + 16
-        shown = rack if len(rack) <= 16 else f"{rack[:15]}…"
-        parts.append(tag("text", tag("title", rack), shown, x=left - 10, y=y + 8, class_="end strong"))
+        parts.append(tag("text", tag("title", rack), short(rack), x=left - 10, y=y + 8, class_="end strong"))
         parts.append(words(left - 10, y + 23, f"{len(brokers):,} open", "soft end"))
         for when, dy in (("before", 0), ("after", 20)):
             values = [getattr(b, when) for b in brokers]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 STYLE = """
 :root { color-scheme: light dark; --page: #fbfbfa; --card: #ffffff; --text: #1c1e21; --soft: #5b6168; --line: #dcdee1;
-  --grid: #e9eaec; --before: #d55e00; --after: #0072b2; --after-soft: #0072b22e; --shut: #8a9097; --code: #f1f2f4; }
+  --grid: #e9eaec; --before: #d55e00; --after: #0072b2; --shut: #8a9097; --code: #f1f2f4; }
 @media (prefers-color-scheme: dark) { :root { --page: #14171a; --card: #1c2024; --text: #e8eaed; --soft: #a3aab2;
-  --line: #343a41; --grid: #2a3036; --before: #e69f00; --after: #56b4e9; --after-soft: #56b4e93d; --shut: #8a9097;
+  --line: #343a41; --grid: #2a3036; --before: #e69f00; --after: #56b4e9; --shut: #8a9097;
   --code: #262b31; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--text); line-height: 1.45;
@@ -24,7 +24,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 10px 14px; }
 .tile b { display: block; font-size: 21px; font-weight: 600; font-variant-numeric: tabular-nums; }
 .tile span { color: var(--soft); font-size: 13px; display: block; }
-.scroll { overflow-x: auto; } svg { display: block; max-width: 100%; height: auto; }
+.scroll { overflow-x: auto; } svg { display: block; max-width: 100%; height: auto; } svg.wide { min-width: 720px; }
 svg text { fill: var(--text); font-size: 12px; font-family: inherit; } svg text.soft { fill: var(--soft); }
 svg text.end { text-anchor: end; } svg text.middle { text-anchor: middle; } svg text.strong { font-weight: 600; }
 .grid { stroke: var(--grid); stroke-width: 1; } .axis { stroke: var(--soft); stroke-width: 1; }
@@ -51,9 +51,10 @@ pre { background: var(--code); border-radius: 6px; padding: 10px 12px; overflow-
 .side { display: flex; flex-wrap: wrap; gap: 18px 8px; } summary { cursor: pointer; color: var(--soft); }
 @media print {
   :root { --page: #fff; --card: #fff; --text: #000; --soft: #444; --line: #bbb; --grid: #ddd; --before: #d55e00;
-    --after: #0072b2; --after-soft: #0072b22e; --code: #f4f4f4; }
+    --after: #0072b2; --code: #f4f4f4; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } main { padding: 0; max-width: none; }
-  table { font-size: 9pt; } .side { flex-wrap: nowrap; } .side svg { flex: 1 1 0; min-width: 0; }
+  table { font-size: 9pt; } svg.wide { min-width: 0; }
+  .side { flex-wrap: nowrap; } .side svg { flex: 1 1 0; min-width: 0; }
   section, .tile { break-inside: avoid; } section.long { break-inside: auto; } body { font-size: 11pt; }
 }
 """
