@@ -16,6 +16,7 @@ VERBS = {
     "plan": "bellwether.cli.plan:plan",
     "probe": "bellwether.cli.probe:probe",
     "promote": "bellwether.cli.demote:promote",
+    "rebalance": "bellwether.cli.rebalance:rebalance",
     "record": "bellwether.cli.record:record",
     "release": "bellwether.cli.demote:release",
     "replay": "bellwether.cli.replay:replay",

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.client import POLICIES
 from bellwether.adapters.parquet import plans, problems
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.shelves import Shelf
@@ -19,10 +21,13 @@ from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.loadplans import LoadPlan
 from bellwether.core.problems import PartitionSlot
 from bellwether.core.runs import Run
-from bellwether.handlers.loops import MakeDesk
+from bellwether.core.signals import Reading
+from bellwether.handlers.loops import MakeDesk, PolicyLoop
 from bellwether.handlers.rebalancing import Desk, Tools
 from bellwether.ports import Clock, JobState, JobWord
+from testkit.builders import site
 from testkit.loadplanning import planned, write_loads
+from testkit.offices import Office
 
 Rates = Callable[[PartitionSlot], float]
 
@@ -97,3 +102,73 @@ def asking(**annotations: str) -> Mapping[str, Any]:
     """A merge patch with annotations of ours: ``rebalance="now"``, ``approve_plan=digest``; empty takes one away."""
     named = {f"bellwether.dev/{name.replace('_', '-')}": value or None for name, value in annotations.items()}
     return {"metadata": {"annotations": named}}
+
+
+SPEC: dict[str, Any] = {
+    "history": {"uri": "/somewhere"},
+    "runner": {"type": "Process"},
+    "waves": {"partitions": 2, "pauseSeconds": 0},
+}
+
+
+class Desked(Office):
+    """An office whose policy rebalances: eight skewed partitions on three well brokers."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(site=site(3, {"orders": 8}))
+        self.planner = Planner(Store.open(str(folder)))
+        self.desks: list[Desk] = []
+        self.desk = desk_of(self.planner, self.site.clock, self.desks)
+        for broker in self.site.cluster.brokers:
+            self.site.signals.say(broker, Reading.PASSING)
+
+    def annotate(self, **annotations: str) -> None:
+        """Somebody sets annotations of ours on the policy."""
+        self.api.merge(POLICIES, "default", "main", dict(asking(**annotations)))
+
+    def go(self, loop: PolicyLoop, times: int = 1, seconds: float = 1.0) -> None:
+        """Turns, and after each one whatever the desk can do."""
+        for _ in range(times):
+            self.step(loop, seconds=seconds)
+            for _ in range(5):
+                if not (self.desks and self.desks[-1].step()):
+                    break
+
+    def until(self, loop: PolicyLoop, state: str, most: int = 30) -> None:
+        """Go on until the rebalance is in that state. Raises AssertionError when it does not get there."""
+        for _ in range(most):
+            if self.state == state:
+                return
+            self.go(loop)
+        raise AssertionError(f"{state} was not reached: {self.status}")
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """The policy's status.rebalance; empty before there is one."""
+        return dict((self.body().get("status") or {}).get("rebalance") or {})
+
+    @property
+    def state(self) -> str:
+        """How it stands."""
+        return str(self.status.get("state", ""))
+
+    def proposed(self, **spec: Any) -> PolicyLoop:
+        """A loop whose policy has a plan that waits for approval."""
+        loop = self.make(rebalance={**SPEC, **spec})
+        self.annotate(rebalance="please")
+        self.until(loop, "Proposed")
+        return loop
+
+    def approve(self) -> str:
+        """Name the digest of the plan that is proposed; returns it."""
+        digest = str(self.status["digest"])
+        self.annotate(approve_plan=digest)
+        return digest
+
+    def led(self) -> dict[int, float]:
+        """What each broker leads, by the planner's own rates."""
+        found = dict.fromkeys(self.site.cluster.brokers, 0.0)
+        for p in self.site.cluster.partitions():
+            assert p.leader is not None
+            found[p.leader] += 1000.0 / (1 + p.index)
+        return found

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from bellwether.core.signals import Reading
+from testkit.desks import Desked
 from testkit.offices import Office
 
 
@@ -14,5 +16,13 @@ def office() -> Iterator[Office]:
     made = Office()
     for broker in made.site.cluster.brokers:
         made.site.signals.say(broker, Reading.PASSING)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def desked(tmp_path: Path) -> Iterator[Desked]:
+    """An operator whose policy rebalances, with a small planner in the place of Spark."""
+    made = Desked(tmp_path)
     yield made
     made.close()

@@ -1,0 +1,201 @@
+"""What goes wrong in a rebalance: jobs that fail, plans that lie, stores that are away, processes that end."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.kubernetes.client import EVENTS, POLICIES
+from bellwether.adapters.parquet.filesystems import Store, StoreAway
+from bellwether.core.signals import OverrideState
+from testkit.desks import SPEC, Desked, Planner
+
+
+def test_a_job_that_fails_says_why_and_is_tried_again_at_the_next_time_and_not_before(desked: Desked):
+    desked.planner.fails = "loads: exit status 3: the history is empty"
+    loop = desked.make(rebalance={**SPEC, "schedule": "0 4 * * *"})
+    desked.go(loop, 2)
+    desked.site.clock.advance(86400)
+    desked.go(loop, 20)
+    assert (desked.state, desked.status["reason"]) == ("Failed", "JobFailed")
+    assert desked.status["message"] == "loads: exit status 3: the history is empty"
+    assert len(desked.planner.started) == 1
+    desked.planner.fails = ""
+    desked.site.clock.advance(86400)
+    desked.until(loop, "Proposed")
+    assert len(desked.planner.started) == 2
+    assert any("the history is empty" in e.get("note", "") for e in desked.api.all(EVENTS))
+
+
+def test_a_job_that_somebody_removed_has_failed(desked: Desked):
+    desked.planner.looks = 100
+    loop = desked.make(rebalance=SPEC)
+    desked.annotate(rebalance="please")
+    desked.go(loop, 3)
+    assert desked.state == "Running"
+    desked.planner.gone = True
+    desked.until(loop, "Failed")
+    assert "gone before it brought a plan" in desked.status["message"]
+
+
+def test_a_plan_that_does_not_stand_the_recheck_is_refused(desked: Desked):
+    desked.planner.tamper = lambda plan: replace(plan, after=replace(plan.after, max=plan.after.max / 2))
+    loop = desked.make(rebalance={**SPEC, "approval": "Automatic"})
+    desked.annotate(rebalance="please")
+    desked.until(loop, "Failed")
+    assert desked.status["reason"] == "PlanRefused"
+    desked.go(loop, 3)
+    assert all(p.leader == p.replicas[0] for p in desked.site.cluster.partitions())
+
+
+def test_a_plan_that_was_changed_between_proposal_and_approval_is_refused(desked: Desked):
+    loop = desked.proposed()
+    digest = desked.status["digest"]
+    store = desked.planner.store
+    path = f"plans/{digest}/moves.parquet"
+    table = store.read_table(path)
+    store.write_table(path, table.slice(1))
+    before = desked.led()
+    desked.approve()
+    desked.until(loop, "Failed")
+    assert desked.status["reason"] == "PlanRefused"
+    assert desked.led() == before
+
+
+@pytest.mark.parametrize("state", ["Running", "Proposed", "Approved", "Applying", "Done"])
+def test_a_process_that_takes_over_goes_on_where_the_last_one_was(desked: Desked, state: str):
+    desked.planner.looks = 4
+    loop = desked.make(rebalance={**SPEC, "waves": {"partitions": 1, "pauseSeconds": 0}})
+    desked.annotate(rebalance="please")
+    if state != "Running":
+        desked.until(loop, "Proposed")
+        if state != "Proposed":
+            desked.approve()
+    if state != "Approved":
+        desked.until(loop, state)
+    loop._unlink()
+    desked.site.clock.advance(60)
+    successor = desked.loop()
+    if state in ("Running", "Proposed"):
+        desked.until(successor, "Proposed")
+        desked.approve()
+    desked.until(successor, "Done", most=60)
+    desked.go(successor, 5)
+    assert len(desked.planner.started) == 1
+    assert desked.status["left"] == 0
+
+
+def test_a_plan_whose_status_was_lost_is_gone_on_with_from_the_undo_record(desked: Desked):
+    loop = desked.proposed(waves={"partitions": 1, "pauseSeconds": 0})
+    digest = desked.approve()
+    desked.until(loop, "Applying")
+    loop._unlink()
+    desked.api.merge(POLICIES, "default", "main", {"status": {"rebalance": None}}, sub="status")
+    desked.site.clock.advance(60)
+    successor = desked.loop()
+    desked.until(successor, "Done", most=60)
+    assert desked.status["digest"] == digest
+
+
+def test_a_store_that_is_away_is_said_and_tried_again(desked: Desked, monkeypatch: pytest.MonkeyPatch):
+    away = True
+
+    def exists(self: Store, path: str) -> bool:
+        if away:
+            raise StoreAway("s3://loads: no answer")
+        return real(self, path)
+
+    real = Store.exists
+    monkeypatch.setattr(Store, "exists", exists)
+    loop = desked.make(rebalance=SPEC)
+    desked.annotate(rebalance="please")
+    desked.go(loop, 5)
+    assert (desked.state, desked.status["reason"]) == ("Running", "StoreUnavailable")
+    assert desked.status["message"] == "s3://loads: no answer"
+    away = False
+    desked.until(loop, "Proposed")
+
+
+def test_a_store_that_nobody_may_use_fails_the_run_with_the_remedy(desked: Desked):
+    (Path(desked.planner.store.filesystem[1]) / "problems").write_text("a file")
+    loop = desked.make(rebalance=SPEC)
+    desked.annotate(rebalance="please")
+    desked.until(loop, "Failed")
+    assert desked.status["reason"] == "StoreUnavailable"
+    assert "problems" in desked.status["message"]
+
+
+def test_a_defect_ends_the_run_and_not_the_loop(desked: Desked, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Planner, "look", lambda _self, _run: 1 / 0)
+    loop = desked.make(rebalance=SPEC)
+    desked.annotate(rebalance="please")
+    desked.until(loop, "Failed")
+    assert desked.status["message"] == "ZeroDivisionError: division by zero"
+    desked.site.signals.override(1, OverrideState.DEMOTED)
+    desked.go(loop, 2)
+    assert desked.site.cluster.snapshot().leaders()[1] == 0
+
+
+def test_a_policy_that_is_deleted_in_the_middle_finishes_its_wave_and_goes(desked: Desked):
+    loop = desked.proposed(waves={"partitions": 2, "pauseSeconds": 0})
+    desked.approve()
+    desked.until(loop, "Applying")
+    desked.api.delete(POLICIES, "default", "main")
+    for _ in range(30):
+        if desked.api.find(POLICIES, "default", "main") is None:
+            break
+        desked.step(loop, seconds=2)
+    assert desked.api.find(POLICIES, "default", "main") is None
+    assert all(p.leader == p.replicas[0] for p in desked.site.cluster.partitions())
+    assert desked.planner.closed >= 1
+
+
+def test_work_that_takes_long_delays_no_turn(desked: Desked, monkeypatch: pytest.MonkeyPatch):
+    """The desk works in its own thread: a recheck of millions of partitions must not hold a demotion back."""
+    entered, let = threading.Event(), threading.Event()
+    real = Planner.look
+
+    def slow(self: Planner, run: str) -> Any:
+        entered.set()
+        assert let.wait(30)
+        return real(self, run)
+
+    monkeypatch.setattr(Planner, "look", slow)
+    loop = desked.make(rebalance=SPEC)
+    desked.annotate(rebalance="please")
+    desked.step(loop)
+    desk = desked.desks[-1]
+    desk.start()
+    for _ in range(100):
+        desked.step(loop)
+        if entered.wait(0.05):
+            break
+    assert entered.is_set()
+    desked.site.signals.override(1, OverrideState.DEMOTED)
+    desked.step(loop, 2)
+    assert desked.site.cluster.snapshot().leaders()[1] == 0
+    assert not let.is_set()
+    let.set()
+    for _ in range(200):
+        if desk.run.state == "Proposed":
+            break
+        desked.step(loop)
+        threading.Event().wait(0.02)
+    assert desk.run.state == "Proposed"
+    desk.close()
+
+
+def test_the_desk_wakes_the_loop_when_there_is_something_to_do(desked: Desked):
+    loop = desked.make(rebalance=SPEC)
+    desked.go(loop, 2)
+    assert not loop._wait(0.0)
+    desked.annotate(rebalance="please")
+    loop.update(desked.body())
+    desked.step(loop)
+    before = loop._fingerprint()
+    assert desked.desks[-1].step()
+    assert loop._fingerprint() != before
