@@ -66,7 +66,7 @@ def measure(samples: Samples, rules: Rules) -> Measures:
 
 
 def _levels(rates: Floats, seconds: Ints, ended: Ints, bounds: Ints, peak: int) -> Levels:
-    """The peak is the highest of the days' peaks; an interval belongs to the UTC day in which it ends.
+    """The peak is the highest of the days' peaks; an interval belongs to the UTC day of its last second.
 
     Where little was seen, less than ``peak`` seconds are asked for: a twentieth of what was seen on a day on average,
     so that the peak is never below the 95th percentile.
@@ -91,6 +91,6 @@ def _levels(rates: Floats, seconds: Ints, ended: Ints, bounds: Ints, peak: int) 
 def _days(ended: Ints, bounds: Ints) -> tuple[Ints, Ints]:
     """The days of all partitions, one after the other: to whom each belongs, and the bounds of its intervals."""
     begins = np.ones(len(ended), dtype=np.bool_)
-    begins[1:] = (np.diff(ended // DAY) != 0) | ~inner(bounds, len(ended))
+    begins[1:] = (np.diff((ended - 1) // DAY) != 0) | ~inner(bounds, len(ended))
     firsts = np.flatnonzero(begins)
     return np.searchsorted(bounds, firsts, side="right") - 1, np.append(firsts, len(ended))

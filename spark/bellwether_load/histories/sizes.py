@@ -13,6 +13,10 @@ from bellwether_load.histories.intervals import Intervals
 from bellwether_load.histories.quantiles import at_weights
 from bellwether_load.histories.samples import Bools, Floats, counted, summed
 
+# Of the usual bytes per message: below this, something was taken away meanwhile. Above a half, which is what is seen
+# when followers lag for a minute and the end that clients see catches up in the next.
+LEAST = 0.625
+
 
 def produced(intervals: Intervals) -> tuple[Floats, Bools]:
     """Bytes of each interval, NaN where unknown; and for each partition whether all of its are known.
@@ -30,8 +34,8 @@ def produced(intervals: Intervals) -> tuple[Floats, Bools]:
     # By messages, so that a few large ones in quiet minutes do not outvote the busy hours.
     (median,) = at_weights(ratio, messages, bounds, [(summed(messages, bounds) + 1) // 2])
     usual = np.repeat(median, np.diff(bounds))
-    believed = ratio >= usual / 2
-    near = believed & (ratio <= usual * 2)
+    believed = ratio >= usual * LEAST
+    near = believed & (ratio * LEAST <= usual)
     per_message = np.full(len(median), np.nan)
     near_messages = summed(np.where(near, messages, 0), bounds)
     np.divide(summed(np.where(near, grown, 0), bounds), near_messages, out=per_message, where=near_messages > 0)

@@ -1,0 +1,77 @@
+"""Samples of partitions made up from a few words, for the arithmetic of loads.
+
+In: how much is sent, and what befalls the log. Out: samples one by one, and as the arrays that are measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bellwether_load.histories.measures import Measures, measure
+from bellwether_load.histories.rules import Rules
+from bellwether_load.histories.samples import UNKNOWN, Samples
+
+MIDNIGHT = 1_795_132_800
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One sample; None for what was not answered. Moments count from midnight."""
+
+    at: int
+    end: int | None
+    size: int | None = None
+    leader: int = 1
+    epoch: int = 1
+    consume: float | None = None
+
+
+History = Sequence[Sample]
+
+
+def steady(minutes: int = 60, messages: int = 100, each: int = 10, *, first: int = 0) -> list[Sample]:
+    """A sample a minute of a partition to which as many messages, of so many bytes, are sent in each minute."""
+    return [Sample(60 * m, messages * m, messages * each * m) for m in range(first, first + minutes)]
+
+
+def rates(per_minute: Sequence[int], each: int = 10) -> list[Sample]:
+    """A sample a minute of a partition that gets so many messages in one minute after the other."""
+    ends = np.cumsum([0, *per_minute]).tolist()
+    return [Sample(60 * m, end, end * each) for m, end in enumerate(ends)]
+
+
+def deleted(history: History, minute: int, size: int) -> list[Sample]:
+    """From that minute on so many bytes of the log are gone."""
+    return [replace(s, size=s.size - size if s.at >= 60 * minute and s.size is not None else s.size) for s in history]
+
+
+def led(history: History, minute: int, leader: int, *, larger: int = 0) -> list[Sample]:
+    """From that minute on another replica leads, whose log is larger by so many bytes."""
+    return [
+        replace(s, leader=leader, epoch=s.epoch + 1, size=None if s.size is None else s.size + larger)
+        if s.at >= 60 * minute
+        else s
+        for s in history
+    ]
+
+
+def samples(*histories: History) -> Samples:
+    """The samples of some partitions side by side, in the order given."""
+    rows = [sample for history in histories for sample in history]
+    return Samples(
+        bounds=np.cumsum([0, *map(len, histories)]),
+        at=np.array([MIDNIGHT + s.at for s in rows], dtype=np.int64),
+        leader=np.array([s.leader for s in rows], dtype=np.int32),
+        epoch=np.array([s.epoch for s in rows], dtype=np.int32),
+        end=np.array([UNKNOWN if s.end is None else s.end for s in rows], dtype=np.int64),
+        size=np.array([UNKNOWN if s.size is None else s.size for s in rows], dtype=np.int64),
+        consume=np.array([np.nan if s.consume is None else s.consume for s in rows], dtype=np.float32),
+    )
+
+
+def measured(*histories: History, rules: Rules | None = None) -> Measures:
+    """What these partitions carry."""
+    return measure(samples(*histories), rules or Rules())
