@@ -103,8 +103,8 @@ def _row(spark: SparkSession, folder: str, size: Size, seed: int, before: Row | 
         write_columns(store, made.plan, made.moves)
         seconds = time.perf_counter() - started
     began = time.perf_counter()
-    inputs = (Store.open(f"{folder}/{path}/{name}") for path in ("problems", "loads"))
-    proof = recheck(*inputs, Store.open(f"{folder}/plans/{made.plan.digest}"))
+    problem, loads = (Store.open(f"{folder}/{path}/{name}") for path in ("problems", "loads"))
+    proof = recheck(problem, loads, Store.open(f"{folder}/plans/{made.plan.digest}"))
     proving = time.perf_counter() - began
     bound = made.plan.certificate.bound
     count, greedy = by_count(found), greedy_by_load(found)
