@@ -97,7 +97,7 @@ def _rows(keys: Any, given: Any, found: Measures) -> Any:
             "partition": keys.column("partition"),
             **_columns("produce", found.produce),
             **_columns("consume", found.consume),
-            "messages_median": found.messages_median,
+            "messages_median": pa.array(found.messages_median, from_pandas=True),
             "samples": found.samples.astype(np.int32),
             "covered_seconds": found.covered,
             "sized": found.sized,
