@@ -91,7 +91,7 @@ def plan_by_hand(means: Means, record: Path | None, settings: Rebalance, say: Sa
     shelf = Shelf(Store.open(means.uri), cluster.cluster_id, WHOSE)
     shelf.put_problem(_name(run), problem)
     _work(means, run, problem, say)
-    plan = shelf.plan_for(_name(run))
+    plan = shelf.plan_for(_name(run)).plan
     say(f"plan {plan.digest} was rechecked from its inputs: everything that it claims is so")
     return plan
 

@@ -175,8 +175,12 @@ def begun(run: Run, name: str, request: str, settings: Rebalance, now: datetime)
     return replace(started, next_at=settings.schedule.after(now) if settings.schedule is not None else None)
 
 
-def planned(run: Run, plan: LoadPlan, settings: Rebalance) -> Run:
-    """The run whose job brought that plan, which has stood the recheck."""
+def planned(run: Run, plan: LoadPlan, settings: Rebalance, forced: int = 0) -> Run:
+    """The run whose job brought that plan, which has stood the recheck.
+
+    ``forced`` leaders may not stay where they are: in a rack that is not preferred, say. Then the plan is proposed
+    however little it improves.
+    """
     figures = Figures.of(plan)
     found = replace(run, digest=plan.digest, made_at=plan.made_at, figures=figures)
     least = settings.minimum_improvement_percent
@@ -184,13 +188,16 @@ def planned(run: Run, plan: LoadPlan, settings: Rebalance) -> Run:
         return found.become(
             RunState.IDLE, Reason.NOT_WORTHWHILE, "no leader need move: they are spread as well as can be"
         )
-    if figures.improvement * 100 < least:
+    if figures.improvement * 100 < least and not forced:
         text = (
             f"the highest load would fall by {figures.improvement:.1%}, and spec.rebalance.minimumImprovementPercent is"
             f" {least}"
         )
         return found.become(RunState.IDLE, Reason.NOT_WORTHWHILE, text)
-    return found.become(RunState.PROPOSED, Reason.PLAN_PROPOSED, _proposal(found))
+    text = _proposal(found)
+    if forced:
+        text = f"{text}; {forced} leaders stand where the policy does not want them"
+    return found.become(RunState.PROPOSED, Reason.PLAN_PROPOSED, text)
 
 
 def judged(run: Run, settings: Rebalance, approved: str, now: datetime) -> Run:
@@ -269,6 +276,6 @@ def _proposal(run: Run) -> str:
     if figures is None:
         return SENTENCES[Reason.PLAN_PROPOSED]
     return (
-        f"plan {run.digest} waits for approval: {figures.moves} leaders move and the highest load falls by"
-        f" {figures.improvement:.1%}"
+        f"plan {run.digest} waits for approval: {figures.moves} leaders move and the highest load"
+        f" {'falls' if figures.improvement >= 0 else 'rises'} by {abs(figures.improvement):.1%}"
     )

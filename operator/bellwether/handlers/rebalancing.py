@@ -16,13 +16,12 @@ from typing import Protocol
 import structlog
 
 from bellwether.adapters.parquet.filesystems import StoreError
-from bellwether.adapters.parquet.shelves import PlanUnfit
+from bellwether.adapters.parquet.shelves import PlanUnfit, Rechecked
 from bellwether.adapters.planwork import file_name
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.balancing import Rebalance
 from bellwether.core.baselines import Application
 from bellwether.core.guards import Refusal
-from bellwether.core.loadplans import LoadPlan
 from bellwether.core.problems import Problem
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.rebalances import Accepted, Agenda
@@ -52,7 +51,7 @@ class Shelf(Protocol):
         """Write a problem."""
         ...
 
-    def plan_for(self, name: str) -> LoadPlan:
+    def plan_for(self, name: str) -> Rechecked:
         """The plan that was made of a problem, rechecked. Raises PlanUnfit."""
         ...
 
@@ -250,7 +249,8 @@ class Desk:
         if word.state is JobState.ACTIVE:
             text = f"{SENTENCES[Reason.PLANNING]} {word.message}".strip()
             return run.become(RunState.RUNNING, Reason.PLANNING, text)
-        found = planned(run, tools.shelf.plan_for(name), facts.settings)
+        rechecked = tools.shelf.plan_for(name)
+        found = planned(run, rechecked.plan, facts.settings, rechecked.forced)
         tools.shelf.tidy(file_name(metadata.namespace, metadata.name, ""))
         return found
 

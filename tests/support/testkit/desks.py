@@ -29,7 +29,8 @@ from testkit.builders import site
 from testkit.loadplanning import planned, write_loads
 from testkit.offices import Office
 
-Rates = Callable[[PartitionSlot], float]
+Rates = Callable[[PartitionSlot], float | None]
+"""Bytes/s of a partition; None where nothing is known of it, so that it stays."""
 
 
 def skewed(slot: PartitionSlot) -> float:
@@ -67,16 +68,17 @@ class Planner:
             return JobWord(JobState.ACTIVE)
         if self.fails:
             return JobWord(JobState.FAILED, self.fails)
-        self._work(file_name(*self.policy, run))
+        self.work(file_name(*self.policy, run))
         return JobWord(JobState.SUCCEEDED)
 
     def close(self) -> None:
         """Counted."""
         self.closed += 1
 
-    def _work(self, name: str) -> None:
+    def work(self, name: str) -> None:
+        """Measure and plan: what the jobs of a run do."""
         posed = problems.read_problem(self.store, name)
-        known = {s.key: (self.rates(s), 0.0) for s in posed.partitions}
+        known = {s.key: (rate, 0.0) for s in posed.partitions if (rate := self.rates(s)) is not None}
         write_loads(self.store, name, known)
         plan, moves = planned(posed, known)
         plans.write_plan(self.store, self.tamper(plan), moves)

@@ -142,6 +142,18 @@ class TestPlanned:
         assert (found.state, found.reason) == (RunState.IDLE, Reason.NOT_WORTHWHILE)
         assert "minimumImprovementPercent is 60" in found.message
 
+    def test_leaders_that_may_not_stay_are_reason_enough_however_little_it_improves(self):
+        found = planned(
+            run(RunState.RUNNING), a_plan(100.0, 100.0), replace(BY_HAND, minimum_improvement_percent=60), 1
+        )
+        assert found.state is RunState.PROPOSED
+        assert found.message.endswith("; 1 leaders stand where the policy does not want them")
+
+    def test_a_load_that_rises_is_not_said_to_fall(self):
+        worse = replace(FIGURES, after=250.0)
+        said = judged(run(RunState.PROPOSED, figures=worse, reason=Reason.OTHER_PLAN_APPROVED), BY_HAND, "", START)
+        assert said.message.endswith("the highest load rises by 25.0%")
+
 
 class TestJudged:
     def test_a_person_approves_by_naming_the_digest(self):

@@ -7,9 +7,12 @@ and by ``bellwether rebalance``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bellwether.adapters.parquet import plans, problems
 from bellwether.adapters.parquet.filesystems import Store, StoreMissing
 from bellwether.adapters.parquet.rechecks import recheck
+from bellwether.certificates.sweeps import FORCED
 from bellwether.core.loadplans import LoadPlan, plan_digest
 from bellwether.core.problems import Problem
 from bellwether.core.rebalances import Accepted
@@ -18,6 +21,14 @@ from bellwether.ports import Terminal
 LOADS = "loads"
 KEPT = 5
 """How many problems of a policy stay, with their loads: to recheck a plan by. Plans stay all, for their history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rechecked:
+    """A plan whose every claim is so, and how many of its leaders may not stay where they are (racks, say)."""
+
+    plan: LoadPlan
+    forced: int
 
 
 class PlanUnfit(Terminal):
@@ -40,7 +51,7 @@ class Shelf:
         """Write a problem. Raises StoreError, or Terminal where it makes no sense."""
         problems.write_problem(self._store, name, problem)
 
-    def plan_for(self, name: str) -> LoadPlan:
+    def plan_for(self, name: str) -> Rechecked:
         """The plan that was made of a problem, rechecked from its inputs alone. PlanUnfit names what is wrong."""
         terms = problems.read_terms(self._store, name)
         wanted = (terms.cluster_id, terms.policy, terms.made_at)
@@ -56,7 +67,8 @@ class Shelf:
         if not report.passed:
             more = f" (and {len(report.faults) - 3} more)" if len(report.faults) > 3 else ""
             raise PlanUnfit(f"plan {plan.digest} is refused: {'; '.join(report.faults[:3])}{more}")
-        return plan
+        forced = next(check.found for check in report.checks if check.name == FORCED)
+        return Rechecked(plan, int(forced.replace(",", "")))
 
     def accepted(self, digest: str) -> Accepted:
         """An approved plan, ready to be applied. PlanUnfit where its moves are not those that the digest names."""

@@ -9,9 +9,9 @@ import pytest
 
 from bellwether.adapters.parquet import plans, problems
 from bellwether.adapters.parquet.filesystems import Store, StoreDamaged
-from bellwether.adapters.parquet.shelves import KEPT, PlanUnfit, Shelf
+from bellwether.adapters.parquet.shelves import KEPT, PlanUnfit, Rechecked, Shelf
 from bellwether.core.loadplans import LoadMove, LoadPlan
-from bellwether.core.problems import Problem
+from bellwether.core.problems import BrokerSlot, Objective, Problem
 from testkit.loadplanning import again, loads, planned, problem, slot, write_loads
 
 NAME = "kafka.main.at-1"
@@ -53,7 +53,15 @@ def test_the_plan_of_a_problem_is_found_among_others_and_rechecked(shelf: Shelf,
     another = replace(POSED, terms=replace(POSED.terms, made_at=POSED.terms.made_at.replace(hour=3)))
     work(store, *made(another))
     plan = work(store)
-    assert shelf.plan_for(NAME) == plan
+    assert shelf.plan_for(NAME) == Rechecked(plan, 0)
+
+
+def test_leaders_that_may_not_stay_are_counted(shelf: Shelf, store: Store):
+    brokers = tuple(BrokerSlot(b, f"rack-{b}") for b in (1, 2, 3))
+    racks = problem(*POSED.partitions, brokers=brokers, objective=Objective(preferred_racks=("rack-2",)))
+    shelf.put_problem(NAME, racks)
+    work(store, *planned(racks, KNOWN))
+    assert shelf.plan_for(NAME).forced == 6
 
 
 def test_a_job_that_brought_no_plan_is_told(shelf: Shelf):
