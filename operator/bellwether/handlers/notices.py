@@ -132,6 +132,7 @@ class Notices:
         namespace, name = policy.metadata.namespace, policy.metadata.name
         said = self._of(namespace, name)
         self._metrics.turn_ended(namespace, name, seconds, report, len(memory.record.entries))
+        self._metrics.rebalance(namespace, name, run)
         if report.deeds.changed or report.deeds.stopped is not None:
             log.info(
                 "moved",

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from bellwether.core.runs import Run, RunState
 from bellwether.core.signals import Signal
 from bellwether.core.statuses import Report
 from bellwether.core.transitions import Standing
@@ -117,6 +118,25 @@ class OperatorMetrics:
             registry=self.registry,
         )
 
+        self._run_state = Gauge(
+            "bellwether_rebalance_state",
+            "1 for the state that the rebalance by load is in, 0 for the others.",
+            (*_POLICY, "state"),
+            registry=self.registry,
+        )
+        self._run_partitions = Gauge(
+            "bellwether_rebalance_partitions",
+            "Partitions of the load plan that were applied, or left out.",
+            (*_POLICY, "what"),
+            registry=self.registry,
+        )
+        self._run_load = Gauge(
+            "bellwether_rebalance_load_bytes_per_second",
+            "Load of the busiest broker, per 100 of capacity: before the load plan, after it, and what none can beat.",
+            (*_POLICY, "when"),
+            registry=self.registry,
+        )
+
     def turn_begins(self, namespace: str, policy: str, timestamp: float) -> None:
         """A turn starts; ``timestamp`` is Unix time in seconds."""
         self._started.labels(namespace, policy).set(timestamp)
@@ -157,8 +177,25 @@ class OperatorMetrics:
         """Whether this process holds the Lease."""
         self._leading.labels(namespace, policy).set(held)
         if not held:
-            for gauge in (self._verdict, self._leaders, self._demoted, self._held, self._brokers_held, self._age):
+            told = (self._verdict, self._leaders, self._demoted, self._held, self._brokers_held, self._age)
+            for gauge in (*told, self._run_state, self._run_partitions, self._run_load):
                 gauge.remove_by_labels({"namespace": namespace, "policy": policy})
+
+    def rebalance(self, namespace: str, policy: str, run: Run | None) -> None:
+        """How the rebalance by load stands; None where the policy asks for none."""
+        for gauge in (self._run_state, self._run_partitions, self._run_load):
+            gauge.remove_by_labels({"namespace": namespace, "policy": policy})
+        if run is None:
+            return
+        for state in RunState:
+            self._run_state.labels(namespace, policy, str(state)).set(run.state is state)
+        left = sum(run.left.values())
+        self._run_partitions.labels(namespace, policy, "applied").set(run.taken_up - left)
+        self._run_partitions.labels(namespace, policy, "left").set(left)
+        if run.figures is not None:
+            figures = run.figures
+            for when, load in (("before", figures.before), ("after", figures.after), ("bound", figures.bound)):
+                self._run_load.labels(namespace, policy, when).set(load)
 
     def heard(self, namespace: str, policy: str, signals: Iterable[Signal]) -> None:
         """How old each signal is."""

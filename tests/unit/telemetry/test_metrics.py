@@ -9,6 +9,7 @@ from bellwether.core.guards import Hold
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import Reason
+from bellwether.core.runs import Figures, Run, RunState
 from bellwether.core.statuses import Deeds, Report
 from bellwether.telemetry.metrics import OperatorMetrics
 from testkit.builders import cluster, decisions, move, partition, said, signal, snapshot, verdict, verdicts
@@ -113,3 +114,28 @@ def test_a_policy_that_is_gone_leaves_nothing(metrics: OperatorMetrics):
     metrics.turn_failed("default", "main", "Fenced")
     metrics.forget("default", "main")
     assert [s for family in metrics.registry.collect() for s in family.samples] == []
+
+
+def test_a_rebalance_tells_its_state_its_partitions_and_its_loads(metrics: OperatorMetrics):
+    figures = Figures(200.0, 100.0, 1.0, 0.0, 99.0, 0.01, 7, 2, 400, 300)
+    run = Run(RunState.APPLYING, figures=figures, taken_up=5, left={"TopicGone": 2})
+    metrics.rebalance("default", "main", run)
+    assert value(metrics, "rebalance_state", state="Applying") == 1
+    assert value(metrics, "rebalance_state", state="Idle") == 0
+    assert value(metrics, "rebalance_partitions", what="applied") == 3
+    assert value(metrics, "rebalance_partitions", what="left") == 2
+    loads = [value(metrics, "rebalance_load_bytes_per_second", when=when) for when in ("before", "after", "bound")]
+    assert loads == [200.0, 100.0, 99.0]
+
+
+def test_a_policy_that_rebalances_nothing_says_nothing_of_it(metrics: OperatorMetrics):
+    metrics.rebalance("default", "main", Run(RunState.DONE))
+    metrics.rebalance("default", "main", None)
+    assert value(metrics, "rebalance_state", state="Done") is None
+    assert value(metrics, "rebalance_partitions", what="applied") is None
+
+
+def test_a_process_that_lost_the_lease_says_nothing_of_a_rebalance(metrics: OperatorMetrics):
+    metrics.rebalance("default", "main", Run(RunState.DONE))
+    metrics.leading("default", "main", False)
+    assert value(metrics, "rebalance_state", state="Done") is None
