@@ -1,8 +1,8 @@
 """Scenarios: what befalls a cluster over time, and a timeline of what the operator made of it.
 
-In: the YAML of ``tests/scenarios`` (a cluster, a policy, events by second). Out: for every second in which something
-changed, what changed: verdicts, who is demoted, the plan, leaders, what is held, conditions, notes. A turn is taken
-every second, so the timeline is also the measure of how soon things happen.
+In: the YAML of ``tests/scenarios`` (a cluster, a policy, a load plan where there is one, events by second). Out: for
+every second in which something changed, what changed: verdicts, who is demoted, the plan, leaders, what is held,
+conditions, notes. A turn is taken every second, so the timeline is also the measure of how soon things happen.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.clusters import TopicPartition
+from bellwether.core.rebalances import Accepted, Agenda
 from bellwether.core.signals import OverrideState, Reading, SignalType
 from bellwether.core.statuses import Report
 from testkit import apiobjects
 from testkit.operators import Operator
+from testkit.rebalancing import accepted, loadmove
 
 GOLDEN = "golden:\n"
 
@@ -47,6 +49,7 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
     site = site_of(scenario["cluster"])
     policy = LeadershipPolicy.read(apiobjects.policy(**{"mode": "Enforce", **scenario.get("policy", {})})).policy()
     operator = Operator(site, policy)
+    plan = _plan(site, scenario.get("plan", {}))
     standing: Said = {key: {} for key in ("demoted", "held", "flapping", "slow")} | {"plan": [], "notes": []}
     events = {int(second): happening for second, happening in scenario["events"].items()}
     timeline: list[Said] = []
@@ -54,8 +57,12 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
         for what in events.get(second, []):
             for verb, about in what.items():
                 ACTS[verb](site, about)
+                if verb in APPROVALS:
+                    operator.agenda = Agenda(plan if APPROVALS[verb] else None)
         report = operator.turn()
         now = _observed(report, site) if report is not None else {"turn": "none: the world did not answer"}
+        if "plan" in scenario:
+            now["rebalance"] = _rebalance(report)
         changed = {key: _changed(standing.get(key), value) for key, value in now.items() if standing.get(key) != value}
         if changed:
             timeline.append({"at": second, **changed})
@@ -112,6 +119,26 @@ def _observed(report: Report, site: MemorySite) -> Said:
     }
 
 
+def _plan(site: MemorySite, orders: Mapping[str, Any]) -> Accepted:
+    """An approved load plan: the order that each partition is to have, taken up as they stand in the scenario."""
+    named = {str(p.name): p for p in site.cluster.partitions()}
+    return accepted(*(loadmove(named[name], order[0]) for name, order in orders.items()))
+
+
+def _rebalance(report: Report | None) -> str:
+    """How far the plan has come, and what the next wave waits for."""
+    progress = report.progress if report is not None else None
+    if progress is None or progress.application is None:
+        return "" if progress is None or progress.waits is None else f"waits: {progress.waits.message}"
+    application = progress.application
+    text = f"{application.taken_up} of {application.moves} taken up"
+    if application.left:
+        text += ", left out: " + ", ".join(f"{n} {reason}" for reason, n in application.left.items())
+    if application.ended is not None:
+        return f"{text}; {application.ended}: {application.message}"
+    return text if progress.waits is None else f"{text}; {progress.waits.reason}: {progress.waits.message}"
+
+
 def _say(site: MemorySite, said: Mapping[str, Any]) -> None:
     kind = said.get("type", "ExternalReachability")
     external = kind == SignalType.EXTERNAL_REACHABILITY
@@ -163,5 +190,10 @@ ACTS: dict[str, Act] = {
     "recreate": _each(lambda s, topic: s.cluster.recreate_topic(topic)),
     "delete": _each(lambda s, topic: s.cluster.delete_topic(topic)),
     "reorder": _reorder,
+    "approve": lambda _site, _plan: None,
+    "withdraw": lambda _site, _plan: None,
 }
 """What may befall a cluster: the verbs of a scenario's events."""
+
+APPROVALS = {"approve": True, "withdraw": False}
+"""Verbs of people who approve the scenario's load plan, or take that back: they befall the operator alone."""
