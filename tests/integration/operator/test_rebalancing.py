@@ -1,0 +1,239 @@
+"""A rebalance on a real API server and real brokers: the Job, the digest, the waves, and what is honoured afterwards.
+
+Nobody runs pods here, so a test plays the part of Kubernetes' controllers: it does the Job's work with a small planner
+and says in the Job's status what became of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bellwether.adapters.kubernetes import names
+from bellwether.adapters.kubernetes.client import JOBS
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.planwork import file_name
+from bellwether.core.clusters import TopicPartition
+from testkit.desks import Planner
+from testkit.mortal import REACHED
+from testkit.sites import condition
+
+if TYPE_CHECKING:
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+WAVES = {"partitions": 4, "pauseSeconds": 0}
+
+
+class Rebalanced:
+    """A site whose topic is skewed and whose policy rebalances, with a store and a planner for it."""
+
+    def __init__(self, site: Site, folder: Path) -> None:
+        self.site = site
+        self.store = Store.open(str(folder / "store"))
+        self.uri = str(folder / "store")
+        self.planner = Planner(self.store, policy=(site.namespace, "main"), rates=self.rate)
+
+    def rate(self, slot: Any) -> float | None:
+        """The topic's partitions carry ever less; nothing is known of others, so they stay."""
+        return 40_000.0 / (1 + slot.partition) if slot.topic == self.site.topic else None
+
+    def begin(self, program: str = "bellwether", **environment: str) -> None:
+        """Topic, policy, operator; everything is led by the first replica, broker 1 leading the heaviest."""
+        self.site.topics(
+            {self.site.topic: 16}, assignments={self.site.topic: [[1, 2, 3]] * 10 + [[2, 3, 1], [3, 1, 2]] * 3}
+        )
+        self.site.policy(
+            rebalance={"history": {"uri": self.uri}, "runner": {"image": "bellwether:test"}, "waves": WAVES}
+        )
+        self.site.operator(program=program, **environment)
+        self.site.until_reported()
+
+    def annotate(self, **annotations: str) -> None:
+        for name, value in annotations.items():
+            self.site.kubectl(
+                "annotate", "lp", "main", f"bellwether.dev/{name.replace('_', '-')}={value}", "--overwrite"
+            )
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return dict(self.site.status().get("rebalance") or {})
+
+    def until(self, state: str, seconds: float = 60) -> None:
+        self.site.until(
+            lambda: self.status.get("state") == state, seconds, f"the rebalance is {state}", lambda: self.status
+        )
+
+    def job(self) -> Mapping[str, Any]:
+        """The one Job that the operator made."""
+        self.site.until(
+            lambda: self.site.api.list(JOBS, self.site.namespace), 30, "there is a Job", lambda: self.status
+        )
+        found = self.site.api.list(JOBS, self.site.namespace)
+        assert len(found) == 1
+        return found[0]
+
+    def finish(self, job: Mapping[str, Any]) -> None:
+        """What a node and Kubernetes' controllers would do."""
+        self.planner.work(file_name(self.site.namespace, "main", job["metadata"]["labels"][names.RUN_LABEL]))
+        self.say(job, succeeded=1, completionTime=MOMENT, conditions=[_met("SuccessCriteriaMet"), _met("Complete")])
+
+    def say(self, job: Mapping[str, Any], **status: Any) -> None:
+        self.site.api.merge(
+            JOBS,
+            self.site.namespace,
+            job["metadata"]["name"],
+            {"status": {"startTime": MOMENT, "ready": 0, "terminating": 0, "uncountedTerminatedPods": {}, **status}},
+            sub="status",
+        )
+
+    def proposed(self) -> str:
+        """Ask for a plan and let the Job bring it; its digest."""
+        self.annotate(rebalance="now")
+        self.finish(self.job())
+        self.until("Proposed")
+        return str(self.status["digest"])
+
+    def wanted(self, digest: str) -> dict[TopicPartition, tuple[int, ...]]:
+        """The order that the plan gives each partition of the topic; its own where the plan leaves it."""
+        moves = self.store.read_table(f"plans/{digest}/moves.parquet").to_pylist()
+        orders = self.site.orders()
+        return {**orders, **{TopicPartition(m["topic"], m["partition"]): tuple(m["order"]) for m in moves}}
+
+    def assert_stands(self, wanted: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+        now = self.site.partitions()
+        assert {name: p.replicas for name, p in now.items()} == dict(wanted)
+        assert all(p.leader == p.replicas[0] for p in now.values())
+
+
+MOMENT = "2026-11-21T12:00:00Z"
+
+
+def _met(kind: str) -> dict[str, str]:
+    return {"type": kind, "status": "True", "reason": "Test", "message": "", "lastTransitionTime": MOMENT}
+
+
+@pytest.fixture
+def rebalanced(bare_site: Site, tmp_path: Path) -> Rebalanced:
+    return Rebalanced(bare_site, tmp_path)
+
+
+def test_from_the_asking_to_the_last_wave_and_demotion_honours_the_new_orders(rebalanced: Rebalanced) -> None:
+    rebalanced.begin()
+    site, before = rebalanced.site, rebalanced.site.orders()
+    rebalanced.annotate(rebalance="now")
+    job = rebalanced.job()
+    rebalanced.until("Running")
+    assert job["metadata"]["ownerReferences"][0]["name"] == "main"
+    pod = job["spec"]["template"]["spec"]
+    assert [c["args"][0] for c in (*pod["initContainers"], *pod["containers"])] == ["loads", "plan"]
+    rebalanced.finish(job)
+    rebalanced.until("Proposed")
+    digest, plan = rebalanced.status["digest"], rebalanced.status["plan"]
+    assert plan["loadAfter"] < plan["loadBefore"]
+    assert condition(site.status(), "RebalanceProposed")["status"] == "True"
+    assert site.orders() == before
+
+    rebalanced.annotate(approve_plan="0123456789abcdef")
+    site.until(
+        lambda: condition(site.status(), "RebalanceProposed").get("reason") == "OtherPlanApproved",
+        20,
+        "another digest is named as such",
+        lambda: rebalanced.status,
+    )
+    assert site.orders() == before
+
+    wanted = rebalanced.wanted(digest)
+    rebalanced.annotate(approve_plan=digest)
+    rebalanced.until("Done")
+    rebalanced.assert_stands(wanted)
+    assert {n: sorted(o) for n, o in wanted.items()} == {n: sorted(o) for n, o in before.items()}
+    assert (rebalanced.status["left"], rebalanced.status["applied"]) == (0, plan["moves"] + plan["reorders"])
+    events = site.kubectl("get", "events", "-o", "jsonpath={.items[*].reason}")
+    assert {"PlanProposed", "PlanApplied"} <= set(events.split())
+
+    site.demote(1)
+    site.until_demoted(1, wanted)
+    site.lift(1)
+    site.until_restored(wanted)
+
+
+def test_an_operator_that_is_killed_in_the_middle_of_the_waves_is_followed_by_one_that_goes_on(
+    rebalanced: Rebalanced,
+) -> None:
+    rebalanced.begin(program="testkit.mortal", DIES_AT="after reorder 2")
+    site, digest = rebalanced.site, rebalanced.proposed()
+    wanted = rebalanced.wanted(digest)
+    rebalanced.annotate(approve_plan=digest)
+    site.until(lambda: REACHED in site.logs(), 60, "the operator has died", lambda: rebalanced.status)
+    site.operator()
+    rebalanced.until("Done", 90)
+    rebalanced.assert_stands(wanted)
+    assert rebalanced.status["left"] == 0
+    assert len(site.api.list(JOBS, site.namespace)) == 1
+
+
+def test_an_operator_that_is_killed_while_the_job_runs_is_followed_by_one_that_finds_it(rebalanced: Rebalanced) -> None:
+    rebalanced.begin()
+    site = rebalanced.site
+    rebalanced.annotate(rebalance="now")
+    job = rebalanced.job()
+    rebalanced.until("Running")
+    site.processes[-1].kill()
+    rebalanced.finish(job)
+    site.operator()
+    rebalanced.until("Proposed", 90)
+    assert len(site.api.list(JOBS, site.namespace)) == 1
+
+
+def test_a_job_that_fails_on_a_node_says_why_in_status_and_is_not_made_again(rebalanced: Rebalanced) -> None:
+    rebalanced.begin()
+    rebalanced.annotate(rebalance="now")
+    job = rebalanced.job()
+    failed = {
+        **_met("Failed"),
+        "reason": "DeadlineExceeded",
+        "message": "Job was active longer than specified deadline",
+    }
+    rebalanced.say(job, failed=1, conditions=[{**_met("FailureTarget"), "reason": "DeadlineExceeded"}, failed])
+    rebalanced.until("Failed")
+    assert "DeadlineExceeded: Job was active longer than specified deadline" in rebalanced.status["message"]
+    assert len(rebalanced.site.api.list(JOBS, rebalanced.site.namespace)) == 1
+
+
+def test_the_command_asks_shows_approves_and_waits(rebalanced: Rebalanced) -> None:
+    rebalanced.begin()
+    site = rebalanced.site
+    command = [sys.executable, "-m", "bellwether", "rebalance", "--policy", "main", "-n", site.namespace, "--yes"]
+    environment = {**os.environ, "KUBECONFIG": str(site.server.kubeconfig)}
+    asked = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        rebalanced.finish(rebalanced.job())
+        said, _ = asked.communicate(timeout=90)
+    finally:
+        asked.kill()
+    assert asked.returncode == 0, said
+    digest = rebalanced.status["digest"]
+    assert f"plan {digest}: " in said
+    assert "best possible" in said
+    assert "partitions stand in the plan's order" in said
+    rebalanced.assert_stands(rebalanced.wanted(digest))
+
+
+@pytest.mark.parametrize(("runner", "field"), [({}, "runner.image"), ({"type": "SparkOnKubernetes"}, "runner")])
+def test_a_policy_that_could_not_run_a_job_is_refused_by_the_api_server(
+    bare_site: Site, runner: Mapping[str, str], field: str
+) -> None:
+    from realparts.apiserver import KubectlFailed
+
+    with pytest.raises(KubectlFailed, match=rf"spec\.rebalance\.{field}"):
+        bare_site.policy(rebalance={"history": {"uri": "/store"}, "runner": dict(runner)})
+    assert json.loads(bare_site.kubectl("get", "lp", "-o", "json"))["items"] == []
