@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.accumulators import AccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
 
-from bellwether.adapters.parquet.filesystems import Store, StoreUnusable
+from bellwether.adapters.parquet.filesystems import Store, StoreDamaged, StoreUnusable
 from bellwether.adapters.parquet.samples import SCHEMA as FORMAT
 from bellwether_load.transforms.stretches import SCHEMA, NoSamples, pack
 
@@ -119,9 +119,17 @@ def _tables(store: Store, path: str, portion: Portion, window: Window, said: Sai
             count = file.num_row_groups
             groups = range(count * portion.part // portion.of, count * (portion.part + 1) // portion.of)
             for batch in file.iter_batches(BATCH_ROWS, row_groups=groups, columns=FORMAT.names, use_threads=False):
-                yield within(pa.Table.from_batches([batch]).cast(FORMAT), window)
+                yield within(_conformed(pa.Table.from_batches([batch]), store.where(path)), window)
     except StoreUnusable as error:
         said(str(error))
+
+
+def _conformed(table: Any, where: str) -> Any:
+    try:
+        return table.cast(FORMAT)
+    except (pa.ArrowException, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise StoreDamaged(f"{where}: does not hold what samples hold: {reason}. Move it out of the store") from None
 
 
 def within(table: Any, window: Window) -> Any:
