@@ -1,0 +1,44 @@
+"""An orderly shutdown seen from outside: the judge tells it from a broker that clients cannot reach."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from bellwether.adapters.kafka.nodes import Limits, Nodes
+from bellwether.adapters.kafka.probing import BrokerProbe
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.connections import Connection
+from bellwether.core.baselines import UndoRecord
+from bellwether.core.detection import Detection
+from bellwether.core.findings import Scene
+from bellwether.core.snapshots import Snapshot
+from realparts.kafka import KafkaCluster
+
+pytestmark = pytest.mark.kafka
+
+PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, read_seconds=60)
+LONG_SECONDS = 30
+
+
+def test_a_broker_that_shuts_down_is_in_no_isr_while_it_still_answers(brokers: KafkaCluster, topic: str):
+    # The controller lets a broker go when the others have read of it; a frozen one keeps it waiting until it is fenced.
+    brokers.broker(3).pause()
+    going = brokers.broker(2)
+    connection = Connection((brokers.broker(1).internal,))
+    reader, probe = KafkaReader(Nodes(connection, PATIENT)), BrokerProbe(connection)
+    assert 2 not in leaving(reader)
+    going.process.ask_to_stop()
+    limit, seen = time.monotonic() + LONG_SECONDS, False
+    while not seen and time.monotonic() < limit:
+        seen = 2 in leaving(reader) and probe.ask(going.internal, 2, 2.0).ok
+    assert seen, "it was never seen out of every ISR while it answered"
+
+
+def leaving(reader: KafkaReader) -> frozenset[int]:
+    """The brokers that the judge would not call sick, by metadata as it is now."""
+    cluster = reader.read()
+    snapshot = Snapshot(datetime(2026, 11, 1, tzinfo=UTC), cluster, UndoRecord(cluster.cluster_id))
+    return Scene.of(snapshot, Detection()).leaving
