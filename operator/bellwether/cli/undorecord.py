@@ -25,7 +25,7 @@ def undo_record() -> None:
 @_POLICY
 @_NAMESPACE
 def show(policy: str, namespace: str) -> None:
-    """Who is demoted, and how many partitions are displaced."""
+    """Who is demoted, how many partitions are displaced, and how far the last load plan has come."""
     try:
         found = ConfigMapRecords(connect(), namespace, policy).read()
     except BellwetherError as error:
@@ -40,6 +40,10 @@ def show(policy: str, namespace: str) -> None:
         click.echo(f"{count} partitions {state}")
     if found.empty:
         click.echo("nothing is displaced")
+    if found.application is not None:
+        plan = found.application
+        text = plan.message if plan.ended is not None else f"{plan.taken_up} of {plan.moves} partitions taken up"
+        click.echo(f"load plan {plan.digest}: {plan.ended or 'being applied'}: {text}")
 
 
 @undo_record.command()

@@ -14,9 +14,10 @@ from bellwether.adapters.kubernetes.client import CONFIG_MAPS
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.cli import undorecord as verb
 from bellwether.cli.main import main
-from bellwether.core.baselines import UndoRecord
+from bellwether.core.baselines import Ending, UndoRecord
 from testkit.apistores import MemoryApi
 from testkit.builders import CLUSTER_ID, demoted, entry, partition
+from testkit.rebalancing import application
 
 OF_MAIN = ["--policy", "main"]
 
@@ -51,6 +52,21 @@ def test_show_says_who_is_demoted_and_what_is_displaced(api: MemoryApi):
 def test_show_says_that_nothing_is_displaced(api: MemoryApi):
     keep(api, displaced=False)
     assert "nothing is displaced" in run("show", *OF_MAIN).output
+
+
+@pytest.mark.parametrize(
+    ("ended", "text"),
+    [
+        (None, "load plan 0123456789abcdef: being applied: 3 of 9 partitions taken up"),
+        (Ending.DONE, "load plan 0123456789abcdef: Done: 9 of 9 partitions stand in the plan's order"),
+    ],
+)
+def test_show_says_how_far_a_load_plan_has_come(api: MemoryApi, ended: Ending | None, text: str):
+    records = ConfigMapRecords(api, "default", "main")
+    said = "" if ended is None else "9 of 9 partitions stand in the plan's order"
+    plan = application(9, taken_up=3, ended=ended, message=said)
+    records.save(replace(records.take_over(CLUSTER_ID), application=plan))
+    assert text in run("show", *OF_MAIN).output
 
 
 @pytest.mark.parametrize("command", ["show", "export"])
