@@ -12,6 +12,7 @@ import pytest
 from bellwether.adapters.kubernetes.client import EVENTS, POLICIES
 from bellwether.adapters.parquet.filesystems import Store, StoreAway
 from bellwether.core.signals import OverrideState
+from bellwether.ports import Terminal, Transient
 from testkit.desks import SPEC, Desked, Planner
 
 
@@ -127,6 +128,36 @@ def test_a_store_that_nobody_may_use_fails_the_run_with_the_remedy(desked: Deske
     desked.until(loop, "Failed")
     assert desked.status["reason"] == "StoreUnavailable"
     assert "problems" in desked.status["message"]
+
+
+def test_an_api_server_that_is_away_is_asked_again_for_the_job(desked: Desked, monkeypatch: pytest.MonkeyPatch):
+    real, away = Planner.start, [True, True]
+
+    def start(self: Planner, run: str) -> None:
+        if away:
+            away.pop()
+            raise Transient("Kubernetes API: POST jobs: not reachable (refused)")
+        real(self, run)
+
+    monkeypatch.setattr(Planner, "start", start)
+    loop = desked.make(rebalance=SPEC)
+    desked.annotate(rebalance="please")
+    desked.go(loop, 3)
+    assert (desked.state, desked.status["message"]) == ("Running", "Kubernetes API: POST jobs: not reachable (refused)")
+    desked.until(loop, "Proposed")
+    assert len(desked.planner.started) == 1
+
+
+def test_a_right_that_is_missing_fails_the_run_with_the_remedy(desked: Desked, monkeypatch: pytest.MonkeyPatch):
+    def start(_self: Planner, _run: str) -> None:
+        raise Terminal("not allowed to create jobs default/x: grant this account the verb 'create' on jobs")
+
+    monkeypatch.setattr(Planner, "start", start)
+    loop = desked.make(rebalance=SPEC)
+    desked.annotate(rebalance="please")
+    desked.until(loop, "Failed")
+    assert desked.status["reason"] == "JobFailed"
+    assert "grant this account the verb 'create' on jobs" in desked.status["message"]
 
 
 def test_a_defect_ends_the_run_and_not_the_loop(desked: Desked, monkeypatch: pytest.MonkeyPatch):
