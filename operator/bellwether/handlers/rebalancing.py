@@ -19,6 +19,7 @@ from bellwether.adapters.parquet.filesystems import StoreError
 from bellwether.adapters.parquet.shelves import PlanUnfit, Rechecked
 from bellwether.adapters.planwork import file_name
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.rebalancestatus import REQUEST_LIMIT
 from bellwether.core.balancing import Rebalance
 from bellwether.core.baselines import Application
 from bellwether.core.guards import Refusal
@@ -117,8 +118,11 @@ class Desk:
         self._thread = threading.Thread(target=self._work, name="rebalancing", daemon=True)
         self._thread.start()
 
-    def close(self, timeout_seconds: float = 10.0) -> None:
-        """End; local jobs end, too, those of Kubernetes go on and are found again."""
+    def close(self, timeout_seconds: float = 1.0) -> None:
+        """End; local jobs end, too, those of Kubernetes go on and are found again.
+
+        A recheck under way is not waited for: what it may still do, may be done twice.
+        """
         self._halt.set()
         self._news.set()
         if self._thread is not None:
@@ -152,7 +156,7 @@ class Desk:
                 policy,
                 settings,
                 report.cluster_id,
-                annotations.get(ASK, ""),
+                annotations.get(ASK, "")[:REQUEST_LIMIT],
                 annotations.get(APPROVE, "").strip(),
                 progress.application if progress is not None else None,
                 progress.waits if progress is not None else None,

@@ -90,6 +90,17 @@ def test_a_process_that_takes_over_goes_on_where_the_last_one_was(desked: Desked
     assert desked.status["left"] == 0
 
 
+def test_a_person_of_many_words_is_not_asked_for_again_by_the_next_process(desked: Desked):
+    loop = desked.make(rebalance=SPEC)
+    desked.annotate(rebalance="because " * 100)
+    desked.until(loop, "Proposed")
+    loop._unlink()
+    desked.site.clock.advance(60)
+    desked.go(desked.loop(), 5)
+    assert desked.state == "Proposed"
+    assert len(desked.planner.started) == 1
+
+
 def test_a_plan_whose_status_was_lost_is_gone_on_with_from_the_undo_record(desked: Desked):
     loop = desked.proposed(waves={"partitions": 1, "pauseSeconds": 0})
     digest = desked.approve()

@@ -18,6 +18,7 @@ from bellwether.core.rebalances import SAMPLE_SIZE
 
 MESSAGE_LIMIT = 1024
 REASON_LIMIT = 64
+REQUEST_LIMIT = 256
 
 Count = Annotated[int, Field(ge=0)]
 ReasonName = Annotated[str, Field(min_length=1, max_length=128, pattern="^[A-Za-z][A-Za-z0-9]*$")]
@@ -98,7 +99,7 @@ class RebalanceStatus(Reported):
     reason: ReasonName = Field(description="Why it stands so.")
     message: str = Field(default="", max_length=MESSAGE_LIMIT, description="The same in a sentence.")
     run: str = Field(default="", max_length=63, description="Name of the run: of its problem, its loads and its job.")
-    request: str = Field(default="", max_length=256, description="The last word of a person that was served.")
+    request: str = Field(default="", max_length=REQUEST_LIMIT, description="The last word of a person that was served.")
     started_at: AwareDatetime | None = Field(default=None, description="When the run began.")
     next_at: AwareDatetime | None = Field(default=None, description="When the schedule begins the next one.")
     digest: str = Field(default="", max_length=64, description="The plan's digest, which an approval names.")
@@ -125,7 +126,7 @@ class RebalanceStatus(Reported):
             reason=str(run.reason),
             message=run.message[:MESSAGE_LIMIT],
             run=run.name,
-            request=run.request[:256],
+            request=run.request[:REQUEST_LIMIT],
             started_at=run.started_at,
             next_at=run.next_at,
             digest=run.digest,
