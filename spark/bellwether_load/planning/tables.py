@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,12 +49,16 @@ def first_key(table: pa.Table) -> Key:
 def routed(loads: pa.Table, borders: Sequence[Key]) -> Iterator[tuple[int, pa.Table]]:
     """Rows of loads by the piece that their partition belongs to; ``borders`` are the first keys of the pieces."""
     ordered = loads.sort_by([(name, "ascending") for name in Key._fields])
-    names = [ordered.column(name).to_pylist() for name in Key._fields]
-    keys = list(map(Key, *names))
-    start = 0
-    while start < len(keys):
-        piece = max(0, bisect_right(borders, keys[start]) - 1)
-        end = bisect_left(keys, borders[piece + 1], lo=start) if piece + 1 < len(borders) else len(keys)
+    columns = [ordered.column(name) for name in Key._fields]
+
+    def key(row: int) -> Key:
+        return Key(*(column[row].as_py() for column in columns))
+
+    # Only the keys that a search looks at are made: there are millions of rows and few borders.
+    rows, start = range(ordered.num_rows), 0
+    while start < len(rows):
+        piece = max(0, bisect_right(borders, key(start)) - 1)
+        end = bisect_left(rows, borders[piece + 1], lo=start, key=key) if piece + 1 < len(borders) else len(rows)
         yield piece, ordered.slice(start, end - start)
         start = end
 
@@ -96,10 +99,22 @@ def lines(table: pa.Table) -> bytes:
 
 
 def _refuse_disorder(table: pa.Table, border: Key | None) -> None:
-    keys = [*map(Key, *(table.column(name).to_pylist() for name in Key._fields)), *([border] if border else [])]
-    for before, after in pairwise(keys):
-        if before >= after:
-            raise Refused(
-                f"partitions: {after.topic}-{after.partition} stands behind {before.topic}-{before.partition}: they"
-                " must be sorted by topic, topic id and partition, and each be there once"
-            )
+    ordered: Any = pa.scalar(False)
+    same: Any = pa.scalar(True)
+    for name in Key._fields:
+        column = table.column(name).combine_chunks()
+        before, after = column.slice(0, max(0, len(column) - 1)), column.slice(1)
+        ordered = pc.or_(ordered, pc.and_(same, pc.less(before, after)))
+        same = pc.and_(same, pc.equal(before, after))
+    wrong = pc.index(ordered, False).as_py() if table.num_rows > 1 else -1
+    if wrong >= 0:
+        _refuse(first_key(table.slice(wrong)), first_key(table.slice(wrong + 1)))
+    if border is not None and table.num_rows and (last := first_key(table.slice(table.num_rows - 1))) >= border:
+        _refuse(last, border)
+
+
+def _refuse(before: Key, after: Key) -> None:
+    raise Refused(
+        f"partitions: {after.topic}-{after.partition} stands behind {before.topic}-{before.partition}: they"
+        " must be sorted by topic, topic id and partition, and each be there once"
+    )

@@ -79,11 +79,6 @@ def each_block(blocks: DataFrame, brokers: int, work: Callable[[Block], pa.Recor
     return blocks.mapInArrow(run, schema)
 
 
-def changed_blocks(blocks: DataFrame, brokers: int, change: Callable[[Block], Block]) -> DataFrame:
-    """The blocks after ``change``."""
-    return each_block(blocks, brokers, lambda block: _batch(change(block)), BLOCK_TYPE)
-
-
 def _blocks(ids: Int64s, found: Choices, block_of: Int64s) -> Iterator[Block]:
     free = found.free
     home = np.where(found.at_home, found.leader, found.brokers).astype(np.int32)

@@ -1,4 +1,8 @@
-"""The pool of blocks on Spark's executors: each round a job or two, the blocks cached between them."""
+"""The pool of blocks on Spark's executors: the blocks are cached there and never change, what has moved is told anew.
+
+A round asks a question or two of all blocks. Each goes with the leaders that differ from those at the start, so nothing
+partition-sized comes back, and an executor that is lost costs no more than reading its blocks again.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import pickle
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.storagelevel import StorageLevel
@@ -15,7 +20,7 @@ from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.fits import Fit, fitting, place
 from bellwether_load.planning.offers import Pairs, Terms, settle
 from bellwether_load.planning.pools import Offer, Opening, offer, opening, together
-from bellwether_load.transforms.packing import changed_blocks, each_block
+from bellwether_load.transforms.packing import each_block
 
 _Answer = TypeVar("_Answer")
 _ANSWER = pa.schema([("block", pa.int32()), ("answer", pa.binary())])
@@ -26,8 +31,10 @@ class SparkPool:
 
     def __init__(self, blocks: DataFrame, brokers: int) -> None:
         self._brokers = brokers
-        self._start = blocks.persist(StorageLevel.MEMORY_AND_DISK)
-        self.blocks = self._start
+        self._blocks = blocks.persist(StorageLevel.MEMORY_AND_DISK)
+        # By block: the rows whose leader is another than at the start, and that leader. By id: what came after that.
+        self._moved: dict[int, tuple[Int64s, Int32s]] = {}
+        self._placed: dict[int, int] = {}
 
     def open(self, brokers: Brokers, place: Int64s) -> list[Opening]:
         """See ``Pool``."""
@@ -39,13 +46,19 @@ class SparkPool:
 
     def settle(self, terms: Terms, asked: Mapping[int, Pairs]) -> list[Int64s]:
         """See ``Pool``."""
-        shares = self._start.sparkSession.sparkContext.broadcast(dict(asked))
+        shares = self._blocks.sparkSession.sparkContext.broadcast(dict(asked))
 
-        def follow(block: Block) -> Block:
+        def follow(start: Block, block: Block) -> tuple[int, Int64s, Int32s, Int64s]:
             share = shares.value.get(block.number)
-            return block if share is None else settle(block, terms, share)
+            after = block if share is None else settle(block, terms, share)
+            rows = np.flatnonzero(after.leader != start.leader)
+            return block.number, rows, after.leader[rows], after.led
 
-        return self._change(follow)
+        told = self._ask_both(follow)
+        shares.destroy()
+        self._moved = {number: (rows, leaders) for number, rows, leaders, _ in told}
+        self._placed = {}
+        return [led for *_, led in told]
 
     def fitting(self, excess: Int64s, room: Int64s) -> list[Fit]:
         """See ``Pool``."""
@@ -53,8 +66,7 @@ class SparkPool:
 
     def place(self, wanted: Mapping[int, int]) -> None:
         """See ``Pool``."""
-        there = dict(wanted)
-        self._change(lambda block: place(block, there))
+        self._placed |= wanted
 
     def size(self) -> int:
         """See ``Pool``."""
@@ -78,33 +90,34 @@ class SparkPool:
 
     def reset(self) -> None:
         """See ``Pool``."""
-        self._keep(self._start)
+        self._moved, self._placed = {}, {}
 
     def close(self) -> None:
         """Free what is cached."""
-        self.reset()
-        self._start.unpersist()
+        self._blocks.unpersist()
 
     def _ask(self, question: Callable[[Block], _Answer]) -> list[_Answer]:
-        """Each block's answer, in the order of the blocks."""
+        return self._ask_both(lambda _, block: question(block))
 
-        def answer(block: Block) -> pa.RecordBatch:
-            found = {"block": block.number, "answer": pickle.dumps(question(block))}
-            return pa.RecordBatch.from_pylist([found], schema=_ANSWER)
+    def _ask_both(self, question: Callable[[Block, Block], _Answer]) -> list[_Answer]:
+        """Each block's answer, in the order of the blocks, to a question about it at the start and as it stands."""
+        now = self._blocks.sparkSession.sparkContext.broadcast((self._moved, self._placed))
 
-        rows = each_block(self.blocks, self._brokers, answer, "block int, answer binary").collect()
+        def answer(start: Block) -> pa.RecordBatch:
+            moved, placed = now.value
+            found = question(start, _as_it_stands(start, moved, placed))
+            return pa.RecordBatch.from_pylist([{"block": start.number, "answer": pickle.dumps(found)}], schema=_ANSWER)
+
+        rows = each_block(self._blocks, self._brokers, answer, "block int, answer binary").collect()
+        now.destroy()
         # What is unpickled was pickled by our own tasks a moment ago.
         return [pickle.loads(row["answer"]) for row in sorted(rows, key=lambda r: r["block"])]  # noqa: S301
 
-    def _change(self, change: Callable[[Block], Block]) -> list[Int64s]:
-        changed = changed_blocks(self.blocks, self._brokers, change).persist(StorageLevel.MEMORY_AND_DISK)
-        before, self.blocks = self.blocks, changed
-        led = self._ask(lambda block: block.led)
-        if before is not self._start:
-            before.unpersist()
-        return led
 
-    def _keep(self, blocks: DataFrame) -> None:
-        if self.blocks is not self._start:
-            self.blocks.unpersist()
-        self.blocks = blocks
+def _as_it_stands(start: Block, moved: Mapping[int, tuple[Int64s, Int32s]], placed: dict[int, int]) -> Block:
+    if start.number in moved:
+        rows, leaders = moved[start.number]
+        leader = start.leader.copy()
+        leader[rows] = leaders
+        start = start.led_by(leader)
+    return place(start, placed) if placed else start
