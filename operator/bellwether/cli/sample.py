@@ -25,7 +25,7 @@ from bellwether.adapters.prometheus.topicreaders import BODY_LIMIT, DEFAULT_QUER
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.connecting import connection_from, kafka_options
 from bellwether.cli.probe.running import need, read_policy, reported, stop_on_signals
-from bellwether.cli.sampled import printed
+from bellwether.cli.sampled import told
 from bellwether.connections import Connection
 from bellwether.ports import Terminal
 from bellwether.sampling.rounds import Rounds, Sources
@@ -124,7 +124,7 @@ def sample(
         writer = SampleWriter(store, keeping.start if upkeep and not once else lambda _: None)
         try:
             if once:
-                sys.exit(printed(rounds.take(clock.now().replace(microsecond=0)), writer.write, str(store)))
+                sys.exit(told(rounds.take(clock.now().replace(microsecond=0)), writer.write, str(store)))
             _serve(metrics, metrics_port)
 
             def prepare() -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import click
-
+from bellwether.cli.tables import printed
 from bellwether.core.detection import (
     Comparison,
     Plugin,
@@ -44,7 +43,7 @@ def reachability(roster: Roster, asker: Asker, settings: Reachability) -> int:
     seats = roster.seats()
     with ThreadPoolExecutor(max(1, len(seats))) as pool:
         rows = list(pool.map(lambda item: _broker(item[0], item[1], asker, settings), seats.items()))
-    _table(("BROKER", "EXTERNAL ADDRESS", "EXTERNAL", "LATENCY", "INTERNAL", "LATENCY", "MESSAGE"), rows)
+    printed(("BROKER", "EXTERNAL ADDRESS", "EXTERNAL", "LATENCY", "INTERNAL", "LATENCY", "MESSAGE"), rows)
     return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else 1
 
 
@@ -54,7 +53,7 @@ def storage(writer: Writer, directory: str, settings: StorageLatency, clock: Clo
     found = reading(sample, settings)
     message = "the write has not ended in time" if sample.stalled else sample.problem
     limit = f"{settings.threshold_milliseconds} ms"
-    _table(
+    printed(
         ("DIRECTORY", "WRITE", "LATENCY", "THRESHOLD", "MESSAGE"),
         [(directory, str(found), "" if sample.problem else milliseconds(sample.seconds), limit, message)],
     )
@@ -74,7 +73,7 @@ def replication(soundings: Soundings, settings: ReplicationLag, clock: Clock) ->
         )
         for broker, look in sorted(watch_once(soundings, settings, clock).items())
     ]
-    _table(("BROKER", "REPLICATION", "LAG", "LAGGING", "IN ISR", "MESSAGE"), rows)
+    printed(("BROKER", "REPLICATION", "LAG", "LAGGING", "IN ISR", "MESSAGE"), rows)
     return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else 1
 
 
@@ -84,21 +83,21 @@ def plugin(kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugi
     for broker, seen in attempted(kind, brokers, settings, clock).items():
         reading = {True: Reading.PASSING, False: Reading.FAILING, None: Reading.UNKNOWN}[seen.ok]
         rows.append((str(broker), str(reading), "" if seen.value is None else f"{seen.value:.6g}", seen.message))
-    _table(("BROKER", settings.type.upper(), "VALUE", "MESSAGE"), rows)
+    printed(("BROKER", settings.type.upper(), "VALUE", "MESSAGE"), rows)
     return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else 1
 
 
 def prometheus(client: Querier, settings: Prometheus, brokers: Collection[int]) -> int:
     """Ask every rule's query once. No brokers given means all that the answers name."""
     rows = [row for rule in settings.rules for row in _rule(client, rule, settings.timeout_seconds, brokers)]
-    _table(("RULE", "BROKER", "PROMETHEUS", "VALUE", "PEERS", "THRESHOLD", "MESSAGE"), rows)
+    printed(("RULE", "BROKER", "PROMETHEUS", "VALUE", "PEERS", "THRESHOLD", "MESSAGE"), rows)
     return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else 1
 
 
 def kinds(found: Sequence[Found]) -> int:
     """The kinds that are installed."""
     rows = [(one.type, one.origin, one.target, one.problem or "ready") for one in found]
-    _table(("KIND", "PACKAGE", "ENTRY POINT", "STATE"), rows)
+    printed(("KIND", "PACKAGE", "ENTRY POINT", "STATE"), rows)
     return 1 if any(one.problem for one in found) else 0
 
 
@@ -118,7 +117,7 @@ def self_reachability(table: SocketTable, port: int, settings: SelfReachability,
         "" if found is Reading.UNKNOWN else f"{seconds:.1f} s",
         look.problem or deaf or blind,
     )
-    _table(("PORT", "TABLE", "CONNECTIONS", "OUTSIDE", "HEARD", "MESSAGE"), [row])
+    printed(("PORT", "TABLE", "CONNECTIONS", "OUTSIDE", "HEARD", "MESSAGE"), [row])
     return 0 if found is Reading.PASSING else 1
 
 
@@ -168,10 +167,3 @@ def _cells(answer: Answer | None) -> tuple[str, str]:
     if answer is None:
         return str(Reading.UNKNOWN), ""
     return str(Reading.PASSING if answer.ok else Reading.FAILING), milliseconds(answer.seconds)
-
-
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """Columns as wide as they must be: a table that is piped on is not cut."""
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    for row in (head, *rows):
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

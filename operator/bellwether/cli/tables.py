@@ -1,0 +1,14 @@
+"""Tables as commands print them: columns as wide as they must be, so that a table that is piped on is not cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+
+def printed(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    """Print a table with its headings."""
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    for row in (head, *rows):
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,127 @@
+"""The contract of what a round asks: brokers in memory, or real ones, tell where logs end and how large they are."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Any, Protocol
+
+import pytest
+
+from bellwether.adapters.kafka.logdirs import LogDirs
+from bellwether.adapters.kafka.logends import LogEnds
+from bellwether.adapters.kafka.nodes import Nodes
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.connections import Connection
+from bellwether.core.clusters import TopicPartition
+from bellwether.sampling.asking import Ends
+from bellwether.sampling.rounds import Sources
+from testkit.sampledsites import Site, partition
+
+RECORD = 1000
+
+
+class Sampled(Protocol):
+    """One partition, led by broker 1."""
+
+    sources: Sources
+    name: TopicPartition
+
+    def write(self, records: int) -> None:
+        """Let so many records of ``RECORD`` bytes come."""
+
+    def address(self, broker: int) -> str:
+        """Where to ask."""
+
+
+class MemorySampled:
+    def __init__(self) -> None:
+        self.name = TopicPartition("t", 0)
+        self._site = Site((partition("t", 0, 1),), ends={self.name: 0}, sizes={self.name: 0})
+        self._site.leaders = {self.name: (1, 4)}
+        self.sources = self._site.sources()
+
+    def write(self, records: int) -> None:
+        self._site.ends[self.name] += records
+        self._site.sizes[self.name] += records * (RECORD + 10)
+
+    def address(self, broker: int) -> str:
+        return f"h:{broker}"
+
+
+class KafkaSampled:
+    def __init__(self, kafka: Any) -> None:
+        from confluent_kafka import Producer
+
+        from realparts.kafka import create_topics
+
+        self._kafka = kafka
+        self.name = TopicPartition(f"contract-{uuid.uuid4().hex[:8]}", 0)
+        create_topics(kafka.bootstrap, {self.name.topic: 1}, assignments={self.name.topic: [[1, 2, 3]]})
+        made = Connection(tuple(kafka.bootstrap.split(",")))
+        self.sources = Sources(KafkaReader(Nodes(made)), LogEnds(made), LogDirs(made))
+        self._producer = Producer({"bootstrap.servers": kafka.bootstrap, "acks": "all", "linger.ms": 50})
+
+    def write(self, records: int) -> None:
+        for _ in range(records):
+            self._producer.produce(self.name.topic, b"x" * RECORD, partition=self.name.partition)
+        assert self._producer.flush(30) == 0
+
+    def address(self, broker: int) -> str:
+        return str(self._kafka.broker(broker).internal)
+
+
+@pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.kafka)])
+def sampled(request: pytest.FixtureRequest) -> Sampled:
+    if request.param == "memory":
+        return MemorySampled()
+    return KafkaSampled(request.getfixturevalue("four"))
+
+
+def epoch(sampled: Sampled) -> int:
+    return next(p.leader_epoch for p in sampled.sources.maps.read().partitions if p.name == sampled.name)
+
+
+def ends(sampled: Sampled, broker: int, epoch: int) -> Ends:
+    return sampled.sources.ends.ask(sampled.address(broker), {sampled.name: epoch}, 5, 10)
+
+
+def size(sampled: Sampled, broker: int) -> int:
+    return dict(sampled.sources.sizes.ask(sampled.address(broker), [sampled.name], 5, 10).sizes)[sampled.name]
+
+
+def test_a_leader_tells_its_end_and_its_size(sampled: Sampled) -> None:
+    sampled.write(20)
+    told = ends(sampled, 1, epoch(sampled))
+    assert (told.ends, told.moved, told.problem) == ({sampled.name: 20}, 0, "")
+    assert 20 * RECORD <= size(sampled, 1) <= 20 * RECORD * 1.1
+
+
+def test_what_comes_between_two_questions_is_their_difference(sampled: Sampled) -> None:
+    sampled.write(5)
+    before = size(sampled, 1)
+    sampled.write(100)
+    assert ends(sampled, 1, epoch(sampled)).ends == {sampled.name: 105}
+    assert size(sampled, 1) - before == pytest.approx(100 * RECORD, rel=0.1)
+
+
+def test_who_does_not_lead_in_that_epoch_says_that_the_partition_moved(sampled: Sampled) -> None:
+    led_in = epoch(sampled)
+    for broker, asked in ((2, led_in), (1, led_in + 7)):
+        told = ends(sampled, broker, asked)
+        assert (told.ends, told.moved, told.problem) == ({}, 1, "")
+
+
+def test_a_copy_tells_its_size_whoever_leads(sampled: Sampled) -> None:
+    sampled.write(30)
+    deadline = time.monotonic() + 20
+    while size(sampled, 2) < 30 * RECORD:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_partition_that_was_never_made_is_told_by_nobody(sampled: Sampled) -> None:
+    unknown = TopicPartition("never-made", 3)
+    told = sampled.sources.ends.ask(sampled.address(1), {unknown: 0}, 5, 10)
+    assert (dict(told.ends), told.problem) == ({}, "")
+    assert sampled.sources.sizes.ask(sampled.address(1), [unknown], 5, 10).sizes == {}

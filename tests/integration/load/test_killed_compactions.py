@@ -1,0 +1,61 @@
+"""A process that compacts is killed by the system, at moments of nobody's choosing: the store reads right after."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from bellwether.adapters.parquet import samples
+from bellwether.adapters.parquet.compaction import LINGER, Compactor
+from bellwether.adapters.parquet.filesystems import Store
+from testkit.sampled import CLUSTER, DAY, held, rows, told
+
+# Enough for a compaction to take a while.
+ROUNDS, PARTITIONS = 30, 300
+COMPACT = """
+import sys
+from datetime import UTC, datetime
+from bellwether.adapters.parquet.compaction import Compactor
+from bellwether.adapters.parquet.filesystems import Store
+print("begun", flush=True)
+while True:
+    Compactor(Store.open(sys.argv[1]), sys.argv[2], print).run(datetime(2036, 1, 1, tzinfo=UTC))
+"""
+
+
+def compacting(directory: Path) -> subprocess.Popen[str]:
+    """A process that compacts over and over, and removes what it has compacted."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMPACT, str(directory), CLUSTER], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    return process
+
+
+def test_compactions_killed_at_any_moment_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+    store = Store.open(str(tmp_path))
+    wanted: Counter[object] = Counter()
+    interrupted = 0
+    for number in range(4):
+        for minute in range(number * ROUNDS, (number + 1) * ROUNDS):
+            one = rows(5 * minute, PARTITIONS)
+            samples.write_round(store, one, f"{minute:08x}")
+            wanted += Counter(told(one))
+        # Two at once: they see each other's files come and go.
+        processes = [compacting(tmp_path), compacting(tmp_path)]
+        time.sleep(0.05 + 0.17 * number)
+        for process in processes:
+            process.kill()
+            process.wait()
+        interrupted += len(store.list(temporary=True))
+        assert Counter(held(store, DAY)) == wanted
+    assert interrupted, "some were killed while they wrote"
+    for _ in range(2):
+        now = max(file.modified for file in store.list() if file.modified is not None) + LINGER
+        Compactor(store, CLUSTER, print).run(now)
+    assert Counter(held(store, DAY)) == wanted
+    assert len(store.list()) == 1
