@@ -185,7 +185,7 @@ def partitions_of(kafka: KafkaCluster, topic: str) -> dict[int, Partition]:
 
 
 def carried(standing: Mapping[int, Partition], produced: Mapping[int, float]) -> dict[int, float]:
-    """What each broker carries by the clients' own count: a leader takes a byte and hands it on, a follower takes it."""
+    """What each broker carries by the clients' count: a leader takes a byte and hands it on, a follower takes it."""
     found = dict.fromkeys((1, 2, 3), 0.0)
     for index, partition in standing.items():
         for broker in partition.replicas:
