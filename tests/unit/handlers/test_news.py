@@ -11,9 +11,10 @@ from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import Reason
 from bellwether.core.recovery import Note
+from bellwether.core.runs import Run, RunState
 from bellwether.core.statuses import Deeds, Report, Stop
 from bellwether.core.transitions import Standing
-from bellwether.handlers.news import NOTES_SHOWN, News, news
+from bellwether.handlers.news import NOTES_SHOWN, News, news, of_run
 from testkit.builders import after, cluster, decisions, partition, said, snapshot, verdict, verdicts
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
@@ -128,3 +129,22 @@ def test_a_follower_that_holds_acks_all_back_is_news_once():
     before, now = said(snapshot(seen), ENFORCE), said(snapshot(seen), ENFORCE, slow)
     assert told(before, now) == [("HoldsBackISR", 1, True)]
     assert told(now, now) == told(now, before) == []
+
+
+def told_of(before: Run | None, now: Run | None) -> list[tuple[str, str, bool]]:
+    return [(str(n.reason), n.message, n.warning) for n in of_run(before, now)]
+
+
+def test_a_rebalance_that_comes_further_is_news_with_a_warning_where_it_failed():
+    running = Run(RunState.RUNNING, Reason.PLANNING, "a job runs")
+    proposed = Run(RunState.PROPOSED, Reason.PLAN_PROPOSED, "a plan waits", digest="0123456789abcdef")
+    failed = Run(RunState.FAILED, Reason.JOB_FAILED, "out of memory")
+    assert told_of(running, proposed) == [("PlanProposed", "Proposed: a plan waits", False)]
+    assert told_of(running, failed) == [("JobFailed", "Failed: out of memory", True)]
+
+
+def test_a_wave_more_is_no_news_and_neither_is_a_start():
+    applying = Run(RunState.APPLYING, Reason.APPLYING, "3 of 9", digest="0123456789abcdef", taken_up=3)
+    assert told_of(applying, replace(applying, taken_up=6, message="6 of 9")) == []
+    assert told_of(None, applying) == []
+    assert told_of(applying, None) == []

@@ -12,6 +12,7 @@ from bellwether.core.guards import Hold
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.runs import Run, RunState
 from bellwether.core.statuses import Condition, Report
 from bellwether.core.transitions import Standing
 from bellwether.handlers import renderings
@@ -169,3 +170,14 @@ class TestBrokers:
 
 def test_an_empty_record_says_its_epoch():
     assert status(said(snapshot(undo=record(epoch=12))))["epoch"] == 12
+
+
+def test_a_rebalance_stands_in_status_with_its_conditions_where_the_policy_asks_for_one():
+    run = Run(RunState.PROPOSED, Reason.PLAN_PROPOSED, "a plan waits", digest="0123456789abcdef")
+    body = renderings.policy_status(said(policy=ENFORCE), 7, {}, None, run)
+    assert body["rebalance"]["digest"] == "0123456789abcdef"
+    assert by_type(body)["RebalanceProposed"]["status"] == "True"
+    assert by_type(body)["Rebalancing"]["status"] == "False"
+    without = status(said(policy=ENFORCE))
+    assert "rebalance" not in without
+    assert "RebalanceProposed" not in by_type(without)
