@@ -103,7 +103,7 @@ def _environment(runner: Runner, work: Work) -> list[Object]:
     if runner.type is RunnerType.SPARK_ON_KUBERNETES:
         variables += [_downward("POD_IP", "status.podIP"), _downward("POD_NAME", "metadata.name")]
         variables.append(_downward("POD_NAMESPACE", "metadata.namespace"))
-        settings |= _executor_settings(runner, work)
+        settings |= _executor_settings(runner, work) | _executor_volume(runner, work)
     settings |= {name: value.replace("$(", "$$(") for name, value in spark_settings(runner).items()}
     return [*variables, {"name": "PYSPARK_SUBMIT_ARGS", "value": submit_arguments(settings)}]
 
@@ -130,6 +130,17 @@ def _executor_settings(runner: Runner, work: Work) -> dict[str, str]:
     if runner.executors.pod_template_ref is not None:
         settings["spark.kubernetes.executor.podTemplateFile"] = f"{TEMPLATE_DIRECTORY}/{TEMPLATE}"
     return settings
+
+
+def _executor_volume(runner: Runner, work: Work) -> dict[str, str]:
+    """The claim, where there is one, mounted in the executors as it is in the driver."""
+    if runner.persistent_volume_claim is None or not absolute_path(work.uri):
+        return {}
+    volume = f"spark.kubernetes.executor.volumes.persistentVolumeClaim.{HISTORY}"
+    return {
+        f"{volume}.mount.path": work.uri,
+        f"{volume}.options.claimName": runner.persistent_volume_claim.claim_name,
+    }
 
 
 def _volumes(runner: Runner) -> list[Object]:

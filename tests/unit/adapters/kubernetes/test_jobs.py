@@ -140,6 +140,17 @@ class TestSparkOnKubernetes:
         assert {"name": "templates", "mountPath": "/etc/bellwether"} in pod["containers"][0]["volumeMounts"]
         assert settings(job)["spark.kubernetes.executor.podTemplateFile"] == "/etc/bellwether/executor.yaml"
 
+    def test_a_claim_is_mounted_in_the_executors_as_in_the_driver(self):
+        claim = {"claimName": "kept"}
+        body = apiobjects.rebalance(
+            history={"uri": "/loads"}, runner={"image": "x", **EXECUTORS, "persistentVolumeClaim": claim}
+        )
+        policy = LeadershipPolicy.read(body)
+        assert policy.spec.rebalance is not None
+        found = settings(manifest(policy, policy.spec.rebalance, Work.of(policy, policy.spec.rebalance, RUN, "")))
+        volume = "spark.kubernetes.executor.volumes.persistentVolumeClaim.history"
+        assert (found[f"{volume}.mount.path"], found[f"{volume}.options.claimName"]) == ("/loads", "kept")
+
     def test_values_that_kubernetes_puts_in_stand_before_the_variable_that_uses_them(self):
         env = made(**EXECUTORS)["spec"]["template"]["spec"]["containers"][0]["env"]
         order = [variable["name"] for variable in env]
