@@ -1,0 +1,190 @@
+"""The loads job on Spark, from the sampler's files to the store, against the arithmetic alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether_load.__main__ import main
+from bellwether_load.histories.rules import Rules
+from bellwether_load.jobs import loads as job
+from bellwether_load.jobs import reading, writing
+from bellwether_load.transforms import loads as transform
+from testkit.histories import History, deleted, led, measured, steady
+from testkit.samplefiles import Histories, write_compacted, write_rounds
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+HISTORIES: Histories = {
+    **{("apples", n): steady(40, messages=10 * n, each=100) for n in range(20)},
+    ("pears", 0): led(steady(40, messages=60, each=9), 20, leader=2, larger=10**6),
+    ("pears", 1): deleted(steady(40, messages=600, each=5), 20, size=10**4),
+    ("pears", 2): steady(1),
+    ("plums", 0): [sample for sample in steady(40) if not 10 <= sample.at // 60 < 15],
+}
+
+
+@pytest.fixture
+def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Runs the command on the session that all tests share, and leaves that one up."""
+
+    @contextmanager
+    def shared(*_: Any, **__: Any) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr(job, "session", shared)
+
+    def running(*arguments: str) -> Result:
+        return CliRunner().invoke(main, ["loads", "--store", str(tmp_path), "--name", "now", *arguments])
+
+    return running
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.open(str(tmp_path))
+
+
+def written(store: Store, name: str = "now") -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for file in store.list(f"loads/{name}"):
+        rows += store.read_table(file.path).to_pylist()
+    return rows
+
+
+def account(tmp_path: Path) -> dict[str, Any]:
+    return dict(json.loads((tmp_path / "loads/now/_loads.json").read_text()))
+
+
+def expected(histories: Histories) -> list[dict[str, Any]]:
+    """The rows that must be in the store, by the arithmetic alone."""
+    rows = []
+    for (topic, partition), history in sorted(histories.items()):
+        found = measured(history)
+        if found.samples[0] < 2:
+            continue
+        rates = {"produce": found.produce, "consume": found.consume}
+        row: dict[str, Any] = {"topic": topic, "topic_id": f"{topic:_<22}", "partition": partition}
+        for name, levels in rates.items():
+            for level in ("median", "p95", "peak"):
+                value = float(getattr(levels, level)[0])
+                row[f"{name}_{level}"] = None if math.isnan(value) else value
+        row |= {"messages_median": float(found.messages_median[0]), "samples": int(found.samples[0])}
+        rows.append({**row, "covered_seconds": int(found.covered[0])})
+    return rows
+
+
+def test_single_rounds_become_loads(run: Any, store: Store, tmp_path: Path):
+    write_rounds(store, HISTORIES)
+    result = run()
+    assert (result.exit_code, result.stdout) == (0, "loads/now\n")
+    assert written(store) == expected(HISTORIES)
+    said = account(tmp_path)
+    assert (said["partitions"], said["loads"], said["tooFewSamples"], said["withoutSizes"]) == (24, 23, 1, 0)
+    assert said["samples"] == sum(map(len, HISTORIES.values()))
+    assert (said["skipped"], said["missingDays"], said["refused"]) == ([], [], 0)
+    assert "24 partitions; 23 have a load, 1 too few samples" in result.stderr
+
+
+def test_layouts_portions_and_tasks_do_not_change_a_single_bit(
+    run: Any, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    write_compacted(store, HISTORIES, group_rows=64)
+    assert run().exit_code == 0
+    once = (tmp_path / "loads/now/part-00000.parquet").read_bytes()
+    assert written(store) == expected(HISTORIES)
+    monkeypatch.setattr(transform, "TASK_SAMPLES", 200)
+    monkeypatch.setattr(reading.portions, "__defaults__", (100,))
+    assert run().exit_code == 0
+    assert (tmp_path / "loads/now/part-00000.parquet").read_bytes() == once
+
+
+def test_many_loads_are_written_in_parts_that_are_in_order_together(
+    run: Any, store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    write_rounds(store, HISTORIES)
+    assert run().exit_code == 0
+    monkeypatch.setattr(writing, "PART_ROWS", 5)
+    assert run().exit_code == 0
+    assert len(store.list("loads/now")) > 1
+    assert written(store) == expected(HISTORIES)
+
+
+def test_fewer_parts_leave_none_of_the_older_ones(run: Any, store: Store):
+    write_rounds(store, HISTORIES)
+    for number in range(4):
+        store.write_table(f"loads/now/part-{number:05}.parquet", writing.SCHEMA.empty_table())
+    assert run().exit_code == 0
+    assert [file.path for file in store.list("loads/now")] == ["loads/now/part-00000.parquet"]
+    assert written(store) == expected(HISTORIES)
+
+
+def test_a_file_that_is_damaged_within_is_named_and_the_others_count(run: Any, store: Store, tmp_path: Path):
+    paths = write_rounds(store, HISTORIES)
+    data = bytearray((tmp_path / paths[5]).read_bytes())
+    data[4 : len(data) // 3] = bytes(len(data) // 3 - 4)
+    (tmp_path / paths[5]).write_bytes(data)
+    (tmp_path / paths[6]).write_bytes((tmp_path / paths[6]).read_bytes()[:-5])
+    result = run()
+    assert result.exit_code == 0
+    whole = {key: [s for s in history if s.at not in (300, 360)] for key, history in HISTORIES.items()}
+    assert written(store) == expected(whole)
+    for path in paths[5:7]:
+        assert f"skipped: {tmp_path / path}: is damaged, or no Parquet file" in result.stderr
+    assert len(account(tmp_path)["skipped"]) == 2
+
+
+def test_only_what_was_asked_for_is_measured(run: Any, store: Store):
+    write_rounds(store, HISTORIES)
+    assert run("--from", "2026-11-20T00:05:00", "--to", "2026-11-20T00:21:00").exit_code == 0
+    inside = {key: [s for s in history if 300 <= s.at < 1260] for key, history in HISTORIES.items()}
+    assert written(store) == expected({key: history for key, history in inside.items() if history})
+
+
+def test_partitions_without_a_load_give_an_empty_result_that_says_why(run: Any, store: Store, tmp_path: Path):
+    unsized: History = [s.__class__(s.at, s.end) for s in steady(40)]
+    write_rounds(store, {("apples", 0): unsized, ("apples", 1): steady(1)})
+    result = run()
+    assert result.exit_code == 3
+    assert "0 have a load, 1 too few samples, 1 messages but no size that grew" in result.stderr
+    assert written(store) == []
+    assert (account(tmp_path)["withoutSizes"], account(tmp_path)["tooFewSamples"]) == (1, 1)
+
+
+def test_what_spark_reads_of_the_loads_is_the_loads(run: Any, spark: SparkSession, store: Store, tmp_path: Path):
+    write_rounds(store, HISTORIES)
+    assert run().exit_code == 0
+    rows = spark.read.parquet((tmp_path / "loads/now").as_uri()).orderBy("topic", "partition").collect()
+    assert [row.asDict() for row in rows] == expected(HISTORIES)
+    assert pq.read_schema(tmp_path / "loads/now/part-00000.parquet").equals(writing.SCHEMA)
+
+
+def test_the_transform_takes_stretches_from_any_frame(spark: SparkSession, store: Store):
+    write_rounds(store, HISTORIES)
+    paths = tuple(file.path for file in store.list("samples"))
+    work = [reading.Portion(paths[:20], False), reading.Portion(paths[20:], False)]
+    packed, _ = reading.stretches(spark, str(store), work, reading.Window())
+    found = transform.measured(packed.orderBy("at"), 10, Rules())
+    assert found.count() == len(HISTORIES)
+    assert transform.loads(found).columns == list(transform.COLUMNS)
+    assert transform.loads(found).count() == len(expected(HISTORIES))
+    assert transform.summary(found.limit(0)).collect()[0].asDict() == {
+        "partitions": 0,
+        "loads": 0,
+        "too_few_samples": 0,
+        "without_sizes": 0,
+        "samples": 0,
+        "refused": 0,
+    }
