@@ -1,0 +1,75 @@
+"""The same plan on a cluster of several processes, a worker lost on the way included."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.problems import write_problem
+from realparts.sparkcluster import SparkCluster
+from testkit.loadplanning import write_loads
+from testkit.posed import posed
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+PARTITIONS = 25_000  # more than are balanced in the driver
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    with SparkCluster(tmp_path_factory.mktemp("spark")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store")
+    asked, known = posed(5, partitions=PARTITIONS, brokers=24)
+    where = Store.open(str(folder))
+    write_problem(where, "main", asked)
+    write_loads(where, "main", known, {s.topic_id: s.topic for s in asked.partitions})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def digest(store: Path) -> str:
+    """That of the plan that this machine alone makes."""
+    return planned(store, "local[2]")
+
+
+def planned(store: Path, master: str) -> str:
+    """The digest of the plan made on this master."""
+    command = [sys.executable, "-m", "bellwether_load", "plan", "--problem", "main", "--loads", "main"]
+    done = subprocess.run(
+        [*command, "--store", str(store), "--master", master, "--memory", "1g"],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.strip().splitlines()[-1]
+
+
+def test_a_cluster_of_several_processes_makes_the_same_plan(cluster: SparkCluster, store: Path, digest: str):
+    assert planned(store, cluster.master) == digest
+
+
+def test_a_worker_that_is_lost_on_the_way_costs_time_and_nothing_else(cluster: SparkCluster, store: Path, digest: str):
+    found: list[str] = []
+    job = threading.Thread(target=lambda: found.append(planned(store, cluster.master)))
+    job.start()
+    time.sleep(12)  # it has begun to plan
+    assert job.is_alive(), "the plan was made before a worker could be lost"
+    cluster.kill_worker(0)
+    job.join()
+    assert found == [digest]
