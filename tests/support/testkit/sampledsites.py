@@ -30,8 +30,8 @@ class Site:
     clock: ManualClock = field(default_factory=ManualClock)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     sizes: dict[TopicPartition, int] = field(default_factory=dict)
-    leaders: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
-    """Who really leads, in which epoch, where that is not what the map says."""
+    epochs: dict[TopicPartition, int] = field(default_factory=dict)
+    """In which epoch a partition really is led, where that is not what the map says."""
     silent: set[int] = field(default_factory=set)
     unsized: dict[int, str] = field(default_factory=dict)
     broken: dict[int, Exception] = field(default_factory=dict)
@@ -62,9 +62,9 @@ class Site:
 
         return collect
 
-    def led(self, number: int, name: TopicPartition, epoch: int) -> bool:
-        """Whether this broker leads the partition in that epoch."""
-        return self.leaders.get(name, (number, epoch)) == (number, epoch)
+    def led(self, name: TopicPartition, epoch: int) -> bool:
+        """Whether the partition is led in that epoch; it is all the same who is asked, as every copy answers."""
+        return self.epochs.get(name, epoch) == epoch
 
 
 @dataclass
@@ -83,7 +83,7 @@ class _Ends:
         if number in site.silent:
             site.clock.advance(timeout_seconds)
             return Ends(problem=f"{address}: connected, but no answer in time (Request)")
-        led = [name for name, epoch in replicas.items() if site.led(number, name, epoch)]
+        led = [name for name, epoch in replicas.items() if site.led(name, epoch)]
         return Ends({n: site.ends[n] for n in led if n in site.ends}, moved=len(replicas) - len(led))
 
 

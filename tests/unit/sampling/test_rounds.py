@@ -96,7 +96,7 @@ def test_a_broker_that_does_not_tell_sizes_still_tells_ends(site: Site, rounds: 
 def test_a_leader_that_has_moved_meanwhile_leaves_the_partition_unknown_and_is_no_trouble(
     site: Site, rounds: Rounds
 ) -> None:
-    site.leaders = {A0: (2, 5)}
+    site.epochs = {A0: 5}
     found = rounds.take(NOON)
     assert written(found)[0] == ("a", 0, 1, None, 100, None)
     assert (found.told[1].moved, found.troubles) == (1, {})
@@ -141,7 +141,7 @@ def test_no_broker_gets_longer_than_its_timeout_and_four_of_them_if_it_answers(s
 def test_while_the_map_cannot_be_read_the_last_one_is_used(site: Site, rounds: Rounds) -> None:
     rounds.take(NOON)
     site.unmapped = Transient("no broker answered")
-    site.leaders = {A0: (2, 5)}
+    site.epochs = {A0: 5}
     found = rounds.take(NOON)
     assert [row[3] for row in written(found)] == [None, 20, 30]
     assert found.troubles == {"metadata": "no broker answered"}

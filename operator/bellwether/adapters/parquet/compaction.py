@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from bellwether.adapters.parquet.filesystems import Store, StoreDamaged, StoreError, StoreMissing
 from bellwether.adapters.parquet.merging import AS_STORED, merged
-from bellwether.adapters.parquet.samples import LONG_RUNS, SHORT_RUNS, Said, SampleFile, described, readable
+from bellwether.adapters.parquet.samples import LONG_RUNS, SHORT_RUNS, Said, SampleFile, described, holding, readable
 from bellwether.sampling import coverage, filenames, fileplans
 
 # Whoever has a list of files may go on reading for so long.
@@ -108,7 +108,7 @@ class Compactor:
         return Done(1, sum(file.rows for file in files.values()), size)
 
     def _write(self, path: str, rounds: frozenset[str], files: dict[str, SampleFile]) -> None:
-        schema = AS_STORED.with_metadata(described(self._cluster, rounds).metadata)
+        schema = AS_STORED.with_metadata(described(self._cluster).metadata)
         many = len(rounds) > _MANY_ROUNDS
         group_rows, encoding = (_LONG_GROUP_ROWS, LONG_RUNS) if many else (_SHORT_GROUP_ROWS, SHORT_RUNS)
         written = 0
@@ -121,6 +121,8 @@ class Compactor:
             expected = sum(file.rows for file in files.values())
             if written != expected:
                 raise StoreError(f"{self._store.where(path)}: has {written} rows in place of {expected}: not written")
+            # Only now: pyarrow completes a file that is broken off, and in an object store it is there for a moment.
+            writer.add_key_value_metadata(holding(rounds))
 
     def _blame(self, files: dict[str, SampleFile], error: StoreDamaged) -> None:
         """From now on leave out the file that the error names."""

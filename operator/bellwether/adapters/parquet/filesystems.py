@@ -28,6 +28,8 @@ TEMPORARY = "_tmp-"
 
 # What the errors of object stores say of themselves; those of a damaged page have no number either.
 _FAR = ("aws error", "azure", "google::cloud", "curl", "hdfs")
+# How object stores say that somebody may not do a thing, or is not whom he claims to be.
+_DENIED = ("access_denied", "accessdenied", "permission denied", "access_key_id", "invalidaccesskeyid", "signature")
 # Moving is one step there; in an object store it would be a copy of the whole.
 _RENAMING = ("local", "hdfs")
 
@@ -149,17 +151,20 @@ class Store:
     def stream(self, path: str) -> Iterator[Any]:
         """A file to write piece by piece, which appears once the block has ended well. Raises StoreError.
 
-        For what is too large to be held at once: in an object store it is copied there from its temporary name.
+        For what is too large to be held at once. In an object store a block that fails leaves what it wrote for a
+        moment, as pyarrow completes an upload that is broken off; a killed process leaves nothing there.
         """
-        draft = self._draft(path)
+        renames = self._system.type_name in _RENAMING
+        draft = self._draft(path) if renames else path
         try:
             self._make_parent(path)
             with self._translated(path, "written"), self._system.open_output_stream(self._full(draft)) as file:
                 yield file
-            with self._translated(path, "written"):
-                self._sync(self._full(draft))
-                self._system.move(self._full(draft), self._full(path))
-                self._sync(str(PurePosixPath(self._full(path)).parent))
+            if renames:
+                with self._translated(path, "written"):
+                    self._sync(self._full(draft))
+                    self._system.move(self._full(draft), self._full(path))
+                    self._sync(str(PurePosixPath(self._full(path)).parent))
         except BaseException:
             self._discard(draft)
             raise
@@ -270,9 +275,10 @@ class Store:
     @staticmethod
     def _refuse(error: OSError, message: str) -> None:
         lower = message.lower()
-        denied = isinstance(error, PermissionError) or error.errno == errno.EROFS
-        if denied or "access_denied" in lower or "accessdenied" in lower or "permission denied" in lower:
+        if isinstance(error, PermissionError) or error.errno == errno.EROFS or any(word in lower for word in _DENIED):
             raise StoreUnusable(f"{message}. Give this user the right to read, list, write and delete there") from None
+        if "no_such_bucket" in lower or "nosuchbucket" in lower:
+            raise StoreUnusable(f"{message}. Make the bucket, or correct its name") from None
         if isinstance(error, NotADirectoryError | IsADirectoryError | FileExistsError):
             raise StoreUnusable(f"{message}. A file stands where a directory is needed, or the reverse") from None
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -88,9 +88,12 @@ def table(rows: Rows) -> Any:
 def described(cluster_id: str, rounds: frozenset[str] | None = None) -> Any:
     """The schema with a file's metadata; ``rounds`` are those that a compacted file holds."""
     metadata = {FORMAT_KEY: FORMAT.encode(), CLUSTER_KEY: cluster_id.encode()}
-    if rounds is not None:
-        metadata[ROUNDS_KEY] = json.dumps(sorted(rounds)).encode()
-    return SCHEMA.with_metadata(metadata)
+    return SCHEMA.with_metadata(metadata | (holding(rounds) if rounds is not None else {}))
+
+
+def holding(rounds: frozenset[str]) -> dict[bytes, bytes]:
+    """The metadata by which a compacted file says which rounds it holds: without it the file counts for nothing."""
+    return {ROUNDS_KEY: json.dumps(sorted(rounds)).encode()}
 
 
 def write_round(store: Store, rows: Rows, tag: str) -> int:
@@ -159,7 +162,7 @@ def _open(store: Store, stored: Stored) -> SampleFile:
     if not compacted and not filenames.is_round(path):
         raise StoreDamaged(f"{store.where(path)}: is no file of samples by its name. Move it out of the store")
     with store.parquet(path) as file:
-        metadata = file.schema_arrow.metadata or {}
+        metadata = file.metadata.metadata or {}
         names, rows = file.schema_arrow.names, file.metadata.num_rows
     known = metadata.get(FORMAT_KEY, b"").decode(errors="replace")
     if known != FORMAT or names != SCHEMA.names:

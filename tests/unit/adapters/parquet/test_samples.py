@@ -127,6 +127,15 @@ def test_a_damaged_compacted_file_takes_no_rounds_place(store):
     assert samples.current_files(store, DAY) == (f"{FOLDER}/000000-0a1b2c3d.parquet",)
 
 
+def test_a_compacted_file_that_was_completed_too_early_takes_no_rounds_place(store):
+    samples.write_round(store, rows(0), "0a1b2c3d")
+    store.write_table(f"{FOLDER}/compacted-0000-0001-0a1b2c3d.parquet", samples.table(rows(0)))
+    said = {}
+    found = samples.current_files(store, DAY, said=said.__setitem__)
+    assert found == (f"{FOLDER}/000000-0a1b2c3d.parquet",)
+    assert "does not say which rounds it holds" in next(iter(said.values()))
+
+
 @pytest.mark.parametrize("rounds", [frozenset(), frozenset({"no round"}), frozenset({"../../etc/passwd"})])
 def test_a_compacted_file_that_does_not_say_what_it_holds_is_left_out(store, rounds):
     compacted(store, "compacted-0000-0001-0a1b2c3d.parquet", rounds)
