@@ -79,6 +79,10 @@ faults: setup parts ## Break real parts in many ways and judge each verdict (ONL
 bench-spark: setup ## Plan for clusters of up to 2,000,000 partitions; report gap, moves, time and memory (BENCH_ARGS=...)
 	@$(BIN)/python -m sparkplans $(BENCH_ARGS)
 
+.PHONY: bench-loads
+bench-loads: setup ## Measure loads from a day of up to 288,000,000 samples; report time, memory and errors (BENCH_ARGS=...)
+	@$(BIN)/python -m sparkloads $(BENCH_ARGS)
+
 .PHONY: bench-detection-costs
 bench-detection-costs: setup parts ## Measure what it costs to watch 1,000 brokers while nothing happens (BENCH_ARGS=...)
 	@$(BIN)/python -m detectioncosts $(BENCH_ARGS)

@@ -15,7 +15,8 @@ from sourcetree import ROOT
 
 def broken_contracts(root: Path) -> str:
     """What import-linter says of the tree at ``root``; empty when all contracts are kept."""
-    environment = {**os.environ, "PYTHONPATH": str(root / "operator"), "NO_COLOR": "1"}
+    path = os.pathsep.join(str(root / folder) for folder in ("operator", "spark"))
+    environment = {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1"}
     done = subprocess.run(
         [Path(sys.executable).parent / "lint-imports", "--config", root / ".importlinter", "--no-cache"],
         cwd=root,
@@ -30,13 +31,14 @@ def broken_contracts(root: Path) -> str:
 
 @pytest.fixture
 def copied_tree(tmp_path: Path) -> Path:
-    shutil.copytree(ROOT / "operator", tmp_path / "operator", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("operator", "spark"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / ".importlinter", tmp_path)
     return tmp_path
 
 
-def add_import(root: Path, module: str, statement: str) -> None:
-    path = root / "operator" / "bellwether" / module
+def add_import(root: Path, module: str, statement: str, package: str = "operator/bellwether") -> None:
+    path = root / package / module
     path.write_text(
         path.read_text().replace(
             "from __future__ import annotations\n", f"from __future__ import annotations\n{statement}\n"
@@ -70,6 +72,29 @@ def test_an_import_against_a_contract_is_found(copied_tree: Path, module: str, s
     # Long contract names are wrapped.
     said = " ".join(broken_contracts(copied_tree).split())
     assert f"{contract} BROKEN" in said
+
+
+@pytest.mark.parametrize(
+    ("module", "statement", "contract"),
+    [
+        ("jobs/reading.py", "import kafka", "The jobs know the store and the core's words"),
+        ("jobs/loads.py", "from bellwether.handlers import loops", "The jobs know the store and the core's words"),
+        ("transforms/loads.py", "import pathlib", "From frame to frame there is no IO"),
+        (
+            "transforms/loads.py",
+            "from bellwether.adapters.parquet import samples",
+            "From frame to frame there is no IO",
+        ),
+        ("histories/sizes.py", "import pyarrow", "What histories say is arithmetic: numpy alone"),
+    ],
+)
+def test_an_import_of_a_job_against_a_contract_is_found(
+    copied_tree: Path, module: str, statement: str, contract: str
+) -> None:
+    add_import(copied_tree, module, statement, "spark/bellwether_load")
+    said = " ".join(broken_contracts(copied_tree).split())
+    assert f"{contract}" in said
+    assert "BROKEN" in said.partition(contract)[2].partition(" KEPT")[0]
 
 
 def test_a_new_stage_must_find_its_place_in_the_flow(copied_tree: Path) -> None:

@@ -45,7 +45,7 @@ def fill_hours(directory: Path, cluster: Cluster) -> Filled:
     found = []
     for number in HOURS:
         hours = (table(cluster, rows, [cluster.hour(number, rows)]) for rows in cluster.parts())
-        found.append(_write(directory, [number], hours, 1 << 15, SHORT_RUNS))
+        found.append(_write(directory, [number], hours, 1 << 14, SHORT_RUNS))
     return Filled(sum(one.rows for one in found), sum(one.bytes for one in found), len(found))
 
 

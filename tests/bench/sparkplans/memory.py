@@ -31,10 +31,10 @@ class PeakMemory:
 
     def _watch(self) -> None:
         while not self._over.wait(PERIOD_SECONDS):
-            self.megabytes = max(self.megabytes, sum(map(_held, _family())) / 1024)
+            self.megabytes = max(self.megabytes, sum(map(_held, family())) / 1024)
 
 
-def _family() -> set[int]:
+def family() -> set[int]:
     """This process and all that descend from it."""
     parents = {}
     for entry in Path("/proc").iterdir():
