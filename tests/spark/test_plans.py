@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.filesystems import Store, StoreMissing
 from bellwether.adapters.parquet.plans import read_moves, read_plan, write_columns
-from bellwether.adapters.parquet.problems import read_terms, write_problem
+from bellwether.adapters.parquet.problems import write_problem
 from bellwether.cli.main import main
 from bellwether.core.clusters import PartitionKey
 from bellwether.core.problems import BrokerSlot, Problem
@@ -34,13 +34,12 @@ Loads = Mapping[PartitionKey, tuple[float, float | None]]
 
 def planned(spark: SparkSession, store: Path, asked: Problem, known: Loads) -> Made:
     """What the job makes of a problem, written into the store."""
-    from bellwether_load.jobs.inputs import read_loads, read_posed
-    from bellwether_load.jobs.making import make
+    from bellwether_load.jobs.making import plan_of
 
     where = Store.open(str(store))
     write_problem(where, "main", asked)
     write_loads(where, "main", known, {s.topic_id: s.topic for s in asked.partitions})
-    made = make(read_terms(where, "main"), read_posed(spark, str(store), "main"), read_loads(spark, str(store), "main"))
+    made = plan_of(spark, str(store), "main", "main")
     write_columns(where, made.plan, made.moves)
     return made
 
@@ -65,12 +64,10 @@ def test_the_same_plan_comes_of_any_number_of_pieces_here_and_on_executors(spark
     file = "problems/main/partitions.parquet"
     planned(spark, tmp_path / "cut", asked, known)
     pq.write_table(pq.read_table(tmp_path / "cut" / file), tmp_path / "cut" / file, row_group_size=37)
-    from bellwether_load.jobs.inputs import read_loads, read_posed
-    from bellwether_load.jobs.making import make
+    from bellwether_load.jobs.making import plan_of
 
     uri = str(tmp_path / "cut")
-    terms = read_terms(Store.open(uri), "main")
-    in_pieces = make(terms, read_posed(spark, uri, "main"), read_loads(spark, uri, "main"), few=0)
+    in_pieces = plan_of(spark, uri, "main", "main", few=0)
     assert in_pieces.plan == whole.plan
     assert in_pieces.moves.equals(whole.moves)
 
@@ -127,8 +124,7 @@ def test_a_load_that_is_none_is_refused_by_name(spark: SparkSession, tmp_path: P
 
 
 def test_two_rows_of_loads_for_one_partition_are_refused(spark: SparkSession, tmp_path: Path):
-    from bellwether_load.jobs.inputs import read_loads, read_posed
-    from bellwether_load.jobs.making import make
+    from bellwether_load.jobs.making import plan_of
     from bellwether_load.planning.choices import Refused
 
     asked = problem(slot(0), slot(1))
@@ -138,12 +134,11 @@ def test_two_rows_of_loads_for_one_partition_are_refused(spark: SparkSession, tm
     pq.write_table(pa.concat_tables([table, table.slice(0, 1)]), file)
     uri = str(tmp_path)
     with pytest.raises(Refused, match="partition 0 of topic id id-of-orders has two rows"):
-        make(read_terms(Store.open(uri), "main"), read_posed(spark, uri, "main"), read_loads(spark, uri, "main"))
+        plan_of(spark, uri, "main", "main")
 
 
 def test_partitions_that_are_out_of_order_are_refused(spark: SparkSession, tmp_path: Path):
-    from bellwether_load.jobs.inputs import read_loads, read_posed
-    from bellwether_load.jobs.making import make
+    from bellwether_load.jobs.making import plan_of
     from bellwether_load.planning.choices import Refused
 
     asked = problem(slot(0), slot(1), slot(2))
@@ -152,7 +147,7 @@ def test_partitions_that_are_out_of_order_are_refused(spark: SparkSession, tmp_p
     pq.write_table(pq.read_table(file).take(pa.array([0, 2, 1])), file, row_group_size=2)
     uri = str(tmp_path)
     with pytest.raises(Refused, match="orders-1 stands behind orders-2: they must be sorted"):
-        make(read_terms(Store.open(uri), "main"), read_posed(spark, uri, "main"), read_loads(spark, uri, "main"))
+        plan_of(spark, uri, "main", "main")
 
 
 def test_without_any_load_nothing_moves(spark: SparkSession, tmp_path: Path):
@@ -160,6 +155,26 @@ def test_without_any_load_nothing_moves(spark: SparkSession, tmp_path: Path):
     made = planned(spark, tmp_path, asked, {})
     assert (made.plan.moved.partitions, made.plan.without_load, made.plan.after.max) == (0, 5, 0.0)
     assert recheck(tmp_path, made.plan.digest).exit_code == 0
+
+
+@pytest.mark.parametrize("few", [0, 1])
+def test_a_cluster_without_partitions_has_an_empty_plan(spark: SparkSession, tmp_path: Path, few: int):
+    from bellwether_load.jobs.making import plan_of
+
+    write_problem(Store.open(str(tmp_path)), "main", problem())
+    write_loads(Store.open(str(tmp_path)), "main", {})
+    made = plan_of(spark, str(tmp_path), "main", "main", few=few)
+    write_columns(Store.open(str(tmp_path)), made.plan, made.moves)
+    assert (made.plan.partitions, made.plan.moved.partitions) == (0, 0)
+    assert recheck(tmp_path, made.plan.digest).exit_code == 0
+
+
+def test_loads_that_are_not_there_are_named(spark: SparkSession, tmp_path: Path):
+    from bellwether_load.jobs.making import plan_of
+
+    write_problem(Store.open(str(tmp_path)), "main", problem(slot(0)))
+    with pytest.raises(StoreMissing, match="loads/main holds no loads: run the loads job first"):
+        plan_of(spark, str(tmp_path), "main", "main")
 
 
 def test_a_plan_reads_back_as_it_was_made(spark: SparkSession, tmp_path: Path):

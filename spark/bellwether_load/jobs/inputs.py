@@ -1,24 +1,25 @@
 """Reads a posed problem and measured loads for the plan job.
 
-The problem's file is read by the executors, a row group a piece, without a detour over Spark's rows; so its store must
-be within their reach, as it must be for the loads.
+Files are read by the executors, a row group at a time, without a detour over Spark's rows; so the store must be within
+their reach. A row group of the problem is a piece.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.filesystems import Store, StoreMissing
 from bellwether.adapters.parquet.problems import FOLDER, PARTITIONS
-from bellwether_load.jobs.paths import spark_path
 from bellwether_load.planning.blocks import Int64s
-from bellwether_load.planning.tables import PARTITION_COLUMNS, Key, first_key
-from bellwether_load.transforms.pieces import PARTITIONS as KIND
+from bellwether_load.planning.tables import PARTITION_COLUMNS, Key, first_key, routed
+from bellwether_load.transforms.pieces import LOADS as OF_LOADS
+from bellwether_load.transforms.pieces import PARTITIONS as OF_PARTITIONS
 from bellwether_load.transforms.pieces import PIECE_TYPE, piece_row
 
 
@@ -34,26 +35,65 @@ class Posed:
 def read_posed(spark: SparkSession, uri: str, name: str) -> Posed:
     """The partitions of ``problems/name``. Raises StoreError."""
     path = f"{FOLDER}/{name}/{PARTITIONS}"
-    rows, borders = [], []
+    groups = _row_groups(Store.open(uri), path)
+    borders = []
     with Store.open(uri).parquet(path) as file:
-        for group in range(file.metadata.num_row_groups):
-            if file.metadata.row_group(group).num_rows:
-                rows.append((group, file.metadata.row_group(group).num_rows))
-                batch = next(file.iter_batches(1, row_groups=[group], columns=list(Key._fields)))
-                borders.append(first_key(pa.Table.from_batches([batch])))
-    groups = [group for group, _ in rows]
+        for found in groups:
+            batch = next(file.iter_batches(1, row_groups=[found.number], columns=list(Key._fields)))
+            borders.append(first_key(pa.Table.from_batches([batch])))
+    starts = np.cumsum([0, *(found.rows for found in groups)]).astype(np.int64)
 
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def read(piece: int) -> Iterator[pa.RecordBatch]:
+        yield piece_row(piece, OF_PARTITIONS, _read(uri, groups[piece], PARTITION_COLUMNS))
+
+    return Posed(_each(spark, len(groups), read), starts, tuple(borders))
+
+
+def read_loads(spark: SparkSession, uri: str, name: str, statistic: str, borders: Sequence[Key]) -> DataFrame:
+    """The measured loads of ``loads/name`` by the piece that they belong to.
+
+    ``statistic``: ``median``, ``p95`` or ``peak``. Raises StoreError.
+    """
+    store = Store.open(uri)
+    files = [stored.path for stored in store.list(f"loads/{name}") if stored.path.endswith(".parquet")]
+    if not files:
+        raise StoreMissing(f"{store.where(f'loads/{name}')} holds no loads: run the loads job first, or name another")
+    groups = [found for path in files for found in _row_groups(store, path)]
+    names = {**dict.fromkeys(Key._fields), f"produce_{statistic}": "produce", f"consume_{statistic}": "consume"}
+
+    def read(group: int) -> Iterator[pa.RecordBatch]:
+        table = _read(uri, groups[group], names).rename_columns([new or old for old, new in names.items()])
+        for piece, part in routed(table, borders):
+            yield piece_row(piece, OF_LOADS, part)
+
+    return _each(spark, len(groups), read)
+
+
+class _RowGroup(NamedTuple):
+    path: str
+    number: int
+    rows: int
+
+
+def _row_groups(store: Store, path: str) -> list[_RowGroup]:
+    """Those that have rows."""
+    with store.parquet(path) as file:
+        groups = [_RowGroup(path, n, file.metadata.row_group(n).num_rows) for n in range(file.metadata.num_row_groups)]
+    return [found for found in groups if found.rows]
+
+
+def _read(uri: str, group: _RowGroup, columns: Iterable[str]) -> pa.Table:
+    store = Store.open(uri)
+    with store.parquet(group.path) as file, store.reading(group.path):
+        return file.read_row_group(group.number, columns=list(columns))
+
+
+def _each(spark: SparkSession, count: int, read: Callable[[int], Iterator[pa.RecordBatch]]) -> DataFrame:
+    """A task for each of so many things to read."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for piece in batch.column("id").to_pylist():
-                with Store.open(uri).parquet(path) as file:
-                    yield piece_row(piece, KIND, file.read_row_group(groups[piece], columns=list(PARTITION_COLUMNS)))
+            for number in batch.column("id").to_pylist():
+                yield from read(number)
 
-    numbers = spark.range(0, len(groups), 1, max(1, len(groups)))
-    starts = np.cumsum([0, *(count for _, count in rows)]).astype(np.int64)
-    return Posed(numbers.mapInArrow(read, PIECE_TYPE), starts, tuple(borders))
-
-
-def read_loads(spark: SparkSession, uri: str, name: str) -> DataFrame:
-    """The measured loads of ``loads/name``, a row a partition."""
-    return spark.read.parquet(spark_path(uri, f"loads/{name}"))
+    return spark.range(0, count, 1, max(1, count)).mapInArrow(run, PIECE_TYPE)

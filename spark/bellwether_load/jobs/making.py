@@ -11,12 +11,14 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
 
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.problems import read_terms
 from bellwether.core import loadplans
 from bellwether.core.problems import Terms
-from bellwether_load.jobs.inputs import Posed
+from bellwether_load.jobs.inputs import Posed, read_loads, read_posed
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.caps import capped
@@ -27,7 +29,7 @@ from bellwether_load.planning.rounds import Balance
 from bellwether_load.planning.surveys import Survey, share_out
 from bellwether_load.transforms.moves import moves
 from bellwether_load.transforms.packing import packed, surveyed
-from bellwether_load.transforms.pieces import by_piece, together
+from bellwether_load.transforms.pieces import together
 from bellwether_load.transforms.pools import SparkPool
 
 # Partitions that one task works on at a time: some megabytes of arrays.
@@ -43,6 +45,21 @@ class Made:
     rounds: int
 
 
+def plan_of(
+    spark: SparkSession,
+    uri: str,
+    problem: str,
+    loads: str,
+    tell: Callable[[str], None] = lambda _: None,
+    few: int = MOST_PARTITIONS,
+) -> Made:
+    """The plan for a problem and loads of a store, by their names. Raises StoreError, and Refused as ``make`` does."""
+    terms = read_terms(Store.open(uri), problem)
+    posed = read_posed(spark, uri, problem)
+    statistic = str(terms.objective.statistic).lower()
+    return make(terms, posed, read_loads(spark, uri, loads, statistic, posed.borders), tell, few)
+
+
 def make(
     terms: Terms,
     posed: Posed,
@@ -50,13 +67,12 @@ def make(
     tell: Callable[[str], None] = lambda _: None,
     few: int = MOST_PARTITIONS,
 ) -> Made:
-    """The plan for a problem. Raises Refused when the inputs make none.
+    """The plan for a problem and the loads of its pieces. Raises Refused when the inputs make none.
 
     Up to ``few`` partitions are balanced here, without a task: the plan is the same, and there sooner.
     """
     slots, costs = slots_of(terms), costs_of(terms)
-    rates = by_piece(loads, posed.borders, str(terms.objective.statistic).lower())
-    pieces = together(posed.pieces, rates, posed.borders).persist(StorageLevel.MEMORY_AND_DISK)
+    pieces = together(posed.pieces, loads, posed.borders).persist(StorageLevel.MEMORY_AND_DISK)
     pool = None
     try:
         survey, digest = _survey(terms, pieces, slots, costs)

@@ -9,10 +9,8 @@ import click
 
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.plans import write_columns
-from bellwether.adapters.parquet.problems import read_terms
 from bellwether.ports import BellwetherError
-from bellwether_load.jobs.inputs import read_loads, read_posed
-from bellwether_load.jobs.making import make
+from bellwether_load.jobs.making import plan_of
 from bellwether_load.jobs.sessions import session
 from bellwether_load.planning.choices import Refused
 
@@ -36,10 +34,9 @@ def plan(uri: str, problem: str, loads: str, master: str | None, memory: str) ->
 
     try:
         store = Store.open(uri)
-        terms = read_terms(store, problem)
         with session("plan", master=master, memory=memory, settings=SETTINGS) as spark:
             tell("Spark is up")
-            made = make(terms, read_posed(spark, uri, problem), read_loads(spark, uri, loads), tell)
+            made = plan_of(spark, uri, problem, loads, tell)
             folder = write_columns(store, made.plan, made.moves)
     except (BellwetherError, Refused) as error:
         click.echo(f"error: {error}", err=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from bellwether_load.planning.tables import Key, beside, from_bytes, routed, to_bytes
+from bellwether_load.planning.tables import Key, beside, from_bytes, to_bytes
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -25,22 +25,9 @@ def piece_row(piece: int, kind: str, table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{"piece": piece, "kind": kind, "data": to_bytes(table)}], schema=_PIECE)
 
 
-def by_piece(loads: DataFrame, borders: Sequence[Key], statistic: str) -> DataFrame:
-    """Loads (a row a partition) as rows a piece. ``statistic``: ``median``, ``p95`` or ``peak``."""
-    columns = ["topic", "topic_id", "partition", f"produce_{statistic}", f"consume_{statistic}"]
-    names = ["topic", "topic_id", "partition", "produce", "consume"]
-
-    def route(batches: Batches) -> Batches:
-        for batch in batches:
-            for piece, part in routed(pa.Table.from_batches([batch]).rename_columns(names), borders):
-                yield piece_row(piece, LOADS, part)
-
-    return loads.select(*columns).mapInArrow(route, PIECE_TYPE)
-
-
 def together(partitions: DataFrame, loads: DataFrame, borders: Sequence[Key]) -> DataFrame:
     """Both kinds of pieces in, one row a piece out: partitions beside their rates."""
-    count = len(borders)
+    count = max(1, len(borders))
 
     def join(batches: Batches) -> Batches:
         found: dict[int, dict[str, list[pa.Table]]] = {}
@@ -52,7 +39,9 @@ def together(partitions: DataFrame, loads: DataFrame, borders: Sequence[Key]) ->
             kinds = found.pop(piece)
             for mine in kinds[PARTITIONS]:  # one, as a piece is
                 rates = pa.concat_tables(kinds[LOADS]) if kinds[LOADS] else _no_loads(mine)
-                yield piece_row(piece, BOTH, beside(mine, rates, borders[piece + 1] if piece + 1 < count else None))
+                yield piece_row(
+                    piece, BOTH, beside(mine, rates, borders[piece + 1] if piece + 1 < len(borders) else None)
+                )
 
     return partitions.union(loads).repartition(count, "piece").mapInArrow(join, PIECE_TYPE)
 

@@ -18,8 +18,7 @@ from rich.table import Table
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.plans import write_columns
 from bellwether.adapters.parquet.rechecks import recheck
-from bellwether_load.jobs.inputs import read_loads, read_posed
-from bellwether_load.jobs.making import make
+from bellwether_load.jobs.making import plan_of
 from bellwether_load.jobs.plan import SETTINGS
 from bellwether_load.jobs.sessions import session
 from sparkplans.baselines import by_count, greedy_by_load
@@ -96,10 +95,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _row(spark: SparkSession, folder: str, size: Size, seed: int, before: Row | None) -> Row:
     found = instance(size, seed)
     store, name = Store.open(folder), f"p{size.partitions}"
-    terms = write(store, name, found)
+    write(store, name, found)
     with PeakMemory() as memory:
         started = time.perf_counter()
-        made = make(terms, read_posed(spark, folder, name), read_loads(spark, folder, name))
+        made = plan_of(spark, folder, name, name)
         write_columns(store, made.plan, made.moves)
         seconds = time.perf_counter() - started
     began = time.perf_counter()
