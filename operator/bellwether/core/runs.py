@@ -146,11 +146,14 @@ def timed(run: Run, settings: Rebalance, now: datetime) -> Run:
 
 
 def due(run: Run, request: str, now: datetime) -> str | None:
-    """The name of the run that is to begin now, if one is. The same cause gives the same name, after a kill as well."""
+    """The name of the run that is to begin now, if one is. The same cause gives the same name, after a kill as well.
+
+    A person may use a word again: what was asked after another run is another cause.
+    """
     if run.state is RunState.RUNNING or run.state in UNDER_WAY:
         return None
     if request and request != run.request:
-        return f"asked-{hashlib.sha256(request.encode()).hexdigest()[:12]}"
+        return f"asked-{hashlib.sha256(f'{run.name} {request}'.encode()).hexdigest()[:12]}"
     if run.next_at is not None and now >= run.next_at:
         return f"at-{run.next_at:%Y%m%d-%H%M}"
     if run.state is RunState.STALE and (run.started_at is None or now - run.started_at >= AGAIN):

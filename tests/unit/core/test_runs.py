@@ -82,6 +82,16 @@ class TestDue:
         assert due(ended, "2026-11-21T12:00:00Z", after(5)) is None
         assert due(ended, "2026-11-21T13:00:00Z", after(5)) not in (None, name)
 
+    def test_a_word_that_is_used_again_names_another_run(self):
+        names, ended = [], Run()
+        for word in ("now", "again", "now", "again"):
+            name = due(ended, word, START)
+            assert name is not None
+            assert name == due(ended, word, after(9)), "the same after a kill"
+            names.append(name)
+            ended = replace(begun(ended, name, word, BY_HAND, START), state=RunState.DONE)
+        assert len(set(names)) == 4
+
     @pytest.mark.parametrize("state", [RunState.RUNNING, *sorted(UNDER_WAY)])
     def test_nothing_is_due_while_a_job_runs_or_a_plan_is_applied(self, state: RunState):
         assert due(run(state, next_at=START), "now", after(DAY)) is None

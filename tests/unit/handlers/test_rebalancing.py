@@ -70,6 +70,17 @@ def test_another_digest_approves_nothing_and_the_condition_says_so(desked: Deske
     assert all(p.replicas[0] == p.leader for p in desked.site.cluster.partitions())
 
 
+def test_a_word_that_is_used_again_gets_a_plan_of_the_cluster_as_it_stands_now(desked: Desked):
+    loop = desked.proposed()
+    first = desked.status["madeAt"]
+    for word in ("another", "please"):
+        desked.annotate(rebalance=word)
+        desked.go(loop, 5, seconds=60)
+    assert desked.state == "Proposed"
+    assert desked.status["madeAt"] > first
+    assert len(desked.planner.started) == 3
+
+
 def test_an_automatic_policy_applies_what_is_worth_while(desked: Desked):
     loop = desked.make(rebalance={**SPEC, "approval": "Automatic"})
     desked.annotate(rebalance="please")
