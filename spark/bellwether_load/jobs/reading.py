@@ -106,8 +106,8 @@ def read_portion(store: Store, portion: Portion, window: Window, said: Said) -> 
     """
     if portion.compacted:
         (path,) = portion.paths
-        for table in _tables(store, path, portion, window, said):
-            yield from _packed({path: [table]}, store, said, sort=False)
+        for tables in _together(_tables(store, path, portion, window, said)):
+            yield from _packed({path: tables}, store, said, sort=False)
         return
     rounds = {path: list(_tables(store, path, portion, window, said)) for path in portion.paths}
     yield from _packed(rounds, store, said, sort=True)
@@ -122,6 +122,18 @@ def _tables(store: Store, path: str, portion: Portion, window: Window, said: Sai
                 yield within(_conformed(pa.Table.from_batches([batch]), store.where(path)), window)
     except StoreUnusable as error:
         said(str(error))
+
+
+def _together(tables: Iterator[Any]) -> Iterator[list[Any]]:
+    """Small row groups several at a time: a file of an hour has hundreds."""
+    held: list[Any] = []
+    for table in tables:
+        held.append(table)
+        if sum(one.num_rows for one in held) >= BATCH_ROWS // 2:
+            yield held
+            held = []
+    if held:
+        yield held
 
 
 def _conformed(table: Any, where: str) -> Any:
