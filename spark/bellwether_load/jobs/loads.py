@@ -122,7 +122,8 @@ def loads(
         sys.exit(1)
     click.echo(folder)
     if not found:
-        click.echo(f"{folder} is empty: the samples of this period tell no partition's load", err=True)
+        why = f"a partition needs two samples, {shortest} to {longest} s apart, and a log that grew"
+        click.echo(f"{folder} is empty: the samples of this period tell no partition's load ({why})", err=True)
         sys.exit(NOTHING)
 
 

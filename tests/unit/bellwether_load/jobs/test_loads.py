@@ -24,6 +24,7 @@ def test_without_any_history_the_loads_are_empty_and_the_status_says_so(tmp_path
     result = run("--store", str(tmp_path), "--name", "week")
     assert (result.exit_code, result.stdout) == (3, "loads/week\n")
     assert "loads/week is empty: the samples of this period tell no partition's load" in result.stderr
+    assert "a partition needs two samples, 30 to 600 s apart, and a log that grew" in result.stderr
     assert pq.read_schema(tmp_path / "loads/week/part-00000.parquet").equals(SCHEMA)
     assert pq.read_table(tmp_path / "loads/week").num_rows == 0
 
