@@ -1,0 +1,166 @@
+"""``bellwether sample --policy``: the policy says how to connect and where the history is; Prometheus what is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
+
+import pytest
+
+from bellwether.adapters.kubernetes.client import POLICIES, KubernetesClient, connect
+from bellwether.adapters.parquet import samples
+from bellwether.adapters.parquet.filesystems import Store
+from realparts.kafka import create_topics
+from realparts.kafka_topics import admin
+from realparts.ports import HeldPorts
+from testkit.writers import SteadyWriter
+
+if TYPE_CHECKING:
+    from realparts.apiserver import ApiServer
+    from realparts.kafka import KafkaCluster
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def namespace(apiserver: ApiServer) -> str:
+    apiserver.apply(ROOT / "crds")
+    return apiserver.create_namespace(f"load-{uuid.uuid4().hex[:8]}")
+
+
+@pytest.fixture
+def topic(kafka: KafkaCluster) -> Iterator[str]:
+    name = f"load-{uuid.uuid4().hex[:8]}"
+    create_topics(kafka.bootstrap, {name: 2})
+    yield name
+    client = admin(kafka.bootstrap)  # kept until its answer is in: it dies with it
+    client.delete_topics([name])[name].result(30)
+
+
+@pytest.fixture
+def prometheus(topic: str) -> Iterator[str]:
+    """Says of the topic that consumers read 3,000 bytes/s of it."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            result = [{"metric": {"topic": topic}, "value": [0, "3000"]}]
+            body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def made(api: KubernetesClient, namespace: str, bootstrap: str, store: Path) -> None:
+    body = {
+        "apiVersion": POLICIES.api_version,
+        "kind": POLICIES.kind,
+        "metadata": {"name": "main", "namespace": namespace},
+        "spec": {
+            "mode": "Observe",
+            "kafka": {"bootstrapServers": bootstrap.split(",")},
+            "rebalance": {"history": {"uri": str(store)}, "runner": {"type": "Process"}},
+        },
+    }
+    api.create(POLICIES, namespace, body)
+
+
+def until(wanted: Callable[[], bool], seconds: float, log: Path) -> None:
+    deadline = time.monotonic() + seconds
+    while not wanted():
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.1)
+
+
+def read(store: Store) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for day in samples.days(store):
+        for path in samples.current_files(store, day):
+            table: Any = store.read_table(path)
+            found += table.to_pylist()
+    return found
+
+
+def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
+    apiserver: ApiServer, namespace: str, kafka: KafkaCluster, topic: str, prometheus: str, tmp_path: Path
+) -> None:
+    api, path, log = connect(apiserver.kubeconfig), tmp_path / "history", tmp_path / "log"
+    store = Store.open(str(path))
+    made(api, namespace, kafka.bootstrap, path)
+    ports = HeldPorts()
+    port = ports.take()
+    command = [sys.executable, "-m", "bellwether", "sample", "--policy", f"{namespace}/main", "--period", "1"]
+    command += ["--prometheus", prometheus, "--metrics-port", str(port), "--log-format", "json"]
+    ports.release()
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, stdout=out, stderr=out, env={**os.environ, "KUBECONFIG": str(apiserver.kubeconfig)}
+        )
+    try:
+        with SteadyWriter(kafka.bootstrap, topic, range(2), seconds=0.05):
+
+            def dealt() -> list[float]:
+                rows = [row for row in read(store) if row["topic"] == topic]
+                return [row["consume_bytes_per_second"] for row in rows if row["consume_bytes_per_second"] is not None]
+
+            until(lambda: len(dealt()) >= 4, 60, log)
+            # Both partitions get a record at a time, so each has half of what is read.
+            assert sorted(dealt())[len(dealt()) // 2] == pytest.approx(1500, rel=0.15)
+        with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            figures = answer.read().decode()
+        assert re.search(r'bellwether_sampler_rounds_total{result="whole"} [1-9]', figures)
+        assert re.search(r'bellwether_sampler_rows_total{end="known"} [1-9]', figures)
+        # The cluster behind the policy's addresses goes away, and its API server's word on it changes.
+        api.merge(POLICIES, namespace, "main", {"spec": {"kafka": {"bootstrapServers": ["127.0.0.1:1"]}}})
+        until(lambda: '"what": "metadata"' in log.read_text(), 20, log)
+        api.merge(POLICIES, namespace, "main", {"spec": {"kafka": {"bootstrapServers": kafka.bootstrap.split(",")}}})
+        until(lambda: '"event": "well again"' in log.read_text(), 20, log)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0, log.read_text()
+    assert log.read_text().count('"what": "metadata"') == 2, "said when it began and when it was over"
+
+
+def test_a_policy_that_is_not_there_is_named(apiserver: ApiServer, namespace: str, tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "bellwether",
+        "sample",
+        "--policy",
+        f"{namespace}/absent",
+        "--store",
+        str(tmp_path),
+    ]
+    found = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "KUBECONFIG": str(apiserver.kubeconfig)},
+    )
+    assert found.returncode == 1
+    assert "absent" in found.stderr
