@@ -1,0 +1,88 @@
+"""An operator that does all of it by itself: its schedule, the jobs on Spark as local processes, the waves."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.plans import read_plan
+from bellwether.adapters.parquet.samples import write_round
+from bellwether.core.baselines import Application, Ending
+from bellwether.sampling.rows import Rows
+
+if TYPE_CHECKING:
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+
+ROUNDS = 12
+RECORD = 1000
+
+
+def records_a_minute(partition: int) -> int:
+    """The first partitions carry most."""
+    return 60_000 // (1 + partition)
+
+
+def write_history(store: Store, site: Site, cluster_id: str) -> None:
+    """A quarter of an hour of samples, up to now, as the sampler writes them; nothing of other topics."""
+    standing = sorted(site.partitions().items())
+    now = datetime.now(UTC).replace(microsecond=0)  # noqa: TID251 - real parts live in real time
+    for number in range(ROUNDS):
+        ends = [1_000_000 + number * records_a_minute(name.partition) for name, _ in standing]
+        rows = Rows(
+            cluster_id=cluster_id,
+            at=now - timedelta(minutes=ROUNDS - number),
+            topic=[name.topic for name, _ in standing],
+            topic_id=[p.topic_id for _, p in standing],
+            partition=[name.partition for name, _ in standing],
+            leader=[p.leader or 0 for _, p in standing],
+            leader_epoch=[p.leader_epoch for _, p in standing],
+            end_offset=ends,
+            log_bytes=[end * RECORD for end in ends],
+            consume=[None] * len(standing),
+        )
+        write_round(store, rows, f"{number:08x}")
+
+
+def test_a_schedule_a_plan_on_spark_and_its_waves_need_nobody(bare_site: Site, tmp_path: Path) -> None:
+    site, store = bare_site, Store.open(str(tmp_path / "store"))
+    site.topics({site.topic: 16}, assignments={site.topic: [[1, 2, 3]] * 8 + [[1, 3, 2]] * 8})
+    site.policy(
+        rebalance={
+            "history": {"uri": str(tmp_path / "store")},
+            "schedule": "* * * * *",
+            "approval": "Automatic",
+            "runner": {"type": "Process", "resources": {"memory": "2Gi"}},
+            "waves": {"partitions": 5, "pauseSeconds": 1},
+        }
+    )
+    before = site.orders()
+    site.operator()
+    site.until_reported()
+    write_history(store, site, str(site.status()["clusterId"]))
+
+    def applied() -> Application | None:
+        record = site.record()
+        found = record.application if record is not None else None
+        return found if found is not None and found.ended is not None else None
+
+    took = site.until(applied, 420, "a plan was made and applied", lambda: site.status().get("rebalance"))
+    site.change(rebalance={"schedule": None})
+    ended = applied()
+    assert ended is not None
+    assert (ended.ended, dict(ended.left)) == (Ending.DONE, {})
+    led = dict.fromkeys((1, 2, 3), 0)
+    for name, partition in site.partitions().items():
+        assert partition.leader == partition.replicas[0]
+        assert sorted(partition.replicas) == sorted(before[name])
+        led[partition.leader] += records_a_minute(name.partition)
+    site.tell(f"from the schedule to the last wave {took:.0f} s, {ended.moves} moves, records a minute {led}")
+    assert max(led.values()) < 1.1 * sum(led.values()) / 3
+    plan = read_plan(store, ended.digest)  # status may tell of the next minute's run by now
+    assert plan.certificate.gap is not None
+    assert plan.after.max < plan.before.max
