@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
+
+from testkit.lots import begins, lot_of
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
@@ -36,23 +38,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden parts of tests/scenarios anew")
 
 
-# Clusters that are dear to start: all tests of one run in one process, the longest lot first.
-_SHARED = ("kafka", "four")
-
-
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What shares a real part stays together where tests run in several processes (``--dist=loadgroup``)."""
-    groups = {item: _group(item) for item in items}
-    items.sort(key=lambda item: _SHARED.index(groups[item]) if groups[item] in _SHARED else len(_SHARED))
-    for item, group in groups.items():
-        item.add_marker(pytest.mark.xdist_group(group))
+    """Lot by lot, the longest first."""
+    items.sort(key=lambda item: begins(item.nodeid))
 
 
-def _group(item: pytest.Item) -> str:
-    folder = item.path.parent.name
-    wanted = ("four",) if folder == "contract" else getattr(item, "fixturenames", ())
-    return next((name for name in _SHARED if name in wanted), folder)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """``--dist=loadscope`` keeps together what shares a real part, and not what is in one file."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByLot(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return lot_of(nodeid)
+
+    return ByLot(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 @pytest.fixture(autouse=True)

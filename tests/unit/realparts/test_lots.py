@@ -1,0 +1,41 @@
+"""Which tests run in one process, and in what order lots begin."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from testkit.lots import FOUR_BROKERS, LOTS, THREE_BROKERS, begins, lot_of
+
+TESTS = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("test", "lot"),
+    [
+        ("tests/integration/operator/test_rest.py::test_x", THREE_BROKERS),
+        ("tests/contract/test_four_brokers.py::test_x[a/b::c]", FOUR_BROKERS),
+        ("tests/integration/apiserver/test_leases.py::TestX::test_y", "apiserver"),
+    ],
+)
+def test_a_test_is_of_its_folders_lot(test: str, lot: str) -> None:
+    assert lot_of(test) == lot
+
+
+def test_the_longest_lot_begins_first() -> None:
+    folders = ("operator", "moving", "apiserver")
+    assert [begins(f"tests/integration/{folder}/test_a.py::test_x") for folder in folders] == [0, 1, 2]
+
+
+def test_every_folder_that_has_a_lot_exists() -> None:
+    assert set(LOTS) <= {path.name for path in TESTS.rglob("*") if path.is_dir()}
+
+
+@pytest.mark.parametrize(("fixture", "lot"), [("kafka", THREE_BROKERS), ("four", FOUR_BROKERS)])
+def test_a_cluster_is_asked_for_in_its_own_lot_alone(fixture: str, lot: str) -> None:
+    asks = re.compile(rf"(?<!self, )\b{fixture}: KafkaCluster")
+    files = [path for path in TESTS.rglob("*.py") if path.parent.name not in ("tests", "realparts", "testkit")]
+    users = {path.parent.name for path in files if asks.search(path.read_text()) and "bench" not in path.parts}
+    assert {lot_of(f"tests/integration/{folder}/x.py::y") for folder in users - {"e2e"}} == {lot}
