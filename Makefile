@@ -136,7 +136,7 @@ $(READY): $(LOCK) pyproject.toml
 		echo "==> Making $(VENV) with $$("$$python" --version)"; \
 		"$$python" -m venv $(VENV) || { rm -rf $(VENV); echo 'error: this Python cannot make environments; on Debian: apt install python3-venv' >&2; exit 1; }; \
 	fi
-	@echo '==> Installing the locked requirements (about 100 MB the first time)'
+	@echo '==> Installing the locked requirements (about 700 MB the first time, Spark being most of it)'
 	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r $(LOCK) | awk '/^Collecting|^Installing/ {print; fflush()}'
 	@echo '==> Installing bellwether itself, editable'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
