@@ -9,6 +9,7 @@ everybody; ``thorough`` (``--hypothesis-profile=thorough``, as ``make test-all``
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,23 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return lot_of(nodeid)
 
     return ByLot(config, log) if config.getoption("dist") == "loadscope" else None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests on Spark are skipped where there is no Java that runs it, and say what to install."""
+    if item.get_closest_marker("spark") and (missing := _missing_java()):
+        pytest.skip(missing)
+
+
+@functools.cache
+def _missing_java() -> str:
+    from bellwether_load.jobs.java import NoJava, find_java
+
+    try:
+        find_java()
+    except NoJava as error:
+        return str(error)
+    return ""
 
 
 @pytest.fixture(autouse=True)
