@@ -1,3 +1,4 @@
+import random
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -149,3 +150,20 @@ def test_a_file_that_is_being_written_is_no_file(store):
     said = {}
     assert samples.current_files(store, DAY, said=said.__setitem__) == ()
     assert said == {}
+
+
+@pytest.mark.parametrize(("minutes", "encoding"), [(1440, samples.LONG_RUNS), (60, samples.SHORT_RUNS)])
+def test_a_sample_costs_eight_bytes_at_most_where_traffic_is_as_uneven_as_it_is(store, minutes, encoding):
+    chance, count = random.Random(1), 120_000 // minutes
+    columns = {name: [] for name in samples.SCHEMA.names}
+    for partition in range(count):
+        rate, size = chance.lognormvariate(5, 2), chance.lognormvariate(6, 1)
+        end, log = chance.randrange(10**9), chance.randrange(10**10)
+        for minute in range(minutes):
+            came = max(0, round(chance.gauss(rate, rate**0.5)))
+            end, log = end + came, log + int(came * size * chance.uniform(0.95, 1.05))
+            row = (minute * 60, f"orders-{partition // 50:05}", f"{partition // 50:022}", partition % 50)
+            for name, value in zip(columns, (*row, partition % 100, 3, end, log, None), strict=True):
+                columns[name].append(value)
+    store.write_table("x.parquet", pa.table(columns, schema=samples.SCHEMA), **encoding)
+    assert store.list()[0].size / (count * minutes) <= 6

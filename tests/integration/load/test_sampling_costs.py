@@ -1,0 +1,93 @@
+"""What sampling costs at 200,000 partitions: seconds for a round, and memory that does not grow with what is merged."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.parquet import samples
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.samplewriter import SampleWriter
+from bellwether.sampling import filenames
+from bellwether.sampling.rounds import Rounds
+from testkit.sampled import CLUSTER, MIDNIGHT
+from testkit.sampledsites import Site, partition
+
+pytestmark = pytest.mark.slow
+
+PARTITIONS = 200_000
+# A round is decoded, put into rows and encoded by one thread; the time of brokers and of the network comes on top.
+ROUND_SECONDS = 15.0
+COMPACT = """
+import resource, sys
+from datetime import UTC, datetime
+from bellwether.adapters.parquet.compaction import Compactor
+from bellwether.adapters.parquet.filesystems import Store
+done = Compactor(Store.open(sys.argv[1]), sys.argv[2], print).run(datetime.fromisoformat(sys.argv[3]))
+print(done.rows, done.bytes, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def test_a_round_over_two_hundred_thousand_partitions_costs_seconds(tmp_path: Path) -> None:
+    site = Site(tuple(partition(f"t-{n // 50:05}", n % 50, n % 3 + 1) for n in range(PARTITIONS)))
+    site.ends = {p.name: 10**9 + number for number, p in enumerate(site.partitions)}
+    site.sizes = {p.name: 10**12 + number for number, p in enumerate(site.partitions)}
+    rounds = Rounds(site.sources(), SystemClock(), timeout_seconds=5, period_seconds=60)
+    writer = SampleWriter(Store.open(str(tmp_path)))
+    began = time.process_time()
+    found = rounds.take(datetime.fromtimestamp(int(time.time()), UTC))
+    size = writer.write(found.rows)
+    rounds.close()
+    assert time.process_time() - began < ROUND_SECONDS
+    assert (len(found.rows), found.troubles) == (PARTITIONS, {})
+    assert size < 20 * PARTITIONS
+
+
+def hour(directory: Path, partitions: int) -> datetime:
+    """An hour of rounds; when it is over."""
+    store, chance = Store.open(str(directory)), np.random.default_rng(1)
+    rates, ends = np.exp(chance.normal(5, 2, partitions)), chance.integers(0, 10**9, partitions)
+    names = pa.array([f"topic-{n // 50:05}" for n in range(partitions)]).dictionary_encode()
+    ids = pa.array([f"{n // 50:022}" for n in range(partitions)]).dictionary_encode()
+    numbers = pa.array(np.arange(partitions) % 50, pa.int32())
+    for minute in range(60):
+        at = MIDNIGHT + timedelta(minutes=minute)
+        ends = ends + chance.poisson(rates)
+        columns = [
+            pa.repeat(pa.scalar(int(at.timestamp()), pa.timestamp("s", tz="UTC")), partitions),
+            *(names, ids, numbers),
+            *(pa.repeat(pa.scalar(3, pa.int32()), partitions),) * 2,
+            *(pa.array(ends), pa.array(ends * 700), pa.nulls(partitions, pa.float32())),
+        ]
+        table: Any = pa.Table.from_arrays(columns, schema=samples.described(CLUSTER))
+        path = filenames.round_path(at, f"{minute:08x}")
+        store.write_table(path, table, row_group_size=samples.ROUND_GROUP_ROWS, **samples.SHORT_RUNS)
+    return MIDNIGHT + timedelta(minutes=70)
+
+
+def compacted(directory: Path, now: datetime) -> tuple[int, int, int]:
+    """Rows, bytes and peak megabytes of a process that compacts."""
+    command = [sys.executable, "-c", COMPACT, str(directory), CLUSTER, now.isoformat()]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    return int(said[0]), int(said[1]), int(said[2])
+
+
+def test_an_hour_is_compacted_in_memory_that_does_not_grow_with_its_partitions(tmp_path: Path) -> None:
+    peaks = {}
+    for partitions in (PARTITIONS // 8, PARTITIONS):
+        directory = tmp_path / str(partitions)
+        count, size, peaks[partitions] = compacted(directory, hour(directory, partitions))
+        assert count == 60 * partitions
+        assert size <= 8 * count
+    small, large = peaks.values()
+    assert large < 1.4 * small, peaks
+    assert large < 700, peaks
