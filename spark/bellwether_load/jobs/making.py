@@ -18,7 +18,7 @@ from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.problems import read_terms
 from bellwether.core import loadplans
 from bellwether.core.problems import Terms
-from bellwether_load.jobs.inputs import Posed, read_loads, read_posed
+from bellwether_load.jobs.problems import Posed, read_loads, read_posed
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.caps import capped
