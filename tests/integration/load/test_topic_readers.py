@@ -1,0 +1,47 @@
+"""The query for what consumers read, put to a real Prometheus that has scraped each exporter for a while."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from bellwether.adapters.prometheus.client import PrometheusClient
+from bellwether.adapters.prometheus.topicreaders import TopicReaders
+from bellwether.ports import Terminal
+from realparts.prometheus import PrometheusServer
+from testkit.exporters import Line, past
+
+pytestmark = pytest.mark.prometheus
+
+# Bytes/s of each broker and topic.
+READ = {(1, "orders"): 1000.0, (2, "orders"): 500.0, (2, "eu.clicks"): 20.0}
+
+
+def lines(metric: str, now: float) -> list[Line]:
+    """Counters of each broker by topic, and one over all topics, as every exporter has it."""
+
+    def counter(rate: float) -> object:
+        return lambda when: rate * (when - now + 7200)
+
+    found = [
+        Line(metric, {"topic": topic, "pod": f"kafka-{broker}"}, counter(rate))  # type: ignore[arg-type]
+        for (broker, topic), rate in READ.items()
+    ]
+    return [*found, Line(metric, {"pod": "kafka-1"}, counter(99999.0))]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["bytesout_total", "bytesoutpersec_total"])
+def test_what_consumers_read_is_found_under_each_exporters_name(tmp_path: Path, name: str) -> None:
+    now = time.time()
+    server = PrometheusServer(tmp_path / "prometheus")
+    server.remember(past(lines(f"kafka_server_brokertopicmetrics_{name}", now), now))
+    with server:
+        found = TopicReaders(PrometheusClient(server.url)).begin(10)()
+        assert found == pytest.approx({"orders": 1500.0, "eu.clicks": 20.0}, rel=0.01)
+        alone = TopicReaders(PrometheusClient(server.url), f"rate(kafka_server_brokertopicmetrics_{name}[3m])")
+        with pytest.raises(Terminal, match=r"several series for topic orders: aggregate the query by \(topic\)"):
+            alone.begin(10)()
+        with pytest.raises(Terminal, match="Prometheus refuses the query"):
+            TopicReaders(PrometheusClient(server.url), "sum by (topic (").begin(10)()
