@@ -115,7 +115,7 @@ def loads(
             folder, found = write_loads(uri, name, None, 0, _account(choice, rules, {}, ())), 0
         else:
             with session("loads", master=master, memory=memory) as spark:
-                tell("Spark is up")
+                tell(f"Spark {spark.version} is up, master {spark.sparkContext.master}")
                 folder, found = run(spark, uri, name, choice, rules, tell)
     except BellwetherError as error:
         click.echo(f"error: {error}", err=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from bellwether_load.jobs.java import find_java
@@ -44,14 +44,17 @@ def session(
     """
     # mapInArrow asks for pandas and then does without it.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    conf = SparkConf()
     given = dict(settings or {})
-    if SUBMITTED not in os.environ:
+    if SUBMITTED in os.environ:
+        # Without the connection to the JVM a SparkConf knows nothing of what spark-submit was told.
+        SparkContext._ensure_initialized()
+    else:
         find_java()
         # Workers run what runs this; also how Spark's scripts find Spark.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    conf = SparkConf()
     chosen = master or conf.get("spark.master", LOCAL) or LOCAL
-    for key, value in {**_defaults(chosen, memory), **given}.items():
+    for key, value in {**defaults(chosen, memory), **given}.items():
         if key in given or not conf.contains(key):
             conf.set(key, value)
     spark = SparkSession.builder.appName(f"bellwether {name}").master(chosen).config(conf=conf).getOrCreate()
@@ -61,18 +64,18 @@ def session(
         spark.stop()
 
 
-def _defaults(master: str, memory: str | None) -> dict[str, str]:
+def defaults(master: str, memory: str | None) -> dict[str, str]:
     """Our settings for what neither the user nor spark-submit has said."""
-    defaults = dict(_ALWAYS)
+    found = dict(_ALWAYS)
     if memory is not None:
-        defaults["spark.driver.memory"] = memory
+        found["spark.driver.memory"] = memory
     if SUBMITTED not in os.environ:
-        defaults["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
+        found["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
     if master.startswith("local"):
         # Nobody else need reach it, and the machine's name need not lead anywhere.
-        defaults |= {
+        found |= {
             "spark.driver.host": "localhost",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.ui.enabled": "false",
         }
-    return defaults
+    return found

@@ -1,0 +1,41 @@
+"""What a session is asked for; tests/spark has what comes of it."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+
+from bellwether_load.jobs.sessions import LOGGING, SUBMITTED, defaults
+
+
+@pytest.fixture(autouse=True)
+def started_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(SUBMITTED, raising=False)
+
+
+def test_on_this_machine_nobody_else_is_listened_to():
+    found = defaults("local[*]", None)
+    assert found["spark.driver.bindAddress"] == "127.0.0.1"
+    assert found["spark.ui.enabled"] == "false"
+
+
+@pytest.mark.parametrize("master", ["spark://master:7077", "k8s://https://kubernetes.default.svc"])
+def test_executors_elsewhere_must_reach_the_driver(master: str):
+    assert not any(key.startswith("spark.driver.bind") or key == "spark.driver.host" for key in defaults(master, None))
+
+
+def test_memory_is_the_drivers_heap():
+    assert defaults("local[*]", "3g")["spark.driver.memory"] == "3g"
+    assert "spark.driver.memory" not in defaults("local[*]", None)
+
+
+def test_spark_logs_what_goes_wrong_and_no_more():
+    option = defaults("local[*]", None)["spark.driver.extraJavaOptions"]
+    assert urlsplit(option.partition("=")[2]).path == str(LOGGING)
+    assert "rootLogger.level = error" in LOGGING.read_text()
+
+
+def test_under_spark_submit_the_jvm_runs_already_and_its_logging_is_left_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(SUBMITTED, "12345")
+    assert "spark.driver.extraJavaOptions" not in defaults("local[*]", None)
