@@ -18,6 +18,10 @@ PYTEST_ARGS ?=
 # Tests without real parts run side by side; many of them wait more than they work.
 WORKERS ?= 4
 SPREAD = --numprocesses=$(WORKERS) --dist=worksteal
+# Those with real parts as well, where what shares a cluster stays in one process: it waits for brokers most of the time.
+PARTS_WORKERS ?= 2
+BY_LOT = --numprocesses=$(PARTS_WORKERS) --dist=loadscope --no-loadscope-reorder
+PARTS = kafka or apiserver or prometheus
 FAST = not kafka and not apiserver and not prometheus and not spark and not slow
 DEMO_ARGS ?=
 BENCH_ARGS ?=
@@ -49,7 +53,8 @@ demo: setup parts ## Break a real cluster twice and watch its leaders leave and 
 .PHONY: test
 test: lint parts ## Lint, then unit, property, contract, architecture and integration tests, real parts included
 	@$(PYTEST) $(SPREAD) -m "$(FAST)" $(PYTEST_ARGS)
-	@$(PYTEST) -m "not slow and (kafka or apiserver or prometheus or spark)" $(PYTEST_ARGS)
+	@$(PYTEST) $(BY_LOT) -m "not slow and not spark and ($(PARTS))" $(PYTEST_ARGS)
+	@$(PYTEST) -m "not slow and spark" $(PYTEST_ARGS)
 
 .PHONY: test-fast
 test-fast: setup ## What needs no real part, in under a minute

@@ -19,10 +19,11 @@ PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, rea
 
 
 @pytest.fixture
-def brokers(breakable_kafka: KafkaCluster) -> Iterator[KafkaCluster]:
-    """The session's brokers; the topics that a test has made there go with it."""
-    yield breakable_kafka
-    client = admin(breakable_kafka.bootstrap)
+def brokers(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
+    """The session's brokers; afterwards every fault is mended and the topics that the test has made are gone."""
+    yield kafka
+    kafka.mend()
+    client = admin(kafka.bootstrap)
     made = [name for name in client.list_topics(timeout=30).topics if not name.startswith("__")]
     for deleted in client.delete_topics(made).values() if made else ():
         deleted.result(30)
