@@ -36,9 +36,15 @@ def test_the_operator_serves_what_it_does_what_it_knows_and_what_it_holds(bare_s
         f'bellwether_errors_total{{kind="Transient",namespace="{site.namespace}",policy="lost"}}',
     ]
     site.until(lambda: all(line in site.scrape(port) for line in wanted), 30, str(wanted), lambda: site.scrape(port))
-    values = dict(line.rsplit(" ", 1) for line in site.scrape(port).splitlines() if not line.startswith("#"))
+    age = f'bellwether_signal_age_seconds{{broker="2",{mine},source="zone-a",type="ExternalReachability"}}'
+    # Ages are told when the verdicts of a turn have been written.
+    site.until(lambda: 0 <= float(values_of(site, port).get(age, -1)) < 15, 30, "zone-a is heard of")
+    values = values_of(site, port)
     assert float(values[f"bellwether_turn_seconds_count{{{mine}}}"]) > 0
     assert float(values[f"bellwether_turn_seconds_sum{{{mine}}}"]) > 0
     assert float(values[f"bellwether_partitions_reordered_total{{{mine}}}"]) >= len(site.baselines(site.record()))
-    age = f'bellwether_signal_age_seconds{{broker="2",{mine},source="zone-a",type="ExternalReachability"}}'
-    assert 0 <= float(values[age]) < 15
+
+
+def values_of(site: Site, port: int) -> dict[str, str]:
+    """What is served now: name and labels, and the value."""
+    return dict(line.rsplit(" ", 1) for line in site.scrape(port).splitlines() if not line.startswith("#"))
