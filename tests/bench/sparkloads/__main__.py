@@ -19,7 +19,7 @@ from rich.table import Table
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether_load.histories.rules import Rules
 from bellwether_load.jobs.choosing import Period, choose
-from bellwether_load.jobs.loads import run
+from bellwether_load.jobs.loads import SETTINGS, run
 from bellwether_load.jobs.sessions import session
 from sparkloads.filling import fill_day, fill_hours
 from sparkloads.traffic import Cluster
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="sparkloads-") as folder:
-        settings = {"spark.local.dir": folder}
+        settings = {**SETTINGS, "spark.local.dir": folder}
         with session("bench", master="local[2]", memory=HEAP, settings=settings) as spark:
             # Spark compiles and starts its workers at the first job.
             _row(spark, Path(folder), CASES[0], asked.seed, ())
