@@ -13,7 +13,7 @@ from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
 from realparts.kafka import KafkaCluster, create_topics
-from realparts.kafka_topics import admin
+from realparts.kafka_topics import admin, delete_topics
 
 PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, read_seconds=60)
 
@@ -23,10 +23,8 @@ def brokers(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
     """The session's brokers; afterwards every fault is mended and the topics that the test has made are gone."""
     yield kafka
     kafka.mend()
-    client = admin(kafka.bootstrap)
-    made = [name for name in client.list_topics(timeout=30).topics if not name.startswith("__")]
-    for deleted in client.delete_topics(made).values() if made else ():
-        deleted.result(30)
+    known = admin(kafka.bootstrap).list_topics(timeout=30).topics
+    delete_topics(kafka.bootstrap, [name for name in known if not name.startswith("__")])
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Topics and liveness through the admin client. In: bootstrap servers. Out: created topics, ids of live brokers.
+"""Topics and liveness through the admin client. In: bootstrap servers. Out: topics made or deleted, live brokers.
 
 Called by the Kafka starter (is a broker in?) and by demo, tests and benchmarks (a thousand partitions, quickly).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
@@ -65,6 +65,23 @@ def create_topics(
         if time.monotonic() > deadline:
             raise TimeoutError(f"without leader or full ISR after {timeout_seconds:g} s: {', '.join(missing[:5])}")
         time.sleep(0.2)
+
+
+def delete_topics(bootstrap: str, topics: Collection[str], *, timeout_seconds: float = 60) -> None:
+    """Delete topics; one that is gone already is no trouble. Raises KafkaException when one cannot be deleted."""
+    wanted, deadline = set(topics), time.monotonic() + timeout_seconds
+    while wanted:
+        client = admin(bootstrap)
+        for name, future in client.delete_topics(sorted(wanted), request_timeout=REQUEST_SECONDS).items():
+            try:
+                future.result()
+                wanted.discard(name)
+            except KafkaException as error:
+                code = error.args[0].code()
+                if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    wanted.discard(name)
+                elif code not in UNANSWERED or time.monotonic() > deadline:
+                    raise
 
 
 def configure_broker(bootstrap: str, broker: int, settings: Mapping[str, str]) -> None:

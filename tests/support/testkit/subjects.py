@@ -161,11 +161,11 @@ class KafkaSubject:
 
     def clear(self) -> None:
         """End what is in flight, and delete every topic that a subject has made, this one or another."""
+        from realparts.kafka_topics import delete_topics
+
         found = self.reader.read().partitions
         self.mover.cancel([p.name for p in found if p.reassigning])
-        made = sorted({p.topic for p in found if p.topic.startswith("contract-")})
-        if made:
-            self._insist(lambda admin: [done.result(30) for done in admin.delete_topics(made).values()])
+        delete_topics(self._kafka.bootstrap, {p.topic for p in found if p.topic.startswith("contract-")})
 
     def eventually(self, holds: Callable[[], bool]) -> None:
         deadline = time.monotonic() + 30
