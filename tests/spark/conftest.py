@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    from bellwether_load.jobs.sessions import session
+    from bellwether_load.jobs.sessions import LOGGING, session
 
-    with session("tests", master="local[2]", memory="1g", settings={"spark.sql.shuffle.partitions": "2"}) as found:
+    # Jobs of a second do not repay what the second compiler costs.
+    java = f"-Dlog4j2.configurationFile={LOGGING.as_uri()} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    settings = {"spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": java}
+    with session("tests", master="local[2]", memory="1g", settings=settings) as found:
         yield found

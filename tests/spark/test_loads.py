@@ -105,8 +105,8 @@ def test_layouts_portions_and_tasks_do_not_change_a_single_bit(
     assert run().exit_code == 0
     once = (tmp_path / "loads/now/part-00000.parquet").read_bytes()
     assert written(store) == expected(HISTORIES)
-    monkeypatch.setattr(transform, "TASK_SAMPLES", 200)
-    monkeypatch.setattr(reading.portions, "__defaults__", (100,))
+    monkeypatch.setattr(transform, "TASK_SAMPLES", 400)
+    monkeypatch.setattr(reading.portions, "__defaults__", (300,))
     assert run().exit_code == 0
     assert (tmp_path / "loads/now/part-00000.parquet").read_bytes() == once
 
