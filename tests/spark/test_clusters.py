@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -45,19 +43,29 @@ def digest(store: Path) -> str:
     return planned(store, "local[2]")
 
 
-def planned(store: Path, master: str) -> str:
-    """The digest of the plan made on this master."""
+def planned(store: Path, master: str, when: tuple[str, Callable[[], None]] | None = None) -> str:
+    """The digest of the plan made on this master. ``when``: what to do as soon as the job tells of that."""
     command = [sys.executable, "-m", "bellwether_load", "plan", "--problem", "main", "--loads", "main"]
-    done = subprocess.run(
+    job = subprocess.Popen(
         [*command, "--store", str(store), "--master", master, "--memory", "1g"],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=280,
-        check=False,
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout.strip().splitlines()[-1]
+    said = []
+    with job:
+        assert job.stdout is not None
+        assert job.stderr is not None
+        for line in job.stderr:
+            said.append(line)
+            if when is not None and when[0] in line:
+                when[1]()
+                when = None
+        told = job.stdout.read()
+    assert job.returncode == 0, "".join(said)[-3000:]
+    assert when is None, "the job never told of it"
+    return told.strip().splitlines()[-1]
 
 
 def test_a_cluster_of_several_processes_makes_the_same_plan(cluster: SparkCluster, store: Path, digest: str):
@@ -65,11 +73,4 @@ def test_a_cluster_of_several_processes_makes_the_same_plan(cluster: SparkCluste
 
 
 def test_a_worker_that_is_lost_on_the_way_costs_time_and_nothing_else(cluster: SparkCluster, store: Path, digest: str):
-    found: list[str] = []
-    job = threading.Thread(target=lambda: found.append(planned(store, cluster.master)))
-    job.start()
-    time.sleep(12)  # it has begun to plan
-    assert job.is_alive(), "the plan was made before a worker could be lost"
-    cluster.kill_worker(0)
-    job.join()
-    assert found == [digest]
+    assert planned(store, cluster.master, ("round 0", lambda: cluster.kill_worker(0))) == digest
