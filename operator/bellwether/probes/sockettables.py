@@ -170,11 +170,12 @@ class ProcTable:
         except OSError as error:
             return Look(problem=f"{PROC}/tcp cannot be read ({error.strerror or error})")
         outside = [e for e in found if e.connected and e.peer not in self._ignored]
+        # The kernel may list a socket twice while others come and go, so peers count and not lines.
         known, before = frozenset((e.peer, e.peer_port) for e in outside), self._known
         self._known = known
         new = before is not None and bool(known - before)
         blind = "without netlink only new connections show, not whether those that stand are silent"
-        return Look(any(e.state == procnet.LISTEN for e in found), len(outside), 0.0 if new else None, blind)
+        return Look(any(e.state == procnet.LISTEN for e in found), len(known), 0.0 if new else None, blind)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -192,6 +192,12 @@ def test_without_netlink_new_connections_show_and_silence_does_not(listener: Lis
     assert "only new connections show" in again.blind
 
 
+def test_a_socket_that_the_kernel_lists_twice_is_one(tmp_path: Path) -> None:
+    line = "   0: 0100007F:2386 0200007F:D431 01 0\n"
+    (tmp_path / "tcp").write_text(line * 2)
+    assert ProcTable(9094, Ignored(), tmp_path).look().connections == 1
+
+
 def test_a_kernel_that_refuses_netlink_is_looked_at_through_proc_and_why_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
