@@ -48,9 +48,9 @@ CASES = (Case(200), Case(2_000), Case(20_000, hourly=True), Case(20_000), Case(2
 
 @dataclass(frozen=True)
 class Row:
-    """One case. ``growth``: by what power of the samples the seconds grew since the next smaller one of its kind.
+    """One case. ``cpu_seconds``: of all processes; they tell more of the work than seconds where others work, too.
 
-    ``cpu_seconds``: of all processes. ``median_error``, ``p95_error``: the worst, relative, of partitions with at least
+    ``growth``: by what power of the samples they grew since the next smaller case of its kind. ``median_error``, ``p95_error``: the worst, relative, of partitions with at least
     a kilobyte/s, of those whose true rates were kept.
     """
 
@@ -115,7 +115,7 @@ def _row(spark: SparkSession, folder: Path, case: Case, seed: int, before: Seque
     smaller = [row for row in before if not row.hourly and not case.hourly]
     growth = None
     if smaller:
-        growth = math.log(seconds / smaller[-1].seconds) / math.log(filled.rows / smaller[-1].samples)
+        growth = math.log(cpu / smaller[-1].cpu_seconds) / math.log(filled.rows / smaller[-1].samples)
     return Row(
         partitions=case.partitions,
         hourly=case.hourly,
