@@ -50,8 +50,8 @@ CASES = (Case(200), Case(2_000), Case(20_000, hourly=True), Case(20_000), Case(2
 class Row:
     """One case. ``cpu_seconds``: of all processes; they tell more of the work than seconds where others work, too.
 
-    ``growth``: by what power of the samples they grew since the next smaller case of its kind. ``median_error``, ``p95_error``: the worst, relative, of partitions with at least
-    a kilobyte/s, of those whose true rates were kept.
+    ``growth``: by what power of the samples they grew since the next smaller case of its kind. ``median_error``,
+    ``p95_error``: the worst, relative, of partitions with at least a kilobyte/s, of those whose true rates were kept.
     """
 
     partitions: int
