@@ -14,6 +14,7 @@ from typing import Any
 
 import structlog
 
+from bellwether.adapters.kubernetes.client import POLICIES, Resource
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
@@ -78,6 +79,7 @@ class PolicyLoop(threading.Thread):
         self._body = body
         self._news = threading.Event()
         self._halt = threading.Event()
+        self._overwritten = threading.Event()
         self._link: Link | None = None
         self._linked_spec: object = None
         self._memory: Memory | None = None
@@ -94,6 +96,13 @@ class PolicyLoop(threading.Thread):
             before, self._body = self._body["metadata"], body
         after = body["metadata"]
         if any(before.get(k) != after.get(k) for k in ("generation", "deletionTimestamp", "annotations")):
+            self._news.set()
+        self.compare(POLICIES, body)
+
+    def compare(self, resource: Resource, body: dict[str, Any]) -> None:
+        """Take a turn, to say it again, if somebody else has written over what was said of this object."""
+        if self._notices.overwritten(resource, body):
+            self._overwritten.set()
             self._news.set()
 
     def wake(self) -> None:
@@ -178,6 +187,11 @@ class PolicyLoop(threading.Thread):
             log.info("took over", epoch=record.epoch, displaced=len(record.entries), demoted=sorted(record.demoted))
         else:
             link.records.check()  # a turn that writes nothing would never hear of a record that a person imported
+
+        def must_lead() -> None:
+            if link.lease.seconds_left() <= 0:
+                raise Fenced("the Lease ran out during the turn: whoever holds it now says how things stand")
+
         before = self._memory
         heard = self._fingerprint()  # before the turn reads the signals: what comes during it is news afterwards
         generations = self.signals.generations()  # before the turn as well: what is judged is never older
@@ -185,8 +199,7 @@ class PolicyLoop(threading.Thread):
         self._notices.begins(self.namespace, self.policy_name)
         try:
             report, self._memory = turn(link.world, policy.policy(), before, decide, agenda)
-            if link.lease.seconds_left() <= 0:
-                raise Fenced("the Lease ran out during the turn: whoever holds it now says how things stand")
+            must_lead()
         finally:
             self._notices.ends(self.namespace, self.policy_name)
         seconds = self._clock.monotonic() - began
@@ -194,7 +207,7 @@ class PolicyLoop(threading.Thread):
             self._desk.hear(policy, policy.metadata.annotations, report)
         run = self._desk.run if self._desk is not None else None
         report = replace(report, problem=None)  # it may be large, and was handed on
-        self._notices.publish(policy, report, self._memory, seconds, generations, run)
+        self._notices.publish(policy, report, self._memory, seconds, generations, run, must_lead)
         self._notices.heard(self.namespace, self.policy_name, self.signals.signals())
         self._heard = heard
         self._name_problems()
@@ -301,7 +314,8 @@ class PolicyLoop(threading.Thread):
                 self._news.clear()
                 with self._lock:
                     body = self._body
-                if self._changed(body):
+                if self._changed(body) or self._overwritten.is_set():
+                    self._overwritten.clear()
                     break
             elif self._heard is not None and self._heard != self._fingerprint():
                 break  # evidence has gone stale

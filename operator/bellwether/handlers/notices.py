@@ -7,7 +7,7 @@ again with the next turn, as nothing that Kafka needs depends on it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ import structlog
 
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, Object
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, Object, Resource
 from bellwether.adapters.kubernetes.events import EventWriter
 from bellwether.adapters.kubernetes.statuses import StatusWriter
 from bellwether.api.v1alpha1.brokerhealth import BrokerHealth
@@ -100,6 +100,10 @@ class Notices:
         found = LeadershipPolicy.read(self._api.get(POLICIES, metadata.namespace, metadata.name))
         return found.status.rebalance.to_core() if found.status.rebalance is not None else Run()
 
+    def overwritten(self, resource: Resource, found: Object) -> bool:
+        """Whether somebody else has written another status over what was said here; the next turn says it again."""
+        return self._statuses.overwritten(resource, found)
+
     def begins(self, namespace: str, name: str) -> None:
         """A turn starts."""
         self._metrics.turn_begins(namespace, name, self._clock.now().timestamp())
@@ -124,10 +128,12 @@ class Notices:
         seconds: float,
         generations: Mapping[int, int] | None = None,
         run: Run | None = None,
+        must_lead: Callable[[], None] = lambda: None,
     ) -> None:
         """A turn's report, everywhere. ``generations``: of each BrokerHealth's spec, as the turn saw it.
 
-        ``run`` is how the rebalance stands; None where the policy asks for none.
+        ``run`` is how the rebalance stands; None where the policy asks for none. ``must_lead`` is called before every
+        write and raises Fenced once somebody else may lead, who has newer things to say.
         """
         namespace, name = policy.metadata.namespace, policy.metadata.name
         said = self._of(namespace, name)
@@ -144,7 +150,7 @@ class Notices:
                 stopped=str(report.deeds.stopped.message) if report.deeds.stopped else None,
             )
         try:
-            self._write(policy, report, said, generations or {}, run)
+            self._write(policy, report, said, generations or {}, run, must_lead)
         except BellwetherError as error:
             log.warning("status could not be written", why=str(error))
 
@@ -183,6 +189,7 @@ class Notices:
         said: _Said,
         generations: Mapping[int, int],
         run: Run | None,
+        must_lead: Callable[[], None],
     ) -> None:
         namespace, name = policy.metadata.namespace, policy.metadata.name
         about = _object_of(policy)
@@ -197,6 +204,7 @@ class Notices:
             generation = generations.get(broker.broker)
             status = renderings.broker_status(broker, generation, before, report.now)
             said.brokers[broker.broker] = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
+            must_lead()
             self._statuses.write_broker_health(namespace, name, broker.broker, status)
         last_election = said.status.get("lastElection")
         if report.deeds.elected:
@@ -205,9 +213,11 @@ class Notices:
         status = renderings.policy_status(report, policy.metadata.generation, said.conditions, last_election, run)
         said.conditions = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
         said.status = status
+        must_lead()
         self._statuses.write_policy(namespace, name, status)
         for item in (*news(said.report, report), *of_run(said.run, run)):
             about_item = about if item.broker is None else _health_of(policy, item.broker)
+            must_lead()
             self._events.post(about_item, str(item.reason), item.message, warning=item.warning, again=True)
         said.report, said.run = report, run
 

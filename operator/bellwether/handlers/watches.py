@@ -13,6 +13,7 @@ import kopf
 import structlog
 
 from bellwether.adapters.kubernetes import names
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS
 from bellwether.api.v1alpha1.models import GROUP, VERSION
 from bellwether.handlers.loops import PolicyLoop
 
@@ -66,6 +67,8 @@ class Loops:
             news = loop.signals.on_broker_health_gone(body) if gone else loop.signals.on_broker_health(body)
             if news:
                 loop.wake()
+            if not gone:
+                loop.compare(BROKER_HEALTHS, body)
 
     def lease(self, event: str | None, body: dict[str, Any]) -> None:
         """A prober's Lease was seen, renewed or deleted."""

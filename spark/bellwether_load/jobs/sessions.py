@@ -7,6 +7,7 @@ no JVM can be started. Called by every job.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,8 @@ LOCAL = "local[*]"
 LOGGING = Path(__file__).with_name("log4j2.properties")
 # spark-submit has started the JVM already, and told us where it listens.
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
+# It ends in about a second; a heap full of blocks takes longer.
+JVM_PATIENCE_SECONDS = 30.0
 
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
@@ -62,6 +65,23 @@ def session(
         yield spark
     finally:
         spark.stop()
+        _end_jvm()
+
+
+def _end_jvm() -> None:
+    """End the JVM that PySpark started for us, and see it gone: PySpark leaves that to the end of the process."""
+    gateway = SparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    if gateway is None or process is None:
+        return
+    SparkContext._gateway = SparkContext._jvm = None
+    gateway.shutdown()
+    process.stdin.close()  # the JVM ends when nobody holds the other end
+    try:
+        process.wait(JVM_PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def defaults(master: str, memory: str | None) -> dict[str, str]:

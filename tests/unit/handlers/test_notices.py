@@ -16,7 +16,7 @@ from bellwether.core.statuses import Deeds, Report
 from bellwether.core.transitions import Standing
 from bellwether.cycle import Memory
 from bellwether.handlers.notices import Notices
-from bellwether.ports import Terminal, Transient
+from bellwether.ports import Fenced, Terminal, Transient
 from bellwether.telemetry.metrics import OperatorMetrics
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
@@ -177,3 +177,20 @@ def test_verdicts_go_to_status_with_their_reason(desk: Desk):
     health = desk.api.get(BROKER_HEALTHS, "default", "main-2")
     assert health["status"]["verdict"]["reason"] == "VantagesDisagree"
     assert desk.status["brokers"]["suspect"] == 1
+
+
+def test_a_process_whose_lease_ran_out_in_the_middle_says_no_more(desk: Desk):
+    desk.publish()
+    before = desk.status
+    asked = []
+
+    def must_lead() -> None:
+        asked.append(1)
+        if len(asked) > 2:
+            raise Fenced("the Lease ran out")
+
+    sick = said(policy=ENFORCE, judged=verdicts(snapshot().cluster, sick=[1]))
+    desk.api.writes.clear()
+    desk.notices.publish(desk.policy, sick, Memory(record()), 0.1, must_lead=must_lead)
+    assert len(desk.api.writes) <= 2
+    assert desk.status == before

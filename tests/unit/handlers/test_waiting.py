@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.client import POLICIES
 from bellwether.handlers.loops import Pace, PolicyLoop
 from testkit import apiobjects
 from testkit.offices import Office
@@ -104,3 +105,16 @@ def test_old_news_told_again_do_not_end_it(loop: PolicyLoop):
 def test_evidence_that_goes_stale_ends_it_without_any_news(loop: PolicyLoop):
     loop._heard = "that a signal was still fresh"
     assert waited(loop, LONG) < LONG / 2
+
+
+def test_a_status_that_somebody_wrote_over_ends_it_once(loop: PolicyLoop, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(loop._notices, "overwritten", lambda *_: True)
+    soon(lambda: loop.compare(POLICIES, body()))
+    assert waited(loop, LONG) < LONG
+    loop.wake()
+    assert waited(loop, SHORT) >= SHORT
+
+
+def test_a_status_as_it_was_said_does_not_end_it(loop: PolicyLoop):
+    soon(lambda: loop.compare(POLICIES, body()))
+    assert waited(loop, SHORT) >= SHORT

@@ -47,6 +47,9 @@ class Loop:
     def wake(self) -> None:
         self.heard.append("wake")
 
+    def compare(self, resource: Any, body: dict[str, Any]) -> None:
+        self.heard.append(f"compare {resource.plural} {body['metadata']['name']}")
+
     def halt(self) -> None:
         self.heard.append("halt")
 
@@ -101,11 +104,23 @@ def test_what_went_before_its_policy_came_is_not_told(hall: Hall):
 
 def test_news_wake_the_loop(hall: Hall):
     hall.loops.policy("ADDED", POLICY)
-    hall.loops.health("MODIFIED", HEALTH)
+    hall.loops.health("DELETED", HEALTH)
     hall.loops.lease("MODIFIED", LEASE)
     hall.loops.lease("DELETED", LEASE)
     heard = hall.made[0].heard[1:]
-    assert heard == ["on_broker_health main-1", "wake", "on_lease lease-a", "wake", "on_lease_gone lease-a", "wake"]
+    assert [one for one in heard if one != "wake"] == [
+        "on_broker_health_gone main-1",
+        "on_lease lease-a",
+        "on_lease_gone lease-a",
+    ]
+    assert heard.count("wake") == 3
+
+
+def test_a_brokers_status_is_compared_with_what_was_said(hall: Hall):
+    hall.loops.policy("ADDED", POLICY)
+    hall.loops.health("MODIFIED", HEALTH)
+    heard = hall.made[0].heard[1:]
+    assert heard == ["on_broker_health main-1", "wake", "compare brokerhealths main-1"]
 
 
 def test_a_renewal_that_says_nothing_new_wakes_nobody(hall: Hall):

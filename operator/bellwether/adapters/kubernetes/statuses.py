@@ -1,18 +1,28 @@
 """Status, written only when it says something new (law 8).
 
 In: a status as plain values. Out: server-side apply under the operator's own field manager, which never names
-``signals``: those are the probers'. Called by ``handlers`` at the end of each cycle.
+``signals``: those are the probers'. What somebody else writes over it, as a process that was frozen while it led may on
+waking up, is found through the watches and written anew. Called by ``handlers`` at the end of each cycle.
 """
 
 from __future__ import annotations
 
 import json
 import threading
+from dataclasses import dataclass
 
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound, Object, Resource
 
 MANAGER = "bellwether-operator"
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What stands, as far as this process knows: the status, and the resource version that it was seen at."""
+
+    status: str
+    version: int
 
 
 class StatusWriter:
@@ -21,7 +31,7 @@ class StatusWriter:
     def __init__(self, api: KubernetesClient) -> None:
         self._api = api
         self._lock = threading.Lock()
-        self._last: dict[tuple[str, str, str], str] = {}
+        self._last: dict[tuple[str, str, str], _Written] = {}
 
     def write_policy(self, namespace: str, name: str, status: Object) -> bool:
         """Make this the policy's status; True when it had to be written. A policy that is gone is left in peace."""
@@ -32,6 +42,19 @@ class StatusWriter:
         if "signals" in status:
             raise ValueError("status.signals belongs to the probers: leave it out")
         return self._write(BROKER_HEALTHS, namespace, names.broker_health(policy, broker), status)
+
+    def overwritten(self, resource: Resource, found: Object) -> bool:
+        """Whether a newer view of an object has another status than was written here last; if so it will be written.
+
+        Resource versions of one kind are ordered (KEP-5504): what is older than the last write says nothing.
+        """
+        key = (resource.plural, found["metadata"]["namespace"], found["metadata"]["name"])
+        with self._lock:
+            last = self._last.get(key)
+            if last is None or _version(found) <= last.version or _status_of(found) == last.status:
+                return False
+            del self._last[key]
+        return True
 
     def forget(self, namespace: str, policy: str) -> None:
         """Drop what is remembered of a policy that is gone."""
@@ -44,24 +67,28 @@ class StatusWriter:
         key, wanted = (resource.plural, namespace, name), json.dumps(status, sort_keys=True)
         with self._lock:
             last = self._last.get(key)
-        if last == wanted:
+        if last is not None and last.status == wanted:
             return False
         try:
-            if last is None and self._stands(resource, namespace, name, wanted):
-                written = False
-            else:
-                self._api.apply(resource, namespace, name, {"status": status}, MANAGER, sub="status")
-                written = True
+            # After a restart it may stand already.
+            found = self._api.get(resource, namespace, name) if last is None else None
+            if written := found is None or _status_of(found) != wanted:
+                found = self._api.apply(resource, namespace, name, {"status": status}, MANAGER, sub="status")
         except NotFound:
             with self._lock:
                 self._last.pop(key, None)
             return False
         with self._lock:
-            self._last[key] = wanted
+            self._last[key] = _Written(wanted, _version(found))
         return written
 
-    def _stands(self, resource: Resource, namespace: str, name: str, wanted: str) -> bool:
-        """Whether the status stands already, as after a restart."""
-        found = self._api.get(resource, namespace, name)
-        status = {key: value for key, value in (found.get("status") or {}).items() if key != "signals"}
-        return json.dumps(status, sort_keys=True) == wanted
+
+def _status_of(found: Object) -> str:
+    """The operator's part of an object's status, as text that is the same for the same content."""
+    status = {key: value for key, value in (found.get("status") or {}).items() if key != "signals"}
+    return json.dumps(status, sort_keys=True)
+
+
+def _version(found: Object) -> int:
+    version = str(found["metadata"].get("resourceVersion", ""))
+    return int(version) if version.isdigit() else 0
