@@ -71,6 +71,18 @@ PROMTOOL = GoTool(
 ALERTMANAGER = GoTool(
     "alertmanager", "github.com/prometheus/alertmanager/cmd/alertmanager", "about 2 minutes on two cores", tags="netgo"
 )
+# As its own Makefile sets them: else it renders for Kubernetes 1.20 where it is not asked to look at a cluster.
+_RENDERS_FOR = (("k8sVersionMajor", "1"), ("k8sVersionMinor", "37"))
+HELM = GoTool(
+    "helm",
+    "helm.sh/helm/v3/cmd/helm",
+    "about 4 minutes on two cores",
+    (
+        ("helm.sh/helm/v3/internal/version.version", "v3.22.0"),
+        *((f"helm.sh/helm/v3/pkg/chartutil.{name}", value) for name, value in _RENDERS_FOR),
+        *((f"helm.sh/helm/v3/pkg/lint/rules.{name}", value) for name, value in _RENDERS_FOR),
+    ),
+)
 
 
 def binary(tool: GoTool) -> Path:

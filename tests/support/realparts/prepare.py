@@ -37,6 +37,7 @@ PARTS: Mapping[str, Callable[[], Path]] = {
     "detour": lambda: shims.compiled(detours.SOURCE),
     "wrongclock": lambda: shims.compiled(wrongclock.SOURCE),
     "alertmanager": lambda: gotools.binary(gotools.ALERTMANAGER),
+    "helm": lambda: gotools.binary(gotools.HELM),
     "kubectl": kubernetes_binaries.kubectl,
     "etcd": kubernetes_binaries.etcd,
     "kube-apiserver": kubernetes_binaries.kube_apiserver,
