@@ -29,6 +29,17 @@ class Terminal(BellwetherError):
     """A person must act (wrong bootstrap, refused credentials, missing permission); other policies go on."""
 
 
+class Unauthenticated(Terminal):
+    """Who we are cannot be said or is not believed: a Secret, a file, a certificate, a password, a token.
+
+    Somebody renews it in its own time: what was read before is worth reading again.
+    """
+
+
+class Unauthorized(Terminal):
+    """Kafka knows who we are and refuses what we ask: an ACL is missing."""
+
+
 class WrongCluster(Terminal):
     """The connection leads to another Kafka cluster than the one that the undo record belongs to."""
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from bellwether.adapters.kubernetes.client import SECRETS
-from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.adapters.kubernetes.credentials import KEPT_SECONDS, SecretReader
 from testkit.apistores import MemoryApi
 
 ONE_FILE = """
 import sys
 from bellwether.adapters.kubernetes.client import SECRETS
-from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.adapters.kubernetes.credentials import KEPT_SECONDS, SecretReader
 from testkit.apistores import MemoryApi
 
 api = MemoryApi()
@@ -64,6 +64,17 @@ def test_a_renewed_secret_stands_beside_the_old_one(api: MemoryApi, directory: P
         assert (before.read_bytes(), after.read_bytes()) == (b"x", b"y")
         assert before.parent == after.parent
     assert list(directory.iterdir()) == []
+
+
+def test_old_keys_do_not_pile_up_however_often_they_are_renewed(api: MemoryApi, directory: Path):
+    now = 0.0
+    with SecretReader(api, "default", lambda: now) as reader:
+        paths = []
+        for value in ("eQ==", "eg==", "YQ=="):
+            now += KEPT_SECONDS * 0.6
+            api.merge(SECRETS, "default", "ca", {"data": {"ca.crt": value}})
+            paths.append(reader.file("ca", "ca.crt"))
+        assert [path.exists() for path in paths] == [False, True, True]
 
 
 def test_files_go_when_the_reader_is_closed_and_come_back_when_it_is_asked_again(api: MemoryApi, directory: Path):
