@@ -86,5 +86,5 @@ def test_the_longest_policy_name_makes_a_job(api: KubernetesClient, namespace: s
 def test_a_missing_right_names_the_verb_and_the_resource(apiserver: ApiServer, namespace: str) -> None:
     policy, rebalance = asked(namespace)
     stranger = KubernetesJobs(connect(apiserver.kubeconfig_for("stranger")), policy, rebalance, "c")
-    with pytest.raises(Terminal, match="grant this account the verb 'create' on jobs in API group batch"):
+    with pytest.raises(Terminal, match="lacks the verb 'create' on jobs in API group batch"):
         stranger.start(RUN)

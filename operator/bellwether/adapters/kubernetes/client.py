@@ -1,8 +1,8 @@
 """The Kubernetes API over the official client: plain objects in, plain objects out, every call bounded in time.
 
 Called by every other module of this package. Errors leave here already named by what the loop must do next:
-``Transient`` (away, overloaded), ``Terminal`` with the remedy (refused, invalid), and ``NotFound`` and ``Conflict`` for
-callers that expect them.
+``Transient`` (away, overloaded), ``Terminal`` with the remedy (refused, invalid), and ``NotFound``, ``Conflict`` and
+``NamespaceEnding`` for callers that expect them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 import urllib3.exceptions
 from kubernetes import client, config
 
+from bellwether.adapters.kubernetes.denials import denied
 from bellwether.ports import Terminal, Transient
 
 Object = dict[str, Any]
@@ -27,6 +28,10 @@ DEFAULT_TIMEOUT_SECONDS = 5.0
 
 class NotFound(Terminal):
     """The object, or its kind, is not there."""
+
+
+class NamespaceEnding(Terminal):
+    """Nothing can be made in a namespace that is being deleted."""
 
 
 class Conflict(Transient):
@@ -170,7 +175,7 @@ class KubernetesClient:
         except (urllib3.exceptions.HTTPError, client.ApiException, OSError) as error:
             raise Transient(f"Kubernetes API: {method} {what}: not reachable ({type(error).__name__})") from error
         if not 200 <= answer.status < 300:
-            raise _refusal(answer.status, text, method, resource, what)
+            raise _refusal(answer.status, text, method, what)
         parsed: Object = json.loads(text)
         return parsed
 
@@ -203,7 +208,7 @@ def from_configuration(configuration: Any, timeout_seconds: float = DEFAULT_TIME
 _VERBS = {"GET": "get or list", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
-def _refusal(status: int, text: bytes, method: str, resource: Resource, what: str) -> Terminal | Transient:
+def _refusal(status: int, text: bytes, method: str, what: str) -> Terminal | Transient:
     try:
         said = str(json.loads(text).get("message", ""))
     except ValueError:
@@ -216,10 +221,8 @@ def _refusal(status: int, text: bytes, method: str, resource: Resource, what: st
         return Transient(f"Kubernetes API: {method} {what}: HTTP {status} {said}".rstrip())
     if status == 401:
         return Terminal(f"Kubernetes API: {method} {what}: not authenticated: renew the token or the kubeconfig")
+    if status == 403 and "because it is being terminated" in said:
+        return NamespaceEnding(f"Kubernetes API: cannot {_VERBS[method]} {what}: its namespace is being deleted")
     if status == 403:
-        group = resource.prefix.split("/")[2] if resource.prefix.startswith("/apis/") else "core"
-        return Terminal(
-            f"Kubernetes API: not allowed to {_VERBS[method]} {what}: grant this account the verb "
-            f"'{_VERBS[method]}' on {resource.plural} in API group {group} ({said})"
-        )
+        return Terminal(f"Kubernetes API: {denied(f'{method} {what}', said)}")
     return Terminal(f"Kubernetes API: {method} {what} was refused: HTTP {status} {said}".rstrip())

@@ -58,7 +58,7 @@ def client_of(port: int) -> KubernetesClient:
     ("status", "error", "words"),
     [
         (401, Terminal, "renew the token"),
-        (403, Terminal, "'get or list' on leases in API group coordination.k8s.io"),
+        (403, Terminal, r"GET leases ns/403: forbidden: it said so: grant this account the permission"),
         (404, NotFound, "leases ns/404 not found"),
         (409, Conflict, "it said so"),
         (422, Terminal, "was refused: HTTP 422 it said so"),
