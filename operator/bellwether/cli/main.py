@@ -22,6 +22,7 @@ VERBS = {
     "replay": "bellwether.cli.replay:replay",
     "sample": "bellwether.cli.sample:sample",
     "undo-record": "bellwether.cli.undorecord:undo_record",
+    "uninstall": "bellwether.cli.uninstall:uninstall",
     "verify-plan": "bellwether.cli.verifyplan:verify_plan",
 }
 

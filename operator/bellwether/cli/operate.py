@@ -21,6 +21,7 @@ from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.core.runs import Run
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.links import LeaseTimes, Linker
+from bellwether.handlers.exports import Exports
 from bellwether.handlers.loops import PolicyLoop
 from bellwether.handlers.notices import Notices
 from bellwether.handlers.planning import tools_for
@@ -83,7 +84,8 @@ def operator(
             start_http_server(metrics_port, registry=metrics.registry)
         except OSError as error:
             raise click.ClickException(f"--metrics-port {metrics_port}: {error.strerror}; choose another") from None
-    notices, custody = Notices(api, clock, socket.gethostname(), metrics), Custody(api)
+    notices = Notices(api, clock, socket.gethostname(), metrics)
+    custody = Custody(api, Exports(api, refuge=lease_namespace))
     times = LeaseTimes(lease_duration, lease_renew)
 
     def linker(signals: SignalBook) -> Linker:

@@ -104,6 +104,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.STABILIZING: "Every signal passes again; the broker must stay well for the stabilization time.",
     Reason.EXTERNALLY_UNREACHABLE: "A quorum of vantages cannot reach its external listener; the internal one answers.",
     Reason.STORAGE_SLOW: "The broker's log directory answers slower than the threshold.",
+    WITHDRAWN = "Withdrawn"
     Reason.STILL_UNFENCED: "The broker answers nobody, and Kafka has not fenced it within its session timeout.",
     Reason.UNANSWERING: "Neither listener answers; Kafka's own fencing is given its session timeout.",
     Reason.UNCONFIRMED: "The external listener fails and no vantage can ask the internal one to confirm it.",
@@ -186,3 +187,4 @@ SENTENCES: dict[Reason, str] = {
 def known(name: str) -> Reason:
     """The reason of that name; one that another version stored and this one does not know is said to be so."""
     return Reason(name) if name in set(Reason) else Reason.OTHER_VERSION
+    Reason.WITHDRAWN: "Bellwether is being uninstalled: orders were put back or exported, and no turn is taken.",

@@ -11,9 +11,10 @@ from typing import Any
 import structlog
 
 from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import CONFIG_MAPS, POLICIES, Conflict, KubernetesClient, NotFound
+from bellwether.adapters.kubernetes.client import POLICIES, Conflict, KubernetesClient, NamespaceEnding, NotFound
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
-from bellwether.ports import Terminal
+from bellwether.handlers.exports import Exports
+from bellwether.ports import Terminal, Transient
 
 FINALIZER = "bellwether.dev/restore"
 ABANDON = "bellwether.dev/abandon"
@@ -24,8 +25,9 @@ log = structlog.get_logger(__name__)
 class Custody:
     """Keeps policies from vanishing before their displaced orders are restored or exported."""
 
-    def __init__(self, api: KubernetesClient) -> None:
+    def __init__(self, api: KubernetesClient, exports: Exports | None = None) -> None:
         self._api = api
+        self._exports = exports or Exports(api)
 
     def adopt(self, body: dict[str, Any]) -> None:
         """Put our finalizer on the policy unless it is there. Raises Transient when somebody else was quicker."""
@@ -49,11 +51,12 @@ class Custody:
         except NotFound:
             return
 
-    def close_record(self, body: dict[str, Any]) -> str | None:
+    def close_record(self, body: dict[str, Any], lose: bool = False) -> str | None:
         """Remove the undo record; what it still held is exported first. Returns where to find it, if anything was held.
 
-        A record that cannot be read or exported (too large for one object, its namespace is ending) is left where it
-        is, without finalizers. Raises Transient; the record then stands as it was.
+        A record that cannot be read or exported (too large for one object) is left where it is, without finalizers; in
+        a namespace that is ending it keeps them, as it would be lost, unless a person said so (``lose``). Raises
+        Transient or Terminal; the record then stands as it was.
         """
         metadata = body["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
@@ -62,26 +65,22 @@ class Custody:
         try:
             record = records.read()
             if record is not None and not record.restored:
-                exported = f"{names.undo_record(name)}-export-{str(metadata.get('uid', ''))[:8] or 'unknown'}"
-                self._export(namespace, exported, name, records.export())
+                export = f"{names.undo_record(name)}-export-{str(metadata.get('uid', ''))[:8] or 'unknown'}"
+                exported = self._exports.keep(namespace, export, name, records.export())
+            records.delete(force=True)
+        except NamespaceEnding as error:
+            if not lose:
+                text = f"its undo record would be lost: bellwether uninstall -n {namespace} --export-to DIRECTORY"
+                raise Transient(f"{error}, and there is no other to export to; {text}") from error
+            log.warning("the undo record is given up, as its namespace ends and a person wants it so")
             records.delete(force=True)
         except Terminal as error:
+            if records.ending():
+                raise Transient(f"the undo record cannot be exported and is being deleted: {error}") from error
             log.warning("the undo record is left as it is", why=str(error))
             records.let_go()
-            exported = names.undo_record(name)
+            exported = f"{namespace}/{names.undo_record(name)}"
         return exported
-
-    def _export(self, namespace: str, export: str, policy: str, document: bytes) -> None:
-        body = {
-            "apiVersion": CONFIG_MAPS.api_version,
-            "kind": CONFIG_MAPS.kind,
-            "metadata": {"name": export, "namespace": namespace, "annotations": {"bellwether.dev/policy": policy}},
-            "data": {"record.json": document.decode()},
-        }
-        try:
-            self._api.create(CONFIG_MAPS, namespace, body)
-        except Conflict:
-            log.info("the undo record was exported before", configmap=export)
 
     def _set_finalizers(self, body: dict[str, Any], finalizers: list[str]) -> None:
         metadata = body["metadata"]

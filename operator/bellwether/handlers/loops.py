@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -18,7 +18,6 @@ from bellwether.adapters.kubernetes.client import POLICIES, Resource
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
-from bellwether.core.appointments import appointment
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.demotions import Decide, decide
 from bellwether.core.detection import Detection
@@ -26,27 +25,16 @@ from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.rebalances import Agenda
 from bellwether.core.runs import Run
 from bellwether.core.statuses import Report
-from bellwether.core.transitions import Standing
 from bellwether.cycle import NOTHING, Memory, turn
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.links import Link, Linker, Refused
 from bellwether.handlers.notices import Notices
+from bellwether.handlers.pacing import Pace
 from bellwether.handlers.partings import Parting
 from bellwether.handlers.rebalancing import Desk
 from bellwether.ports import BellwetherError, Clock, Fenced, Terminal, Transient, WrongCluster
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How often a loop looks, in seconds: at its inbox, at metadata while something is displaced, and otherwise."""
-
-    inbox_seconds: float = 1.0
-    busy_seconds: float = 5.0
-    idle_seconds: float = 60.0
-    retry_seconds: float = 5.0
-    lease_retry_seconds: float = 2.0
 
 
 MakeDesk = Callable[[Run, Callable[[], None]], Desk]
@@ -138,6 +126,11 @@ class PolicyLoop(threading.Thread):
         with self._lock:
             body = self._body
         parting = Parting.of(body, self._custody, self._clock)
+        if parting is not None and parting.over:
+            self._forget()
+            if parting.asked is not None:
+                self._notices.trouble(body, Reason.WITHDRAWN, f"{SENTENCES[Reason.WITHDRAWN]} ({parting.asked})", None)
+            return parting.rest()
         try:
             policy = LeadershipPolicy.read(body)
         except InvalidObject as error:
@@ -264,31 +257,7 @@ class PolicyLoop(threading.Thread):
 
     def _next(self, policy: LeadershipPolicy, report: Report) -> float:
         """How long the loop may wait when no news comes."""
-        memory = self._memory
-        if memory is None or report.deeds.changed:
-            return 0.0
-        if report.deeds.stopped is not None:
-            return self._pace.retry_seconds
-        wave = report.progress.again_seconds if report.progress is not None else None
-        waves = [wave] if wave is not None else []
-        return min([self._pace_of(memory, report), *waves, *self._appointments(policy, report)])
-
-    def _pace_of(self, memory: Memory, report: Report) -> float:
-        """How soon metadata is to be read again."""
-        ailing = (Standing.SICK, Standing.SUSPECT, Standing.DOWN)
-        held = any(b.hold is not None or b.verdict.standing in ailing for b in report.brokers)
-        progress = report.progress
-        going_on = progress is not None and progress.waits is not None
-        return self._pace.busy_seconds if held or going_on or not memory.record.empty else self._pace.idle_seconds
-
-    def _appointments(self, policy: LeadershipPolicy, report: Report) -> list[float]:
-        """In how many seconds brokers have been sick, or well, for long enough."""
-        asked = policy.policy()
-        found = (
-            appointment(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=asked, now=report.now)
-            for b in report.brokers
-        )
-        return [seconds for seconds in found if seconds is not None]
+        return 0.0 if self._memory is None else self._pace.after(report, policy.policy(), self._memory.record)
 
     def _refused(self, policy: LeadershipPolicy, reason: Reason, error: BellwetherError) -> float:
         if reason is Reason.STANDING_BY:

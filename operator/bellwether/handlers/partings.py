@@ -1,8 +1,9 @@
 """The end of a policy: restore what may be restored, export the rest, let the object go. Bounded in time.
 
-Called by the policy's loop in place of ordinary turns once its object is being deleted. Healthy brokers get their
-leaders back; sick ones stay demoted, and their baselines are exported. With Kafka gone, or the time over, everything is
-exported and the deletion ends all the same; the annotation ``bellwether.dev/abandon: "true"`` ends it at once.
+Called by the policy's loop in place of ordinary turns once its object is being deleted, or Bellwether is being
+uninstalled and the object stays. Healthy brokers get their leaders back; sick ones stay demoted, and their baselines
+are exported. With Kafka gone, or the time over, everything is exported and the deletion ends all the same; the
+annotation ``bellwether.dev/abandon: "true"`` ends it at once.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.statuses import Report
 from bellwether.handlers.custody import ABANDON, FINALIZER, Custody
 from bellwether.handlers.links import Refused
+from bellwether.handlers.withdrawals import UNINSTALL, Withdrawal, withdrawal
 from bellwether.ports import Clock, Terminal, Transient
 
 log = structlog.get_logger(__name__)
@@ -50,21 +52,34 @@ class Turns(Protocol):
 
 @dataclass(frozen=True)
 class Parting:
-    """One policy that is being deleted."""
+    """One policy that is being deleted, or that ``asked`` takes out of our hands for a while."""
 
     body: dict[str, Any]
     custody: Custody
     clock: Clock
+    asked: Withdrawal | None = None
 
     @classmethod
     def of(cls, body: dict[str, Any], custody: Custody, clock: Clock) -> Parting | None:
-        """The parting of a policy's object; None while nobody deletes it."""
-        return cls(body, custody, clock) if body["metadata"].get("deletionTimestamp") else None
+        """The parting of a policy's object; None while nobody deletes it or uninstalls Bellwether."""
+        if body["metadata"].get("deletionTimestamp"):
+            return cls(body, custody, clock)
+        asked = withdrawal(body, clock.now())
+        return cls(body, custody, clock, asked) if asked is not None else None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing of the policy is in our hands any more."""
+        return FINALIZER not in (self.body["metadata"].get("finalizers") or [])
+
+    def rest(self) -> float:
+        """How long to do nothing now that it is over: ``DONE`` when the policy is gone for good."""
+        if self.asked is None:
+            return DONE
+        return max(RETRY_SECONDS, (self.asked.ends - self.clock.now()).total_seconds())
 
     def step(self, loop: Turns, policy: LeadershipPolicy) -> float:
         """One turn towards the end; returns the wait until the next, ``DONE`` when the policy is gone."""
-        if FINALIZER not in (self.body["metadata"].get("finalizers") or []):
-            return DONE
         why = self._reason_to_leave_as_is(policy.policy())
         if why is not None:
             return self.finish(why)
@@ -99,20 +114,26 @@ class Parting:
     def finish(self, left_as_is: str | None) -> float:
         """Export what is left, remove the record and let the policy go."""
         try:
-            exported = self.custody.close_record(self.body)
+            exported = self.custody.close_record(self.body, lose=self._abandoned())
             if exported is not None:
                 log.warning("displaced orders were left as they are", why=left_as_is, exported_to=exported)
             self.custody.release(self.body)
         except (Transient, Terminal) as error:
             log.warning("the deletion cannot end yet", why=str(error))
             return RETRY_SECONDS
-        return DONE
+        # One that stays is looked at once more, when the watch has told that our finalizer is gone.
+        return DONE if self.asked is None else RETRY_SECONDS
+
+    def _abandoned(self) -> bool:
+        annotations = self.body["metadata"].get("annotations") or {}
+        return bool(annotations.get(ABANDON) == "true")
 
     def _reason_to_leave_as_is(self, policy: Policy) -> str | None:
         """Why nothing is restored at all, if there is a reason."""
-        annotations = self.body["metadata"].get("annotations") or {}
-        if annotations.get(ABANDON) == "true":
+        if self._abandoned():
             return f"the annotation {ABANDON} asks for it"
+        if self.asked is not None and not self.asked.restore:
+            return f"the annotation {UNINSTALL} asks for an export"
         if policy.deletion_policy is DeletionPolicy.ABANDON:
             return "spec.deletionPolicy is Abandon"
         if policy.mode is Mode.OBSERVE:
@@ -122,6 +143,8 @@ class Parting:
         return None
 
     def _overdue(self) -> bool:
+        if self.asked is not None:
+            return self.clock.now() > self.asked.until
         spec = self.body.get("spec") or {}
         limit = timedelta(seconds=int(spec.get("deletionTimeoutSeconds", DEFAULT_TIMEOUT_SECONDS)))
         since = datetime.fromisoformat(str(self.body["metadata"]["deletionTimestamp"]))

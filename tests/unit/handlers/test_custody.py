@@ -88,7 +88,7 @@ def test_no_record_at_all_is_no_error(api: MemoryApi):
 def test_what_the_record_held_is_exported_under_the_policys_uid(api: MemoryApi):
     displaced(api)
     name = Custody(api).close_record(body(api))
-    assert name == "bellwether-undo-main-export-uid-main"
+    assert name == "default/bellwether-undo-main-export-uid-main"
     (export,) = api.all(CONFIG_MAPS)
     assert export["metadata"]["annotations"] == {"bellwether.dev/policy": "main"}
     assert json.loads(export["data"]["record.json"])["clusterId"] == CLUSTER_ID

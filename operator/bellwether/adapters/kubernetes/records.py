@@ -122,6 +122,10 @@ class ConfigMapRecords:
                 self._remove(found[name])
             self._saved, self._versions = None, {}
 
+    def ending(self) -> bool:
+        """Whether any of the record's objects is being deleted, and stands only by its finalizer. One list."""
+        return any(found["metadata"].get("deletionTimestamp") for found in self._load().values())
+
     def let_go(self) -> None:
         """Leave the record's objects where they are and take their finalizers away, so that nothing waits for them."""
         with self._lock:

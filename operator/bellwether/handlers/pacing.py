@@ -1,0 +1,50 @@
+"""How long a loop waits until its next turn, when no news comes. Pure: what a turn came to in, seconds out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bellwether.core.appointments import appointment
+from bellwether.core.baselines import UndoRecord
+from bellwether.core.policies import Policy
+from bellwether.core.statuses import Report
+from bellwether.core.transitions import Standing
+
+_AILING = (Standing.SICK, Standing.SUSPECT, Standing.DOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often a loop looks, in seconds: at its inbox, at metadata while something is displaced, and otherwise."""
+
+    inbox_seconds: float = 1.0
+    busy_seconds: float = 5.0
+    idle_seconds: float = 60.0
+    retry_seconds: float = 5.0
+    lease_retry_seconds: float = 2.0
+
+    def after(self, report: Report, policy: Policy, record: UndoRecord) -> float:
+        """The wait after a turn that ended well and left this record."""
+        if report.deeds.changed:
+            return 0.0
+        if report.deeds.stopped is not None:
+            return self.retry_seconds
+        wave = report.progress.again_seconds if report.progress is not None else None
+        waves = [wave] if wave is not None else []
+        return min([self._until_metadata(report, record), *waves, *_appointments(report, policy)])
+
+    def _until_metadata(self, report: Report, record: UndoRecord) -> float:
+        """How soon metadata is to be read again."""
+        held = any(b.hold is not None or b.verdict.standing in _AILING for b in report.brokers)
+        progress = report.progress
+        going_on = progress is not None and progress.waits is not None
+        return self.busy_seconds if held or going_on or not record.empty else self.idle_seconds
+
+
+def _appointments(report: Report, policy: Policy) -> list[float]:
+    """In how many seconds brokers have been sick, or well, for long enough."""
+    found = (
+        appointment(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=policy, now=report.now)
+        for b in report.brokers
+    )
+    return [seconds for seconds in found if seconds is not None]
