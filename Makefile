@@ -107,14 +107,16 @@ fmt: setup ## Format the code and mend what can be mended mechanically
 	@$(BIN)/ruff check --fix .
 
 .PHONY: generate
-generate: setup ## Write the files that are generated from the API's models and from the table of standings
+generate: setup ## Write the files that are generated from the models of API and chart and from the table of standings
 	@$(BIN)/python -m bellwether.api.v1alpha1.generate
 	@$(BIN)/python docs/draw_states.py
+	@$(BIN)/python -m chartvalues.generate
 
 .PHONY: verify
 verify: setup ## Check that the generated files are fresh
 	@$(BIN)/python -m bellwether.api.v1alpha1.generate --check
 	@$(BIN)/python docs/draw_states.py --check
+	@$(BIN)/python -m chartvalues.generate --check
 
 ##@ Parts and requirements
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bellwether.api.v1alpha1 import generate
+from chartvalues import generate as chart
 from sourcetree import ROOT
 
 
@@ -15,6 +16,10 @@ def strangers(root: Path) -> list[str]:
 
 def _generated() -> set[str]:
     return {path.as_posix() for path in generate.files()}
+
+
+def test_the_charts_generated_files_are_fresh() -> None:
+    assert chart.differences(ROOT) == "", "run: make generate"
 
 
 def test_generated_files_are_fresh() -> None:

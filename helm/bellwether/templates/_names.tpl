@@ -1,0 +1,95 @@
+{{/* Names, labels and metadata. Every object's metadata comes from bellwether.metadata. */}}
+
+{{- define "bellwether.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{/* The release's name where it says what it is, else both names. */}}
+{{- define "bellwether.fullname" -}}
+{{- $name := include "bellwether.name" . }}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- else if contains $name .Release.Name }}
+{{- .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{/* A name of at most 63 letters that Kubernetes accepts; what had to be changed is told apart by a digest. In: text. */}}
+{{- define "bellwether.legal" -}}
+{{- $legal := regexReplaceAll "[^a-z0-9-]+" (lower .) "-" | trimAll "-" }}
+{{- if and (eq $legal .) (le (len .) 63) }}
+{{- . }}
+{{- else }}
+{{- printf "%s-%s" ($legal | trunc 52 | trimSuffix "-") (sha256sum . | trunc 10) }}
+{{- end }}
+{{- end }}
+
+{{/* What a Deployment selects its pods by. In: root, component. */}}
+{{- define "bellwether.selector" -}}
+app.kubernetes.io/name: {{ include "bellwether.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{/* Labels of every object. In: the root. */}}
+{{- define "bellwether.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/name: {{ include "bellwether.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: bellwether
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/*
+The metadata of an object. In: root, name; and where they are wanted component, namespace (cluster: true for none),
+labels and annotations.
+*/}}
+{{- define "bellwether.metadata" -}}
+{{- $labels := include "bellwether.labels" .root | fromYaml }}
+{{- if .component }}
+{{- $labels = merge (dict "app.kubernetes.io/component" .component) $labels }}
+{{- end }}
+{{- $annotations := merge (dict) (.annotations | default dict) .root.Values.commonAnnotations }}
+name: {{ .name }}
+{{- if not .cluster }}
+namespace: {{ .namespace | default .root.Release.Namespace }}
+{{- end }}
+labels:
+  {{- toYaml (merge (dict) (.labels | default dict) $labels) | nindent 2 }}
+{{- with $annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The image. In: the root. */}}
+{{- define "bellwether.image" -}}
+{{- with .Values.image }}
+{{- if .digest }}
+{{- printf "%s@%s" .repository .digest }}
+{{- else }}
+{{- printf "%s:%s" .repository (.tag | default $.Chart.AppVersion) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The name of a component's ServiceAccount. In: root, account (values), component. */}}
+{{- define "bellwether.account" -}}
+{{- .account.name | default (printf "%s-%s" (include "bellwether.fullname" .root) .component) }}
+{{- end }}
+
+{{/* The name of an object without a namespace: two releases of one name may stand in two namespaces. In: root, name. */}}
+{{- define "bellwether.clustername" -}}
+{{- include "bellwether.legal" (printf "%s-%s" .name .root.Release.Namespace) }}
+{{- end }}
+
+{{/* Namespaces of policies that may ask for load plans, as JSON. In: the root. */}}
+{{- define "bellwether.spark.namespaces" -}}
+{{- .Values.spark.namespaces | default (list .Release.Namespace) | uniq | toJson }}
+{{- end }}
