@@ -39,6 +39,8 @@ class Reason(StrEnum):
     CAP_REACHED = "CapReached"
     SYSTEMIC_CAUSE = "SystemicCause"
     PROMOTION_MANUAL = "PromotionManual"
+    STRIMZI_PAUSED = "StrimziPaused"
+    STRIMZI_REBALANCING = "StrimziRebalancing"
     LEADING_ALLOWED = "LeadingAllowed"
     UNKNOWN_BROKER = "UnknownBroker"
     OTHER_VERSION = "OtherVersion"
@@ -92,11 +94,17 @@ class Reason(StrEnum):
     SUSPENDED = "Suspended"
     STANDING_BY = "StandingBy"
     CLUSTER_UNREACHABLE = "ClusterUnreachable"
+    STRIMZI_CLUSTER_MISSING = "StrimziClusterMissing"
+    STRIMZI_NOT_SHARED = "StrimziNotShared"
+    STRIMZI_NOT_READY = "StrimziNotReady"
+    STRIMZI_LISTENER_UNFIT = "StrimziListenerUnfit"
+    STRIMZI_USER_UNFIT = "StrimziUserUnfit"
     CLUSTER_CHANGED = "ClusterChanged"
     CLUSTER_CLAIMED = "ClusterClaimed"
     CLUSTER_EMPTY = "ClusterEmpty"
     INVALID_POLICY = "InvalidPolicy"
     RECORD_UNAVAILABLE = "RecordUnavailable"
+    WITHDRAWN = "Withdrawn"
 
 
 SENTENCES: dict[Reason, str] = {
@@ -104,7 +112,6 @@ SENTENCES: dict[Reason, str] = {
     Reason.STABILIZING: "Every signal passes again; the broker must stay well for the stabilization time.",
     Reason.EXTERNALLY_UNREACHABLE: "A quorum of vantages cannot reach its external listener; the internal one answers.",
     Reason.STORAGE_SLOW: "The broker's log directory answers slower than the threshold.",
-    WITHDRAWN = "Withdrawn"
     Reason.STILL_UNFENCED: "The broker answers nobody, and Kafka has not fenced it within its session timeout.",
     Reason.UNANSWERING: "Neither listener answers; Kafka's own fencing is given its session timeout.",
     Reason.UNCONFIRMED: "The external listener fails and no vantage can ask the internal one to confirm it.",
@@ -127,6 +134,8 @@ SENTENCES: dict[Reason, str] = {
     Reason.CAP_REACHED: "As many brokers as the policy's cap allows cannot lead already.",
     Reason.SYSTEMIC_CAUSE: "Half of the brokers or more cannot lead or are sick: the cause is elsewhere.",
     Reason.PROMOTION_MANUAL: "The broker is well again and the policy leaves its promotion to a person.",
+    Reason.STRIMZI_PAUSED: "The reconciliation of the Strimzi cluster is paused: what can wait waits.",
+    Reason.STRIMZI_REBALANCING: "A KafkaRebalance of the Strimzi cluster is running: what can wait waits.",
     Reason.LEADING_ALLOWED: "Nothing keeps the broker from leading.",
     Reason.UNKNOWN_BROKER: "No broker with this id is registered and no replica list names it.",
     Reason.OTHER_VERSION: "Another version of Bellwether gave a reason that this one does not know.",
@@ -175,11 +184,17 @@ SENTENCES: dict[Reason, str] = {
     Reason.SUSPENDED: "The policy is suspended: it neither moves nor restores.",
     Reason.STANDING_BY: "Another operator process holds the Lease of this Kafka cluster.",
     Reason.CLUSTER_UNREACHABLE: "No bootstrap server gave a usable answer.",
+    Reason.STRIMZI_CLUSTER_MISSING: "The Kafka resource that the policy names, or Strimzi itself, is not there.",
+    Reason.STRIMZI_NOT_SHARED: "The Kafka resource is in another namespace and does not admit the policy's own.",
+    Reason.STRIMZI_NOT_READY: "Strimzi has not published yet how its cluster is reached, or the user's credentials.",
+    Reason.STRIMZI_LISTENER_UNFIT: "No listener of the Strimzi cluster is of the name or the kind that is wanted.",
+    Reason.STRIMZI_USER_UNFIT: "The KafkaUser that the policy connects as is missing, or cannot be used.",
     Reason.CLUSTER_CHANGED: "The bootstrap servers lead to another Kafka cluster than the policy is pinned to.",
     Reason.CLUSTER_CLAIMED: "Another policy already manages this Kafka cluster.",
     Reason.CLUSTER_EMPTY: "The Kafka cluster has no partitions yet.",
     Reason.INVALID_POLICY: "The policy cannot be understood; the message names the field and the remedy.",
     Reason.RECORD_UNAVAILABLE: "The undo record cannot be read or written, so nothing new starts.",
+    Reason.WITHDRAWN: "Bellwether is being uninstalled: orders were put back or exported, and no turn is taken.",
 }
 """What each reason means, one sentence a reason."""
 
@@ -187,4 +202,3 @@ SENTENCES: dict[Reason, str] = {
 def known(name: str) -> Reason:
     """The reason of that name; one that another version stored and this one does not know is said to be so."""
     return Reason(name) if name in set(Reason) else Reason.OTHER_VERSION
-    Reason.WITHDRAWN: "Bellwether is being uninstalled: orders were put back or exported, and no turn is taken.",
