@@ -18,10 +18,11 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.nodes import Limits
 from bellwether.adapters.kubernetes.client import connect
 from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.cli import preflight
 from bellwether.core.runs import Run
 from bellwether.handlers.custody import Custody
-from bellwether.handlers.links import LeaseTimes, Linker
 from bellwether.handlers.exports import Exports
+from bellwether.handlers.links import LeaseTimes, Linker
 from bellwether.handlers.loops import PolicyLoop
 from bellwether.handlers.notices import Notices
 from bellwether.handlers.planning import tools_for
@@ -101,7 +102,10 @@ def operator(
 
     registry = kopf.OperatorRegistry()
     loops = Loops(make, notices.forget)
-    register(registry, loops)
+    # Definitions belong to no namespace: who may look into some only cannot watch them.
+    register(registry, loops, scan=not namespaces)
+    preflight.tell_missing_permissions(api, namespaces, lease_namespace)
+    preflight.await_definitions(api, namespaces, clock.sleep)
     log.info("watching", namespaces=list(namespaces) or "all", pid=os.getpid())
     kopf.run(
         registry=registry,

@@ -94,8 +94,8 @@ class Loops:
             loop.join(timeout_seconds)
 
 
-def register(registry: kopf.OperatorRegistry, loops: Loops) -> None:
-    """Put the watches into a kopf registry."""
+def register(registry: kopf.OperatorRegistry, loops: Loops, *, scan: bool = True) -> None:
+    """Put the watches into a kopf registry. ``scan``: hear of definitions that come or go, which are cluster-wide."""
 
     @kopf.on.login(registry=registry)
     def log_in(**login: Any) -> kopf.ConnectionInfo | None:
@@ -108,7 +108,7 @@ def register(registry: kopf.OperatorRegistry, loops: Loops) -> None:
         settings.watching.server_timeout = 300
         settings.watching.client_timeout = 330
         settings.networking.request_timeout = 30
-        settings.scanning.disabled = False
+        settings.scanning.disabled = not scan
 
     @kopf.on.event(GROUP, VERSION, "leadershippolicies", registry=registry)
     def policy_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:

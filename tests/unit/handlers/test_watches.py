@@ -174,3 +174,12 @@ def test_only_events_are_watched_so_that_kopf_writes_nothing(hall: Hall):
     register(registry, hall.loops)
     assert not registry._changing.get_all_handlers()
     assert len(list(registry._watching.get_all_handlers())) == 3
+
+
+@pytest.mark.parametrize("scan", [True, False])
+def test_definitions_are_watched_only_where_the_whole_cluster_is(hall: Hall, scan: bool):
+    registry, settings = kopf.OperatorRegistry(), kopf.OperatorSettings()
+    register(registry, hall.loops, scan=scan)
+    (configure,) = [h for h in registry._activities.get_all_handlers() if h.id.endswith("configure")]
+    configure.fn(settings=settings)
+    assert settings.scanning.disabled is not scan

@@ -1,0 +1,147 @@
+"""What each process needs of the Kubernetes API, as one table, and which of it an account lacks.
+
+In: a client, and where its process works. Out: a sentence for each permission that is missing, asked of the API itself
+(SelfSubjectAccessReview). The chart's roles and ``docs/security/permissions.md`` hold this very table; tests compare
+them, and that every line of it is used and missed is shown on a real API server. Called by ``bellwether operator``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bellwether.adapters.kubernetes.client import KubernetesClient, Object, Resource
+from bellwether.adapters.kubernetes.denials import PAGE
+
+REVIEWS = Resource(
+    "/apis/authorization.k8s.io/v1", "selfsubjectaccessreviews", "authorization.k8s.io/v1", "SelfSubjectAccessReview"
+)
+BELLWETHER, COORDINATION = "bellwether.dev", "coordination.k8s.io"
+
+
+class Where(StrEnum):
+    """In which namespaces a permission is needed."""
+
+    POLICIES = "each namespace with policies"
+    LEASES = "the namespace of the Leases of Kafka clusters"
+    CLUSTER = "the whole cluster"
+
+
+class Only(StrEnum):
+    """When a permission is needed."""
+
+    ALWAYS = ""
+    ALL_NAMESPACES = "all namespaces are watched"
+    SECRETS = "policies refer to Secrets"
+    JOBS = "load plans are made in Jobs"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Some verbs on one kind of object. ``resource`` may name a subresource, as in ``brokerhealths/status``."""
+
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+    why: str
+    where: Where = Where.POLICIES
+    only: Only = Only.ALWAYS
+
+
+OPERATOR = (
+    Need(
+        BELLWETHER,
+        "leadershippolicies",
+        ("get", "list", "watch", "patch"),
+        "its work; patch: the finalizer that lets it restore first",
+    ),
+    Need(BELLWETHER, "leadershippolicies/status", ("patch",), "what it reports of a cluster"),
+    Need(
+        BELLWETHER,
+        "brokerhealths",
+        ("get", "list", "watch", "create", "patch", "delete"),
+        "one for each broker, made by server-side apply",
+    ),
+    Need(BELLWETHER, "brokerhealths/status", ("patch",), "what it reports of a broker"),
+    Need("", "configmaps", ("get", "list", "create", "update", "patch", "delete"), "undo records; patch: the finalizer"),
+    Need(COORDINATION, "leases", ("list", "watch"), "how fresh the word of each prober is"),
+    Need("events.k8s.io", "events", ("create",), "news for people"),
+    Need("", "secrets", ("get",), "credentials for Kafka", only=Only.SECRETS),
+    Need("batch", "jobs", ("get", "create"), "load plans", only=Only.JOBS),
+    Need("", "pods", ("list",), "why a Job does not start, or has failed", only=Only.JOBS),
+    Need(COORDINATION, "leases", ("get", "create", "update"), "the Lease of each Kafka cluster", Where.LEASES),
+    Need(
+        "apiextensions.k8s.io",
+        "customresourcedefinitions",
+        ("list", "watch"),
+        "definitions that come or go while it runs",
+        Where.CLUSTER,
+        Only.ALL_NAMESPACES,
+    ),
+)
+"""Of ``bellwether operator``."""
+
+PROBER = (
+    Need(BELLWETHER, "leadershippolicies", ("get",), "what to measure, and how"),
+    Need(BELLWETHER, "brokerhealths", ("get", "list"), "which brokers there are, and what it said of them"),
+    Need(BELLWETHER, "brokerhealths/status", ("patch",), "its own entries in status.signals"),
+    Need(COORDINATION, "leases", ("get", "create", "update"), "its own Lease"),
+    Need("", "secrets", ("get",), "credentials for Kafka or Prometheus", only=Only.SECRETS),
+)
+"""Of ``bellwether probe``, whatever it measures."""
+
+SAMPLER = (
+    Need(BELLWETHER, "leadershippolicies", ("get",), "how to connect, and where to keep samples"),
+    Need("", "secrets", ("get",), "credentials for Kafka", only=Only.SECRETS),
+)
+"""Of ``bellwether sample``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A permission that an account lacks, where it needs it: in a namespace, or in all (None)."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str | None
+    why: str
+
+    def __str__(self) -> str:
+        group = f"API group {self.group}" if self.group else "the core API group"
+        role = f"a Role of namespace {self.namespace}" if self.namespace else "a ClusterRole"
+        return f"'{self.verb}' on {self.resource} in {group} ({self.why}): grant it in {role} ({PAGE})"
+
+
+def operator_lacks(api: KubernetesClient, namespaces: Sequence[str], lease_namespace: str) -> Iterator[Missing]:
+    """What this account lacks to run the operator for ``namespaces`` (none: all). Raises Transient, Terminal."""
+    scopes: dict[Where, Sequence[str | None]] = {
+        Where.POLICIES: namespaces or (None,),
+        Where.LEASES: (lease_namespace,),
+        Where.CLUSTER: () if namespaces else (None,),
+    }
+    # What only some policies need may be granted for some names or namespaces; its lack is told by those policies.
+    always = [need for need in OPERATOR if need.only in (Only.ALWAYS, Only.ALL_NAMESPACES)]
+    return (one for need in always for one in _lacks(api, need, scopes[need.where]))
+
+
+def _lacks(api: KubernetesClient, need: Need, namespaces: Iterable[str | None]) -> Iterator[Missing]:
+    resource, _, sub = need.resource.partition("/")
+    for namespace in namespaces:
+        for verb in need.verbs:
+            asked = {"group": need.group, "resource": resource, "subresource": sub, "verb": verb}
+            if namespace is not None:
+                asked["namespace"] = namespace
+            if not _allowed(api, asked):
+                yield Missing(verb, need.group, need.resource, namespace, need.why)
+
+
+def _allowed(api: KubernetesClient, asked: Object) -> bool:
+    body = {
+        "apiVersion": REVIEWS.api_version,
+        "kind": REVIEWS.kind,
+        "metadata": {},
+        "spec": {"resourceAttributes": asked},
+    }
+    return bool((api.create(REVIEWS, "", body).get("status") or {}).get("allowed"))
