@@ -18,6 +18,9 @@ from bellwether.core.snapshots import Snapshot
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
 
+HARD = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.STILL_UNFENCED, Reason.STORAGE_SLOW})
+"""Faults of a broker's own. What else makes it Sick may well come of what others are doing to the cluster."""
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerHold:
@@ -46,6 +49,7 @@ class Decisions:
 def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) -> Decisions:
     """Who is demoted from now on, with the reasons for whoever is held."""
     kept, held = keep(snapshot, verdicts, policy)
+    held += give_way(kept, snapshot, verdicts)
     for broker in sorted(verdicts):
         override = snapshot.override_of(broker)
         if override is not None and override.state is OverrideState.DEMOTED:
@@ -59,6 +63,10 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
         for v in verdicts.values()
         if v.standing is Standing.SICK and v.broker not in kept and snapshot.override_of(v.broker) is None
     ]
+    if (busy := snapshot.at_work) is not None:
+        soft = [v for v in candidates if v.reason not in HARD]
+        held += [BrokerHold(v.broker, busy.reason, busy.message) for v in soft]
+        candidates = [v for v in candidates if v.reason in HARD]
     admitted, refused = admit(candidates, frozenset(kept), snapshot, verdicts, policy)
     dwelling = {v.broker for v in admitted if not ripe(v, snapshot, policy)}
     admitted = [v for v in admitted if v.broker not in dwelling]
@@ -132,6 +140,18 @@ def keep(
             text = "well again; set spec.override.state to Promoted on its BrokerHealth to give its leaders back"
             held.append(BrokerHold(broker, Reason.PROMOTION_MANUAL, text))
     return kept, held
+
+
+def give_way(kept: dict[int, Demoted], snapshot: Snapshot, verdicts: Mapping[int, Verdict]) -> list[BrokerHold]:
+    """While others work on the cluster only a person's word promotes (law 10): adds to ``kept`` whoever stays."""
+    busy, held = snapshot.at_work, []
+    for broker, demoted in sorted(snapshot.record.demoted.items()):
+        override = snapshot.override_of(broker)
+        promoted = override is not None and override.state is OverrideState.PROMOTED
+        if busy is not None and broker in verdicts and broker not in kept and not promoted:
+            kept[broker] = demoted
+            held.append(BrokerHold(broker, busy.reason, f"may lead again; {busy.message}"))
+    return held
 
 
 def admit(

@@ -15,6 +15,7 @@ from bellwether.core.clusters import Partition, PartitionKey
 from bellwether.core.reasons import Reason
 from bellwether.core.recovery import back_off, contest_delay
 from bellwether.core.snapshots import Refused, Snapshot
+from bellwether.core.strimzi import Lack
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class Proposal(NamedTuple):
     entry: Entry | None
     now: datetime
     refused: Refused | None = None
+    at_work: Lack | None = None
+    """Why whatever can wait does: others work on the cluster."""
 
 
 ReorderGuard = Callable[[Proposal], "Refusal | None"]
@@ -67,6 +70,16 @@ def contested(proposal: Proposal) -> Refusal | None:
     return Refusal(Reason.CONTESTED, f"overwritten {entry.contests} times by somebody else; asserted again in time")
 
 
+def others_at_work(proposal: Proposal) -> Refusal | None:
+    """What somebody has overwritten is not asserted again while others work on the cluster (law 10)."""
+    entry, busy = proposal.entry, proposal.at_work
+    if busy is None or entry is None or not entry.contests:
+        return None
+    if proposal.target in (proposal.partition.replicas, entry.baseline):
+        return None
+    return Refusal(busy.reason, busy.message)
+
+
 def refused_before(proposal: Proposal) -> Refusal | None:
     """What Kafka has refused is asked again, ever more rarely (law 8)."""
     refused = proposal.refused
@@ -80,6 +93,7 @@ def refused_before(proposal: Proposal) -> Refusal | None:
 REORDER_GUARDS: tuple[ReorderGuard, ...] = (
     reassigning,  # replicas are moving: not our turn
     contested,  # somebody else insists: back off
+    others_at_work,  # whoever runs the cluster is moving things: theirs first
     refused_before,  # Kafka said no to this very order: ask again later
 )
 

@@ -110,7 +110,9 @@ def devise(snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verd
             target = order_with(chosen.get(partition.key), baseline, demoted)
         targets[partition.key] = target
         entry = snapshot.record.entries.get(partition.key)
-        refusal = refuse_reorder(Proposal(partition, target, entry, snapshot.now, snapshot.refused.get(partition.key)))
+        refusal = refuse_reorder(
+            Proposal(partition, target, entry, snapshot.now, snapshot.refused.get(partition.key), snapshot.at_work)
+        )
         if refusal is not None:
             holds.append(_hold(partition, refusal))
             continue

@@ -117,7 +117,7 @@ def take_up(
         if standing.taken_up >= len(plan.moves):  # all has been begun: it ends as it stands
             return _done(record, standing, plan, scene)
         return Progress(_ended(record, standing, Ending.STALE, SENTENCES[Reason.PLAN_EXPIRED]))
-    waits = scene.worsened(plan) or scene.unfinished()
+    waits = scene.yields() or scene.worsened(plan) or scene.unfinished()
     if waits is not None:
         return Progress(record, waits=waits)
     pause = 0.0 if fresh or standing.taken_up >= standing.moves else _pause(standing, settings, snapshot.now)
@@ -215,6 +215,11 @@ class _Scene:
     @cached_property
     def _topics(self) -> frozenset[str]:
         return frozenset(p.topic for p in self.snapshot.cluster.partitions)
+
+    def yields(self) -> Refusal | None:
+        """Whether others work on the cluster."""
+        busy = self.snapshot.at_work
+        return Refusal(busy.reason, f"waits: {busy.message}") if busy is not None else None
 
     def worsened(self, plan: Accepted) -> Refusal | None:
         """Whether a broker is closed that was open when the plan was made."""

@@ -10,6 +10,7 @@ from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Cluster, PartitionKey
 from bellwether.core.flapping import Flaps
 from bellwether.core.signals import Override, Signal
+from bellwether.core.strimzi import Lack, Strimzi
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,10 @@ class Refused:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The facts of one turn: metadata, signals, overrides, the undo record as recovered, flap counters, the time."""
+    """The facts of one turn: metadata, signals, overrides, the undo record as recovered, flap counters, the time.
+
+    ``strimzi`` is what Strimzi says of the cluster; None where another runs it.
+    """
 
     now: datetime
     cluster: Cluster
@@ -33,6 +37,12 @@ class Snapshot:
     overrides: tuple[Override, ...] = ()
     refused: Mapping[PartitionKey, Refused] = field(default_factory=dict)
     flaps: Mapping[int, Flaps] = field(default_factory=dict)
+    strimzi: Strimzi | None = None
+
+    @property
+    def at_work(self) -> Lack | None:
+        """Why promotion, rebalancing and re-assertion wait for whoever runs the cluster, if they do (law 10)."""
+        return self.strimzi.at_work if self.strimzi is not None else None
 
     def override_of(self, broker: int) -> Override | None:
         """The override of a broker that holds now, if any."""

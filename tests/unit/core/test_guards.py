@@ -13,6 +13,7 @@ from bellwether.core.guards import (
     Hold,
     Proposal,
     contested,
+    others_at_work,
     reassigning,
     refuse_election,
     refuse_reorder,
@@ -21,6 +22,7 @@ from bellwether.core.guards import (
 )
 from bellwether.core.reasons import Reason
 from bellwether.core.snapshots import Refused
+from bellwether.core.strimzi import Lack
 from testkit.builders import after, cluster, entry, partition, snapshot
 
 AWAY = (2, 3, 1)
@@ -34,7 +36,7 @@ def proposal(
 
 
 def test_what_moves_is_asked_before_who_insists():
-    assert (reassigning, contested, refused_before) == REORDER_GUARDS
+    assert (reassigning, contested, others_at_work, refused_before) == REORDER_GUARDS
 
 
 def test_the_first_refusal_of_the_chain_is_the_one_that_is_given():
@@ -101,6 +103,27 @@ def test_a_partition_in_reassignment_is_left_alone(seen: Partition, refused: boo
 def test_whoever_overwrites_our_order_gets_time(contests: int, seconds: float, refused: bool):
     asked = proposal(now=after(seconds))._replace(entry=replace(FOUGHT, contests=contests))
     assert (contested(asked) is not None) is refused
+
+
+BUSY = Lack(Reason.STRIMZI_REBALANCING, "KafkaRebalance full is running")
+
+
+@pytest.mark.parametrize(
+    ("fought", "busy", "target", "refused"),
+    [
+        pytest.param(True, BUSY, AWAY, True, id="somebody has overwritten it, and works on"),
+        pytest.param(True, None, AWAY, False, id="nobody works on the cluster any more"),
+        pytest.param(False, BUSY, AWAY, False, id="nobody has touched it: a demotion goes on"),
+        pytest.param(True, BUSY, (1, 2, 3), False, id="it goes home at a person's word"),
+    ],
+)
+def test_what_others_have_overwritten_is_theirs_while_they_work(
+    fought: bool, busy: Lack | None, target: tuple[int, ...], refused: bool
+):
+    seen = partition(replicas=(1, 3, 2)) if target == (1, 2, 3) else partition()
+    asked = proposal(seen, target, fought, after(3600))._replace(at_work=busy)
+    found = refuse_reorder(asked)
+    assert (found is not None and found.reason is Reason.STRIMZI_REBALANCING) is refused
 
 
 def test_an_order_that_is_right_already_is_not_contested():

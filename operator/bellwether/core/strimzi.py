@@ -1,0 +1,126 @@
+"""What Strimzi says of a Kafka cluster, as values: its listeners, who is at work on it, which pod is which broker.
+
+Built by ``adapters/kubernetes/strimzi``. Pure: ``choose`` finds the listener of a policy that names none;
+``Strimzi.at_work`` is why whatever can wait does (law 10). Names and types are those of Strimzi's API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bellwether.core.reasons import Reason
+
+ANYBODY = ""
+"""The authentication of a listener that asks nobody for a name."""
+
+_INSIDE = frozenset({"internal", "cluster-ip"})
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Why there is nothing to work with: a reason, and what is missing with the remedy."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """One listener. ``bootstrap`` (``host:port``) and ``certificates`` (PEM) are empty until Strimzi publishes them.
+
+    ``own_certificate`` says that its brokers do not show certificates of the cluster's own authority.
+    """
+
+    name: str
+    port: int = 0
+    type: str = "internal"
+    tls: bool = False
+    authentication: str = ANYBODY
+    own_certificate: bool = False
+    bootstrap: tuple[str, ...] = ()
+    certificates: tuple[str, ...] = ()
+
+    @property
+    def internal(self) -> bool:
+        """Whether it is reached from within the Kubernetes cluster only."""
+        return self.type in _INSIDE
+
+    @property
+    def advertised_as(self) -> str:
+        """What Strimzi calls it in the brokers' ``advertised.listeners``."""
+        return f"{self.name.upper()}-{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.type}, {'TLS' if self.tls else 'no TLS'}, {self.authentication or 'no user'})"
+
+
+def choose(listeners: Sequence[Listener], wanted: str, accepted: Sequence[str], otherwise: str) -> Listener | Lack:
+    """The listener to connect to: the one of the name that is ``wanted``, else the best internal one.
+
+    ``accepted`` are the kinds of authentication that are possible, best first; ``otherwise`` says, in a message, why no
+    other is. Without a name, a listener that takes a user's name without TLS is passed over.
+    """
+    there = ", ".join(str(one) for one in listeners) or "none"
+    if not wanted:
+        fitting = [
+            one
+            for one in listeners
+            if one.internal and one.authentication in accepted and (one.tls or one.authentication == ANYBODY)
+        ]
+        if fitting:
+            return min(fitting, key=lambda one: (accepted.index(one.authentication), not one.tls))
+        text = f"no internal listener fits, as {otherwise}; there are: {there}"
+        return Lack(Reason.STRIMZI_LISTENER_UNFIT, f"{text}. spec.kafka.strimzi.listener names any of them")
+    named = next((one for one in listeners if one.name == wanted), None)
+    if named is None:
+        return Lack(Reason.STRIMZI_LISTENER_UNFIT, f"there is no listener {wanted}; there are: {there}")
+    if named.authentication not in accepted:
+        return Lack(Reason.STRIMZI_LISTENER_UNFIT, f"listener {named} does not fit: {otherwise}")
+    return named
+
+
+def outside(listeners: Iterable[Listener], wanted: str) -> Listener | None:
+    """The listener that clients outside use: the one of that name, else the first that is not internal."""
+    known = tuple(listeners)
+    named = [one for one in known if wanted in (one.name, one.advertised_as)]
+    return next(iter([*named, *(one for one in known if not one.internal)]), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """The pod of one broker."""
+
+    name: str
+    ready: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strimzi:
+    """What was found of one Strimzi cluster, and what Strimzi does with it now.
+
+    ``listener`` and ``user`` are what is connected to and as whom (empty: as nobody). ``rebalancing`` names the
+    KafkaRebalances that move replicas or leaders now.
+    """
+
+    namespace: str
+    name: str
+    listener: str
+    user: str = ""
+    paused: bool = False
+    rebalancing: tuple[str, ...] = ()
+    pods: Mapping[int, Pod] = field(default_factory=dict)
+
+    @property
+    def at_work(self) -> Lack | None:
+        """Why promotion, rebalancing and re-assertion wait, if they do."""
+        if self.paused:
+            text = (
+                f"Kafka {self.namespace}/{self.name} is annotated with strimzi.io/pause-reconciliation: somebody works"
+                " on it; goes on once that is gone"
+            )
+            return Lack(Reason.STRIMZI_PAUSED, text)
+        if self.rebalancing:
+            names = ", ".join(self.rebalancing)
+            return Lack(Reason.STRIMZI_REBALANCING, f"KafkaRebalance {names} is running; goes on once it has ended")
+        return None
