@@ -9,9 +9,13 @@ from __future__ import annotations
 import threading
 import uuid
 
+import structlog
+
 from bellwether.adapters.kubernetes.client import EVENTS, KubernetesClient, Object
 from bellwether.adapters.kubernetes.leases import micro_time
 from bellwether.ports import Clock, Terminal, Transient
+
+log = structlog.get_logger(__name__)
 
 _NOTE_LENGTH = 1024
 
@@ -63,7 +67,8 @@ class EventWriter:
         }
         try:
             self._api.create(EVENTS, metadata["namespace"], event)
-        except (Transient, Terminal):
+        except (Transient, Terminal) as error:
+            log.warning("an event was not posted", reason=reason, why=str(error))
             with self._lock:
                 self._told.pop(key, None)
             return False
