@@ -2,7 +2,8 @@
 
 In: nothing, or a folder. Out: kubeconfigs (of an administrator, of any user), tokens, kubectl. No controller runs: a
 namespace must be created before it is used, deleted namespaces stay Terminating, owner references collect nothing.
-Demo and tests start it; tests mostly share the session's (fixture ``apiserver``).
+Demo and tests start it; tests mostly share the session's (fixture ``apiserver``). A whole node starts it for pods
+(``Exposure``), and brings what is missing here.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import subprocess
 import tempfile
 import urllib.request
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -33,19 +35,40 @@ class KubectlFailed(RuntimeError):
     """kubectl ended with an error; the message holds what it printed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """How pods and kubelets reach it. It then listens on all addresses, and pods need ServiceAccounts that exist."""
+
+    address: str
+    """What it publishes as its own address, for the service ``kubernetes``."""
+    port: int
+    service_range: str
+    """The addresses of services (CIDR)."""
+    hosts: Sequence[str] = ()
+    """Further names and addresses that its certificate is good for; the first is where kubeconfigs find it."""
+
+
 class ApiServer:
     """A running API server. A context manager: started on entry, gone on exit."""
 
-    def __init__(self, directory: Path | None = None, *, users: Mapping[str, Sequence[str]] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path | None = None,
+        *,
+        users: Mapping[str, Sequence[str]] | None = None,
+        exposure: Exposure | None = None,
+    ) -> None:
         """Lay it out; nothing runs yet. ``users`` (name to groups) get static tokens, besides the administrator.
 
-        A directory that is given is kept at the end, one that is not is removed.
+        A directory that is given is kept at the end, one that is not is removed. Without ``exposure`` it serves
+        127.0.0.1 alone.
         """
+        self._exposure = exposure
         self._temporary = directory is None
         self.directory = (directory or Path(tempfile.mkdtemp(prefix="apiserver-"))).resolve()
         self.directory.mkdir(parents=True, exist_ok=True)
         self._ports = HeldPorts()
-        self._port = self._ports.take()
+        self._port = exposure.port if exposure else self._ports.take()
         self._etcd_port = self._ports.take()
         self._peer_port = self._ports.take()
         self._authority = tls.Authority(self.directory / "tls")
@@ -53,7 +76,8 @@ class ApiServer:
         self._groups: dict[str, Sequence[str]] = {**(users or {}), ADMIN: ADMIN_GROUPS}
         self._etcd: ManagedProcess | None = None
         self._apiserver: ManagedProcess | None = None
-        self.url = f"https://127.0.0.1:{self._port}"
+        host = next(iter(exposure.hosts), exposure.address) if exposure else "127.0.0.1"
+        self.url = f"https://{host}:{self._port}"
         self.ca = self._authority.path
         self.kubeconfig = self.directory / "kubeconfig"
 
@@ -156,6 +180,11 @@ class ApiServer:
         return name
 
     @property
+    def signing_key(self) -> Path:
+        """The private key that service accounts' tokens are signed with."""
+        return self.directory / "tls" / tls.SIGNING_KEY
+
+    @property
     def _server(self) -> ManagedProcess:
         if self._apiserver is None:
             raise RuntimeError("the API server was never started")
@@ -185,7 +214,9 @@ class ApiServer:
         ]
 
     def _server_command(self, server: Path) -> list[str]:
-        certificate, key = self._authority.issue("kube-apiserver")
+        exposure = self._exposure
+        hosts = [exposure.address, *exposure.hosts] if exposure else []
+        certificate, key = self._authority.issue("kube-apiserver", hosts=hosts)
         signing, public = tls.signing_keys(self.directory / "tls")
         tokens = self.directory / "tokens.csv"
         tokens.touch(mode=0o600)
@@ -195,22 +226,40 @@ class ApiServer:
         return [
             str(server),
             f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
-            "--bind-address=127.0.0.1",
-            "--advertise-address=127.0.0.1",
             f"--secure-port={self._port}",
             f"--cert-dir={self.directory / 'certs'}",
             f"--tls-cert-file={certificate}",
             f"--tls-private-key-file={key}",
             f"--client-ca-file={self.ca}",
             f"--token-auth-file={tokens}",
-            "--authorization-mode=RBAC",
-            "--service-cluster-ip-range=10.0.0.0/24",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={public}",
             f"--service-account-signing-key-file={signing}",
+            "--profiling=false",
+            *(self._for_pods(exposure) if exposure else self._alone()),
+        ]
+
+    def _alone(self) -> list[str]:
+        return [
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            "--authorization-mode=RBAC",
+            "--service-cluster-ip-range=10.0.0.0/24",
             "--disable-admission-plugins=ServiceAccount",  # nobody here makes the accounts that pods would need
             "--endpoint-reconciler-type=none",  # the address is loopback, which it would refuse to publish
-            "--profiling=false",
+        ]
+
+    def _for_pods(self, exposure: Exposure) -> list[str]:
+        certificate, key = self._authority.issue("kube-apiserver-kubelet-client", organizations=ADMIN_GROUPS)
+        return [
+            "--bind-address=0.0.0.0",
+            f"--advertise-address={exposure.address}",
+            "--authorization-mode=Node,RBAC",
+            f"--service-cluster-ip-range={exposure.service_range}",
+            "--enable-admission-plugins=NodeRestriction",
+            f"--kubelet-client-certificate={certificate}",  # for logs and exec
+            f"--kubelet-client-key={key}",
+            "--allow-privileged=true",
         ]
 
     def _is_ready(self) -> bool:

@@ -38,19 +38,30 @@ class GoTool:
     shares: str = ""
 
 
-_KUBERNETES = "k8s.io/component-base/version."
-APISERVER = GoTool(
-    "apiserver",
-    "k8s.io/kubernetes/cmd/kube-apiserver",
-    "about 5 minutes on two cores",
-    # Without them it says v0.0.0-master+$Format, which kubectl and Helm cannot read.
-    (
-        (f"{_KUBERNETES}gitVersion", "v1.36.3"),
-        (f"{_KUBERNETES}gitMajor", "1"),
-        (f"{_KUBERNETES}gitMinor", "36"),
-        (f"{_KUBERNETES}gitTreeState", "clean"),
-    ),
+def _kubernetes(version: str) -> tuple[tuple[str, str], ...]:
+    """What tells a program its own version; without it it says v0.0.0-master+$Format, which others cannot read."""
+    major, minor, _ = version.split(".")
+    said = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    return tuple((f"k8s.io/component-base/version.{name}", value) for name, value in said.items())
+
+
+_CONTROL_PLANE = _kubernetes("1.36.3")
+APISERVER = GoTool("apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "about 5 minutes on two cores", _CONTROL_PLANE)
+# What a whole node needs besides (see the package ``node``).
+CONTROLLER_MANAGER, SCHEDULER, PROXY = (
+    GoTool(
+        name,
+        f"k8s.io/kubernetes/cmd/{name}",
+        "a minute, once the API server is built",
+        _CONTROL_PLANE,
+        shares="apiserver",
+    )
+    for name in ("kube-controller-manager", "kube-scheduler", "kube-proxy")
 )
+# The last minor release that is content with containerd 1.
+KUBELET = GoTool("kubelet", "k8s.io/kubernetes/cmd/kubelet", "about 4 minutes on two cores", _kubernetes("1.34.4"))
+# No cgo: it is alone in its image, without a C library.
+COREDNS = GoTool("coredns", ".", "about 2 minutes on two cores", tags="netgo,osusergo")
 TOXIPROXY = GoTool("toxiproxy", "github.com/Shopify/toxiproxy/v2/cmd/server", "seconds")
 # Without the second tag every cloud's service discovery is compiled, which takes a quarter of an hour.
 _PROMETHEUS_TAGS = "netgo,remove_all_sd"
@@ -90,6 +101,7 @@ def binary(tool: GoTool) -> Path:
     folder = downloads.TOOLS / (tool.shares or tool.name)
     inputs = [(folder / "go.mod").read_bytes(), (folder / "go.sum").read_bytes(), repr(tool.variables).encode()]
     inputs += [tool.tags.encode()] if tool.tags else []
+    inputs += [source.read_bytes() for source in sorted(folder.glob("*.go"))]
     version = hashlib.sha256(b"".join(inputs)).hexdigest()[:12]
 
     def make(staged: Path) -> None:

@@ -17,6 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _LIFE = datetime.timedelta(days=30)
 _DAY = datetime.timedelta(days=1)
+SIGNING_KEY = "service-accounts-key.pem"
 
 
 class Authority:
@@ -40,7 +41,8 @@ class Authority:
     ) -> tuple[Path, Path]:
         """A certificate and its private key, as two PEM files; Kubernetes reads organizations as groups.
 
-        An ``expired`` one was good until yesterday, and has files of its own.
+        It is good for 127.0.0.1, localhost and ``hosts``, names or addresses. An ``expired`` one was good until
+        yesterday, and has files of its own.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name(
@@ -50,10 +52,7 @@ class Authority:
             ]
         )
         usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
-        names: list[x509.GeneralName] = [
-            x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
-            *(x509.DNSName(host) for host in ("localhost", *hosts)),
-        ]
+        names = [_subject(host) for host in ("127.0.0.1", "localhost", *hosts)]
         certificate = (
             _unsigned(subject, self._name, key.public_key(), ends_in=-_DAY if expired else _LIFE)
             .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
@@ -79,11 +78,18 @@ def signing_keys(folder: Path) -> tuple[Path, Path]:
     """A private and a public key to sign and to check service accounts' tokens with."""
     folder.mkdir(parents=True, exist_ok=True)
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    private, public = folder / "service-accounts-key.pem", folder / "service-accounts.pem"
+    private, public = folder / SIGNING_KEY, folder / "service-accounts.pem"
     _write_key(private, key)
     form = serialization.PublicFormat.SubjectPublicKeyInfo
     public.write_bytes(key.public_key().public_bytes(serialization.Encoding.PEM, form))
     return private, public
+
+
+def _subject(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
 
 
 def _unsigned(

@@ -30,3 +30,10 @@ def test_an_expired_certificate_has_files_of_its_own(tmp_path: Path) -> None:
     content = good.read_bytes()
     assert authority.key_store("broker-1", expired=True) != good
     assert good.read_bytes() == content
+
+
+def test_a_certificate_is_good_for_the_names_and_addresses_that_were_asked_for(tmp_path: Path) -> None:
+    path, _ = Authority(tmp_path).issue("server", hosts=["10.0.0.1", "kubernetes.default.svc"])
+    names = certificate(path).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert [str(a) for a in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1", "10.0.0.1"]
+    assert names.get_values_for_type(x509.DNSName) == ["localhost", "kubernetes.default.svc"]
