@@ -139,6 +139,8 @@ class Report:
     conditions: tuple[Condition, ...]
     brokers: tuple[BrokerReport, ...]
     standings: Mapping[Standing, int]
+    partitions: int
+    leaderless: int
     displaced: int
     leaders_out_of_place: int
     plan: Plan
@@ -200,6 +202,8 @@ def report(
         conditions=_conditions(snapshot, policy, plan, deeds, held, would),
         brokers=_brokers(snapshot, policy, verdicts, plan, demoted),
         standings={s: sum(1 for v in verdicts.values() if v.standing is s) for s in Standing},
+        partitions=len(snapshot.cluster.partitions),
+        leaderless=sum(p.leader is None for p in snapshot.cluster.partitions),
         displaced=displaced,
         leaders_out_of_place=out_of_place,
         plan=plan,

@@ -5,8 +5,10 @@ Called by ``loops``. Nothing here decides; it only keeps the adapters of one pol
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Nodes
@@ -49,12 +51,23 @@ class LeaseTimes:
     renew_seconds: float = 2.0
 
 
+Observe = Callable[[str, str, str, str, float], None]
+"""Is told of a request to Kafka: namespace and name of the policy, kind, outcome, seconds."""
+
+
 class Linker:
     """Makes links for one policy. ``namespace`` is the policy's; the Lease stands in ``lease_namespace``."""
 
     def __init__(
-        self, api: KubernetesClient, clock: Clock, signals: SignalBook, times: LeaseTimes, lease_namespace: str
+        self,
+        api: KubernetesClient,
+        clock: Clock,
+        signals: SignalBook,
+        times: LeaseTimes,
+        lease_namespace: str,
+        observe: Observe = lambda *_: None,
     ) -> None:
+        self._observe = observe
         self._api = api
         self._clock = clock
         self._signals = signals
@@ -112,7 +125,8 @@ class Linker:
     def _connect(self, policy: LeadershipPolicy) -> tuple[KafkaReader, KafkaMover]:
         if self._secrets is None:
             self._secrets = SecretReader(self._api, policy.metadata.namespace)
-        nodes = Nodes(connection(policy.spec.kafka, self._secrets))
+        observe = partial(self._observe, policy.metadata.namespace, policy.metadata.name)
+        nodes = Nodes(connection(policy.spec.kafka, self._secrets), observe=observe)
         return KafkaReader(nodes), KafkaMover(nodes)
 
     def close(self) -> None:

@@ -201,7 +201,8 @@ class PolicyLoop(threading.Thread):
         run = self._desk.run if self._desk is not None else None
         report = replace(report, problem=None)  # it may be large, and was handed on
         self._notices.publish(policy, report, self._memory, seconds, generations, run, must_lead)
-        self._notices.heard(self.namespace, self.policy_name, self.signals.signals())
+        signals = self.signals.signals()
+        self._notices.heard(self.namespace, self.policy_name, signals, self._detection.patience)
         self._heard = heard
         self._name_problems()
         return report

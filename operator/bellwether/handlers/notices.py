@@ -25,12 +25,14 @@ from bellwether.api.v1alpha1.models import API_VERSION, InvalidObject
 from bellwether.core.flapping import Flaps
 from bellwether.core.reasons import Reason
 from bellwether.core.runs import Run
+from bellwether.core.signals import Signal
 from bellwether.core.statuses import Report
 from bellwether.core.verdicts import Verdict
 from bellwether.cycle import Memory
 from bellwether.handlers import renderings
 from bellwether.handlers.news import news, of_run
 from bellwether.ports import BellwetherError, Clock
+from bellwether.telemetry.brokers import Patience
 from bellwether.telemetry.metrics import OperatorMetrics
 
 log = structlog.get_logger(__name__)
@@ -137,7 +139,8 @@ class Notices:
         """
         namespace, name = policy.metadata.namespace, policy.metadata.name
         said = self._of(namespace, name)
-        self._metrics.turn_ended(namespace, name, seconds, report, len(memory.record.entries))
+        acts = policy.policy().acts
+        self._metrics.turn_ended(namespace, name, seconds, report, len(memory.record.entries), acts)
         self._metrics.rebalance(namespace, name, run)
         if report.deeds.changed or report.deeds.stopped is not None:
             log.info(
@@ -154,14 +157,15 @@ class Notices:
         except BellwetherError as error:
             log.warning("status could not be written", why=str(error))
 
-    def heard(self, namespace: str, name: str, signals: Any) -> None:
-        """How old the signals of a policy are."""
-        self._metrics.heard(namespace, name, signals)
+    def heard(self, namespace: str, name: str, signals: Iterable[Signal], patience: Patience) -> None:
+        """How old the signals of a policy are; ``patience`` says how old they may be."""
+        self._metrics.heard(namespace, name, signals, patience)
 
     def trouble(self, body: dict[str, Any], reason: Reason, message: str, policy: LeadershipPolicy | None) -> None:
         """No turn could be made, and why. ``policy`` is None when the object cannot be understood."""
         metadata = body["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
+        self._metrics.troubled(namespace, name, reason)
         said = self._of(namespace, name)
         if not said.conditions and policy is not None:
             said.conditions = {c.type: c for c in policy.status.conditions}

@@ -1,28 +1,37 @@
 """Prometheus metrics of the operator's own work. Labels are bounded: policies, brokers, reasons, sources of signals.
 
-Told by the policy loops; served by ``bellwether operator --metrics-port``.
+Told by the policy loops; served by ``bellwether operator --metrics-port``. A process that stands by says that it does,
+what it asks of others, and nothing of brokers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 
-from bellwether.core.runs import Run, RunState
+from bellwether.core.reasons import Reason
+from bellwether.core.runs import Run
 from bellwether.core.signals import Signal
 from bellwether.core.statuses import Report
-from bellwether.core.transitions import Standing
+from bellwether.telemetry.brokers import BrokerMetrics, Patience
+from bellwether.telemetry.exchanges import ExchangeMetrics
+from bellwether.telemetry.rebalances import RebalanceMetrics
+from bellwether.telemetry.registries import LabelledRegistry, PolicyGauge
 
 _POLICY = ("namespace", "policy")
-_TURN_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_TURN_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class OperatorMetrics:
     """What the operator says of itself, in a registry of its own."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+        self.registry = LabelledRegistry("operator")
+        self.exchanges = ExchangeMetrics(self.registry)
+        self._brokers = BrokerMetrics(self.registry)
+        self._rebalances = RebalanceMetrics(self.registry)
+        self._gone: set[tuple[str, str]] = set()
         self._turns = Histogram(
             "bellwether_turn_seconds",
             "Time that one turn took.",
@@ -30,112 +39,41 @@ class OperatorMetrics:
             buckets=_TURN_BUCKETS,
             registry=self.registry,
         )
-        self._started = Gauge(
-            "bellwether_turn_start_timestamp_seconds",
+        self._started = self._gauge(
+            "turn_start_timestamp_seconds",
             "When the turn under way began; 0 between turns. A turn that stands still is a stuck loop.",
-            _POLICY,
-            registry=self.registry,
         )
-        self._finished = Gauge(
-            "bellwether_turn_last_success_timestamp_seconds",
-            "When the last turn ended well.",
-            _POLICY,
-            registry=self.registry,
+        self._finished = self._gauge("turn_last_success_timestamp_seconds", "When the last turn ended well.")
+        self._errors = self._counter("errors", "Turns that failed, by kind of error.", "kind")
+        self._stopped = self._counter(
+            "runs_stopped", "Turns that did not carry their plan out to its end, by reason.", "reason"
         )
-        self._errors = Counter(
-            "bellwether_errors", "Turns that failed, by kind of error.", (*_POLICY, "kind"), registry=self.registry
+        self._leading = self._gauge(
+            "leadership_held", "1 while this process holds the Lease of the policy's cluster, 0 while it stands by."
         )
-        self._leading = Gauge(
-            "bellwether_leadership_held",
-            "1 while this process holds the Lease of the policy's cluster.",
-            _POLICY,
-            registry=self.registry,
+        self._epoch = self._gauge("epoch", "Epoch of the undo record, raised by whoever takes over.")
+        self._acts = self._gauge("policy_acts", "1 while the policy enforces and is not suspended.")
+        self._trouble = self._told("policy_trouble", "1, with the reason why no turn can be taken.", "reason")
+        self._at_rest = self._gauge("at_rest", "1 when the last turn asked Kafka for nothing.")
+        self._held = self._told("moves_held", "Partitions whose move is held back, by reason.", "reason")
+        self._brokers_held = self._told(
+            "brokers_held", "Brokers whose demotion or promotion is held back, by reason.", "reason"
         )
-        self._at_rest = Gauge(
-            "bellwether_at_rest", "1 when the last turn asked Kafka for nothing.", _POLICY, registry=self.registry
+        self._partitions = self._gauge("partitions", "Partitions of the cluster in the last turn.")
+        self._leaderless = self._gauge("partitions_leaderless", "Partitions without a leader.")
+        self._displaced = self._gauge("partitions_displaced", "Partitions whose replica order is not their baseline.")
+        self._out_of_place = self._gauge(
+            "leaders_out_of_place", "Partitions led by another broker than their baseline's first."
         )
-        self._verdict = Gauge(
-            "bellwether_broker_verdict",
-            "1 for the verdict that the broker has, 0 for the others.",
-            (*_POLICY, "broker", "verdict"),
-            registry=self.registry,
-        )
-        self._leaders = Gauge(
-            "bellwether_broker_leaders",
-            "Partitions that the broker leads.",
-            (*_POLICY, "broker"),
-            registry=self.registry,
-        )
-        self._demoted = Gauge(
-            "bellwether_broker_demoted",
-            "1 while the broker is kept from leading.",
-            (*_POLICY, "broker"),
-            registry=self.registry,
-        )
-        self._held = Gauge(
-            "bellwether_moves_held",
-            "Partitions whose move is held back, by reason.",
-            (*_POLICY, "reason"),
-            registry=self.registry,
-        )
-        self._brokers_held = Gauge(
-            "bellwether_brokers_held",
-            "Brokers whose demotion or promotion is held back, by reason.",
-            (*_POLICY, "reason"),
-            registry=self.registry,
-        )
-        self._out_of_place = Gauge(
-            "bellwether_leaders_out_of_place",
-            "Partitions led by another broker than their baseline's first.",
-            _POLICY,
-            registry=self.registry,
-        )
-        self._entries = Gauge(
-            "bellwether_undo_record_entries",
-            "Partitions in the undo record, tombstones included.",
-            _POLICY,
-            registry=self.registry,
-        )
-        self._age = Gauge(
-            "bellwether_signal_age_seconds",
-            "Time since the source of the signal was last heard of; -1 for never.",
-            (*_POLICY, "broker", "type", "source"),
-            registry=self.registry,
-        )
-        self._reordered = Counter(
-            "bellwether_partitions_reordered",
-            "Partitions given another replica order.",
-            _POLICY,
-            registry=self.registry,
-        )
-        self._elected = Counter(
-            "bellwether_leaders_elected", "Leaders moved by preferred election.", _POLICY, registry=self.registry
-        )
-        self._touched = Counter(
-            "bellwether_replica_sets_touched",
-            "Replica sets that changed around a reorder of ours.",
-            _POLICY,
-            registry=self.registry,
-        )
+        self._entries = self._gauge("undo_record_entries", "Partitions in the undo record, tombstones included.")
+        self._reordered = self._counter("partitions_reordered", "Partitions given another replica order.")
+        self._elected = self._counter("leaders_elected", "Leaders moved by preferred election.")
+        self._touched = self._counter("replica_sets_touched", "Replica sets that changed around a reorder of ours.")
 
-        self._run_state = Gauge(
-            "bellwether_rebalance_state",
-            "1 for the state that the rebalance by load is in, 0 for the others.",
-            (*_POLICY, "state"),
-            registry=self.registry,
-        )
-        self._run_partitions = Gauge(
-            "bellwether_rebalance_partitions",
-            "Partitions of the load plan that were applied, or left out.",
-            (*_POLICY, "what"),
-            registry=self.registry,
-        )
-        self._run_load = Gauge(
-            "bellwether_rebalance_load_bytes_per_second",
-            "Load of the busiest broker, per 100 of capacity: before the load plan, after it, and what none can beat.",
-            (*_POLICY, "when"),
-            registry=self.registry,
-        )
+    def known(self, namespace: str, policy: str) -> None:
+        """A policy is watched from now on; nobody is said to lead it yet."""
+        self._gone.discard((namespace, policy))
+        self.leading(namespace, policy, False)
 
     def turn_begins(self, namespace: str, policy: str, timestamp: float) -> None:
         """A turn starts; ``timestamp`` is Unix time in seconds."""
@@ -143,69 +81,90 @@ class OperatorMetrics:
 
     def turn_ends(self, namespace: str, policy: str) -> None:
         """No turn is under way any more."""
-        self._started.labels(namespace, policy).set(0)
+        if (namespace, policy) not in self._gone:
+            self._started.labels(namespace, policy).set(0)
 
-    def turn_ended(self, namespace: str, policy: str, seconds: float, report: Report, entries: int) -> None:
-        """A turn ended well."""
+    def turn_ended(
+        self, namespace: str, policy: str, seconds: float, report: Report, entries: int, acts: bool = True
+    ) -> None:
+        """A turn ended well. ``acts``: the policy may change Kafka."""
         labels = (namespace, policy)
+        if labels in self._gone:
+            return
         self._turns.labels(*labels).observe(seconds)
         self._finished.labels(*labels).set(report.now.timestamp())
+        self._trouble.tell(namespace, policy, {})
+        self._epoch.labels(*labels).set(report.epoch)
+        self._acts.labels(*labels).set(acts)
         self._at_rest.labels(*labels).set(report.settled)
+        self._partitions.labels(*labels).set(report.partitions)
+        self._leaderless.labels(*labels).set(report.leaderless)
+        self._displaced.labels(*labels).set(report.displaced)
         self._out_of_place.labels(*labels).set(report.leaders_out_of_place)
         self._entries.labels(*labels).set(entries)
         self._reordered.labels(*labels).inc(report.deeds.reordered)
         self._elected.labels(*labels).inc(report.deeds.elected)
         self._touched.labels(*labels).inc(len(report.deeds.touched))
-        for gauge in (self._verdict, self._leaders, self._demoted, self._held, self._brokers_held):
-            gauge.remove_by_labels({"namespace": namespace, "policy": policy})
-        for broker in report.brokers:
-            name = str(broker.broker)
-            self._leaders.labels(*labels, name).set(broker.leaders)
-            self._demoted.labels(*labels, name).set(broker.demoted is not None)
-            for standing in Standing:
-                self._verdict.labels(*labels, name, str(standing)).set(broker.verdict.standing is standing)
-        for reason, count in report.held_by_reason.items():
-            self._held.labels(*labels, str(reason)).set(count)
-        for hold in report.plan.decisions.held:
-            self._brokers_held.labels(*labels, str(hold.reason)).inc()
+        if report.deeds.stopped is not None:
+            self._stopped.labels(*labels, str(report.deeds.stopped.reason)).inc()
+        self._brokers.judged(namespace, policy, report)
+        held = {(str(reason),): float(count) for reason, count in report.held_by_reason.items()}
+        self._held.tell(namespace, policy, held)
+        reasons = [str(hold.reason) for hold in report.plan.decisions.held]
+        self._brokers_held.tell(namespace, policy, {(r,): float(reasons.count(r)) for r in reasons})
 
     def turn_failed(self, namespace: str, policy: str, kind: str) -> None:
         """A turn ended with an error of that kind."""
-        self._errors.labels(namespace, policy, kind).inc()
+        if (namespace, policy) not in self._gone:
+            self._errors.labels(namespace, policy, kind).inc()
+
+    def troubled(self, namespace: str, policy: str, reason: Reason) -> None:
+        """No turn can be taken, and why; until one ends well or somebody else leads."""
+        if (namespace, policy) not in self._gone:
+            self._trouble.tell(namespace, policy, {(str(reason),): 1.0})
 
     def leading(self, namespace: str, policy: str, held: bool) -> None:
         """Whether this process holds the Lease."""
-        self._leading.labels(namespace, policy).set(held)
-        if not held:
-            told = (self._verdict, self._leaders, self._demoted, self._held, self._brokers_held, self._age)
-            for gauge in (*told, self._run_state, self._run_partitions, self._run_load):
-                gauge.remove_by_labels({"namespace": namespace, "policy": policy})
+        labels = (namespace, policy)
+        if labels in self._gone:
+            return
+        self._leading.labels(*labels).set(held)
+        if held:
+            # Counters stand at 0 before they rise, as a rise from nothing is none to Prometheus.
+            for counter in (self._reordered, self._elected, self._touched):
+                counter.labels(*labels)
+            return
+        for told in (self._held, self._brokers_held, self._trouble, self._brokers, self._rebalances):
+            told.forget(namespace, policy)
+        for gauge in (self._epoch, self._acts, self._at_rest, self._partitions, self._leaderless, self._displaced):
+            gauge.remove_by_labels({"namespace": namespace, "policy": policy})
+        for gauge in (self._out_of_place, self._entries):
+            gauge.remove_by_labels({"namespace": namespace, "policy": policy})
 
     def rebalance(self, namespace: str, policy: str, run: Run | None) -> None:
         """How the rebalance by load stands; None where the policy asks for none."""
-        for gauge in (self._run_state, self._run_partitions, self._run_load):
-            gauge.remove_by_labels({"namespace": namespace, "policy": policy})
-        if run is None:
-            return
-        for state in RunState:
-            self._run_state.labels(namespace, policy, str(state)).set(run.state is state)
-        left = sum(run.left.values())
-        self._run_partitions.labels(namespace, policy, "applied").set(run.taken_up - left)
-        self._run_partitions.labels(namespace, policy, "left").set(left)
-        if run.figures is not None:
-            figures = run.figures
-            for when, load in (("before", figures.before), ("after", figures.after), ("bound", figures.bound)):
-                self._run_load.labels(namespace, policy, when).set(load)
+        if (namespace, policy) not in self._gone:
+            self._rebalances.stands(namespace, policy, run)
 
-    def heard(self, namespace: str, policy: str, signals: Iterable[Signal]) -> None:
-        """How old each signal is."""
-        self._age.remove_by_labels({"namespace": namespace, "policy": policy})
-        for signal in signals:
-            age = -1.0 if signal.age_seconds is None else signal.age_seconds
-            self._age.labels(namespace, policy, str(signal.broker), str(signal.type), signal.source).set(age)
+    def heard(self, namespace: str, policy: str, signals: Iterable[Signal], patience: Patience) -> None:
+        """How old each source's word is, and how many signals say what; ``patience`` as the policy has it."""
+        if (namespace, policy) not in self._gone:
+            self._brokers.heard(namespace, policy, signals, patience)
 
     def forget(self, namespace: str, policy: str) -> None:
-        """Drop everything about a policy that is gone."""
+        """Drop everything about a policy that is gone; what its loop says while it ends is not listened to."""
+        self._gone.add((namespace, policy))
+        for told in (self._held, self._brokers_held, self._trouble, self._brokers, self._rebalances, self.exchanges):
+            told.forget(namespace, policy)
         for metric in vars(self).values():
             if isinstance(metric, Gauge | Counter | Histogram):
                 metric.remove_by_labels({"namespace": namespace, "policy": policy})
+
+    def _gauge(self, name: str, text: str) -> Gauge:
+        return Gauge(f"bellwether_{name}", text, _POLICY, registry=self.registry)
+
+    def _told(self, name: str, text: str, *labels: str) -> PolicyGauge:
+        return PolicyGauge(f"bellwether_{name}", text, labels, self.registry)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"bellwether_{name}", text, (*_POLICY, *labels), registry=self.registry)

@@ -30,7 +30,7 @@ SASL = {"mechanism": "PLAIN", "username": "u", "passwordSecretRef": {"name": "ka
 def linker(monkeypatch: pytest.MonkeyPatch) -> Linker:
     """A linker whose every bootstrap leads to one cluster in memory."""
     cluster = MemoryCluster(cluster_id="cluster-a")
-    monkeypatch.setattr(links, "Nodes", lambda _: MemoryRoute(cluster))
+    monkeypatch.setattr(links, "Nodes", lambda *_, **__: MemoryRoute(cluster))
     monkeypatch.setattr(links, "KafkaReader", lambda route: MemoryReader(cluster, route))
     monkeypatch.setattr(links, "KafkaMover", lambda route: MemoryMover(cluster, 2.0, route=route))
     api, clock = MemoryApi(), ManualClock()

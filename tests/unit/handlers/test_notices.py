@@ -167,8 +167,14 @@ def test_a_forgotten_policy_leaves_no_metric(desk: Desk):
     desk.notices.leading("default", "main", True)
     desk.notices.failed("default", "main", "Fenced")
     desk.notices.forget("default", "main")
-    samples = [s for m in desk.metrics.registry.collect() for s in m.samples]
-    assert samples == []
+    assert {s.name for m in desk.metrics.registry.collect() for s in m.samples} == {"bellwether_build_info"}
+
+
+def test_why_no_turn_can_be_taken_is_told_as_a_metric(desk: Desk):
+    body = desk.api.get(POLICIES, "default", "main")
+    desk.notices.trouble(body, Reason.CLUSTER_CHANGED, "another cluster", desk.policy)
+    labels = {"namespace": "default", "policy": "main", "reason": "ClusterChanged"}
+    assert desk.metrics.registry.get_sample_value("bellwether_policy_trouble", labels) == 1
 
 
 def test_verdicts_go_to_status_with_their_reason(desk: Desk):

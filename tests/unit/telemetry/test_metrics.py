@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
+
 import pytest
 
 from bellwether.core.demotions import BrokerHold
@@ -10,7 +13,9 @@ from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import Reason
 from bellwether.core.runs import Figures, Run, RunState
-from bellwether.core.statuses import Deeds, Report
+from bellwether.core.signals import Reading, SignalType
+from bellwether.core.statuses import Deeds, Report, Stop
+from bellwether.telemetry.brokers import SIGNAL_STATES
 from bellwether.telemetry.metrics import OperatorMetrics
 from testkit.builders import cluster, decisions, move, partition, said, signal, snapshot, verdict, verdicts
 
@@ -92,13 +97,32 @@ def test_deeds_add_up(metrics: OperatorMetrics):
     assert value(metrics, "undo_record_entries") == 7
 
 
-def test_the_age_of_every_signal_is_told_and_never_heard_is_minus_one(metrics: OperatorMetrics):
-    metrics.heard("default", "main", [signal(1, age_seconds=2.5), signal(2, age_seconds=None)])
-    of = {"type": "ExternalReachability", "source": "vantage-a"}
-    assert value(metrics, "signal_age_seconds", broker="1", **of) == 2.5
-    assert value(metrics, "signal_age_seconds", broker="2", **of) == -1
-    metrics.heard("default", "main", [])
-    assert value(metrics, "signal_age_seconds", broker="1", **of) is None
+def test_the_age_of_every_source_is_told_and_never_heard_is_minus_one(metrics: OperatorMetrics):
+    heard = [signal(1, age_seconds=2.5), signal(2, age_seconds=None), signal(3, source="vantage-b", age_seconds=None)]
+    metrics.heard("default", "main", heard, lambda _type, _source: 15.0)
+    kind = "ExternalReachability"
+    assert value(metrics, "signal_age_seconds", type=kind, source="vantage-a") == 2.5
+    assert value(metrics, "signal_age_seconds", type=kind, source="vantage-b") == -1
+    metrics.heard("default", "main", [], lambda _type, _source: 15.0)
+    assert value(metrics, "signal_age_seconds", type=kind, source="vantage-a") is None
+
+
+def test_signals_are_counted_by_what_they_say_and_old_ones_as_stale(metrics: OperatorMetrics):
+    heard = [
+        signal(1, Reading.PASSING, age_seconds=2.5),
+        signal(2, Reading.FAILING, age_seconds=15.0),
+        signal(3, age_seconds=15.1),
+        signal(4, Reading.FAILING, age_seconds=None),
+    ]
+    metrics.heard("default", "main", heard, lambda _type, _source: 15.0)
+    states = [value(metrics, "signals", type="ExternalReachability", state=s) for s in SIGNAL_STATES]
+    assert states == [1, 1, 0, 2]
+
+
+def test_what_the_policy_does_not_judge_by_is_not_missed(metrics: OperatorMetrics):
+    metrics.heard("default", "main", [signal(1, age_seconds=None)], lambda _type, _source: None)
+    assert value(metrics, "signal_age_seconds", type="ExternalReachability", source="vantage-a") is None
+    assert value(metrics, "signals", type="ExternalReachability", state="stale") is None
 
 
 def test_whoever_does_not_lead_says_nothing_of_brokers(metrics: OperatorMetrics):
@@ -112,8 +136,23 @@ def test_a_policy_that_is_gone_leaves_nothing(metrics: OperatorMetrics):
     ended(metrics)
     metrics.leading("default", "main", True)
     metrics.turn_failed("default", "main", "Fenced")
+    metrics.exchanges.kafka("default", "main", "Metadata", "ok", 0.1)
+    metrics.troubled("default", "main", Reason.NO_ANSWER)
     metrics.forget("default", "main")
-    assert [s for family in metrics.registry.collect() for s in family.samples] == []
+    left = {s.name for family in metrics.registry.collect() for s in family.samples}
+    assert left == {"bellwether_build_info"}
+
+
+def test_what_the_loop_of_a_deleted_policy_says_at_its_end_is_not_told(metrics: OperatorMetrics):
+    metrics.known("default", "main")
+    metrics.forget("default", "main")
+    metrics.leading("default", "main", False)
+    metrics.turn_failed("default", "main", "Fenced")
+    metrics.turn_ends("default", "main")
+    ended(metrics)
+    assert value(metrics, "leadership_held") is None
+    metrics.known("default", "main")
+    assert value(metrics, "leadership_held") == 0
 
 
 def test_a_rebalance_tells_its_state_its_partitions_and_its_loads(metrics: OperatorMetrics):
@@ -139,3 +178,108 @@ def test_a_process_that_lost_the_lease_says_nothing_of_a_rebalance(metrics: Oper
     metrics.rebalance("default", "main", Run(RunState.DONE))
     metrics.leading("default", "main", False)
     assert value(metrics, "rebalance_state", state="Done") is None
+
+
+def test_a_policy_is_led_by_nobody_until_somebody_does(metrics: OperatorMetrics):
+    metrics.known("default", "main")
+    assert value(metrics, "leadership_held") == 0
+    metrics.leading("default", "main", True)
+    assert value(metrics, "leadership_held") == 1
+
+
+def test_counters_stand_at_zero_before_they_rise(metrics: OperatorMetrics):
+    metrics.leading("default", "main", True)
+    assert value(metrics, "replica_sets_touched_total") == 0
+
+
+def test_trouble_is_told_by_its_reason_until_a_turn_ends_well(metrics: OperatorMetrics):
+    metrics.troubled("default", "main", Reason.CLUSTER_CHANGED)
+    metrics.troubled("default", "main", Reason.RECORD_UNAVAILABLE)
+    assert value(metrics, "policy_trouble", reason="ClusterChanged") is None
+    assert value(metrics, "policy_trouble", reason="RecordUnavailable") == 1
+    ended(metrics)
+    assert value(metrics, "policy_trouble", reason="RecordUnavailable") is None
+
+
+def test_trouble_is_over_for_whoever_stands_by(metrics: OperatorMetrics):
+    metrics.troubled("default", "main", Reason.NO_ANSWER)
+    metrics.leading("default", "main", False)
+    assert value(metrics, "policy_trouble", reason="NoAnswer") is None
+
+
+def test_a_broker_has_its_reason_and_what_holds_it(metrics: OperatorMetrics):
+    judged = {**verdicts(cluster(partition())), 1: verdict(1)}
+    held = decisions(held=[BrokerHold(1, Reason.CAP_REACHED, "x")])
+    ended(metrics, said(policy=ENFORCE, judged=judged, plan=Plan(decisions=held)))
+    assert value(metrics, "broker_verdict_reason", broker="1", reason=str(judged[1].reason)) == 1
+    assert value(metrics, "broker_held", broker="1", reason="CapReached") == 1
+    ended(metrics)
+    assert value(metrics, "broker_held", broker="1", reason="CapReached") is None
+
+
+def test_since_when_a_broker_is_demoted_is_told_while_it_is(metrics: OperatorMetrics):
+    demoted = decisions(1)
+    ended(metrics, said(policy=ENFORCE, plan=Plan(decisions=demoted)))
+    since = demoted.demoted[1].since.timestamp()
+    assert value(metrics, "broker_demoted_since_timestamp_seconds", broker="1") == since
+    assert value(metrics, "broker_demoted_since_timestamp_seconds", broker="2") is None
+    ended(metrics)
+    assert value(metrics, "broker_demoted_since_timestamp_seconds", broker="1") is None
+
+
+def test_a_demoted_broker_that_follows_slowly_holds_acks_all_back(metrics: OperatorMetrics):
+    slow = replace(verdict(1), slow=Reason.STORAGE_SLOW)
+    at = cluster(partition(replicas=[2, 1, 3]))
+    ended(metrics, said(snapshot(at), ENFORCE, judged={**verdicts(at), 1: slow}))
+    assert value(metrics, "broker_holds_back_isr", broker="1") == 1
+    assert value(metrics, "broker_holds_back_isr", broker="2") == 0
+
+
+def test_partitions_without_a_leader_are_counted(metrics: OperatorMetrics):
+    ended(metrics, said(snapshot(cluster(partition(leader=None), partition("other"))), ENFORCE))
+    assert (value(metrics, "partitions"), value(metrics, "partitions_leaderless")) == (2, 1)
+
+
+def test_a_run_that_stopped_is_counted_by_its_reason(metrics: OperatorMetrics):
+    ended(metrics, said(policy=ENFORCE, deeds=Deeds(stopped=Stop(Reason.NO_ANSWER, "x"))))
+    assert value(metrics, "runs_stopped_total", reason="NoAnswer") == 1
+
+
+def test_a_process_that_lost_the_lease_says_nothing_of_partitions_either(metrics: OperatorMetrics):
+    ended(metrics)
+    metrics.leading("default", "main", False)
+    assert [value(metrics, name) for name in ("partitions_leaderless", "epoch", "policy_acts")] == [None] * 3
+
+
+def test_no_series_is_ever_missing_while_a_turn_is_told(metrics: OperatorMetrics):
+    """A scrape in the middle of a turn's news must find every broker: an absent series resets an alert."""
+    ended(metrics)
+    missing, done = [], threading.Event()
+
+    def scrape() -> None:
+        while not done.is_set():
+            if value(metrics, "broker_verdict", broker="2", verdict="Healthy") is None:
+                missing.append(1)
+
+    scraper = threading.Thread(target=scrape)
+    scraper.start()
+    for _ in range(100):
+        ended(metrics)
+    done.set()
+    scraper.join()
+    assert missing == []
+
+
+def test_a_thousand_brokers_make_less_than_twenty_series_each(metrics: OperatorMetrics):
+    brokers = 1000
+    at = cluster(*(partition(index=i, replicas=[i % brokers + 1]) for i in range(brokers)), brokers=brokers)
+    ended(metrics, said(snapshot(at), ENFORCE))
+    probed = [signal(b, source=f"zone-{z}", age_seconds=1) for b in range(1, brokers + 1) for z in range(3)]
+    beside = [
+        signal(b, source=f"broker-{b}", kind=kind, age_seconds=1)
+        for b in range(1, brokers + 1)
+        for kind in (SignalType.STORAGE_LATENCY, SignalType.SELF_REACHABILITY)
+    ]
+    metrics.heard("default", "main", [*probed, *beside], lambda _type, _source: 15.0)
+    series = sum(len(family.samples) for family in metrics.registry.collect())
+    assert brokers * 10 < series < brokers * 20

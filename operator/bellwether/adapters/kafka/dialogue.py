@@ -8,6 +8,7 @@ its networking, with its own routing, retries and timeouts, is not used.
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
@@ -39,6 +40,10 @@ _FRAME_LIMIT = 100 << 20
 _REMEMBERED_BYTES = 8192
 _CORRELATION = 8  # in a framed request: after its size, its key and its version
 _NO_CORRELATION = bytes(4)
+
+
+Observe = Callable[[str, str, float], None]
+"""Is told of a request: its kind, ``ok`` or the stage at which the conversation broke, and seconds."""
 
 
 class Asked:
@@ -77,6 +82,7 @@ class Dialogue:
         self.client_id = client_id
         self._correlation = 0
         self._versions: dict[int, tuple[int, int]] = {}
+        self.observe: Observe | None = None
         self.features: dict[str, int] = {}
 
     @property
@@ -109,9 +115,17 @@ class Dialogue:
 
     def ask(self, request: Any, response: Any, deadline: Deadline, stage: Stage = Stage.REQUEST) -> Any:
         """Send one request (with its version set) and decode its response."""
+        began, outcome = time.monotonic(), "ok"
         request.with_header(correlation_id=0, client_id=self.client_id)
-        frame = self.exchange(HiddenBytes(request.encode(framed=True, header=True)), deadline, stage)
-        return self._read(partial(response.decode, version=request.API_VERSION, header=True), request, frame, stage)
+        try:
+            frame = self.exchange(HiddenBytes(request.encode(framed=True, header=True)), deadline, stage)
+            return self._read(partial(response.decode, version=request.API_VERSION, header=True), request, frame, stage)
+        except Broken as broken:
+            outcome = str(broken.stage)
+            raise
+        finally:
+            if self.observe is not None:
+                self.observe(type(request).__name__.partition("Request")[0], outcome, time.monotonic() - began)
 
     def ask_again(self, asked: Asked, deadline: Deadline, stage: Stage = Stage.REQUEST) -> Any:
         """A question that is put very often, by many: its bytes are made once, and equal answers are read once."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bellwether.adapters.kafka.dialogue import Dialogue
+from bellwether.adapters.kafka.dialogue import Dialogue, Observe
 from bellwether.adapters.kafka.errors import Broken, from_attempts
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.connections import Connection, join_address
@@ -46,7 +46,9 @@ class Limits:
 class Nodes:
     """The brokers of one cluster as places to ask. Shared by the reader and the mover of one policy."""
 
-    def __init__(self, connection: Connection, limits: Limits | None = None) -> None:
+    def __init__(self, connection: Connection, limits: Limits | None = None, observe: Observe | None = None) -> None:
+        """``observe`` is told of every request, and of every connection that is opened, as the request ``Open``."""
+        self._observe = observe or (lambda _request, _outcome, _seconds: None)
         self.connection = connection
         self.limits = limits or Limits()
         self._known: dict[int, str] = {}
@@ -121,7 +123,16 @@ class Nodes:
         raise from_attempts(attempts, proven=self._answered is not None)
 
     def _open(self, address: str, deadline: Deadline) -> Dialogue:
-        return Dialogue.open(address, self.connection, deadline)
+        began, outcome = time.monotonic(), "ok"
+        try:
+            dialogue = Dialogue.open(address, self.connection, deadline)
+        except Broken as broken:
+            outcome = str(broken.stage)
+            raise
+        finally:
+            self._observe("Open", outcome, time.monotonic() - began)
+        dialogue.observe = self._observe
+        return dialogue
 
     def _until(self, deadline: Deadline) -> Iterator[str]:
         for address in self.addresses():

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,10 @@ POLICIES = Resource(
 BROKER_HEALTHS = Resource("/apis/bellwether.dev/v1alpha1", "brokerhealths", "bellwether.dev/v1alpha1", "BrokerHealth")
 
 
+Observe = Callable[[str, str, str, float], None]
+"""Is told of a request: verb (get, create, update, patch, delete), plural of its kind, outcome, seconds."""
+
+
 class KubernetesClient:
     """One connection pool to one API server; safe to share between threads.
 
@@ -72,13 +77,20 @@ class KubernetesClient:
     better what a lost answer means.
     """
 
-    def __init__(self, api: Any, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self, api: Any, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS, observe: Observe | None = None
+    ) -> None:
         self._api = api
+        self._observe = observe
         self.timeout_seconds = timeout_seconds
 
     def with_timeout(self, timeout_seconds: float) -> KubernetesClient:
         """The same connection pool under another time limit."""
-        return KubernetesClient(self._api, timeout_seconds)
+        return KubernetesClient(self._api, timeout_seconds, self._observe)
+
+    def observed(self, observe: Observe) -> KubernetesClient:
+        """The same connection pool; ``observe`` is told of every request and of what came of it."""
+        return KubernetesClient(self._api, self.timeout_seconds, observe)
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object:
         """One object. NotFound when it is not there."""
@@ -144,7 +156,18 @@ class KubernetesClient:
             body["preconditions"] = {"resourceVersion": resource_version}
         self._call("DELETE", resource, namespace, name, body=body)
 
-    def _call(
+    def _call(self, method: str, resource: Resource, namespace: str | None, name: str, **how: Any) -> Object:
+        began, outcome = time.monotonic(), "ok"
+        try:
+            return self._request(method, resource, namespace, name, **how)
+        except Exception as error:
+            outcome = _outcome(error)
+            raise
+        finally:
+            if self._observe is not None:
+                self._observe(_verb(method), resource.plural, outcome, time.monotonic() - began)
+
+    def _request(
         self,
         method: str,
         resource: Resource,
@@ -203,6 +226,18 @@ def from_configuration(configuration: Any, timeout_seconds: float = DEFAULT_TIME
     """A client from the official client's own configuration object; its retries are switched off."""
     configuration.retries = False
     return KubernetesClient(client.ApiClient(configuration), timeout_seconds)
+
+
+def _verb(method: str) -> str:
+    """The verb of RBAC that an HTTP method asks for; a list counts as get."""
+    return {"POST": "create", "PUT": "update"}.get(method, method.lower())
+
+
+def _outcome(error: Exception) -> str:
+    for kind, outcome in ((NotFound, "absent"), (Conflict, "conflict"), (Transient, "unavailable")):
+        if isinstance(error, kind):
+            return outcome
+    return "refused"
 
 
 _VERBS = {"GET": "get or list", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

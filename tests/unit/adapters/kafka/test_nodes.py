@@ -136,6 +136,34 @@ class TestNobodyAnswers:
             read(peer.address)
 
 
+class TestTelling:
+    def test_opening_and_every_request_are_told_with_their_outcome(self) -> None:
+        def ask_twice(dialogue: Dialogue, deadline: Deadline) -> None:
+            request = SaslHandshakeRequest(version=1, mechanism="PLAIN")
+            dialogue.ask(request, SaslHandshakeResponse, deadline)
+            peer.forget(SaslHandshakeRequest)
+            dialogue.ask(request, SaslHandshakeResponse, deadline)
+
+        def handshake(_: Any) -> Any:
+            return SaslHandshakeResponse(error_code=0, mechanisms=["PLAIN"])
+
+        told: list[tuple[str, str]] = []
+        answers: dict[Any, Any] = {ApiVersionsRequest: versions(), SaslHandshakeRequest: handshake}
+        with ScriptedBroker(answers) as peer:
+            connection = Connection((peer.address,))
+            nodes = Nodes(connection, QUICK, observe=lambda what, outcome, _seconds: told.append((what, outcome)))
+            with pytest.raises((Transient, Terminal)):
+                nodes.read(ask_twice)
+        assert told == [("Open", "ok"), ("SaslHandshake", "ok"), ("SaslHandshake", "Request")]
+
+    def test_a_connection_that_fails_is_told_by_the_stage_that_it_reached(self) -> None:
+        told: list[tuple[str, str]] = []
+        nodes = Nodes(Connection(("127.0.0.1:1",)), QUICK, observe=lambda what, came, _: told.append((what, came)))
+        with pytest.raises(Transient):
+            nodes.read(address)
+        assert told == [("Open", "Connect")]
+
+
 class TestSecrets:
     def test_a_connection_lost_while_the_password_is_sent_does_not_print_it(self) -> None:
         def handshake(_: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -97,3 +98,33 @@ def test_a_server_that_never_answers_is_given_up_in_time() -> None:
 def test_a_missing_kubeconfig_says_what_to_set(tmp_path: Path) -> None:
     with pytest.raises(Terminal, match="set KUBECONFIG"):
         connect(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        (404, "absent"),
+        (409, "conflict"),
+        (403, "refused"),
+        (422, "refused"),
+        (429, "unavailable"),
+        (502, "unavailable"),
+    ],
+)
+def test_every_request_is_told_with_what_came_of_it(server: ThreadingHTTPServer, status: int, outcome: str) -> None:
+    told: list[tuple[str, str, str, float]] = []
+    observed = client_of(server.server_port).observed(lambda *what: told.append(what)).with_timeout(1.0)
+    with pytest.raises((Terminal, Transient)):
+        observed.get(LEASES, "ns", str(status))
+    [(verb, resource, came, seconds)] = told
+    assert (verb, resource, came) == ("get", "leases", outcome)
+    assert 0 < seconds < 5
+
+
+def test_an_answer_is_told_as_well_and_so_is_silence(server: ThreadingHTTPServer) -> None:
+    told: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        for port in (server.server_port, silent.getsockname()[1]):
+            with contextlib.suppress(Terminal, Transient):
+                client_of(port).observed(lambda *what: told.append(str(what[2]))).get(LEASES, "ns", "200")
+    assert told == ["ok", "unavailable"]

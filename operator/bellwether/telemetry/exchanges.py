@@ -1,0 +1,63 @@
+"""Prometheus metrics of what the operator asks of others: Kafka's brokers and the Kubernetes API.
+
+Told by the adapters through plain functions; served with the operator's other metrics. Labels are bounded: the kinds of
+requests that we make, the stages at which a conversation breaks, the kinds of objects that we handle.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from bellwether.telemetry.registries import LATENCY_BUCKETS
+
+_POLICY = ("namespace", "policy")
+
+
+class ExchangeMetrics:
+    """Counts and times of requests, by what came of them."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.kafka_requests = Counter(
+            "bellwether_kafka_requests",
+            "Requests to brokers, opening a connection (Open) among them, by outcome: ok when an answer came, else the"
+            " stage at which the conversation broke (Connect, Tls, Sasl, Request).",
+            (*_POLICY, "request", "outcome"),
+            registry=registry,
+        )
+        self.kafka_seconds = Histogram(
+            "bellwether_kafka_request_seconds",
+            "Time until a broker answered a request.",
+            (*_POLICY, "request"),
+            buckets=LATENCY_BUCKETS,
+            registry=registry,
+        )
+        self.kubernetes_requests = Counter(
+            "bellwether_kubernetes_requests",
+            "Requests to the Kubernetes API, by outcome: ok, conflict (somebody else was first), absent, refused,"
+            " unavailable (no answer, overloaded).",
+            ("verb", "resource", "outcome"),
+            registry=registry,
+        )
+        self.kubernetes_seconds = Histogram(
+            "bellwether_kubernetes_request_seconds",
+            "Time of a request to the Kubernetes API, whatever came of it.",
+            ("verb",),
+            buckets=LATENCY_BUCKETS,
+            registry=registry,
+        )
+
+    def kafka(self, namespace: str, policy: str, request: str, outcome: str, seconds: float) -> None:
+        """One request to a broker of a policy's cluster."""
+        self.kafka_requests.labels(namespace, policy, request, outcome).inc()
+        if outcome == "ok":
+            self.kafka_seconds.labels(namespace, policy, request).observe(seconds)
+
+    def kubernetes(self, verb: str, resource: str, outcome: str, seconds: float) -> None:
+        """One request to the Kubernetes API."""
+        self.kubernetes_requests.labels(verb, resource, outcome).inc()
+        self.kubernetes_seconds.labels(verb).observe(seconds)
+
+    def forget(self, namespace: str, policy: str) -> None:
+        """Drop everything about a policy that is gone."""
+        for metric in (self.kafka_requests, self.kafka_seconds):
+            metric.remove_by_labels({"namespace": namespace, "policy": policy})
