@@ -77,7 +77,7 @@ def operator(
     logging.getLogger("kopf").setLevel(logging.WARNING)
     clock, metrics = SystemClock(), OperatorMetrics()
     try:
-        api = connect()
+        api = connect().observed(metrics.exchanges.kubernetes)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
     if metrics_port:
@@ -90,7 +90,7 @@ def operator(
     times = LeaseTimes(lease_duration, lease_renew)
 
     def linker(signals: SignalBook) -> Linker:
-        return Linker(api, clock, signals, times, lease_namespace)
+        return Linker(api, clock, signals, times, lease_namespace, metrics.exchanges.kafka)
 
     def desk(run: Run, wake: Callable[[], None]) -> Desk:
         made = Desk(run, partial(tools_for, api, clock), clock, wake)
@@ -98,6 +98,7 @@ def operator(
         return made
 
     def make(body: dict[str, Any]) -> PolicyLoop:
+        metrics.known(body["metadata"]["namespace"], body["metadata"]["name"])
         return PolicyLoop(body, linker, notices, custody, clock, desk=desk)
 
     registry = kopf.OperatorRegistry()
