@@ -1,0 +1,147 @@
+# The container image. Two targets: `operator` (the default: operator, probers, sampler and command line, no JVM) and
+# `spark` (the same with a Java runtime and PySpark, for the jobs that measure loads and plan). docs/image.md tells how
+# to build it; docs/decisions/0021 tells why it is built like this.
+#
+# Nothing of a build stage reaches an image but what is copied by name from /staged. Settings of the machine that
+# builds (a mirror, a proxy, a certificate) come in as secrets, which no layer keeps.
+
+ARG BASE_IMAGE=docker.io/library/debian:13.7-slim
+
+# The operating system: Debian's Python and tini, without a package manager, documents, or anything setuid.
+FROM ${BASE_IMAGE} AS system
+ARG PYTHON=python3.13
+ENV PYTHON=${PYTHON} DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
+WORKDIR /
+RUN --mount=type=secret,id=apt.conf,target=/etc/apt/apt.conf.d/zz-machine.conf \
+    --mount=type=secret,id=certificates.pem,target=/run/machine/certificates.pem \
+    apt-get update \
+    && apt-get upgrade --yes \
+    && apt-get install --yes --no-install-recommends ${PYTHON} ca-certificates netbase tini tzdata \
+    && echo 'bellwether:x:10001:10001:Bellwether:/tmp:/usr/sbin/nologin' >>/etc/passwd \
+    && echo 'bellwether:x:10001:' >>/etc/group \
+    && find /usr/lib/python3* -name __pycache__ -prune -exec rm -rf {} + \
+    && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash /usr/lib/${PYTHON}
+# What stays behind: package managers, Perl, which only they need, documents but for licences, and what belongs to this machine.
+RUN printf './%s\n' 'proc/*' 'sys/*' 'dev/*' 'run/*' 'tmp/*' 'root/.*' 'staged*' 'without' 'before' 'debootstrap' \
+        'etc/apt' 'etc/hostname' 'etc/hosts' 'etc/resolv.conf' 'etc/machine-id' 'etc/*-' 'etc/.pwd.lock' \
+        'usr/bin/*apt*' 'usr/bin/*dpkg*' 'usr/bin/perl*' 'usr/bin/sqv' 'usr/bin/gpgv' 'usr/sbin/*dpkg*' \
+        'usr/lib/apt' 'usr/lib/dpkg' 'usr/lib/*/libapt-*' 'usr/lib/*/perl-base' 'usr/lib/*/gconv' \
+        'usr/share/locale' 'usr/share/man' 'usr/share/info' 'usr/share/lintian' 'usr/share/bash-completion' \
+        'usr/share/perl5' 'usr/share/debconf' 'usr/share/keyrings' 'usr/share/doc/*/[!c]*' 'usr/share/doc/*/changelog*' \
+        'var/cache/*' 'var/log/*' 'var/tmp/*' 'var/lib/apt' 'var/lib/dpkg/info' 'var/lib/dpkg/*-old' \
+        >/without \
+    && mkdir /staged \
+    && tar --create --one-file-system --anchored --wildcards --wildcards-match-slash --exclude-from /without . \
+    | tar --extract --preserve-permissions --directory /staged \
+    && touch /staged/etc/hostname /staged/etc/hosts /staged/etc/resolv.conf \
+    && find /staged -xdev -type f -perm /6000 -exec chmod a-s {} + \
+    && find /staged -xdev -type d -perm -0002 ! -path /staged/tmp -exec chmod o-w {} +
+
+# The operator's Python distributions, in an environment of their own. pip serves from outside and stays behind.
+FROM system AS distributions
+RUN --mount=type=secret,id=apt.conf,target=/etc/apt/apt.conf.d/zz-machine.conf \
+    --mount=type=secret,id=certificates.pem,target=/run/machine/certificates.pem \
+    apt-get install --yes --no-install-recommends ${PYTHON}-venv python3-pip
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_NO_COMPILE=1 PIP_ROOT_USER_ACTION=ignore
+COPY requirements/build.lock requirements/runtime.lock /requirements/
+RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
+    --mount=type=secret,id=certificates.pem,target=/run/machine/certificates.pem \
+    ${PYTHON} -m venv --without-pip /opt/build \
+    && ${PYTHON} -m venv --without-pip /opt/bellwether \
+    && pip --python /opt/build/bin/python install --only-binary :all: --require-hashes --requirement /requirements/build.lock \
+    && pip --python /opt/bellwether/bin/python install --only-binary :all: --require-hashes --requirement /requirements/runtime.lock
+# What is of use only to who compiles against a distribution or tests it.
+RUN cd /opt/bellwether/lib/${PYTHON}/site-packages \
+    && rm -rf pyarrow/include pyarrow/tests pyarrow/src \
+    && find . \( -name '*.pxd' -o -name '*.pyx' -o -name '*.pyi' -o -name '*.so.debug' \) -delete \
+    && rm -f /opt/bellwether/bin/activate* /opt/bellwether/bin/Activate.ps1 \
+    && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash . \
+    && mkdir -p /staged-distributions/opt \
+    && cp -a /opt/bellwether /staged-distributions/opt/
+
+# Bellwether itself: a wheel built by the locked build backend.
+FROM distributions AS application
+COPY pyproject.toml README.md LICENSE /source/
+COPY operator/bellwether /source/operator/bellwether
+COPY spark/bellwether_load /source/spark/bellwether_load
+RUN pip --python /opt/build/bin/python wheel --no-index --no-deps --no-build-isolation --wheel-dir /wheels /source \
+    && touch /before \
+    && pip --python /opt/bellwether/bin/python install --no-index --no-deps /wheels/*.whl \
+    && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash /opt/bellwether/lib/${PYTHON}/site-packages/bellwether* \
+    && mkdir /staged-application \
+    && find opt/bellwether -cnewer /before ! -type d -print0 \
+    | tar --create --null --no-recursion --files-from - \
+    | tar --extract --directory /staged-application
+
+# PySpark's distributions: what the environment lacks of spark.lock. PySpark comes as a source distribution; its wheel
+# is made with the locked setuptools.
+FROM distributions AS spark-distributions
+COPY requirements/spark.lock /requirements/
+RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
+    --mount=type=secret,id=certificates.pem,target=/run/machine/certificates.pem \
+    touch /before \
+    && pip --python /opt/build/bin/python wheel --no-deps --no-build-isolation --require-hashes --wheel-dir /wheels \
+        --requirement /requirements/spark.lock \
+    && pip --python /opt/bellwether/bin/python install --no-index --no-deps /wheels/*.whl \
+    && rm -rf /wheels \
+    && cd /opt/bellwether/lib/${PYTHON}/site-packages \
+    && find . -type d \( -name tests -o -name testing \) -path './[nps]*' -prune -exec rm -rf {} + \
+    && rm -rf pyspark/examples pyspark/data pyspark/R \
+    && find . \( -name '*.pxd' -o -name '*.pyx' -o -name '*.pyi' \) -delete \
+    && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash . \
+    && mkdir /staged-distributions-of-spark \
+    && cd / && find opt/bellwether -cnewer /before ! -type d -print0 \
+    | tar --create --null --no-recursion --files-from - \
+    | tar --extract --directory /staged-distributions-of-spark
+
+# The Java runtime: what its packages add to the system.
+FROM system AS java
+ARG JAVA=openjdk-21-jre-headless
+RUN --mount=type=secret,id=apt.conf,target=/etc/apt/apt.conf.d/zz-machine.conf \
+    --mount=type=secret,id=certificates.pem,target=/run/machine/certificates.pem \
+    touch /before \
+    && apt-get install --yes --no-install-recommends ${JAVA} procps \
+    && ln -s "$(dirname "$(dirname "$(readlink -f /usr/bin/java)")")" /usr/lib/jvm/default \
+    && mkdir /staged-java \
+    && find . -xdev -cnewer /before ! -type d ! -path './staged*' -print0 \
+    | tar --create --null --no-recursion --anchored --wildcards --wildcards-match-slash \
+        --exclude-from /without --files-from - \
+    | tar --extract --preserve-permissions --directory /staged-java \
+    && find /staged-java -type f -perm /6000 -exec chmod a-s {} +
+
+FROM scratch AS operator
+ARG VERSION=0.1.0
+LABEL org.opencontainers.image.title="bellwether" \
+      org.opencontainers.image.description="Moves leadership away from sick Apache Kafka brokers, and back when they are well." \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.vendor="The Bellwether authors"
+COPY --from=system /staged /
+COPY --from=distributions /staged-distributions /
+COPY --from=application /staged-application /
+# HOME is the one place that can be written; bytecode is in the image.
+ENV PATH=/opt/bellwether/bin:/usr/local/bin:/usr/bin:/bin \
+    HOME=/tmp \
+    LANG=C.UTF-8 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+USER 10001:10001
+WORKDIR /tmp
+EXPOSE 9464 8080
+STOPSIGNAL SIGTERM
+# As process 1 a program ignores every signal that it has no handler for, and inherits orphans: tini is there for both.
+ENTRYPOINT ["/usr/bin/tini", "--", "bellwether"]
+CMD ["--help"]
+
+FROM operator AS spark
+LABEL org.opencontainers.image.title="bellwether-spark" \
+      org.opencontainers.image.description="Bellwether's Spark jobs: measures loads and plans leadership."
+COPY --from=java /staged-java /
+COPY --from=spark-distributions /staged-distributions-of-spark /
+ENV JAVA_HOME=/usr/lib/jvm/default
+ENTRYPOINT ["/usr/bin/tini", "--"]
+CMD ["python", "-m", "bellwether_load", "--help"]
+
+# The last stage is what a build without a target makes.
+FROM operator

@@ -1,0 +1,90 @@
+"""Builds a target of the Dockerfile with buildah, in a chroot and with its storage in our cache.
+
+In: a target. Out: a docker-archive in the cache, named after the digest of what the image is made of. Needs root.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from images import base, machine, recipe
+from realparts import cache
+
+_KEPT_ARCHIVES = 3
+
+
+class BuildFailed(RuntimeError):
+    """buildah ended with an error; its output is on the terminal."""
+
+
+def archive(target: str) -> Path:
+    """The cached docker-archive of a target, built now if anything that it is made of has changed.
+
+    Raises MachineLacks, BuildFailed.
+    """
+    digest = recipe.digest()
+
+    def make(staged: Path) -> None:
+        machine.require_root("building an image with buildah")
+        machine.require_programs({"buildah": "buildah"})
+        # One build at a time: the stages that targets share are then built once.
+        with cache.lock("images-storage"):
+            image = f"{recipe.name(target)}-{digest}"
+            _bud(target, image)
+            _buildah("push", "--quiet", image, f"docker-archive:{staged}:{recipe.name(target)}")
+        _forget_old(staged_for=target)
+
+    return cache.once(f"images/{target}-{digest}.tar", f"building the image {recipe.name(target)} (minutes)", make)
+
+
+def _bud(target: str, image: str) -> None:
+    base_archive = base.archive()
+    base_image = f"localhost/bellwether-base:{base.version()}"
+    if not _known(base_image):
+        container = _buildah("from", "scratch", printed=True)
+        try:
+            _buildah("add", "--quiet", container, str(base_archive), "/")
+            _buildah("commit", "--quiet", container, base_image)
+        finally:
+            _buildah("rm", container)
+    with cache.scratch() as folder:
+        told = machine.secrets(folder / "secrets")
+        secrets = [option for name, path in told.items() for option in ("--secret", f"id={name},src={path}")]
+        _buildah(
+            *("bud", "--layers", "--pull-never", "--isolation", "chroot", "--format", "docker"),
+            *("--build-arg", f"BASE_IMAGE={base_image}", "--target", target, "--tag", image),
+            *secrets,
+            str(recipe.ROOT),
+        )
+
+
+def _known(image: str) -> bool:
+    return bool(machine.output("buildah", *_storage(), "images", "--quiet", image))
+
+
+def _storage() -> Sequence[str]:
+    """buildah's global options: everything below our cache, copied rather than mounted, as a chroot needs it."""
+    folder = cache.root() / "images"
+    return ("--root", str(folder / "storage"), "--runroot", str(folder / "running"), "--storage-driver", "vfs")
+
+
+def _buildah(command: str, *arguments: str, printed: bool = False) -> str:
+    """Run buildah; its output goes to the terminal's standard error, or is returned when asked for."""
+    done = subprocess.run(
+        ["buildah", *_storage(), command, *arguments],
+        stdout=subprocess.PIPE if printed else 2,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise BuildFailed(f"buildah {command} failed (exit status {done.returncode}); its output is above")
+    return done.stdout.strip() if printed else ""
+
+
+def _forget_old(staged_for: str) -> None:
+    """Keep the newest archives of a target and remove older ones."""
+    found = sorted((cache.root() / "images").glob(f"{staged_for}-*.tar"), key=lambda path: path.stat().st_mtime)
+    for old in found[:-_KEPT_ARCHIVES]:
+        old.unlink(missing_ok=True)
