@@ -1,7 +1,8 @@
 """How to reach a Kafka cluster: bootstrap addresses, TLS and SASL, as one value that feeds every client.
 
-Built by ``api`` (from a policy and its Secrets), by ``cli`` and by the composition roots; read by ``adapters/kafka``.
-It imports no client, so everybody may hold one. Its password is hidden from ``repr``, hence from logs and tracebacks.
+Built by ``adapters/kubernetes`` (from a policy and its Secrets), by ``cli`` and by the composition roots; read by
+``adapters/kafka``, whose ``clients`` turns one into each client's own words. It imports no client, so everybody may
+hold one. Its secrets are hidden from ``repr``, hence from logs and tracebacks.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Mechanism(StrEnum):
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     SCRAM_SHA_512 = "SCRAM-SHA-512"
+    OAUTHBEARER = "OAUTHBEARER"
 
 
 class Hidden(str):
@@ -46,33 +48,80 @@ class Hidden(str):
         return "<hidden>"
 
 
+Names = tuple[tuple[str, str], ...]
+"""Pairs of a field of ours and what the person who set it calls it, such as ``spec.kafka.tls.caSecretRef``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuth:
+    """Where tokens for OAUTHBEARER come from: the client credentials of RFC 6749 (4.4).
+
+    ``ca_file`` empty means the system's trust store. Raises ValueError naming the field that is missing or wrong.
+    """
+
+    token_endpoint: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    scope: str = ""
+    ca_file: str = ""
+    names: Names = field(default=(), repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "client_secret", Hidden(self.client_secret))
+        missing = [name for name in ("client_id", "client_secret") if not getattr(self, name)]
+        if missing:
+            raise ValueError(f"OAUTHBEARER needs {', '.join(missing)}")
+        if not self.token_endpoint.startswith("https://") or "@" in self.token_endpoint:
+            raise ValueError("token_endpoint must begin with https:// and name no user: secrets travel to it")
+
+    def called(self, name: str) -> str:
+        """A field as the person who set it knows it."""
+        return dict(self.names).get(name, name)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Security:
     """How connections are encrypted and authenticated.
 
     ``ca_file`` empty means the system's trust store; ``cert_file`` and ``key_file`` (PEM, the key without a passphrase)
-    are the client's own certificate. Raises ValueError naming the field for combinations that cannot work.
+    are the client's own certificate. Raises ValueError naming the field for combinations that cannot work. ``names``
+    is for messages alone: two that differ in nothing else are equal.
     """
 
     protocol: Protocol = Protocol.PLAINTEXT
     mechanism: Mechanism | None = None
     username: str = ""
     password: str = field(default="", repr=False)
+    oauth: OAuth | None = None
     ca_file: str = ""
     cert_file: str = ""
     key_file: str = ""
     verify_hostname: bool = True
+    names: Names = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "protocol", Protocol(self.protocol))
         object.__setattr__(self, "mechanism", None if self.mechanism is None else Mechanism(self.mechanism))
         object.__setattr__(self, "password", Hidden(self.password))
         if self.protocol.sasl:
-            missing = [name for name in ("mechanism", "username", "password") if not getattr(self, name)]
+            wanted = ("oauth",) if self.mechanism is Mechanism.OAUTHBEARER else ("username", "password")
+            missing = [name for name in ("mechanism", *wanted) if not getattr(self, name)]
             if missing:
                 raise ValueError(f"{self.protocol} needs {', '.join(missing)}: set them, or choose PLAINTEXT or SSL")
         if self.key_file and not self.cert_file:
             raise ValueError("key_file is set without cert_file: set both, or neither")
+
+    @property
+    def whom(self) -> str:
+        """Who the client says that it is, for messages."""
+        if self.oauth is not None:
+            return f"client {self.oauth.client_id!r}"
+        return f"user {self.username!r}" if self.protocol.sasl else "this client"
+
+    def called(self, name: str) -> str:
+        """A field as the person who set it knows it; a file that nobody named otherwise by its path."""
+        known = dict(self.names).get(name)
+        return known if known is not None else f"{name} {getattr(self, name)}" if name.endswith("_file") else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,50 +140,6 @@ class Connection:
             raise ValueError("bootstrap is empty: name at least one host:port")
         for address in self.bootstrap:
             split_address(address)
-
-    def for_confluent(self) -> dict[str, object]:
-        """The configuration of a confluent-kafka client (librdkafka's names)."""
-        security = self.security
-        config: dict[str, object] = {
-            "bootstrap.servers": ",".join(self.bootstrap),
-            "client.id": self.client_id,
-            "security.protocol": str(security.protocol),
-        }
-        if security.protocol.tls:
-            config["ssl.endpoint.identification.algorithm"] = "https" if security.verify_hostname else "none"
-            files = {
-                "ssl.ca.location": security.ca_file,
-                "ssl.certificate.location": security.cert_file,
-                "ssl.key.location": security.key_file or security.cert_file,
-            }
-            config.update({name: path for name, path in files.items() if path})
-        if security.protocol.sasl:
-            config["sasl.mechanism"] = str(security.mechanism)
-            config["sasl.username"] = security.username
-            config["sasl.password"] = security.password
-        return config
-
-    def for_kafka_python(self) -> dict[str, object]:
-        """The keyword arguments of a kafka-python client."""
-        security = self.security
-        config: dict[str, object] = {
-            "bootstrap_servers": list(self.bootstrap),
-            "client_id": self.client_id,
-            "security_protocol": str(security.protocol),
-        }
-        if security.protocol.tls:
-            config["ssl_check_hostname"] = security.verify_hostname
-            files = {
-                "ssl_cafile": security.ca_file,
-                "ssl_certfile": security.cert_file,
-                "ssl_keyfile": security.key_file,
-            }
-            config.update({name: path for name, path in files.items() if path})
-        if security.protocol.sasl:
-            config["sasl_mechanism"] = str(security.mechanism)
-            config["sasl_plain_username"] = security.username
-            config["sasl_plain_password"] = security.password
-        return config
 
 
 def split_address(address: str) -> tuple[str, int]:

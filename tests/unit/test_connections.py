@@ -1,4 +1,4 @@
-"""One configuration for every client, and no secret in what is printed of it."""
+"""How to reach a cluster, as a value: what cannot work is refused, and no secret is in what is printed of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import traceback
 
 import pytest
 
-from bellwether.connections import Connection, Mechanism, Protocol, Security, join_address, split_address
+from bellwether.connections import Connection, Mechanism, OAuth, Protocol, Security, join_address, split_address
 
 FULL = Security(
     protocol=Protocol.SASL_SSL,
@@ -21,47 +21,15 @@ FULL = Security(
 )
 
 
-def test_confluent_gets_librdkafka_s_names() -> None:
-    assert Connection(("a:1", "b:2"), FULL).for_confluent() == {
-        "bootstrap.servers": "a:1,b:2",
-        "client.id": "bellwether",
-        "security.protocol": "SASL_SSL",
-        "ssl.endpoint.identification.algorithm": "none",
-        "ssl.ca.location": "/etc/ca.pem",
-        "ssl.certificate.location": "/etc/client.pem",
-        "ssl.key.location": "/etc/client-key.pem",
-        "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.username": "operator",
-        "sasl.password": "s3cr3t",
-    }
-
-
-def test_kafka_python_gets_its_keywords() -> None:
-    assert Connection(("a:1", "b:2"), FULL).for_kafka_python() == {
-        "bootstrap_servers": ["a:1", "b:2"],
-        "client_id": "bellwether",
-        "security_protocol": "SASL_SSL",
-        "ssl_check_hostname": False,
-        "ssl_cafile": "/etc/ca.pem",
-        "ssl_certfile": "/etc/client.pem",
-        "ssl_keyfile": "/etc/client-key.pem",
-        "sasl_mechanism": "SCRAM-SHA-512",
-        "sasl_plain_username": "operator",
-        "sasl_plain_password": "s3cr3t",
-    }
-
-
-def test_a_plain_connection_says_nothing_of_tls_and_sasl() -> None:
-    plain = Connection(("a:1",))
-    assert set(plain.for_confluent()) == {"bootstrap.servers", "client.id", "security.protocol"}
-    assert set(plain.for_kafka_python()) == {"bootstrap_servers", "client_id", "security_protocol"}
+OAUTH = OAuth(token_endpoint="https://login.example/token", client_id="bellwether", client_secret="s3cr3t")
+BY_TOKEN = Security(protocol=Protocol.SASL_SSL, mechanism=Mechanism.OAUTHBEARER, oauth=OAUTH)
 
 
 def test_the_password_is_printed_nowhere() -> None:
-    connection = Connection(("a:1",), FULL)
-    configurations = (connection.for_confluent(), connection.for_kafka_python())
-    for shown in (connection, FULL, configurations, FULL.password, dataclasses.asdict(FULL)):
-        assert "s3cr3t" not in repr(shown)
+    for security in (FULL, BY_TOKEN):
+        for shown in (Connection(("a:1",), security), security, security.password, dataclasses.asdict(security)):
+            assert "s3cr3t" not in repr(shown)
+    assert "s3cr3t" not in repr(OAUTH)
 
 
 def test_a_traceback_with_local_variables_keeps_the_password() -> None:
@@ -83,6 +51,7 @@ def test_a_traceback_with_local_variables_keeps_the_password() -> None:
         ({"protocol": "SASL_SSL"}, "needs mechanism, username, password"),
         ({"protocol": "SASL_PLAINTEXT", "mechanism": "PLAIN", "username": "u"}, "needs password"),
         ({"protocol": "SSL", "key_file": "k"}, "key_file is set without cert_file"),
+        ({"protocol": "SASL_SSL", "mechanism": "OAUTHBEARER", "username": "u", "password": "p"}, "needs oauth"),
         ({"protocol": "TELNET"}, "TELNET"),
         ({"protocol": "SASL_SSL", "mechanism": "GSSAPI", "username": "u", "password": "p"}, "GSSAPI"),
     ],
@@ -109,3 +78,34 @@ def test_an_empty_bootstrap_is_refused() -> None:
 @pytest.mark.parametrize("address", ["kafka.example:9092", "10.0.0.1:1", "[2001:db8::1]:9092"])
 def test_an_address_survives_taking_apart(address: str) -> None:
     assert join_address(*split_address(address)) == address
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"client_id": ""}, "needs client_id"),
+        ({"client_secret": ""}, "needs client_secret"),
+        ({"token_endpoint": "http://login.example/token"}, "must begin with https://"),
+        ({"token_endpoint": "https://me:hunter2@login.example/token"}, "name no user"),
+    ],
+)
+def test_a_token_endpoint_that_cannot_work_is_refused(fields: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        dataclasses.replace(OAUTH, **fields)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_field_is_called_what_the_person_who_set_it_calls_it() -> None:
+    named = dataclasses.replace(FULL, names=(("ca_file", "spec.kafka.tls.caSecretRef"),))
+    assert named.called("ca_file") == "spec.kafka.tls.caSecretRef"
+    assert named.called("cert_file") == "cert_file /etc/client.pem"
+    assert OAUTH.called("client_id") == "client_id"
+
+
+def test_what_fields_are_called_makes_no_other_connection() -> None:
+    named = dataclasses.replace(FULL, names=(("ca_file", "spec.kafka.tls.caSecretRef"),))
+    assert (named, hash(named)) == (FULL, hash(FULL))
+
+
+def test_a_client_names_itself_by_user_by_client_id_or_not_at_all() -> None:
+    assert [s.whom for s in (FULL, BY_TOKEN, Security())] == ["user 'operator'", "client 'bellwether'", "this client"]

@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
+from bellwether.adapters.kafka.clients import for_confluent
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
@@ -32,7 +33,7 @@ def test_the_snapshot_equals_what_another_client_sees(
     create_topics(brokers.bootstrap, {f"{topic}-2": 3}, assignments={f"{topic}-2": [[3, 1, 2], [2, 1, 3], [1, 3, 2]]})
     until(lambda: len(reader.partitions([topic, f"{topic}-2"])) == 15)
     cluster = reader.read()
-    client = AdminClient(connection.for_confluent())
+    client = AdminClient(for_confluent(connection))
     seen = client.list_topics(timeout=10)
     described = client.describe_topics(TopicCollection([topic, f"{topic}-2"]))
     # Kafka's own tools print ids in the alphabet that is safe in URLs and file names; this client does not.
@@ -71,7 +72,7 @@ def test_a_recreated_topic_has_another_id(
     brokers: KafkaCluster, connection: Connection, reader: KafkaReader, topic: str
 ) -> None:
     before = {p.topic_id for p in reader.partitions([topic])}
-    client = AdminClient(connection.for_confluent())
+    client = AdminClient(for_confluent(connection))
     client.delete_topics([topic])[topic].result(10)
     until(lambda: not reader.partitions([topic]))
     create_topics(brokers.bootstrap, {topic: 1})

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 
+from bellwether.adapters.kafka.clients import for_confluent, for_kafka_python
 from bellwether.adapters.kafka.errors import Stage
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Nodes
@@ -60,8 +61,8 @@ def test_reads_moves_and_probes_work_over_sasl_and_tls(brokers: KafkaCluster, se
 
 def test_the_same_configuration_feeds_both_clients(secure: Connection) -> None:
     ids = {1, 2, 3}
-    assert set(AdminClient(secure.for_confluent()).list_topics(timeout=10).brokers) == ids
-    client = KafkaAdminClient(**secure.for_kafka_python())
+    assert set(AdminClient(for_confluent(secure)).list_topics(timeout=10).brokers) == ids
+    client = KafkaAdminClient(**for_kafka_python(secure))
     try:
         assert {b["broker_id"] for b in client.describe_cluster()["brokers"]} == ids
     finally:

@@ -65,7 +65,17 @@ def without(body: Body, *path: str) -> Body:
 
 
 REFERENCE = {"name": "kafka-user", "key": "password"}
+OAUTH = {
+    "tokenEndpoint": "https://login.example/realms/kafka/token",
+    "clientId": "bellwether",
+    "clientSecretRef": REFERENCE,
+}
 SASL = {"mechanism": "SCRAM-SHA-512", "username": "bellwether", "passwordSecretRef": REFERENCE}
+
+
+def oauth_sasl(**fields: Any) -> Body:
+    """SASL by token, with further fields of its spec.kafka.sasl.oauth."""
+    return {"mechanism": "OAUTHBEARER", "oauth": {**OAUTH, **fields}}
 
 
 def reachability(**fields: Any) -> Body:
@@ -179,8 +189,52 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         "spec.kafka.tls.caSecretRef.name",
     ),
     "a Secret's key is missing": (
-        policy(kafka=kafka(tls={"caSecretRef": {"name": "kafka-ca"}})),
-        "spec.kafka.tls.caSecretRef.key",
+        policy(kafka=kafka(tls={}, sasl={**SASL, "passwordSecretRef": {"name": "kafka-user"}})),
+        "spec.kafka.sasl.passwordSecretRef.key",
+    ),
+    "SCRAM without a user": (
+        policy(kafka=kafka(tls={}, sasl={"mechanism": "SCRAM-SHA-512", "passwordSecretRef": REFERENCE})),
+        "spec.kafka.sasl.username",
+    ),
+    "OAUTHBEARER without a token endpoint": (
+        policy(kafka=kafka(tls={}, sasl={"mechanism": "OAUTHBEARER"})),
+        "spec.kafka.sasl.oauth",
+    ),
+    "OAUTHBEARER with a password": (
+        policy(kafka=kafka(tls={}, sasl={**SASL, "mechanism": "OAUTHBEARER", "oauth": OAUTH})),
+        "spec.kafka.sasl.mechanism",
+    ),
+    "a token endpoint with a password's mechanism": (
+        policy(kafka=kafka(tls={}, sasl={**SASL, "oauth": OAUTH})),
+        "spec.kafka.sasl.oauth",
+    ),
+    "a token endpoint in the clear": (
+        policy(kafka=kafka(tls={}, sasl=oauth_sasl(tokenEndpoint="http://login.example/token"))),
+        "spec.kafka.sasl.oauth.tokenEndpoint",
+    ),
+    "a token endpoint with a password in it": (
+        policy(kafka=kafka(tls={}, sasl=oauth_sasl(tokenEndpoint="https://me:hunter2@login.example/token"))),
+        "spec.kafka.sasl.oauth.tokenEndpoint",
+    ),
+    "a client without a secret": (
+        policy(kafka=kafka(tls={}, sasl={"mechanism": "OAUTHBEARER", "oauth": without(OAUTH, "clientSecretRef")})),
+        "spec.kafka.sasl.oauth.clientSecretRef",
+    ),
+    "a user's Secret without TLS": (
+        policy(kafka=kafka(userSecretRef={"name": "bellwether"})),
+        "spec.kafka.userSecretRef",
+    ),
+    "a user's Secret beside SASL": (
+        policy(kafka=kafka(tls={}, userSecretRef={"name": "bellwether"}, sasl=SASL)),
+        "spec.kafka.userSecretRef",
+    ),
+    "a user's Secret beside a certificate": (
+        policy(
+            kafka=kafka(
+                tls={"certificateSecretRef": REFERENCE, "keySecretRef": REFERENCE}, userSecretRef={"name": "bellwether"}
+            )
+        ),
+        "spec.kafka.userSecretRef",
     ),
     "suspend is a word": (policy(suspend="yes"), "spec.suspend"),
     "deletion policy is another word": (policy(deletionPolicy="Keep"), "spec.deletionPolicy"),

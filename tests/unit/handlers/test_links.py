@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import tempfile
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +21,7 @@ from bellwether.core.reasons import Reason
 from bellwether.handlers import links
 from bellwether.handlers.links import LeaseTimes, Linker, Refused
 from bellwether.ports import Terminal
+from realparts.tls import Authority
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 
@@ -110,12 +112,14 @@ def test_a_renewed_link_keeps_its_lease_and_its_record(linker: Linker):
 def test_the_files_of_all_connections_stand_in_one_place_and_go_with_the_policy(
     linker: Linker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    authority = {"metadata": {"name": "ca", "namespace": "default"}, "data": {"ca.crt": "eA=="}}
+    content = base64.b64encode(Authority(tmp_path / "tls").path.read_bytes()).decode()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "files"))
+    (tmp_path / "files").mkdir()
+    authority = {"metadata": {"name": "ca", "namespace": "default"}, "data": {"ca.crt": content}}
     linker._api.put(SECRETS, authority)  # type: ignore[attr-defined]
     found = policy(tls={"caSecretRef": {"name": "ca", "key": "ca.crt"}})
     link = linker.link(found)
     linker.renew(link, found)
-    assert len(list(tmp_path.glob("bellwether-*/*"))) == 1
+    assert len(list((tmp_path / "files").glob("bellwether-*/*"))) == 1
     linker.close()
-    assert list(tmp_path.iterdir()) == []
+    assert list((tmp_path / "files").iterdir()) == []

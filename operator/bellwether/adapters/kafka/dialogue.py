@@ -30,7 +30,7 @@ from bellwether.adapters.kafka.errors import (
     Stage,
     error_name,
 )
-from bellwether.adapters.kafka.security import Tokens
+from bellwether.adapters.kafka.security import Exchange
 from bellwether.adapters.kafka.wire import Deadline, HiddenBytes, Wire
 from bellwether.connections import Connection
 
@@ -96,12 +96,13 @@ class Dialogue:
 
         When it returns, the broker has answered at least one request: a frozen one does not get this far.
         """
+        # A token that has to be fetched is fetched before anybody waits for us.
+        sasl = Exchange(connection.security, deadline.left) if connection.security.protocol.sasl else None
         dialogue = cls(Wire.open(address, connection.security, deadline), connection.client_id)
         try:
-            sasl = connection.security.protocol.sasl
             dialogue._agree(deadline, Stage.SASL if sasl else Stage.REQUEST)
-            if sasl:
-                dialogue._authenticate(connection, deadline)
+            if sasl is not None:
+                dialogue._authenticate(connection, sasl, deadline)
         except BaseException:
             dialogue.close()
             raise
@@ -171,7 +172,7 @@ class Dialogue:
         self._versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
         self.features = {feature.name: feature.max_version_level for feature in answer.finalized_features or ()}
 
-    def _authenticate(self, connection: Connection, deadline: Deadline) -> None:
+    def _authenticate(self, connection: Connection, sasl: Exchange, deadline: Deadline) -> None:
         security = connection.security
         answer = self.ask(
             SaslHandshakeRequest(version=1, mechanism=str(security.mechanism)),
@@ -181,7 +182,8 @@ class Dialogue:
         )
         if answer.error_code == UNSUPPORTED_SASL_MECHANISM:
             offered = ", ".join(answer.mechanisms) or "none"
-            message = f"does not offer the SASL mechanism {security.mechanism}: choose one of {offered}"
+            wanted = security.called("mechanism")
+            message = f"does not offer the SASL mechanism {security.mechanism}: choose one of {offered} as {wanted}"
             raise Broken(Stage.SASL, self.address, message, lasting=True)
         if answer.error_code == ILLEGAL_SASL_STATE:
             message = (
@@ -190,23 +192,20 @@ class Dialogue:
             raise Broken(Stage.SASL, self.address, message, lasting=True)
         if answer.error_code:
             raise Broken(Stage.SASL, self.address, f"answered SaslHandshake with {error_name(answer.error_code)}")
-        tokens = Tokens(security)
         version = self.version(SaslAuthenticateRequest, 2) or 0
-        for number in range(tokens.rounds()):
+        for number in range(sasl.rounds()):
             answer = self.ask(
-                SaslAuthenticateRequest(version=version, auth_bytes=HiddenBytes(tokens.token(number))),
+                SaslAuthenticateRequest(version=version, auth_bytes=HiddenBytes(sasl.message(number))),
                 SaslAuthenticateResponse,
                 deadline,
                 Stage.SASL,
             )
             if answer.error_code:
-                message = (
-                    f"refused user {security.username!r} ({answer.error_message or error_name(answer.error_code)})"
-                )
-                raise Broken(
-                    Stage.SASL, self.address, f"{message}: check username, password and mechanism", lasting=True
-                )
+                sasl.refused()
+                message = f"refused {security.whom} ({answer.error_message or error_name(answer.error_code)})"
+                raise Broken(Stage.SASL, self.address, f"{message}: {sasl.remedy()}", lasting=True)
             try:
-                tokens.answer(number, bytes(answer.auth_bytes))
+                sasl.answer(number, bytes(answer.auth_bytes))
             except ValueError as error:
-                raise Broken(Stage.SASL, self.address, str(error), lasting=True) from None
+                remedy = f": {sasl.remedy()}" if security.oauth is not None else ""
+                raise Broken(Stage.SASL, self.address, f"{error}{remedy}", lasting=True) from None

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from kafka.errors import kafka_errors
 
-from bellwether.ports import BellwetherError, Terminal, Transient
+from bellwether.ports import BellwetherError, Terminal, Transient, Unauthenticated, Unauthorized
 
 NONE = 0
 UNKNOWN_TOPIC_OR_PARTITION = 3
@@ -75,13 +75,16 @@ def error_name(code: int) -> str:
 def from_attempts(attempts: Sequence[Broken], *, proven: bool) -> BellwetherError:
     """What to raise when no broker answered: Terminal when one said why for good, Transient otherwise.
 
+    Unauthenticated when it was said in the course of encrypting or authenticating.
+
     ``proven``: this configuration has worked before, so a dead connection is not taken for a wrong one.
     """
     if not attempts:
         return Transient("no time was left to ask any broker; try again")
     lasting = [broken for broken in attempts if broken.lasting or (broken.suspicious and not proven)]
     if lasting:
-        return Terminal(_sentence(lasting))
+        ours = any(broken.stage in (Stage.TLS, Stage.SASL) for broken in lasting)
+        return (Unauthenticated if ours else Terminal)(_sentence(lasting))
     return Transient(
         f"no broker answered: {_sentence(attempts)}. Check that Kafka runs and that these addresses are right"
     )
@@ -90,7 +93,7 @@ def from_attempts(attempts: Sequence[Broken], *, proven: bool) -> BellwetherErro
 def from_code(code: int, message: str | None, address: str, what: str, acl: str) -> BellwetherError:
     """What an error that covers the whole answer of ``what`` means; ``acl`` is the permission that it needs."""
     if code == CLUSTER_AUTHORIZATION_FAILED:
-        return Terminal(f"{address} refused {what}: not authorised. Grant this user the ACL {acl}")
+        return Unauthorized(f"{address} refused {what}: not authorised. Grant this user the ACL {acl}")
     said = f"{address} answered {what} with {error_name(code)}" + (f" ({message})" if message else "")
     known = kafka_errors.get(code)
     if code == REQUEST_TIMED_OUT:

@@ -16,7 +16,7 @@ import time
 from types import TracebackType
 
 from bellwether.adapters.kafka.errors import Broken, Stage
-from bellwether.adapters.kafka.security import tls_context
+from bellwether.adapters.kafka.security import expiry, tls_context
 from bellwether.connections import Security, split_address
 from bellwether.ports import Transient
 
@@ -55,8 +55,9 @@ class Deadline:
 class Wire:
     """An open connection. Not for use by two threads at once."""
 
-    def __init__(self, sock: socket.socket, address: str) -> None:
+    def __init__(self, sock: socket.socket, address: str, security: Security) -> None:
         self._socket = sock
+        self._security = security
         self.address = address
 
     @classmethod
@@ -65,11 +66,11 @@ class Wire:
         host, port = split_address(address)
         sock = _connect(address, host, port, deadline)
         if not security.protocol.tls:
-            return cls(sock, address)
+            return cls(sock, address, security)
         try:
             context = tls_context(security)
             sock.settimeout(_left(deadline, Stage.TLS, address))
-            return cls(context.wrap_socket(sock, server_hostname=host), address)
+            return cls(context.wrap_socket(sock, server_hostname=host), address, security)
         except OSError as error:
             sock.close()
             raise _tls_failure(error, address, security) from error
@@ -85,7 +86,7 @@ class Wire:
                 self._socket.settimeout(_left(deadline, stage, self.address))
                 view = view[self._socket.send(view) :]
         except OSError as error:
-            raise _request_failure(error, self.address, stage) from error
+            raise _request_failure(error, self.address, stage, self._security) from error
 
     def receive(self, deadline: Deadline, stage: Stage, limit: int) -> bytes:
         """The next whole frame, without its length; a frame longer than ``limit`` bytes is not Kafka's."""
@@ -110,7 +111,7 @@ class Wire:
                     raise ConnectionResetError(errno.ECONNRESET, "closed by peer")
                 got += chunk
         except OSError as error:
-            raise _request_failure(error, self.address, stage) from error
+            raise _request_failure(error, self.address, stage, self._security) from error
         return bytes(got)
 
     def close(self) -> None:
@@ -232,20 +233,10 @@ def _tls_failure(error: OSError, address: str, security: Security) -> Broken:
     if isinstance(error, TimeoutError):
         return Broken(Stage.TLS, address, _silence(Stage.TLS))
     if isinstance(error, ssl.SSLCertVerificationError):
-        trust = f"ca_file {security.ca_file}" if security.ca_file else "the system's trust store (ca_file is not set)"
-        return Broken(
-            Stage.TLS,
-            address,
-            f"its certificate does not verify against {trust}: {error.verify_message}. Check the CA and the host name",
-            lasting=True,
-        )
+        return Broken(Stage.TLS, address, _unverified(error, security), lasting=True)
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-        return Broken(
-            Stage.TLS,
-            address,
-            f"TLS failed ({error.reason or error}): check that the port is a TLS listener, and the client certificate",
-            lasting=True,
-        )
+        message = f"TLS failed ({error.reason or error}): check that the port is a TLS listener, and {_own(security)}"
+        return Broken(Stage.TLS, address, message, lasting=True)
     return Broken(
         Stage.TLS,
         address,
@@ -254,18 +245,38 @@ def _tls_failure(error: OSError, address: str, security: Security) -> Broken:
     )
 
 
-def _request_failure(error: OSError, address: str, stage: Stage) -> Broken:
+def _unverified(error: ssl.SSLCertVerificationError, security: Security) -> str:
+    """What is wrong with a broker's certificate; the codes are those of X509_verify_cert_error_string(3)."""
+    said = f"its certificate does not verify against {_trust(security)}: {error.verify_message}"
+    if error.verify_code in (9, 10):
+        return f"{said}. It is the broker's that must be renewed"
+    if error.verify_code in (62, 64):
+        flag = security.called("verify_hostname")
+        return f"{said}. Connect by a name that it carries, have it carry this one, or set {flag} to false"
+    return f"{said}. Check the CA: it must be the one that signs the brokers' certificates"
+
+
+def _trust(security: Security) -> str:
+    named = security.called("ca_file")
+    return named if security.ca_file else f"the system's trust store ({named.strip()} is not set)"
+
+
+def _own(security: Security) -> str:
+    """The client certificate, and what is known to be wrong with it."""
+    if not security.cert_file:
+        return f"whether the listener asks for a client certificate ({security.called('cert_file').strip()} is not set)"
+    why = expiry(security)
+    return f"the client certificate, {security.called('cert_file')}{f', {why}' if why else ''}"
+
+
+def _request_failure(error: OSError, address: str, stage: Stage, security: Security) -> Broken:
     if isinstance(error, TimeoutError):
         return Broken(stage, address, _silence(stage))
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         # TLS 1.3 reports a refused client certificate only after the handshake, on the first read.
-        return Broken(
-            Stage.TLS, address, f"TLS failed ({error.reason or error}): check the client certificate", lasting=True
-        )
-    return Broken(
-        stage,
-        address,
-        "closed the connection instead of answering: check the port, security.protocol and, where the listener asks "
-        "for one, the client certificate",
-        suspicious=True,
-    )
+        message = f"TLS failed ({error.reason or error}): check {_own(security)}"
+        return Broken(Stage.TLS, address, message, lasting=True)
+    what = "check the port, security.protocol and, where the listener asks for one, the client certificate"
+    if expiry(security):
+        what = f"check {_own(security)}"
+    return Broken(stage, address, f"closed the connection instead of answering: {what}", suspicious=True)

@@ -1,15 +1,24 @@
 """A policy's words on how to reach Kafka, with its Secrets resolved: what the Kafka adapter connects with.
 
-In: ``spec.kafka``. Out: a ``Connection``. Called wherever a policy's connection is made: the operator, the probers, the
-command line. Terminal names the Secret and the key that are missing.
+In: ``spec.kafka``. Out: a ``Connection``, in which everything has the name of the field that it comes from. Called
+wherever a policy's connection is made, and again and again: the operator, the probers, the command line. A Secret is
+read once each time, so that what is taken from it belongs together. Unauthenticated names field, Secret and key.
 """
 
 from __future__ import annotations
 
-from bellwether.adapters.kubernetes.credentials import SecretReader
-from bellwether.api.v1alpha1.connections import Kafka, SecretKeyRef
-from bellwether.connections import Connection, Mechanism, Protocol, Security
-from bellwether.ports import Terminal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bellwether.adapters.kubernetes.credentials import OpenSecret, SecretReader
+from bellwether.adapters.kubernetes.usersecrets import authorities, certificates, key_pair, user_credentials
+from bellwether.api.v1alpha1.connections import AuthoritiesRef, Kafka, Sasl, SecretKeyRef
+from bellwether.api.v1alpha1.connections import OAuth as OAuthSpec
+from bellwether.connections import Connection, Mechanism, Names, OAuth, Protocol, Security
+from bellwether.ports import Terminal, Unauthenticated
+
+KAFKA, TLS, SASL, OAUTH = "spec.kafka", "spec.kafka.tls", "spec.kafka.sasl", "spec.kafka.sasl.oauth"
+USER = f"{KAFKA}.userSecretRef"
 
 
 def connection(kafka: Kafka, secrets: SecretReader, bootstrap: tuple[str, ...] = ()) -> Connection:
@@ -17,29 +26,108 @@ def connection(kafka: Kafka, secrets: SecretReader, bootstrap: tuple[str, ...] =
     try:
         return Connection(bootstrap or tuple(kafka.bootstrap_servers), _security(kafka, secrets), kafka.client_id)
     except ValueError as error:
-        raise Terminal(f"spec.kafka: {error}") from None
+        raise Terminal(f"{KAFKA}: {error}") from None
 
 
 def _security(kafka: Kafka, secrets: SecretReader) -> Security:
-    tls, sasl = kafka.tls, kafka.sasl
-    encrypted = tls is not None and tls.enabled
+    tls = kafka.tls if kafka.tls is not None and kafka.tls.enabled else None
+    names = {
+        "ca_file": _named(f"{TLS}.caSecretRef", tls.ca_secret_ref if tls else None),
+        "cert_file": _named(f"{TLS}.certificateSecretRef", tls.certificate_secret_ref if tls else None),
+        "key_file": _named(f"{TLS}.keySecretRef", tls.key_secret_ref if tls else None),
+        "verify_hostname": f"{TLS}.verifyHostname",
+        "mechanism": f"{SASL}.mechanism",
+        "username": f"{SASL}.username",
+        "password": _named(f"{SASL}.passwordSecretRef", kafka.sasl.password_secret_ref if kafka.sasl else None),
+    }
+    values: dict[str, object] = {
+        "ca_file": _authorities(secrets, tls.ca_secret_ref, f"{TLS}.caSecretRef") if tls else "",
+        "verify_hostname": tls.verify_hostname if tls else True,
+    }
+    if tls is not None and tls.certificate_secret_ref is not None and tls.key_secret_ref is not None:
+        values |= _pair(secrets, tls.certificate_secret_ref, tls.key_secret_ref)
+    if kafka.sasl is not None:
+        values |= _sasl(secrets, kafka.sasl)
+    if kafka.user_secret_ref is not None:
+        name = kafka.user_secret_ref.name
+        with _about(USER):
+            user = user_credentials(secrets, name)
+        values |= {"cert_file": user.cert_file, "key_file": user.key_file, "mechanism": user.mechanism}
+        values |= {"username": user.username, "password": user.password}
+        names |= dict.fromkeys(("cert_file", "key_file", "username", "password", "mechanism"), f"{USER} ({name})")
     protocol = {
         (False, False): Protocol.PLAINTEXT,
         (True, False): Protocol.SSL,
         (False, True): Protocol.SASL_PLAINTEXT,
         (True, True): Protocol.SASL_SSL,
-    }[encrypted, sasl is not None]
+    }[tls is not None, values.get("mechanism") is not None]
+    return Security(protocol=protocol, names=tuple(names.items()), **values)  # type: ignore[arg-type]
 
-    def file(reference: SecretKeyRef | None) -> str:
-        return str(secrets.file(reference.name, reference.key)) if encrypted and reference is not None else ""
 
-    return Security(
-        protocol=protocol,
-        mechanism=Mechanism(sasl.mechanism.value) if sasl else None,
-        username=sasl.username if sasl else "",
-        password=secrets.value(sasl.password_secret_ref.name, sasl.password_secret_ref.key) if sasl else "",
-        ca_file=file(tls.ca_secret_ref) if tls else "",
-        cert_file=file(tls.certificate_secret_ref) if tls else "",
-        key_file=file(tls.key_secret_ref) if tls else "",
-        verify_hostname=tls.verify_hostname if tls else True,
+def _pair(secrets: SecretReader, certificate: SecretKeyRef, key: SecretKeyRef) -> dict[str, object]:
+    """The client's own certificate and key; of one Secret, where they are in one."""
+    with _about(f"{TLS}.certificateSecretRef"):
+        of_certificate = secrets.open(certificate.name, repr(certificate.key))
+        certificates(of_certificate, certificate.key)
+    with _about(f"{TLS}.keySecretRef"):
+        of_key = of_certificate if key.name == certificate.name else secrets.open(key.name, repr(key.key))
+        cert_file, key_file = key_pair(of_certificate, certificate.key, of_key, key.key)
+    return {"cert_file": cert_file, "key_file": key_file}
+
+
+def _sasl(secrets: SecretReader, sasl: Sasl) -> dict[str, object]:
+    values: dict[str, object] = {"mechanism": Mechanism(sasl.mechanism.value)}
+    if sasl.oauth is not None:
+        return values | {"oauth": _oauth(secrets, sasl.oauth)}
+    values["username"] = sasl.username or ""
+    if sasl.password_secret_ref is not None:
+        with _about(f"{SASL}.passwordSecretRef"):
+            values["password"] = secrets.value(sasl.password_secret_ref.name, sasl.password_secret_ref.key)
+    return values
+
+
+def _oauth(secrets: SecretReader, oauth: OAuthSpec) -> OAuth:
+    with _about(f"{OAUTH}.clientSecretRef"):
+        secret = secrets.value(oauth.client_secret_ref.name, oauth.client_secret_ref.key)
+    names: Names = (
+        ("token_endpoint", f"{OAUTH}.tokenEndpoint"),
+        ("client_id", f"{OAUTH}.clientId"),
+        ("client_secret", _named(f"{OAUTH}.clientSecretRef", oauth.client_secret_ref)),
+        ("scope", f"{OAUTH}.scope"),
+        ("ca_file", _named(f"{OAUTH}.caSecretRef", oauth.ca_secret_ref)),
     )
+    return OAuth(
+        token_endpoint=oauth.token_endpoint,
+        client_id=oauth.client_id,
+        client_secret=secret,
+        scope=oauth.scope,
+        ca_file=_authorities(secrets, oauth.ca_secret_ref, f"{OAUTH}.caSecretRef"),
+        names=names,
+    )
+
+
+def _authorities(secrets: SecretReader, reference: AuthoritiesRef | None, field: str) -> str:
+    """A file of who is trusted; empty where that is the system's word."""
+    if reference is None:
+        return ""
+    with _about(field):
+        if reference.key is None:
+            return authorities(secrets, reference.name)
+        secret: OpenSecret = secrets.open(reference.name, repr(reference.key))
+        return str(secret.file(reference.key, certificates(secret, reference.key)))
+
+
+@contextmanager
+def _about(field: str) -> Iterator[None]:
+    """Whatever is wrong in here is this field's."""
+    try:
+        yield
+    except Unauthenticated as error:
+        raise Unauthenticated(f"{field}: {error}") from None
+
+
+def _named(field: str, reference: SecretKeyRef | AuthoritiesRef | None) -> str:
+    """A field with the Secret that it names, for messages."""
+    if reference is None:
+        return field
+    return f"{field} ({reference.name}, {reference.key or '*.crt'})"

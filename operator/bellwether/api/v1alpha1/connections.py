@@ -30,6 +30,14 @@ SecretName = Annotated[
 SecretKey = Annotated[
     str, Matching("^[A-Za-z0-9._-]+$", "must be a key of the Secret: letters, digits, '-', '_' and '.'", 253)
 ]
+HttpsUrl = Annotated[
+    str,
+    Matching(
+        r"^https://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~:/@!$&()*+,;=%-]*)?$",
+        "must be a URL that begins with https://, without user, query and fragment",
+        2048,
+    ),
+]
 ClientId = Annotated[str, Matching("^[A-Za-z0-9._-]+$", "must consist of letters, digits, '-', '_' and '.'", 100)]
 
 
@@ -40,11 +48,28 @@ class SecretKeyRef(Model):
     key: Annotated[SecretKey, Field(description="Key of the Secret's data.")]
 
 
+class SecretRef(Model):
+    """One Secret in the policy's own namespace."""
+
+    name: Annotated[SecretName, Field(description="Name of the Secret, in the policy's own namespace.")]
+
+
+class AuthoritiesRef(Model):
+    """Certificates of authorities in one Secret in the policy's own namespace."""
+
+    name: Annotated[SecretName, Field(description="Name of the Secret, in the policy's own namespace.")]
+    key: SecretKey | None = Field(
+        default=None,
+        description="Key of the Secret's data. Absent: all keys that end in .crt: Strimzi's <cluster>-cluster-ca-cert"
+        " has one for each authority while it renews them.",
+    )
+
+
 class Tls(Model):
     """Encryption, and who is trusted."""
 
     enabled: bool = Field(default=True, strict=True, description="Whether connections use TLS.")
-    ca_secret_ref: SecretKeyRef | None = Field(
+    ca_secret_ref: AuthoritiesRef | None = Field(
         default=None,
         description="PEM certificates of the authorities that sign the brokers'. Absent: those of the system.",
     )
@@ -76,21 +101,67 @@ class Tls(Model):
 
 
 class SaslMechanism(StrEnum):
-    """The SASL mechanisms that both Kafka clients speak with a password."""
+    """The SASL mechanisms that both Kafka clients speak."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     SCRAM_SHA_512 = "SCRAM-SHA-512"
+    OAUTHBEARER = "OAUTHBEARER"
+
+
+class OAuth(Model):
+    """Tokens for OAUTHBEARER, by client credentials (RFC 6749, 4.4)."""
+
+    token_endpoint: Annotated[HttpsUrl, Field(description="URL of the token endpoint, over HTTPS.")]
+    client_id: str = Field(min_length=1, max_length=256, description="Client id at the token endpoint.")
+    client_secret_ref: SecretKeyRef = Field(description="Where the client's secret is.")
+    scope: str = Field(default="", max_length=1024, description="Scope to ask for, where the endpoint wants one.")
+    ca_secret_ref: AuthoritiesRef | None = Field(
+        default=None,
+        description="PEM certificates of the authorities that sign the endpoint's. Absent: those of the system.",
+    )
 
 
 class Sasl(Model):
-    """Authentication by user name and password."""
+    """Authentication by user name and password, or by token."""
 
     mechanism: SaslMechanism = Field(description="SASL mechanism of the listener.")
-    username: str = Field(min_length=1, max_length=256, description="User name.")
-    password_secret_ref: SecretKeyRef = Field(description="Where the password is.")
+    username: str | None = Field(
+        default=None, min_length=1, max_length=256, description="User name; for all mechanisms but OAUTHBEARER."
+    )
+    password_secret_ref: SecretKeyRef | None = Field(
+        default=None, description="Where the password is; for all mechanisms but OAUTHBEARER."
+    )
+    oauth: OAuth | None = Field(default=None, description="Where tokens come from; for OAUTHBEARER.")
     allow_plaintext: bool = Field(
         default=False, strict=True, description="Accept that the password travels over connections without TLS."
+    )
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="self.mechanism == 'OAUTHBEARER' || has(self.username)",
+            message="is the user whom PLAIN and SCRAM authenticate: set it",
+            holds=lambda s: s.mechanism is SaslMechanism.OAUTHBEARER or s.username is not None,
+            field="username",
+        ),
+        Rule(
+            cel="self.mechanism == 'OAUTHBEARER' || has(self.passwordSecretRef)",
+            message="names the password for PLAIN and SCRAM: set it",
+            holds=lambda s: s.mechanism is SaslMechanism.OAUTHBEARER or s.password_secret_ref is not None,
+            field="passwordSecretRef",
+        ),
+        Rule(
+            cel="(self.mechanism == 'OAUTHBEARER') == has(self.oauth)",
+            message="says where tokens come from: set it for OAUTHBEARER, and for no other mechanism",
+            holds=lambda s: (s.mechanism is SaslMechanism.OAUTHBEARER) == (s.oauth is not None),
+            field="oauth",
+        ),
+        Rule(
+            cel="self.mechanism != 'OAUTHBEARER' || !(has(self.username) || has(self.passwordSecretRef))",
+            message="OAUTHBEARER takes neither username nor passwordSecretRef: put clientId and clientSecretRef into oauth",
+            holds=lambda s: s.mechanism is not SaslMechanism.OAUTHBEARER or not (s.username or s.password_secret_ref),
+            field="mechanism",
+        ),
     )
 
 
@@ -109,6 +180,11 @@ class Kafka(Model):
     ]
     tls: Tls | None = Field(default=None, description="TLS of the operator's and the probers' connections.")
     sasl: Sasl | None = Field(default=None, description="SASL of the operator's and the probers' connections.")
+    user_secret_ref: SecretRef | None = Field(
+        default=None,
+        description="Secret of a Strimzi KafkaUser, or one of its shape: user.crt and user.key for mutual TLS, or"
+        " password and sasl.jaas.config for SCRAM-SHA-512. In place of sasl and of tls.certificateSecretRef.",
+    )
     client_id: Annotated[ClientId, Field(description="Client id that brokers see in requests, logs and quotas.")] = (
         "bellwether"
     )
@@ -126,5 +202,21 @@ class Kafka(Model):
             message="sends a password without TLS: set kafka.tls, or sasl.allowPlaintext to true to accept that",
             holds=lambda k: k.sasl is None or (k.tls is not None and k.tls.enabled) or k.sasl.allow_plaintext,
             field="sasl",
+        ),
+        Rule(
+            cel="!has(self.userSecretRef) || (has(self.tls) && self.tls.enabled)",
+            message="names a user to authenticate over TLS: set kafka.tls",
+            holds=lambda k: k.user_secret_ref is None or (k.tls is not None and k.tls.enabled),
+            field="userSecretRef",
+        ),
+        Rule(
+            cel="!has(self.userSecretRef)"
+            " || !(has(self.sasl) || (has(self.tls) && has(self.tls.certificateSecretRef)))",
+            message="stands in place of sasl and of tls.certificateSecretRef: remove one or the other",
+            holds=lambda k: (
+                k.user_secret_ref is None
+                or not (k.sasl or (k.tls is not None and k.tls.certificate_secret_ref is not None))
+            ),
+            field="userSecretRef",
         ),
     )

@@ -8,44 +8,44 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from bellwether.adapters.kafka.security import Tokens, tls_context
+from bellwether.adapters.kafka.security import Exchange, tls_context
 from bellwether.connections import Security
 from bellwether.ports import Terminal
 from realparts.tls import Authority
 
 
-def tokens(mechanism: str, username: str = "user") -> Tokens:
-    return Tokens(
+def exchange(mechanism: str, username: str = "user") -> Exchange:
+    return Exchange(
         Security(protocol="SASL_SSL", mechanism=mechanism, username=username, password="pencil")  # type: ignore[arg-type]
     )
 
 
 def test_plain_sends_name_and_password_in_one_token() -> None:
-    plain = tokens("PLAIN")
+    plain = exchange("PLAIN")
     assert plain.rounds() == 1
-    assert plain.token(0) == b"\0user\0pencil"
+    assert plain.message(0) == b"\0user\0pencil"
 
 
 def test_scram_escapes_what_rfc_5802_reserves_in_a_name() -> None:
-    scram = tokens("SCRAM-SHA-512", username="a=b,c")
+    scram = exchange("SCRAM-SHA-512", username="a=b,c")
     assert scram.rounds() == 2
-    assert scram.token(0).startswith(b"n,,n=a=3Db=2Cc,r=")
+    assert scram.message(0).startswith(b"n,,n=a=3Db=2Cc,r=")
 
 
 @pytest.mark.parametrize("answer", [b"", b"r=other,s=QSXCR+Q6sek8bf92,i=4096", b"r=x,s=!,i=many", b"\xff"])
 def test_a_server_that_does_not_follow_scram_is_refused_without_the_password(answer: bytes) -> None:
-    scram = tokens("SCRAM-SHA-256")
-    scram.token(0)
+    scram = exchange("SCRAM-SHA-256")
+    scram.message(0)
     with pytest.raises(ValueError, match="SCRAM answer is not valid") as caught:
         scram.answer(0, answer)
     assert caught.value.__cause__ is None
 
 
 def test_a_server_that_cannot_prove_that_it_knows_the_password_is_refused() -> None:
-    scram = tokens("SCRAM-SHA-256")
-    nonce = scram.token(0).rpartition(b"r=")[2]
+    scram = exchange("SCRAM-SHA-256")
+    nonce = scram.message(0).rpartition(b"r=")[2]
     scram.answer(0, b"r=" + nonce + b"server,s=QSXCR+Q6sek8bf92,i=4096")
-    assert scram.token(1).startswith(b"c=biws,r=" + nonce + b"server,p=")
+    assert scram.message(1).startswith(b"c=biws,r=" + nonce + b"server,p=")
     with pytest.raises(ValueError, match="SCRAM answer is not valid"):
         scram.answer(1, b"v=AAAA")
 

@@ -134,6 +134,10 @@ def test_the_examples_are_valid():
 
 def test_the_full_example_names_every_field():
     spec = yaml.safe_load((EXAMPLES / "full.yaml").read_text())["spec"]
+    # A user is named by a password, by tokens or by the Secret of a KafkaUser, never by two of them.
+    tokens, user = (yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text()) for name in ("oauth", "kafka-user"))
+    spec["kafka"]["sasl"] |= tokens["spec"]["kafka"]["sasl"]
+    spec["kafka"]["userSecretRef"] = user["spec"]["kafka"]["userSecretRef"]
     for path, _ in schemas(KINDS[0].schema()["properties"]["spec"], ""):
         place = spec
         for step in path.replace("[]", "").split(".")[1:]:

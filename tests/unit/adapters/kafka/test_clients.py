@@ -1,0 +1,89 @@
+"""One connection in the words of both clients, and no secret in what is printed of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.kafka import clients, tokens
+from bellwether.adapters.kafka.clients import for_confluent, for_kafka_python
+from bellwether.adapters.kafka.tokenendpoint import Grant
+from bellwether.adapters.kafka.tokens import TokenSource
+from bellwether.connections import Connection, Hidden, Mechanism, OAuth, Protocol, Security
+
+FULL = Security(
+    protocol=Protocol.SASL_SSL,
+    mechanism=Mechanism.SCRAM_SHA_512,
+    username="operator",
+    password="s3cr3t",
+    ca_file="/etc/ca.pem",
+    cert_file="/etc/client.pem",
+    key_file="/etc/client-key.pem",
+    verify_hostname=False,
+)
+OAUTH = OAuth(token_endpoint="https://login.example/token", client_id="bellwether", client_secret="s3cr3t")
+BY_TOKEN = Connection(("a:1",), Security(protocol=Protocol.SASL_SSL, mechanism=Mechanism.OAUTHBEARER, oauth=OAUTH))
+
+
+@pytest.fixture
+def source(monkeypatch: pytest.MonkeyPatch) -> TokenSource:
+    """A source whose tokens are good for a minute."""
+    made = TokenSource(OAUTH, lambda *_: Grant(Hidden("t0ken"), 60.0))
+    monkeypatch.setattr(clients, "source_of", lambda _: made)
+    monkeypatch.setattr(tokens, "source_of", lambda _: made)
+    return made
+
+
+def test_confluent_gets_librdkafka_s_names() -> None:
+    assert for_confluent(Connection(("a:1", "b:2"), FULL)) == {
+        "bootstrap.servers": "a:1,b:2",
+        "client.id": "bellwether",
+        "security.protocol": "SASL_SSL",
+        "ssl.endpoint.identification.algorithm": "none",
+        "ssl.ca.location": "/etc/ca.pem",
+        "ssl.certificate.location": "/etc/client.pem",
+        "ssl.key.location": "/etc/client-key.pem",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "operator",
+        "sasl.password": "s3cr3t",
+    }
+
+
+def test_kafka_python_gets_its_keywords() -> None:
+    assert for_kafka_python(Connection(("a:1", "b:2"), FULL)) == {
+        "bootstrap_servers": ["a:1", "b:2"],
+        "client_id": "bellwether",
+        "security_protocol": "SASL_SSL",
+        "ssl_check_hostname": False,
+        "ssl_cafile": "/etc/ca.pem",
+        "ssl_certfile": "/etc/client.pem",
+        "ssl_keyfile": "/etc/client-key.pem",
+        "sasl_mechanism": "SCRAM-SHA-512",
+        "sasl_plain_username": "operator",
+        "sasl_plain_password": "s3cr3t",
+    }
+
+
+def test_a_plain_connection_says_nothing_of_tls_and_sasl() -> None:
+    plain = Connection(("a:1",))
+    assert set(for_confluent(plain)) == {"bootstrap.servers", "client.id", "security.protocol"}
+    assert set(for_kafka_python(plain)) == {"bootstrap_servers", "client_id", "security_protocol"}
+
+
+def test_both_clients_and_our_own_conversations_share_one_token(source: TokenSource) -> None:
+    callback: Any = for_confluent(BY_TOKEN)["oauth_cb"]
+    text, ends, principal, extensions = callback("")
+    assert (text, principal, extensions) == ("t0ken", "bellwether", {})
+    assert ends > 1.7e9, "librdkafka counts seconds since the epoch"
+    provider: Any = for_kafka_python(BY_TOKEN)["sasl_oauth_token_provider"]
+    assert provider.token() == "t0ken"
+    assert source.token(0).text == "t0ken"
+
+
+def test_no_secret_is_printed(tmp_path: Path, source: TokenSource) -> None:
+    for connection in (Connection(("a:1",), FULL), BY_TOKEN):
+        for shown in (connection, for_confluent(connection), for_kafka_python(connection)):
+            assert "s3cr3t" not in repr(shown)
+            assert "t0ken" not in repr(shown)
