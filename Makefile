@@ -22,7 +22,7 @@ SPREAD = --numprocesses=$(WORKERS) --dist=worksteal
 PARTS_WORKERS ?= 2
 BY_LOT = --numprocesses=$(PARTS_WORKERS) --dist=loadscope --no-loadscope-reorder
 PARTS = kafka or apiserver or prometheus
-FAST = not kafka and not apiserver and not prometheus and not spark and not slow
+FAST = not kafka and not apiserver and not prometheus and not spark and not slow and not cluster
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 FAULTS_ARGS ?=
@@ -65,8 +65,13 @@ test-slow: setup parts ## Only the tests that take longer than a minute each
 	@$(PYTEST) -m slow $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: lint verify parts ## Every test, the long ones too (for CI)
-	@$(PYTEST) --hypothesis-profile=thorough $(PYTEST_ARGS)
+test-all: lint verify parts ## Every test but those on a node, the long ones too (for CI)
+	@$(PYTEST) -m "not cluster" --hypothesis-profile=thorough $(PYTEST_ARGS)
+
+.PHONY: cluster-test
+cluster-test: setup parts ## Install Bellwether on a whole Kubernetes node and break the Kafka that runs there (root, Debian)
+	@$(BIN)/python -m node build
+	@$(PYTEST) -m cluster tests/cluster $(PYTEST_ARGS)
 
 .PHONY: bench-demo
 bench-demo: setup parts ## Repeat the demo's faults ten times; report median and worst
@@ -117,6 +122,16 @@ verify: setup ## Check that the generated files are fresh
 	@$(BIN)/python -m bellwether.api.v1alpha1.generate --check
 	@$(BIN)/python docs/draw_states.py --check
 	@$(BIN)/python -m chartvalues.generate --check
+
+##@ A whole Kubernetes node (root and Debian)
+
+.PHONY: cluster
+cluster: setup ## Bring up a Kubernetes node that runs pods, apart from everything else on this machine
+	@$(BIN)/python -m node up
+
+.PHONY: cluster-down
+cluster-down: setup ## End it and remove everything of it
+	@$(BIN)/python -m node down
 
 ##@ Parts and requirements
 

@@ -1,0 +1,79 @@
+"""Namespaces for processes, mounts and network, and the one process whose end is theirs. Called by ``lifecycle``.
+
+In: a command that becomes process 1 inside. Out: a way to run more commands inside, and to end it all: the kernel then
+kills every process in there, and with the last one the mounts, interfaces and packet filters are gone too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from realparts import guardian
+
+END_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Namespaces:
+    """Running ones, known by the host's process that holds them; ``ticks`` tells it from a later one of its id."""
+
+    pid: int
+    ticks: str
+
+    @classmethod
+    def start(cls, command: Sequence[str | Path], log: Path) -> Namespaces:
+        """Start the command as process 1 of new ones; its output goes to the log. It outlives the caller."""
+        separate = ["unshare", "--pid", "--mount", "--net", "--fork", "--kill-child", "--mount-proc"]
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                [*separate, "--propagation", "private", *(str(part) for part in command)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        return cls(process.pid, guardian.start_ticks(process.pid) or "")
+
+    @classmethod
+    def read(cls, file: Path) -> Namespaces | None:
+        """Those that a file tells of (see ``write``); None if there is no such file, or nothing sensible in it."""
+        try:
+            pid, ticks = file.read_text().split()
+            return cls(int(pid), ticks)
+        except (OSError, ValueError):
+            return None
+
+    def write(self, file: Path) -> None:
+        """Note them down for later callers."""
+        file.write_text(f"{self.pid} {self.ticks}\n")
+
+    @property
+    def alive(self) -> bool:
+        """Whether they still stand."""
+        with contextlib.suppress(ChildProcessError):  # a child of ours that has ended stays until somebody asks
+            os.waitpid(self.pid, os.WNOHANG)
+        return guardian.start_ticks(self.pid) == self.ticks
+
+    def inside(self, *command: str | Path) -> list[str]:
+        """The command line that runs a command in them, from the host's folder and with the host's files."""
+        place = f"/proc/{self.pid}/ns"
+        # The holder is outside the processes' namespace itself; only its children are in.
+        enter = ["nsenter", f"--mount={place}/mnt", f"--net={place}/net", f"--pid={place}/pid_for_children"]
+        return [*enter, "--", *(str(part) for part in command)]
+
+    def end(self) -> None:
+        """End everything inside at once, and wait until it is gone. Raises TimeoutError when it is not."""
+        if self.alive:
+            os.kill(self.pid, signal.SIGKILL)  # its child is killed with it, and as process 1 takes all others along
+        over = time.monotonic() + END_SECONDS
+        while self.alive:
+            if time.monotonic() > over:
+                raise TimeoutError(f"process {self.pid}, which holds the node, does not end")
+            time.sleep(0.05)
