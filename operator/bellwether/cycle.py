@@ -58,7 +58,9 @@ def turn(
         cluster = cluster.including(world.clusters.partitions(topics))
     recovered = recover(memory.record, cluster, now, memory.grace_seconds)
     signals, overrides = world.signals.signals(), world.signals.overrides()
-    snapshot = Snapshot(now, cluster, recovered.record, signals, overrides, memory.refused, memory.flaps)
+    snapshot = Snapshot(
+        now, cluster, recovered.record, signals, overrides, memory.refused, memory.flaps, world.strimzi
+    )
 
     # 2. Judge every broker, then decide who may lead. "Unknown" is a verdict and moves nothing.
     verdicts = judge(snapshot, policy, memory.verdicts)

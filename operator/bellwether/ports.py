@@ -15,6 +15,7 @@ from typing import Protocol
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Cluster, Partition, TopicPartition
 from bellwether.core.signals import Override, Signal
+from bellwether.core.strimzi import Strimzi
 
 
 class BellwetherError(Exception):
@@ -156,7 +157,10 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Everything outside that one policy's cycle needs."""
+    """Everything outside that one policy's cycle needs.
+
+    ``strimzi`` is what Strimzi said of the cluster right before the turn; None where another runs it.
+    """
 
     clusters: ClusterReader
     leaders: LeaderMover
@@ -164,6 +168,7 @@ class World:
     leadership: Leadership
     signals: SignalSource
     clock: Clock
+    strimzi: Strimzi | None = None
 
 
 class JobState(StrEnum):

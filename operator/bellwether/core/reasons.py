@@ -94,6 +94,8 @@ class Reason(StrEnum):
     SUSPENDED = "Suspended"
     STANDING_BY = "StandingBy"
     CLUSTER_UNREACHABLE = "ClusterUnreachable"
+    CREDENTIALS_UNUSABLE = "CredentialsUnusable"
+    ACL_MISSING = "AclMissing"
     STRIMZI_CLUSTER_MISSING = "StrimziClusterMissing"
     STRIMZI_NOT_SHARED = "StrimziNotShared"
     STRIMZI_NOT_READY = "StrimziNotReady"
@@ -105,6 +107,7 @@ class Reason(StrEnum):
     INVALID_POLICY = "InvalidPolicy"
     RECORD_UNAVAILABLE = "RecordUnavailable"
     WITHDRAWN = "Withdrawn"
+    DEFINITION_OUTDATED = "DefinitionOutdated"
 
 
 SENTENCES: dict[Reason, str] = {
@@ -184,6 +187,8 @@ SENTENCES: dict[Reason, str] = {
     Reason.SUSPENDED: "The policy is suspended: it neither moves nor restores.",
     Reason.STANDING_BY: "Another operator process holds the Lease of this Kafka cluster.",
     Reason.CLUSTER_UNREACHABLE: "No bootstrap server gave a usable answer.",
+    Reason.CREDENTIALS_UNUSABLE: "A Secret is missing or cannot be used, or who we are is not believed.",
+    Reason.ACL_MISSING: "Kafka knows the user and refuses a request; the message names the ACL to grant.",
     Reason.STRIMZI_CLUSTER_MISSING: "The Kafka resource that the policy names, or Strimzi itself, is not there.",
     Reason.STRIMZI_NOT_SHARED: "The Kafka resource is in another namespace and does not admit the policy's own.",
     Reason.STRIMZI_NOT_READY: "Strimzi has not published yet how its cluster is reached, or the user's credentials.",
@@ -195,6 +200,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.INVALID_POLICY: "The policy cannot be understood; the message names the field and the remedy.",
     Reason.RECORD_UNAVAILABLE: "The undo record cannot be read or written, so nothing new starts.",
     Reason.WITHDRAWN: "Bellwether is being uninstalled: orders were put back or exported, and no turn is taken.",
+    Reason.DEFINITION_OUTDATED: "The served definitions are of an older version, so status is incomplete.",
 }
 """What each reason means, one sentence a reason."""
 

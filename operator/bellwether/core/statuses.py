@@ -22,6 +22,7 @@ from bellwether.core.reasons import SENTENCES, Reason, known
 from bellwether.core.rebalances import Progress
 from bellwether.core.recovery import Note
 from bellwether.core.snapshots import Snapshot
+from bellwether.core.strimzi import Strimzi
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
 
@@ -91,6 +92,8 @@ class BrokerReport:
     waited_for: int = 0
     flaps: Flaps | None = None
     stabilization_seconds: int = 0
+    pod: str = ""
+    """The name of its pod, where that is known."""
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -152,6 +155,8 @@ class Report:
     """How far the load plan has come, and why it does not go on now."""
     problem: Problem | None = None
     """What a rebalance is asked to solve, where the turn was to pose that."""
+    strimzi: Strimzi | None = None
+    """What Strimzi says of the cluster, where it runs it."""
 
     @property
     def held_by_reason(self) -> dict[Reason, int]:
@@ -213,6 +218,7 @@ def report(
         deeds=deeds,
         progress=progress,
         problem=problem,
+        strimzi=snapshot.strimzi,
     )
 
 
@@ -224,6 +230,7 @@ def _brokers(
     preferred = Counter(p.replicas[0] for p in snapshot.cluster.partitions)
     slow = {b for b, v in verdicts.items() if v.slow is not None}
     waited_for = Counter(b for p in snapshot.cluster.partitions for b in slow.intersection(p.isr) if p.leader != b)
+    pods = snapshot.strimzi.pods if snapshot.strimzi is not None else {}
     reports = []
     for broker, verdict in sorted(verdicts.items()):
         registered = snapshot.cluster.brokers.get(broker)
@@ -244,6 +251,7 @@ def _brokers(
                 waited_for=waited_for[broker],
                 flaps=flaps,
                 stabilization_seconds=stabilization(flaps, policy),
+                pod=pods[broker].name if broker in pods else "",
             )
         )
     return tuple(reports)

@@ -26,10 +26,11 @@ def policy_status(
     before: Mapping[str, conditions.Condition],
     last_election: Object | None,
     run: Run | None = None,
+    namespace: str = "",
 ) -> Object:
     """The whole status of a policy after a turn. ``before`` are its conditions as they stand, by type.
 
-    ``run`` is how its rebalance stands; None where the policy asks for none.
+    ``namespace`` is the policy's. ``run`` is how its rebalance stands; None where the policy asks for none.
     """
     told = run.conditions if run is not None else ()
     counts = {str(standing).lower(): n for standing, n in report.standings.items()}
@@ -40,6 +41,8 @@ def policy_status(
         observed_generation=generation,
         conditions=rendered((connected(report.cluster_id), *report.conditions, *told), generation, before, report.now),
         cluster_id=report.cluster_id,
+        cluster=_called(report, namespace),
+        strimzi=_strimzi(report),
         epoch=report.epoch,
         brokers=policystatus.BrokerCounts(**counts, demoted=demoted),
         displaced_partitions=report.displaced,
@@ -79,7 +82,7 @@ def trouble_status(
     standing: Object,
 ) -> Object:
     """A policy's status when no turn could be made: what stood stays, ``Ready`` and ``Connected`` say why."""
-    unreachable = reason is Reason.CLUSTER_UNREACHABLE
+    unreachable = reason in (Reason.CLUSTER_UNREACHABLE, Reason.CREDENTIALS_UNUSABLE)
     said = (
         Condition("Ready", False, reason, message),
         Condition("Connected", False if unreachable else None, reason, message),
@@ -118,6 +121,7 @@ def broker_status(
         replicas=report.replicas,
         registered=report.registered,
         rack=report.rack,
+        pod=report.pod or None,
         flapping=None
         if report.flaps is None
         else brokerhealth.Flapping(
@@ -156,6 +160,27 @@ def rendered(
             )
         )
     return tuple(rendered)
+
+
+def _called(report: Report, namespace: str) -> str:
+    """What people call the cluster."""
+    strimzi = report.strimzi
+    if strimzi is None:
+        return report.cluster_id
+    return strimzi.name if strimzi.namespace == namespace else f"{strimzi.namespace}/{strimzi.name}"
+
+
+def _strimzi(report: Report) -> policystatus.StrimziStatus | None:
+    strimzi = report.strimzi
+    if strimzi is None:
+        return None
+    return policystatus.StrimziStatus(
+        namespace=strimzi.namespace,
+        listener=strimzi.listener,
+        user=strimzi.user,
+        paused=strimzi.paused,
+        rebalancing=strimzi.rebalancing[: policystatus.SAMPLE_LIMIT],
+    )
 
 
 def _would_demote(report: Report) -> Iterable[policystatus.WouldDemote]:

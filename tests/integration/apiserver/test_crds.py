@@ -202,7 +202,7 @@ def test_kubectl_get_answers_who_is_sick_why_since_when_and_who_leads(server: Ap
     server.kubectl("patch", "lp", "oncall", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", body)
 
     policies = [line.split() for line in server.kubectl("get", "lp", "oncall", "-n", NAMESPACE).splitlines()]
-    assert policies[0] == ["NAME", "MODE", "READY", "REASON", "SICK", "DEMOTED", "DISPLACED", "AGE"]
+    assert policies[0] == ["NAME", "MODE", "READY", "REASON", "SICK", "DEMOTED", "DISPLACED", "CLUSTER", "AGE"]
     assert policies[1][:7] == ["oncall", "Observe", "True", "Moving", "1", "2", "40"]
     brokers = [line.split() for line in server.kubectl("get", "bh", "oncall-2", "-n", NAMESPACE).splitlines()]
     assert brokers[0] == ["NAME", "BROKER", "VERDICT", "REASON", "SINCE", "LEADERS", "DEMOTED", "OVERRIDE"]

@@ -54,6 +54,12 @@ def kafka(**fields: Any) -> Body:
     return {"bootstrapServers": ["kafka-bootstrap.example:9092"], **fields}
 
 
+def strimzi(tls: Body | None = None, sasl: Body | None = None, **fields: Any) -> Body:
+    """A spec.kafka that names a Strimzi cluster, with further fields of it."""
+    besides = {"tls": tls, "sasl": sasl}
+    return {"strimzi": {"clusterName": "my-cluster", **fields}, **{k: v for k, v in besides.items() if v is not None}}
+
+
 def without(body: Body, *path: str) -> Body:
     """The same object without one field."""
     result = copy.deepcopy(body)
@@ -146,6 +152,18 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "mode is another word": (policy(mode="Dance"), "spec.mode"),
     "kafka is missing": (without(policy(), "spec", "kafka"), "spec.kafka"),
     "bootstrap servers are missing": (policy(kafka={}), "spec.kafka.bootstrapServers"),
+    "a cluster is named twice": (policy(kafka=kafka(strimzi={"clusterName": "c"})), "spec.kafka.bootstrapServers"),
+    "a Strimzi cluster without a name": (policy(kafka={"strimzi": {}}), "spec.kafka.strimzi.clusterName"),
+    "a Strimzi cluster's name is none": (
+        policy(kafka=strimzi(clusterName="My_Cluster")),
+        "spec.kafka.strimzi.clusterName",
+    ),
+    "a listener's name is none": (policy(kafka=strimzi(listener="TLS-9093")), "spec.kafka.strimzi.listener"),
+    "a KafkaUser and credentials besides": (
+        policy(kafka=strimzi(userName="u", listener="tls", tls={}, sasl=SASL)),
+        "spec.kafka.strimzi",
+    ),
+    "credentials for whichever listener": (policy(kafka=strimzi(tls={}, sasl=SASL)), "spec.kafka.strimzi"),
     "bootstrap servers are empty": (policy(kafka={"bootstrapServers": []}), "spec.kafka.bootstrapServers"),
     "a bootstrap server has no port": (policy(kafka={"bootstrapServers": ["kafka"]}), "spec.kafka.bootstrapServers[0]"),
     "a bootstrap server's port is too high": (

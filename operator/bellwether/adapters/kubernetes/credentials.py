@@ -72,6 +72,23 @@ class SecretReader:
         self._directory: Path | None = None
         self._removal: weakref.finalize[..., SecretReader] | None = None
         self._used: dict[Path, float] = {}
+        self._elsewhere: dict[str, SecretReader] = {}
+
+    @property
+    def api(self) -> KubernetesClient:
+        """Where it reads."""
+        return self._api
+
+    @property
+    def namespace(self) -> str:
+        """Whose Secrets it reads."""
+        return self._namespace
+
+    def of(self, namespace: str) -> SecretReader:
+        """A reader of that namespace, which lives as long as this one."""
+        if namespace == self._namespace:
+            return self
+        return self._elsewhere.setdefault(namespace, SecretReader(self._api, namespace, self._monotonic))
 
     def __enter__(self) -> SecretReader:
         """Read within a with statement."""
@@ -83,6 +100,8 @@ class SecretReader:
 
     def close(self) -> None:
         """Remove the files now, and not only when nobody refers to the reader any more or the process ends."""
+        for reader in self._elsewhere.values():
+            reader.close()
         if self._removal is not None:
             self._removal()
         self._directory = self._removal = None

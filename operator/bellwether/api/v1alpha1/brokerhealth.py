@@ -137,6 +137,9 @@ class BrokerHealthStatus(Reported):
     replicas: Count | None = Field(default=None, description="Partitions that have a replica on the broker.")
     registered: bool | None = Field(default=None, description="Whether the controller knows the broker.")
     rack: str | None = Field(default=None, max_length=256, description="The broker's rack.")
+    pod: str | None = Field(
+        default=None, max_length=253, description="Name of the broker's pod, where Strimzi runs the cluster."
+    )
     flapping: Flapping | None = Field(
         default=None, description="Absent unless signals demoted the broker lately (promotion.flapWindowSeconds)."
     )

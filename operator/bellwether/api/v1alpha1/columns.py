@@ -35,6 +35,7 @@ LEADERSHIP_POLICY = (
     Column("Sick", ".status.brokers.sick", "Brokers judged Sick.", "integer"),
     Column("Demoted", ".status.brokers.demoted", "Brokers kept from leading.", "integer"),
     Column("Displaced", ".status.displacedPartitions", "Partitions in another replica order than before.", "integer"),
+    Column("Cluster", ".status.cluster", "The Kafka cluster that was found: Strimzi's name for it, else its id."),
     Column("Pending", ".status.leadersOutOfPlace", "Partitions that the wrong broker leads.", "integer", priority=1),
     Column("Rebalance", ".status.rebalance.state", "How the rebalance by load stands.", priority=1),
     Column("Message", ".status.message", "The news in one sentence.", priority=1),
@@ -49,6 +50,7 @@ BROKER_HEALTH = (
     Column("Leaders", ".status.leaders", "Partitions that the broker leads.", "integer"),
     Column("Demoted", _condition("Demoted", "status"), "Whether the broker is kept from leading."),
     Column("Override", ".spec.override.state", "A person's word on the broker."),
+    Column("Pod", ".status.pod", "The broker's pod, where Strimzi runs it.", priority=1),
     Column("Policy", ".spec.policyRef.name", "The policy of the broker's cluster.", priority=1),
     Column("Message", ".status.verdict.message", "Why, in one sentence.", priority=1),
 )

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from bellwether.api.v1alpha1.models import AS_SET, DISTINCT, Matching, Model, Rule, integer
+from bellwether.api.v1alpha1.strimzi import Strimzi
 from bellwether.core import policies
 
 _PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
@@ -173,11 +174,16 @@ class Kafka(Model):
         Field(
             min_length=1,
             max_length=32,
-            description="Where to connect first, as host:port, on a listener that the operator can reach.",
+            description="Where to connect first, as host:port, on a listener that the operator can reach. Or strimzi.",
             json_schema_extra=AS_SET,
         ),
         DISTINCT,
-    ]
+    ] = ()
+    strimzi: Strimzi | None = Field(
+        default=None,
+        description="A Strimzi cluster by name, in place of bootstrapServers: addresses, certificates and user are"
+        " found. What tls and sasl say goes before what is found.",
+    )
     tls: Tls | None = Field(default=None, description="TLS of the operator's and the probers' connections.")
     sasl: Sasl | None = Field(default=None, description="SASL of the operator's and the probers' connections.")
     user_secret_ref: SecretRef | None = Field(
@@ -196,7 +202,32 @@ class Kafka(Model):
         " answers nobody.",
     )
 
+    @property
+    def brings_credentials(self) -> bool:
+        """Whether the policy itself says who is to connect."""
+        certificate = self.tls.certificate_secret_ref if self.tls is not None else None
+        return bool(self.sasl or self.user_secret_ref or certificate)
+
     rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="has(self.bootstrapServers) != has(self.strimzi)",
+            message="name the cluster once: bootstrapServers, or strimzi with a clusterName",
+            holds=lambda k: bool(k.bootstrap_servers) != (k.strimzi is not None),
+            field="bootstrapServers",
+        ),
+        Rule(
+            cel="!has(self.strimzi) || !(has(self.sasl) || has(self.userSecretRef)"
+            " || (has(self.tls) && has(self.tls.certificateSecretRef)))"
+            " || (has(self.strimzi.listener) && !has(self.strimzi.userName))",
+            message="where sasl, tls or userSecretRef bring credentials, name the listener that takes them, and no"
+            " userName",
+            holds=lambda k: (
+                k.strimzi is None
+                or not k.brings_credentials
+                or (k.strimzi.listener is not None and k.strimzi.user_name is None)
+            ),
+            field="strimzi",
+        ),
         Rule(
             cel="!has(self.sasl) || (has(self.tls) && self.tls.enabled) || self.sasl.allowPlaintext",
             message="sends a password without TLS: set kafka.tls, or sasl.allowPlaintext to true to accept that",

@@ -90,6 +90,18 @@ class WouldDemote(Reported):
     since: AwareDatetime = Field(description="Since when.")
 
 
+class StrimziStatus(Reported):
+    """The Strimzi cluster that was found, and what goes on there."""
+
+    namespace: str = Field(max_length=63, description="Namespace of the Kafka resource.")
+    listener: str = Field(max_length=64, description="The listener that is connected to.")
+    user: str = Field(default="", max_length=253, description="The KafkaUser that it is connected as; empty without.")
+    paused: bool = Field(default=False, description="Whether its reconciliation is paused.")
+    rebalancing: tuple[Annotated[str, Field(max_length=253)], ...] = Field(
+        default=(), max_length=SAMPLE_LIMIT, description="The KafkaRebalances that are running."
+    )
+
+
 class LeadershipPolicyStatus(Reported):
     """What Bellwether last saw, thought and did."""
 
@@ -105,6 +117,15 @@ class LeadershipPolicyStatus(Reported):
     )
     cluster_id: str = Field(
         default="", max_length=64, description="Id of the Kafka cluster that the policy is pinned to once seen."
+    )
+    cluster: str = Field(
+        default="",
+        max_length=317,
+        description="What people call the Kafka cluster that was found: the name of Strimzi's Kafka resource, with its"
+        " namespace where that is not the policy's own; else its id.",
+    )
+    strimzi: StrimziStatus | None = Field(
+        default=None, description="What was found of it. Absent unless spec.kafka.strimzi names it."
     )
     epoch: Count | None = Field(default=None, description="Epoch of the undo record's writer.")
     brokers: BrokerCounts | None = Field(default=None, description="Brokers by verdict.")

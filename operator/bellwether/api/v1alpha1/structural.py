@@ -54,7 +54,11 @@ def _walk(schema: Schema, definitions: Schema, defaults: bool, where: str) -> Sc
     result: Schema = {}
     for keyword, value in schema.items():
         if keyword == "properties":
-            result[keyword] = {n: _property(v, definitions, defaults, f"{where}.{n}") for n, v in value.items()}
+            needed = schema.get("required", ())  # what a person has to write is never made up
+            result[keyword] = {
+                n: _property(v, definitions, defaults, f"{where}.{n}", made_up=n not in needed)
+                for n, v in value.items()
+            }
         elif keyword == "items":
             result[keyword] = _walk(value, definitions, defaults, f"{where}[]")
         elif keyword == "default":
@@ -69,12 +73,12 @@ def _walk(schema: Schema, definitions: Schema, defaults: bool, where: str) -> Sc
     return result
 
 
-def _property(schema: Schema, definitions: Schema, defaults: bool, where: str) -> Schema:
+def _property(schema: Schema, definitions: Schema, defaults: bool, where: str, *, made_up: bool) -> Schema:
     result = _walk(schema, definitions, defaults, where)
     if "description" not in result:
         raise ValueError(f"{where}: a field needs a description; kubectl explain shows it")
     nested = result.get("type") == "object" and not result.get("required")
-    if defaults and nested and not _nullable(schema):
+    if defaults and made_up and nested and not _nullable(schema):
         result["default"] = _default(result)
     return result
 

@@ -134,6 +134,9 @@ def test_the_examples_are_valid():
 
 def test_the_full_example_names_every_field():
     spec = yaml.safe_load((EXAMPLES / "full.yaml").read_text())["spec"]
+    # A cluster is named by its addresses or by Strimzi's name for it, never by both.
+    strimzi = yaml.safe_load((EXAMPLES / "strimzi.yaml").read_text())["spec"]["kafka"]
+    spec["kafka"] = {**spec["kafka"], **strimzi}
     # A user is named by a password, by tokens or by the Secret of a KafkaUser, never by two of them.
     tokens, user = (yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text()) for name in ("oauth", "kafka-user"))
     spec["kafka"]["sasl"] |= tokens["spec"]["kafka"]["sasl"]
