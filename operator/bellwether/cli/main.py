@@ -9,6 +9,7 @@ from bellwether.cli.verbs import Verbs
 
 # verb -> module:command
 VERBS = {
+    "check": "bellwether.cli.check:check",
     "crds": "bellwether.cli.crds:crds",
     "demote": "bellwether.cli.demote:demote",
     "explain": "bellwether.cli.explain:explain",
