@@ -142,6 +142,11 @@ class Sidecars(Model):
     accounts: list[SidecarAccount] = Field(
         default_factory=list, description="Accounts of brokers' pods that may report. Empty: no sidecars."
     )
+    inject: bool = Field(
+        default=False,
+        description="Add the sidecars to brokers' pods as these are made, by a MutatingAdmissionPolicy; for Strimzi,"
+        " whose Kafka has no field for them. Otherwise a ConfigMap holds them, to be pasted.",
+    )
     data_volume: Name = Field(default="data", description="Volume of a broker's log directory, in its pod.")
     directory: str = Field(
         default="/var/lib/kafka/data", pattern=r"^/\S*$", description="Where the snippets mount that volume."
@@ -149,6 +154,9 @@ class Sidecars(Model):
     external_port: Port = Field(default=9094, description="Port that the external listener is bound to, in the pod.")
     ignore: list[str] = Field(
         default_factory=list, description="Networks whose connections do not count, such as those of health checks."
+    )
+    pod_selector: Labels = Field(
+        default_factory=dict, description="Labels of the brokers' pods, for inject and a PodMonitor."
     )
     metrics_ports: list[Port] = Field(
         default=[9465, 9466], min_length=2, max_length=2, description="Ports of the metrics: storage's and self's."

@@ -6,7 +6,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from chartvalues.shapes import Labels, Loose, Model, Name, OptionalNamespace, Port, Quantity
+from chartvalues.shapes import (
+    Labels,
+    Loose,
+    Model,
+    Name,
+    Namespace,
+    OptionalNamespace,
+    Port,
+    Quantity,
+    Resources,
+    asking,
+)
 
 Seconds = Annotated[str, Field(pattern=r"^[0-9]+(ms|s|m)$")]
 
@@ -169,7 +180,36 @@ class PodSecurity(Model):
     tmp_size: Quantity = Field(default="64Mi", description="Size of /tmp, the one place that may be written to.")
 
 
+class Strimzi(Model):
+    """Kafka clusters that policies name by Strimzi's own objects."""
+
+    enabled: bool = Field(
+        default=False, description="Grant what policies with spec.kafka.strimzi need. Their Secrets are in rbac."
+    )
+    namespaces: list[Namespace] = Field(
+        default_factory=list, description="Namespaces of Strimzi's clusters, besides those of the policies."
+    )
+
+
+class Uninstall(Model):
+    """What happens before the release is deleted."""
+
+    enabled: bool = Field(
+        default=True, description="Run `bellwether uninstall` first, so that no order is left displaced and forgotten."
+    )
+    mode: Literal["restore", "export"] = Field(
+        default="restore",
+        description="restore puts orders back, and exports those of brokers that are still sick; export leaves all.",
+    )
+    timeout_seconds: int = Field(
+        default=120, ge=0, le=3600, description="How long restoring may take; what is left then is exported."
+    )
+    resources: Resources = Field(default_factory=lambda: asking("50m", "128Mi", "512Mi"), description="CPU and memory.")
+
+
 class Tests(Model):
     """``helm test``."""
 
     enabled: bool = Field(default=True, description="Bring the pod that `helm test` starts.")
+    wait_seconds: int = Field(default=60, ge=0, le=600, description="How long the operator may take to be ready.")
+    resources: Resources = Field(default_factory=lambda: asking("50m", "128Mi", "512Mi"), description="CPU and memory.")

@@ -18,7 +18,9 @@ from chartvalues.surroundings import (
     PodSecurity,
     PullSecret,
     Rbac,
+    Strimzi,
     Tests,
+    Uninstall,
 )
 
 
@@ -57,6 +59,8 @@ class Values(Model):
         " definitions were not there before the first.",
     )
     network_policy: NetworkPolicies = Field(default_factory=NetworkPolicies, description="Which connections pods have.")
+    strimzi: Strimzi = Field(default_factory=Strimzi, description="Clusters that policies name by Strimzi's objects.")
+    uninstall: Uninstall = Field(default_factory=Uninstall, description="What happens before the release is deleted.")
     monitoring: Monitoring = Field(default_factory=Monitoring, description="What a monitoring stack takes.")
     tests: Tests = Field(default_factory=Tests, description="helm test.")
     extra_objects: list[Loose] = Field(default_factory=list, description="Further objects of the release; templates.")

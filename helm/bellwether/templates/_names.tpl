@@ -55,7 +55,7 @@ labels and annotations.
 {{- if .component }}
 {{- $labels = merge (dict "app.kubernetes.io/component" .component) $labels }}
 {{- end }}
-{{- $annotations := merge (dict) (.annotations | default dict) .root.Values.commonAnnotations }}
+{{- $annotations := merge (dict) (.annotations | default dict) .root.Values.commonAnnotations -}}
 name: {{ .name }}
 {{- if not .cluster }}
 namespace: {{ .namespace | default .root.Release.Namespace }}

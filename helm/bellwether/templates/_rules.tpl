@@ -36,11 +36,42 @@
   verbs: [list, watch]
 {{- end }}
 
-{{/* The Leases of Kafka clusters, in their one namespace. */}}
+{{/*
+The Leases of Kafka clusters, in their one namespace, which is the refuge, too, for undo records out of a namespace that
+ends. In: the root.
+*/}}
 {{- define "bellwether.rules.leases" -}}
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [get, create, update]
+{{- if .Values.watchNamespaces }}
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get, create]
+{{- end }}
+{{- end }}
+
+{{/* Where policies name a Strimzi cluster: how it is reached, which pods it has, whether it is being rebalanced. */}}
+{{- define "bellwether.rules.strimzi.operator" -}}
+- apiGroups: [kafka.strimzi.io]
+  resources: [kafkas]
+  verbs: [get, list]
+- apiGroups: [kafka.strimzi.io]
+  resources: [kafkausers]
+  verbs: [get]
+- apiGroups: [kafka.strimzi.io]
+  resources: [kafkarebalances]
+  verbs: [list]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list]
+{{- end }}
+
+{{/* The same for what only connects. */}}
+{{- define "bellwether.rules.strimzi.client" -}}
+- apiGroups: [kafka.strimzi.io]
+  resources: [kafkas, kafkausers]
+  verbs: [get]
 {{- end }}
 
 {{/* Load plans, where policies may ask for them. */}}

@@ -1,0 +1,162 @@
+{{/*
+The pod template of a component. In: root, component, account, workload (values.Workload, or what of it there is),
+args; and where they are wanted ports, probes (a map of liveness, readiness, startup), env, envFrom, volumes, mounts,
+zones, spread (values.Spread), grace.
+*/}}
+{{- define "bellwether.pod" -}}
+{{- $root := .root }}
+{{- $workload := .workload }}
+{{- $selector := include "bellwether.selector" (dict "root" $root "component" .component) | fromYaml -}}
+metadata:
+  labels:
+    {{- toYaml (merge (dict) $selector ($workload.podLabels | default dict) (include "bellwether.labels" $root | fromYaml)) | nindent 4 }}
+  {{- with merge (dict) ($workload.podAnnotations | default dict) $root.Values.commonAnnotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  serviceAccountName: {{ .account }}
+  automountServiceAccountToken: true
+  enableServiceLinks: false
+  {{- with $root.Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $workload.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  {{- with .grace }}
+  terminationGracePeriodSeconds: {{ int . }}
+  {{- end }}
+  {{- with .restart }}
+  restartPolicy: {{ . }}
+  {{- end }}
+  securityContext:
+    {{- toYaml $root.Values.podSecurity.pod | nindent 4 }}
+  containers:
+    - name: {{ .container | default "bellwether" }}
+      image: {{ include "bellwether.image" $root | quote }}
+      imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+      args:
+        {{- range concat .args ($workload.extraArgs | default list) }}
+        - {{ toString . | quote }}
+        {{- end }}
+      {{- with concat (.env | default list) ($workload.extraEnv | default list) }}
+      env:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .envFrom }}
+      envFrom:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .ports }}
+      ports:
+        {{- range $name, $number := . }}
+        - name: {{ $name }}
+          containerPort: {{ int $number }}
+        {{- end }}
+      {{- end }}
+      {{- range $kind, $probe := .probes }}
+      {{ $kind }}Probe:
+        {{- toYaml $probe | nindent 8 }}
+      {{- end }}
+      resources:
+        {{- toYaml $workload.resources | nindent 8 }}
+      securityContext:
+        {{- toYaml $root.Values.podSecurity.container | nindent 8 }}
+      volumeMounts:
+        - name: tmp
+          mountPath: /tmp
+        {{- with concat (.mounts | default list) ($workload.extraVolumeMounts | default list) }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+  volumes:
+    - name: tmp
+      emptyDir:
+        sizeLimit: {{ $root.Values.podSecurity.tmpSize }}
+    {{- with concat (.volumes | default list) ($workload.extraVolumes | default list) }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- with $workload.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $workload.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with include "bellwether.affinity" . | fromYaml }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- if and .spread .spread.enabled }}
+  topologySpreadConstraints:
+    {{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
+    - maxSkew: 1
+      topologyKey: {{ $key }}
+      whenUnsatisfiable: {{ $.spread.whenUnsatisfiable }}
+      labelSelector:
+        matchLabels:
+          {{- toYaml $selector | nindent 10 }}
+      # The pods of a roll-out are spread among themselves.
+      matchLabelKeys: [pod-template-hash]
+    {{- end }}
+  {{- end }}
+{{- end }}
+
+{{/* The affinity of a workload, with the zones that it must run in laid over it. In: workload, zones. */}}
+{{- define "bellwether.affinity" -}}
+{{- $given := deepCopy (.workload.affinity | default dict) }}
+{{- if .zones }}
+{{- $match := dict "key" "topology.kubernetes.io/zone" "operator" "In" "values" .zones }}
+{{- $node := $given.nodeAffinity | default dict }}
+{{- $required := $node.requiredDuringSchedulingIgnoredDuringExecution | default dict }}
+{{- $terms := list }}
+{{- range $required.nodeSelectorTerms | default (list dict) }}
+{{- $terms = append $terms (merge (dict "matchExpressions" (append (.matchExpressions | default list) $match)) .) }}
+{{- end }}
+{{- $node = merge (dict "requiredDuringSchedulingIgnoredDuringExecution" (dict "nodeSelectorTerms" $terms)) (omit $node "requiredDuringSchedulingIgnoredDuringExecution") }}
+{{- $given = merge (dict "nodeAffinity" $node) (omit $given "nodeAffinity") }}
+{{- end }}
+{{- with $given }}
+{{- toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/*
+A Deployment. In: what bellwether.pod takes, name, replicas; recreate: true where two at a time could not share a volume.
+*/}}
+{{- define "bellwether.deployment" }}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  {{- include "bellwether.metadata" (dict "root" .root "name" .name "component" .component) | nindent 2 }}
+spec:
+  replicas: {{ int .replicas }}
+  revisionHistoryLimit: 5
+  strategy:
+    {{- if .recreate }}
+    type: Recreate
+    {{- else }}
+    type: RollingUpdate
+    rollingUpdate:
+      maxUnavailable: 0
+      maxSurge: 1
+    {{- end }}
+  selector:
+    matchLabels:
+      {{- include "bellwether.selector" . | nindent 6 }}
+  template:
+    {{- include "bellwether.pod" . | nindent 4 }}
+{{- end }}
+
+{{/* How logs are written. In: the root. JSON. */}}
+{{- define "bellwether.logging" -}}
+{{- list (printf "--log-format=%s" .Values.log.format) (printf "--log-level=%s" .Values.log.level) | toJson }}
+{{- end }}
+
+{{/* Ready while its metrics are served; a prober that no longer measures ends by itself. JSON. */}}
+{{- define "bellwether.probes.metrics" -}}
+{{- dict "readiness" (dict "httpGet" (dict "path" "/metrics" "port" "metrics") "periodSeconds" 10 "timeoutSeconds" 3) | toJson }}
+{{- end }}

@@ -1,0 +1,84 @@
+{{/*
+The containers that stand beside a broker, as YAML for the containers of its pod. Each takes the broker's id from the
+number that ends the pod's name. In: root, policy, namespace (the policy's).
+*/}}
+{{- define "bellwether.sidecars" -}}
+{{- $sidecars := .root.Values.sidecars }}
+{{- $logging := include "bellwether.logging" .root | fromJsonArray }}
+{{- range $index, $kind := list "storage" "self" }}
+- name: bellwether-{{ $kind }}
+  image: {{ include "bellwether.image" $.root | quote }}
+  imagePullPolicy: {{ $.root.Values.image.pullPolicy }}
+  args:
+    - probe
+    - {{ $kind }}
+    - --policy={{ $.policy }}
+    - --namespace={{ $.namespace }}
+    - --metrics-port={{ int (index $sidecars.metricsPorts $index) }}
+    {{- if eq $kind "storage" }}
+    - --directory={{ $sidecars.directory }}
+    {{- else }}
+    - --port={{ int $sidecars.externalPort }}
+    {{- range $sidecars.ignore }}
+    - --ignore={{ . }}
+    {{- end }}
+    {{- end }}
+    {{- range $logging }}
+    - {{ . }}
+    {{- end }}
+  env:
+    - name: BELLWETHER_PROBE_{{ upper $kind }}_BROKER
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.name
+  ports:
+    - name: bw-{{ $kind }}
+      containerPort: {{ int (index $sidecars.metricsPorts $index) }}
+  resources:
+    {{- toYaml $sidecars.resources | nindent 4 }}
+  securityContext:
+    {{- toYaml $.root.Values.podSecurity.container | nindent 4 }}
+  {{- if eq $kind "storage" }}
+  volumeMounts:
+    - name: {{ $sidecars.dataVolume }}
+      mountPath: {{ $sidecars.directory }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/*
+The same as CEL, for an admission policy that adds them to pods. In: a container.
+*/}}
+{{- define "bellwether.sidecar.cel" -}}
+{{- $container := . -}}
+Object.spec.containers{
+  name: {{ toJson .name }},
+  image: {{ toJson .image }},
+  imagePullPolicy: {{ toJson .imagePullPolicy }},
+  args: {{ toJson .args }},
+  env: [Object.spec.containers.env{
+    name: {{ toJson (first .env).name }},
+    valueFrom: Object.spec.containers.env.valueFrom{
+      fieldRef: Object.spec.containers.env.valueFrom.fieldRef{apiVersion: "v1", fieldPath: "metadata.name"}
+    }
+  }],
+  ports: [Object.spec.containers.ports{
+    name: {{ toJson (first .ports).name }}, containerPort: {{ int (first .ports).containerPort }}, protocol: "TCP"
+  }],
+  resources: Object.spec.containers.resources{
+    {{- range $index, $key := list "requests" "limits" }}
+    {{ empty $index | ternary "" ", " }}{{ $key }}: {{ toJson (get $container.resources $key | default dict) }}
+    {{- end }}
+  },
+  {{- with .volumeMounts }}
+  volumeMounts: [Object.spec.containers.volumeMounts{
+    name: {{ toJson (first .).name }}, mountPath: {{ toJson (first .).mountPath }}
+  }],
+  {{- end }}
+  securityContext: Object.spec.containers.securityContext{
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: Object.spec.containers.securityContext.capabilities{drop: ["ALL"]}
+  }
+}
+{{- end }}
