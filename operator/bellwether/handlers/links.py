@@ -21,7 +21,10 @@ from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, ClusterLeas
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.connections import Connection
 from bellwether.core.reasons import Reason
+from bellwether.core.statuses import Condition
+from bellwether.handlers.following import Followed
 from bellwether.ports import BellwetherError, Clock, Terminal, World
 
 
@@ -74,11 +77,12 @@ class Linker:
         self._times = times
         self._lease_namespace = lease_namespace
         self._secrets: SecretReader | None = None
+        self._followed = Followed(self._connection, clock)
 
     def link(self, policy: LeadershipPolicy) -> Link:
         """A link to the cluster that the policy names. Raises Transient, Terminal, or Refused with the reason."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
-        reader, mover = self._connect(policy)
+        reader, mover = self._through(self._followed.now(policy), policy)
         cluster_id = reader.read().cluster_id
         pinned = policy.status.cluster_id
         if pinned and pinned != cluster_id:
@@ -103,8 +107,19 @@ class Linker:
 
     def renew(self, link: Link, policy: LeadershipPolicy) -> Link:
         """The same link with new connections, made from what the policy and its Secrets say now."""
-        reader, mover = self._connect(policy)
-        return replace(link, world=replace(link.world, clusters=reader, leaders=mover))
+        return self._over(self._followed.now(policy), link, policy)
+
+    def follow(self, link: Link, policy: LeadershipPolicy) -> Link:
+        """The same link; with new connections where the policy's Secrets have changed. Looks now and then, and waits
+        for what cannot be used now: ``former_credentials`` says so.
+        """
+        found = self._followed.changed(policy)
+        return link if found is None else self._over(found, link, policy)
+
+    @property
+    def former_credentials(self) -> Condition | None:
+        """That the connection goes on with what the Secrets said before, and why; None when it does not."""
+        return self._followed.condition
 
     def led_elsewhere(self, policy: LeadershipPolicy) -> bool:
         """Whether another process seems to lead this policy: a hint for who writes status, never for who acts."""
@@ -122,12 +137,18 @@ class Linker:
         age = self._clock.now() - datetime.fromisoformat(str(spec["renewTime"]))
         return age < timedelta(seconds=self._times.duration_seconds)
 
-    def _connect(self, policy: LeadershipPolicy) -> tuple[KafkaReader, KafkaMover]:
+    def _connection(self, policy: LeadershipPolicy) -> Connection:
         if self._secrets is None:
             self._secrets = SecretReader(self._api, policy.metadata.namespace)
-        observe = partial(self._observe, policy.metadata.namespace, policy.metadata.name)
-        nodes = Nodes(connection(policy.spec.kafka, self._secrets), observe=observe)
+        return connection(policy.spec.kafka, self._secrets)
+
+    def _through(self, made: Connection, policy: LeadershipPolicy) -> tuple[KafkaReader, KafkaMover]:
+        nodes = Nodes(made, observe=partial(self._observe, policy.metadata.namespace, policy.metadata.name))
         return KafkaReader(nodes), KafkaMover(nodes)
+
+    def _over(self, made: Connection, link: Link, policy: LeadershipPolicy) -> Link:
+        reader, mover = self._through(made, policy)
+        return replace(link, world=replace(link.world, clusters=reader, leaders=mover))
 
     def close(self) -> None:
         """The policy is not worked on any more: remove the files that its Secrets were written to."""

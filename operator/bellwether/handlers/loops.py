@@ -27,6 +27,7 @@ from bellwether.core.runs import Run
 from bellwether.core.statuses import Report
 from bellwether.cycle import NOTHING, Memory, turn
 from bellwether.handlers.custody import Custody
+from bellwether.handlers.following import reason_of
 from bellwether.handlers.links import Link, Linker, Refused
 from bellwether.handlers.notices import Notices
 from bellwether.handlers.pacing import Pace
@@ -161,7 +162,8 @@ class PolicyLoop(threading.Thread):
             reason = Reason.CLUSTER_UNREACHABLE if self._link is None else Reason.NO_ANSWER
             return self._refused(policy, reason, error)
         except Terminal as error:
-            return self._refused(policy, Reason.CLUSTER_UNREACHABLE, self._renew(policy) or error)
+            cause = self._renew(policy) or error
+            return self._refused(policy, reason_of(cause), cause)
 
     def take_turn(self, policy: LeadershipPolicy, decide: Decide = decide, agenda: Agenda = NOTHING) -> Report:
         """One turn of the cycle with its report written. Needs a link; raises what the ports raise."""
@@ -200,6 +202,9 @@ class PolicyLoop(threading.Thread):
             self._desk.hear(policy, policy.metadata.annotations, report)
         run = self._desk.run if self._desk is not None else None
         report = replace(report, problem=None)  # it may be large, and was handed on
+        former = self._linker.former_credentials
+        if former is not None:
+            report = replace(report, conditions=(*report.conditions, former))
         self._notices.publish(policy, report, self._memory, seconds, generations, run, must_lead)
         signals = self.signals.signals()
         self._notices.heard(self.namespace, self.policy_name, signals, self._detection.patience)
@@ -240,6 +245,8 @@ class PolicyLoop(threading.Thread):
         if self._link is None:
             self._link = self._linker.link(policy)
             self._linked_spec = policy.spec.kafka
+        else:
+            self._link = self._linker.follow(self._link, policy)
         if self._link.lease.seconds_left() > 0:
             return
         self._memory = None

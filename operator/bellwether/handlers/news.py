@@ -9,6 +9,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.runs import Run, RunState
 from bellwether.core.statuses import BrokerReport, Condition, Report
 from bellwether.core.transitions import Standing
+from bellwether.handlers.following import CREDENTIALS_CURRENT
 
 NOTES_SHOWN = 10
 
@@ -38,6 +39,9 @@ def news(before: Report | None, now: Report) -> Iterator[News]:
         yield News("LeadersMoved", f"{now.deeds.reordered} partitions reordered, {now.deeds.elected} leaders elected")
     if now.deeds.stopped is not None:
         yield News(now.deeds.stopped.reason, now.deeds.stopped.message, warning=True)
+    former, was_former = _former(now), _former(before) if before is not None else None
+    if former is not None and (was_former is None or was_former.message != former.message):
+        yield News(former.reason, former.message, warning=True)
     held, was_held = _held(now), _held(before) if before is not None else None
     if held is not None and (was_held is None or was_held.message != held.message):
         yield News(held.reason, held.message, warning=True)
@@ -48,6 +52,11 @@ def _held(report: Report) -> Condition | None:
     unripe = {b.broker for b in report.brokers if b.unripe}
     held = report.condition("DemotionHeld")
     return held if held.status and any(h.broker not in unripe for h in report.plan.decisions.held) else None
+
+
+def _former(report: Report) -> Condition | None:
+    """That former credentials are in use, if they are."""
+    return next((c for c in report.conditions if c.type == CREDENTIALS_CURRENT), None)
 
 
 def of_run(before: Run | None, now: Run | None) -> Iterator[News]:

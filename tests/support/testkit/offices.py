@@ -16,6 +16,7 @@ from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.core.statuses import Condition
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.links import Link, Linker
 from bellwether.handlers.loops import MakeDesk, PolicyLoop
@@ -40,6 +41,7 @@ class MemoryLinker:
     renewed: int = 0
     closed: int = 0
     led_by_another: bool = False
+    former_credentials: Condition | None = None
 
     def link(self, policy: LeadershipPolicy) -> Link:
         """A link whose signals are those of the site."""
@@ -66,6 +68,10 @@ class MemoryLinker:
         self.renewed += 1
         if self.trouble is not None:
             raise self.trouble
+        return link
+
+    def follow(self, link: Link, policy: LeadershipPolicy) -> Link:  # noqa: ARG002 - the linker's signature
+        """The same: nothing is renewed here but by ``renew``."""
         return link
 
     def led_elsewhere(self, policy: LeadershipPolicy) -> bool:  # noqa: ARG002 - the linker's signature

@@ -15,6 +15,7 @@ class PolicyCondition(StrEnum):
 
     READY = "Ready"
     CONNECTED = "Connected"
+    CREDENTIALS_CURRENT = "CredentialsCurrent"
     SETTLED = "Settled"
     CONTESTED = "Contested"
     DEMOTION_HELD = "DemotionHeld"
