@@ -96,8 +96,6 @@ class Reason(StrEnum):
     CLUSTER_UNREACHABLE = "ClusterUnreachable"
     CREDENTIALS_UNUSABLE = "CredentialsUnusable"
     ACL_MISSING = "AclMissing"
-    CREDENTIALS_UNUSABLE = "CredentialsUnusable"
-    ACL_MISSING = "AclMissing"
     STRIMZI_CLUSTER_MISSING = "StrimziClusterMissing"
     STRIMZI_NOT_SHARED = "StrimziNotShared"
     STRIMZI_NOT_READY = "StrimziNotReady"
@@ -189,8 +187,6 @@ SENTENCES: dict[Reason, str] = {
     Reason.SUSPENDED: "The policy is suspended: it neither moves nor restores.",
     Reason.STANDING_BY: "Another operator process holds the Lease of this Kafka cluster.",
     Reason.CLUSTER_UNREACHABLE: "No bootstrap server gave a usable answer.",
-    Reason.CREDENTIALS_UNUSABLE: "A Secret is missing or cannot be used, or who we are is not believed.",
-    Reason.ACL_MISSING: "Kafka knows the user and refuses a request; the message names the ACL to grant.",
     Reason.CREDENTIALS_UNUSABLE: "A Secret is missing or cannot be used, or who we are is not believed.",
     Reason.ACL_MISSING: "Kafka knows the user and refuses a request; the message names the ACL to grant.",
     Reason.STRIMZI_CLUSTER_MISSING: "The Kafka resource that the policy names, or Strimzi itself, is not there.",
