@@ -104,7 +104,7 @@ class Stage:
         self._stack.enter_context(self.api)
         self.api.apply(*sorted((ROOT / "crds").glob("*.yaml")))
         self.api.kubectl("apply", "-f", "-", stdin=json.dumps(self._policy()))
-        self._run("operator", ["operator", "--metrics-port", str(self.metrics_port)])
+        self._run("operator", ["operator", "--metrics-port", str(self.metrics_port), "--health-port", "0"])
         for vantage in VANTAGES:
             self._run(f"reachability-{vantage}", ["probe", "reachability", "--policy", POLICY, "--vantage", vantage])
         for broker in self.kafka.brokers.values():

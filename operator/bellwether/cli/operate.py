@@ -26,13 +26,19 @@ from bellwether.handlers.links import LeaseTimes, Linker
 from bellwether.handlers.loops import PolicyLoop
 from bellwether.handlers.notices import Notices
 from bellwether.handlers.planning import tools_for
+from bellwether.handlers.readiness import Readiness
 from bellwether.handlers.rebalancing import Desk
 from bellwether.handlers.watches import Loops, register
 from bellwether.ports import BellwetherError
 from bellwether.telemetry import logs
+from bellwether.telemetry.health import Health, HealthServer
 from bellwether.telemetry.metrics import OperatorMetrics
+from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
 
 log = structlog.get_logger(__name__)
+
+# The longest single request, to a large cluster's metadata, and some.
+SHORTEST_BOUND_SECONDS = 10.0
 
 
 @click.command()
@@ -47,7 +53,14 @@ log = structlog.get_logger(__name__)
 @click.option("--lease-duration", default=10, show_default=True, help="Seconds that a Lease lasts.")
 @click.option("--lease-renew", default=2.0, show_default=True, help="Seconds between renewals of a Lease.")
 @click.option("--metrics-port", default=9464, show_default=True, help="Serve Prometheus metrics here; 0 for nowhere.")
-@click.option("--liveness", default=None, help="Serve kopf's liveness probe here, as in http://0.0.0.0:8080/healthz.")
+@click.option("--health-port", default=8080, show_default=True, help="Serve /healthz and /readyz here; 0 for nowhere.")
+@click.option(
+    "--stuck-after",
+    type=click.FloatRange(SHORTEST_BOUND_SECONDS),
+    default=STUCK_SECONDS,
+    show_default=True,
+    help="Seconds without any sign of life after which a thread counts as stuck, and /healthz says 503.",
+)
 @click.option("--log-format", type=click.Choice(["auto", "json", "console"]), default="auto", show_default=True)
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning"]), default="info", show_default=True)
 def operator(
@@ -56,7 +69,8 @@ def operator(
     lease_duration: int,
     lease_renew: float,
     metrics_port: int,
-    liveness: str | None,
+    health_port: int,
+    stuck_after: float,
     log_format: logs.Format,
     log_level: str,
 ) -> None:
@@ -103,8 +117,22 @@ def operator(
 
     registry = kopf.OperatorRegistry()
     loops = Loops(make, notices.forget)
+    pulse = Pulse("the event loop of the watches", clock.monotonic, begun=False)
     # Definitions belong to no namespace: who may look into some only cannot watch them.
-    register(registry, loops, scan=not namespaces)
+    register(registry, loops, scan=not namespaces, pulse=pulse)
+    readiness = Readiness(api, namespaces, loops.known, clock)
+    health = Health()
+    health.watch(lambda: [text for text in (pulse.amiss(stuck_after),) if text])
+    health.watch(lambda: loops.amiss(stuck_after))
+    health.watch(readiness.stuck)
+    health.require(readiness.amiss)
+    health.require(notices.amiss)
+    if health_port:
+        try:
+            HealthServer(health, health_port)
+        except OSError as error:
+            raise click.ClickException(f"--health-port {health_port}: {error.strerror}; choose another") from None
+    readiness.start()
     preflight.tell_missing_permissions(api, namespaces, lease_namespace)
     preflight.await_definitions(api, namespaces, clock.sleep)
     log.info("watching", namespaces=list(namespaces) or "all", pid=os.getpid())
@@ -113,5 +141,4 @@ def operator(
         namespaces=list(namespaces),
         clusterwide=not namespaces,
         standalone=True,
-        liveness_endpoint=liveness,
     )

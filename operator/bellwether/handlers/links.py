@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import cast
 
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Nodes
@@ -25,7 +26,8 @@ from bellwether.connections import Connection
 from bellwether.core.reasons import Reason
 from bellwether.core.statuses import Condition
 from bellwether.handlers.following import Followed
-from bellwether.ports import BellwetherError, Clock, Terminal, World
+from bellwether.ports import BellwetherError, Clock, ClusterReader, LeaderMover, Terminal, UndoRecords, World
+from bellwether.telemetry.pulses import Attended
 
 
 class Refused(Terminal):
@@ -44,6 +46,16 @@ class Link:
     lease: ClusterLease
     records: ConfigMapRecords
     cluster_id: str
+
+
+def attended(world: World, beat: Callable[[], None]) -> World:
+    """The same world; each request to it, however long a turn takes, is a sign of life."""
+    return replace(
+        world,
+        clusters=cast(ClusterReader, Attended(world.clusters, beat)),
+        leaders=cast(LeaderMover, Attended(world.leaders, beat)),
+        records=cast(UndoRecords, Attended(world.records, beat)),
+    )
 
 
 @dataclass(frozen=True, slots=True)

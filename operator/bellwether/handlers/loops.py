@@ -28,12 +28,13 @@ from bellwether.core.statuses import Report
 from bellwether.cycle import NOTHING, Memory, turn
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.following import reason_of
-from bellwether.handlers.links import Link, Linker, Refused
+from bellwether.handlers.links import Link, Linker, Refused, attended
 from bellwether.handlers.notices import Notices
 from bellwether.handlers.pacing import Pace
 from bellwether.handlers.partings import Parting
 from bellwether.handlers.rebalancing import Desk
 from bellwether.ports import BellwetherError, Clock, Fenced, Terminal, Transient, WrongCluster
+from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
 
 log = structlog.get_logger(__name__)
 
@@ -63,6 +64,8 @@ class PolicyLoop(threading.Thread):
         self._notices = notices
         self._custody = custody
         self._clock = clock
+        self._pulse = Pulse(f"the loop of policy {self.namespace}/{self.policy_name}", clock.monotonic)
+        self._ended = False
         self._pace = pace or Pace()
         self._lock = threading.Lock()
         self._body = body
@@ -103,6 +106,20 @@ class PolicyLoop(threading.Thread):
         self._halt.set()
         self._news.set()
 
+    def amiss(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
+        """What only a new process can cure: a turn that stands still, a thread that died. Waits for nobody."""
+        if self._ended or self.ident is None:
+            return []
+        if not self.is_alive():
+            return [f"{self._pulse.what} has died"]
+        link, desk = self._link, self._desk
+        found = (
+            self._pulse.amiss(bound_seconds),
+            link.lease.amiss(bound_seconds) if link is not None else None,
+            desk.amiss() if desk is not None else None,
+        )
+        return [one for one in found if one is not None]
+
     def run(self) -> None:
         """Turns until halted or done."""
         structlog.contextvars.bind_contextvars(policy=f"{self.namespace}/{self.policy_name}")
@@ -120,10 +137,12 @@ class PolicyLoop(threading.Thread):
                 pause = self._pace.retry_seconds
         self._unlink()
         self._linker.close()
+        self._ended = True
         log.info("the policy's loop has ended")
 
     def _step(self) -> float:
         """One turn with everything around it; returns how long to wait for the next, negative when there is none."""
+        self._pulse.beat()
         with self._lock:
             body = self._body
         parting = Parting.of(body, self._custody, self._clock)
@@ -184,6 +203,7 @@ class PolicyLoop(threading.Thread):
             link.records.check()  # a turn that writes nothing would never hear of a record that a person imported
 
         def must_lead() -> None:
+            self._pulse.beat()
             if link.lease.seconds_left() <= 0:
                 raise Fenced("the Lease ran out during the turn: whoever holds it now says how things stand")
 
@@ -193,7 +213,7 @@ class PolicyLoop(threading.Thread):
         began = self._clock.monotonic()
         self._notices.begins(self.namespace, self.policy_name)
         try:
-            report, self._memory = turn(link.world, policy.policy(), before, decide, agenda)
+            report, self._memory = turn(attended(link.world, self._pulse.beat), policy.policy(), before, decide, agenda)
             must_lead()
         finally:
             self._notices.ends(self.namespace, self.policy_name)
@@ -284,6 +304,7 @@ class PolicyLoop(threading.Thread):
         """Wait for news or the time to pass; True when halted. What only renews old news does not end the wait."""
         until = self._clock.monotonic() + seconds
         while not self._halt.is_set():
+            self._pulse.beat()
             left = until - self._clock.monotonic()
             if left <= 0:
                 break

@@ -15,7 +15,14 @@ import structlog
 
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, Object, Resource
+from bellwether.adapters.kubernetes.client import (
+    BROKER_HEALTHS,
+    POLICIES,
+    KubernetesClient,
+    Object,
+    OutdatedDefinition,
+    Resource,
+)
 from bellwether.adapters.kubernetes.events import EventWriter
 from bellwether.adapters.kubernetes.statuses import StatusWriter
 from bellwether.api.v1alpha1.brokerhealth import BrokerHealth
@@ -65,6 +72,7 @@ class Notices:
         self._metrics = metrics
         self._lock = threading.Lock()
         self._said: dict[tuple[str, str], _Said] = {}
+        self._outdated: dict[tuple[str, str], str] = {}
 
     def healths(self, policy: LeadershipPolicy) -> list[Object]:
         """The policy's BrokerHealth objects as they stand. Raises Transient or Terminal."""
@@ -154,6 +162,11 @@ class Notices:
             )
         try:
             self._write(policy, report, said, generations or {}, run, must_lead)
+            self._outdated.pop((namespace, name), None)
+        except OutdatedDefinition as error:
+            self._outdated[namespace, name] = str(error)
+            log.warning("status could not be written", why=str(error))
+            self._say_outdated(policy, report, said, str(error))
         except BellwetherError as error:
             log.warning("status could not be written", why=str(error))
 
@@ -179,8 +192,25 @@ class Notices:
         except BellwetherError as error:
             log.warning("status could not be written", why=str(error))
 
+    def amiss(self) -> list[str]:
+        """What keeps this process from saying how policies stand, each in words, once."""
+        return sorted(set(dict(self._outdated).values()))
+
+    def _say_outdated(self, policy: LeadershipPolicy, report: Report, said: _Said, why: str) -> None:
+        """Say in the oldest of words that the definitions are too old for the rest; demotions go on meanwhile."""
+        metadata = policy.metadata
+        reason, before = Reason.DEFINITION_OUTDATED, {c.type: c for c in policy.status.conditions}
+        status = renderings.trouble_status(reason, why, metadata.generation, before, report.now, {})
+        said.status = {}
+        try:
+            self._statuses.write_policy(metadata.namespace, metadata.name, status)
+            self._events.post(_object_of(policy), str(reason), why, warning=True)
+        except BellwetherError as error:
+            log.warning("status could not be written", why=str(error))
+
     def forget(self, namespace: str, name: str) -> None:
         """A policy is gone."""
+        self._outdated.pop((namespace, name), None)
         with self._lock:
             self._said.pop((namespace, name), None)
         self._statuses.forget(namespace, name)

@@ -130,6 +130,12 @@ class Desk:
         if self._tools is not None:
             self._tools.jobs.close()
 
+    def amiss(self) -> str | None:
+        """That its thread has died, if so; how long the work of one step takes is bounded by the work alone."""
+        thread = self._thread
+        dead = thread is not None and not thread.is_alive() and not self._halt.is_set()
+        return "the thread of the policy's rebalances has died" if dead else None
+
     @property
     def run(self) -> Run:
         """How the rebalance stands, and what is in its way just now."""

@@ -5,6 +5,7 @@ Only ``kopf.on.event`` is used: it needs neither finalizers nor annotations, so 
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,6 +17,9 @@ from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS
 from bellwether.api.v1alpha1.models import GROUP, VERSION
 from bellwether.handlers.loops import PolicyLoop
+from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
+
+BEAT_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
 
@@ -84,6 +88,14 @@ class Loops:
             if loop.signals.on_lease_gone(body) if gone else loop.signals.on_lease(body):
                 loop.wake()
 
+    def known(self) -> frozenset[tuple[str, str]]:
+        """The policies that the watches have told of, by namespace and name."""
+        return frozenset(self._loops)
+
+    def amiss(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
+        """What only a new process can cure, of any loop. Takes no lock: whoever is stuck may hold it."""
+        return [text for loop in list(self._loops.values()) for text in loop.amiss(bound_seconds)]
+
     def halt(self, timeout_seconds: float) -> None:
         """End all loops, giving their Leases up."""
         with self._lock:
@@ -94,12 +106,21 @@ class Loops:
             loop.join(timeout_seconds)
 
 
-def register(registry: kopf.OperatorRegistry, loops: Loops, *, scan: bool = True) -> None:
-    """Put the watches into a kopf registry. ``scan``: hear of definitions that come or go, which are cluster-wide."""
+def register(registry: kopf.OperatorRegistry, loops: Loops, *, scan: bool = True, pulse: Pulse | None = None) -> None:
+    """Put the watches into a kopf registry. ``scan``: hear of definitions that come or go, which are cluster-wide.
+
+    ``pulse`` beats while kopf's event loop goes round.
+    """
+    beating: list[asyncio.Task[None]] = []
 
     @kopf.on.login(registry=registry)
     def log_in(**login: Any) -> kopf.ConnectionInfo | None:
         return kopf.login_with_kubeconfig(**login) or kopf.login_with_service_account(**login)
+
+    @kopf.on.startup(registry=registry)
+    async def live(**_: Any) -> None:
+        if pulse is not None:
+            beating.append(asyncio.create_task(_beat(pulse)))
 
     @kopf.on.startup(registry=registry)
     def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
@@ -123,8 +144,19 @@ def register(registry: kopf.OperatorRegistry, loops: Loops, *, scan: bool = True
         loops.lease(event.get("type"), dict(body))
 
     @kopf.on.cleanup(registry=registry)
+    async def rest(**_: Any) -> None:
+        for task in beating:
+            task.cancel()
+
+    @kopf.on.cleanup(registry=registry)
     def stop(**_: Any) -> None:
         loops.halt(timeout_seconds=20)
+
+
+async def _beat(pulse: Pulse) -> None:
+    while True:
+        pulse.beat()
+        await asyncio.sleep(BEAT_SECONDS)
 
 
 def _policy_of(health: dict[str, Any]) -> tuple[str, str]:

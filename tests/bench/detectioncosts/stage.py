@@ -64,7 +64,8 @@ class Stage:
             "spec": {"mode": "Enforce", "kafka": kafka, "detection": detection},
         }
         self._api.create(POLICIES, NAMESPACE, body)
-        self._measured("operator", "bellwether", "operator", "-n", NAMESPACE, "--lease-namespace", NAMESPACE)
+        where = ("-n", NAMESPACE, "--lease-namespace", NAMESPACE, "--health-port", "0")
+        self._measured("operator", "bellwether", "operator", *where)
         self.until(lambda: len(self.healths()) == self._brokers, 180, "an object for every broker")
         for vantage in self._vantages[: self._probers]:
             follow = ("--policy", POLICY, "-n", NAMESPACE, "--vantage", vantage)

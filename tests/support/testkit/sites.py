@@ -75,6 +75,8 @@ class Site:
         command = [sys.executable, "-m", program, "operator", "-n", self.namespace, "--log-format", "json"]
         if "--metrics-port" not in arguments:
             arguments = (*arguments, "--metrics-port", "0")
+        if "--health-port" not in arguments:
+            arguments = (*arguments, "--health-port", "0")
         return self.start("operator", [*command, "--lease-namespace", self.namespace, *arguments], environment)
 
     def prober(self, vantage: str) -> ManagedProcess:

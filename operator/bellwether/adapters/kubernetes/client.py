@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ class NotFound(Terminal):
 
 class NamespaceEnding(Terminal):
     """Nothing can be made in a namespace that is being deleted."""
+
+
+class OutdatedDefinition(Terminal):
+    """The served definition of a kind does not know a field that this version writes."""
 
 
 class Conflict(Transient):
@@ -243,6 +248,9 @@ def _outcome(error: Exception) -> str:
 _VERBS = {"GET": "get or list", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
+_UNDECLARED = re.compile(r"(\.[\w.\[\]\"=,-]+): field not declared in schema")
+
+
 def _refusal(status: int, text: bytes, method: str, what: str) -> Terminal | Transient:
     try:
         said = str(json.loads(text).get("message", ""))
@@ -252,6 +260,12 @@ def _refusal(status: int, text: bytes, method: str, what: str) -> Terminal | Tra
         return NotFound(f"Kubernetes API: {what} not found{': ' + said if said else ''}")
     if status == 409:
         return Conflict(f"Kubernetes API: {method} {what}: {said or 'conflict'}")
+    unknown = _UNDECLARED.search(said)
+    if unknown is not None and what.startswith((POLICIES.plural, BROKER_HEALTHS.plural)):
+        return OutdatedDefinition(
+            f"Kubernetes API: {what}: the served definition of the kind is of an older version and does not know "
+            f"{unknown.group(1)}: upgrade the definitions (crds.install of the chart, or kubectl apply -f crds/)"
+        )
     if status in (408, 429) or status >= 500:
         return Transient(f"Kubernetes API: {method} {what}: HTTP {status} {said}".rstrip())
     if status == 401:

@@ -15,6 +15,7 @@ from datetime import datetime
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import LEASES, Conflict, KubernetesClient, NotFound, Object
 from bellwether.ports import BellwetherError, Clock, Fenced, Terminal, Transient
+from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
 
 CLUSTER_ANNOTATION = "bellwether.dev/kafka-cluster-id"
 POLICY_ANNOTATION = "bellwether.dev/policy"
@@ -70,6 +71,17 @@ class HeldLease:
         self._lost: str | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._pulse = Pulse(f"the renewal of Lease {namespace}/{name}", clock.monotonic)
+
+    def amiss(self, bound_seconds: float = STUCK_SECONDS) -> str | None:
+        """That nobody renews a Lease which is held, if so: the thread that does is dead, or stands still."""
+        thread, stop = self._thread, self._stop
+        with self._state:
+            ours = self._held is not None and self._lost is None
+        # Nobody misses it where the Lease was lost or has run out: the next ``acquire`` starts another.
+        if thread is None or not ours or stop.is_set() or self.seconds_left() == 0:
+            return None
+        return self._pulse.amiss(bound_seconds) if thread.is_alive() else f"{self._pulse.what} has died"
 
     @property
     def owner(self) -> str | None:
@@ -106,10 +118,12 @@ class HeldLease:
         if taken:
             self._stop.set()
             self._stop = threading.Event()
-            self._thread = threading.Thread(
+            self._pulse.beat()
+            thread = threading.Thread(
                 target=self._renew_until, args=(self._stop,), name=f"lease-{self.name}", daemon=True
             )
-            self._thread.start()
+            thread.start()
+            self._thread = thread
         return taken
 
     def wait(self, stop: threading.Event) -> bool:
@@ -126,8 +140,9 @@ class HeldLease:
     def release(self) -> None:
         """Give the Lease up, so that the next holder need not wait. Only after the last batch has been answered."""
         self._stop.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(timeout=2 * self._renew_every + self._api.timeout_seconds)
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout=2 * self._renew_every + self._api.timeout_seconds)
         with self._io:
             held = self._held
             with self._state:
@@ -196,6 +211,7 @@ class HeldLease:
 
     def _renew_until(self, stop: threading.Event) -> None:
         while not stop.wait(self._renew_every):
+            self._pulse.beat()
             if not self._worth_renewing():
                 continue
             with self._io:
@@ -204,6 +220,7 @@ class HeldLease:
                 except (Transient, Terminal):
                     continue  # seconds_left() runs down meanwhile; the next try may still come in time
                 except Fenced:
+                    self._thread = None
                     return
 
     def _worth_renewing(self) -> bool:

@@ -1,0 +1,224 @@
+"""A loop that stands still is found; one that is slow, stands by, waits for Kafka or has ended is not."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.core.clusters import Cluster
+from bellwether.handlers.loops import PolicyLoop
+from bellwether.handlers.pacing import Pace
+from bellwether.handlers.watches import Loops
+from bellwether.ports import ClusterReader, Transient, World
+from testkit.offices import Office
+
+BOUND = 0.6
+
+
+class Reader:
+    """A cluster's reader whose first request waits for ``go``, and every one takes ``seconds``."""
+
+    def __init__(self, inner: ClusterReader, go: threading.Event, seconds: float = 0.0) -> None:
+        self._inner, self._go, self._seconds = inner, go, seconds
+        self.asked = threading.Event()
+
+    def read(self) -> Cluster:
+        self.asked.set()
+        self._go.wait(30)
+        time.sleep(self._seconds)
+        return self._inner.read()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@pytest.fixture
+def go() -> threading.Event:
+    return threading.Event()
+
+
+def running(office: Office, wrap: Callable[[ClusterReader], Any], pace: Pace | None = None) -> tuple[PolicyLoop, Loops]:
+    """A loop in its own thread, on the real clock, among the loops of a process."""
+    office.faults = lambda world: replace(world, clusters=cast(ClusterReader, wrap(world.clusters)))
+    made = office.make()
+    loop = PolicyLoop(
+        office.body(), lambda _: cast(Any, office.linker), office.notices, office.custody, SystemClock(), pace
+    )
+    loops = Loops(lambda _: loop, office.notices.forget)
+    loops.policy("ADDED", office.body())
+    office.loops.remove(made)
+    return loop, loops
+
+
+def until(wanted: Callable[[], object], seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not wanted():
+        assert time.monotonic() < end, "not in time"
+        time.sleep(0.02)
+
+
+def test_a_thread_that_hangs_in_a_turn_is_told_with_its_policy_and_recovers(office: Office, go: threading.Event):
+    readers: list[Reader] = []
+
+    def wrap(inner: ClusterReader) -> Reader:
+        readers.append(Reader(inner, go))
+        return readers[-1]
+
+    loop, loops = running(office, wrap, Pace(inbox_seconds=0.05))
+    try:
+        until(lambda: readers and readers[0].asked.is_set())
+        assert loops.amiss(BOUND) == []
+        until(lambda: loops.amiss(BOUND))
+        (text,) = loops.amiss(BOUND)
+        assert text.startswith("the loop of policy default/main has been stuck for")
+        go.set()
+        until(lambda: loops.amiss(BOUND) == [])
+    finally:
+        go.set()
+        loop.halt()
+        loop.join(10)
+
+
+def test_a_turn_that_is_slow_but_goes_on_is_not_stuck(office: Office, go: threading.Event):
+    go.set()
+    turns = 0
+
+    class Slow(Reader):
+        def read(self) -> Cluster:
+            nonlocal turns
+            turns += 1
+            return super().read()
+
+        def partitions(self, topics: Any) -> Any:
+            time.sleep(BOUND / 2)
+            return self._inner.partitions(topics)
+
+    # Ten batches, each of them for half the bound: the turn lasts for many bounds.
+    office.make(election={"batchSize": 1})
+    from bellwether.core.signals import Reading
+
+    office.site.signals.say(1, Reading.FAILING)
+    loop, loops = running(office, lambda inner: Slow(inner, go, BOUND / 2), Pace(inbox_seconds=0.05))
+    seen: list[str] = []
+    try:
+        end = time.monotonic() + 6 * BOUND
+        while time.monotonic() < end:
+            seen += loops.amiss(BOUND)
+            time.sleep(0.02)
+        assert seen == []
+        assert turns > 0
+    finally:
+        loop.halt()
+        loop.join(30)
+
+
+def test_kafka_that_is_away_is_no_stuck_loop(office: Office):
+    office.linker.trouble = Transient("no answer")
+    loop, loops = running(office, lambda inner: inner, Pace(inbox_seconds=0.05, retry_seconds=0.1))
+    try:
+        end = time.monotonic() + 3 * BOUND
+        while time.monotonic() < end:
+            assert loops.amiss(BOUND) == []
+            time.sleep(0.02)
+    finally:
+        loop.halt()
+        loop.join(10)
+
+
+def test_an_api_that_is_away_is_no_stuck_loop(office: Office):
+    loop, loops = running(office, lambda inner: inner, Pace(inbox_seconds=0.05, retry_seconds=0.1))
+    office.api.away = True
+    try:
+        end = time.monotonic() + 3 * BOUND
+        while time.monotonic() < end:
+            assert loops.amiss(BOUND) == []
+            time.sleep(0.02)
+    finally:
+        office.api.away = False
+        loop.halt()
+        loop.join(10)
+
+
+def test_an_idle_loop_is_not_stuck(office: Office, go: threading.Event):
+    go.set()
+    loop, loops = running(office, lambda inner: Reader(inner, go), Pace(inbox_seconds=0.1, idle_seconds=600))
+    try:
+        until(lambda: office.body().get("status"))
+        end = time.monotonic() + 3 * BOUND
+        while time.monotonic() < end:
+            assert loops.amiss(BOUND) == []
+            time.sleep(0.02)
+    finally:
+        loop.halt()
+        loop.join(10)
+
+
+class Fatal(BaseException):
+    """What no handler of exceptions stops."""
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_died_while_its_policy_stands_is_told(office: Office):
+    class Dying(Reader):
+        def read(self) -> Cluster:
+            raise Fatal
+
+    loop, loops = running(office, lambda inner: Dying(inner, threading.Event()))
+    loop.join(10)
+    assert "the loop of policy default/main has died" in loops.amiss(BOUND)
+
+
+def test_a_loop_that_was_told_to_end_is_missed_by_nobody(office: Office, go: threading.Event):
+    go.set()
+    loop, loops = running(office, lambda inner: Reader(inner, go))
+    loop.halt()
+    loop.join(10)
+    assert loops.amiss(BOUND) == []
+
+
+def test_a_lease_whose_renewal_died_is_told(office: Office):
+    loop = office.make()
+    office.step(loop)
+    link = loop._link
+    assert link is not None
+    lease = link.lease
+    assert lease.amiss() is None
+    dead = threading.Thread(target=lambda: None)
+    dead.start()
+    dead.join()
+    lease._thread = dead
+    assert lease.amiss() == f"the renewal of Lease operators/{lease.name} has died"
+    lease._stop.set()
+    assert lease.amiss() is None, "a Lease that was given up is renewed by nobody"
+
+
+def test_a_lease_whose_renewal_hangs_is_told(office: Office):
+    loop = office.make()
+    office.step(loop)
+    link = loop._link
+    assert link is not None
+    office.site.clock.advance(100)
+    found = link.lease.amiss(50)
+    assert found is not None
+    assert "has been stuck for 1" in found
+
+
+def test_a_world_is_attended_without_being_changed(office: Office):
+    loop = office.make()
+    office.step(loop)
+    link = loop._link
+    assert link is not None
+    from bellwether.handlers.links import attended
+
+    beats: list[int] = []
+    world: World = attended(link.world, lambda: beats.append(1))
+    assert world.clusters.read() == link.world.clusters.read()
+    assert beats
+    assert world.leaders.request_timeout_seconds == link.world.leaders.request_timeout_seconds
+    assert world.clock is link.world.clock
