@@ -116,7 +116,9 @@ def sample(
         need(uri, "--store", "where samples are to be kept (or a policy with rebalance.history)")
         store = Store.open(str(uri))
         readers = _readers(prometheus, consume_query, prometheus_token_file, prometheus_ca)
-        clock, metrics = SystemClock(), SamplingMetrics()
+        where, _, name = (policy or "").rpartition("/")
+        labels = {"namespace": where or namespace, "policy": name} if policy else {}
+        clock, metrics = SystemClock(), SamplingMetrics(labels)
         rounds = Rounds(
             _sources(cluster.connection, readers, period), clock, timeout_seconds=broker_timeout, period_seconds=period
         )

@@ -1,19 +1,21 @@
 """Prometheus metrics of a prober. Labels are bounded: brokers of one cluster, a handful of stages, no addresses.
 
-Told by the probes what they measure; served by ``bellwether probe ... --metrics-port``.
+Told by the probes what they measure; served by ``bellwether probe ... --metrics-port``. Every series carries the
+policy, the kind of signal and the source (the vantage), so that one query reads all probers of a cluster.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 
 from bellwether.core.signals import Reading, Signal
+from bellwether.telemetry.registries import LATENCY_BUCKETS, LabelledRegistry
 
 READING_VALUES = {Reading.PASSING: 1.0, Reading.FAILING: 0.0, Reading.UNKNOWN: -1.0}
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Answer(Protocol):
@@ -55,10 +57,10 @@ class Sample(Protocol):
 
 
 class ProbeMetrics:
-    """Counts and times of one prober, in a registry of its own."""
+    """Counts and times of one prober, in a registry of its own; ``labels`` are those of all its series."""
 
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+    def __init__(self, labels: Mapping[str, str] | None = None) -> None:
+        self.registry = LabelledRegistry("prober", labels)
         self._results: dict[int, set[tuple[str, str]]] = {}  # by broker: to look for its series would take all of them
         asked = ["broker", "path"]
         self._asks = Counter(
@@ -71,7 +73,7 @@ class ProbeMetrics:
             "bellwether_probe_ask_seconds",
             "Time until the right broker answered.",
             asked,
-            buckets=_BUCKETS,
+            buckets=LATENCY_BUCKETS,
             registry=self.registry,
         )
         self._writes = Counter(
@@ -84,7 +86,7 @@ class ProbeMetrics:
             "bellwether_probe_disk_write_seconds",
             "Time of a 4 KiB write with fdatasync.",
             ["broker"],
-            buckets=_BUCKETS,
+            buckets=LATENCY_BUCKETS,
             registry=self.registry,
         )
         self._outside = Gauge(
@@ -108,6 +110,8 @@ class ProbeMetrics:
         self._reports = Counter(
             "bellwether_probe_reports", "Entries written to the API, by result.", ["result"], registry=self.registry
         )
+        for result in ("ok", "failed"):
+            self._reports.labels(result)
         self._voice = Gauge(
             "bellwether_probe_voice",
             "Whether this prober holds its Lease, and so is the one that reports.",

@@ -9,8 +9,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from bellwether.core.signals import Signal
 from bellwether.telemetry.probing import READING_VALUES, ProbeMetrics
-
-_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+from bellwether.telemetry.registries import LATENCY_BUCKETS
 
 
 class QueryMetrics:
@@ -27,7 +26,7 @@ class QueryMetrics:
             "bellwether_probe_query_seconds",
             "Time until Prometheus answered.",
             ["rule"],
-            buckets=_BUCKETS,
+            buckets=LATENCY_BUCKETS,
             registry=metrics.registry,
         )
         self._reading = Gauge(

@@ -6,18 +6,20 @@ Told by ``sampling.sampler`` and by the upkeep of its store what was measured, w
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram
+
+from bellwether.telemetry.registries import LabelledRegistry
 
 _ROUND_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 60.0)
 
 
 class SamplingMetrics:
-    """Counts and times of one sampler, in a registry of its own."""
+    """Counts and times of one sampler, in a registry of its own; ``labels`` are those of all its series."""
 
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+    def __init__(self, labels: Mapping[str, str] | None = None) -> None:
+        self.registry = LabelledRegistry("sampler", labels)
         self._brokers: set[int] = set()
         self._rounds = Counter(
             "bellwether_sampler_rounds",

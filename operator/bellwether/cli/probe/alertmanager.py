@@ -90,7 +90,8 @@ def alertmanager(
             files.context()
         if token is not None and files is None and not _loopback(host):
             structlog.get_logger(__name__).warning("the token travels unencrypted: give --tls-cert and --tls-key")
-        receiver = _Receiver(connect(), namespace, str(policy), serve_metrics(metrics_port), forget_after_seconds)
+        metrics = serve_metrics(metrics_port, namespace, str(policy), SignalType.ALERTMANAGER, SOURCE)
+        receiver = _Receiver(connect(), namespace, str(policy), metrics, forget_after_seconds)
         receiver.run(host, port, token, files, stop_on_signals())
 
 

@@ -89,7 +89,8 @@ def plugin(
                 raise Terminal(f"the policy {namespace}/{policy} names no such kind: add {type_} to detection.plugins")
             sys.exit(_once(kind, connection(found.spec.kafka, secrets), chosen))
         need(source, "--source", "a stable name for this place, such as eu-west-1a")
-        _Plugged(api, namespace, str(policy), kind).run(str(source), serve_metrics(metrics_port), stop_on_signals())
+        metrics = serve_metrics(metrics_port, namespace, str(policy), str(type_), str(source))
+        _Plugged(api, namespace, str(policy), kind).run(str(source), metrics, stop_on_signals())
 
 
 class _Plugged:

@@ -60,7 +60,8 @@ def prometheus(
         prober = _Rules(api, namespace, str(policy))
         if once:
             sys.exit(prober.once())
-        prober.run(serve_metrics(metrics_port), stop_on_signals())
+        metrics = serve_metrics(metrics_port, namespace, str(policy), SignalType.PROMETHEUS, SOURCE)
+        prober.run(metrics, stop_on_signals())
 
 
 def described(preset: Preset) -> str:

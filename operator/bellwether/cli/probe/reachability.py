@@ -77,7 +77,9 @@ def reachability(
             made, settings = prober.connection(read_policy(api, namespace, str(policy)))
             sys.exit(_once_reachability(made, settings, no_internal))
         need(vantage, "--vantage", "a stable name for this place, such as eu-west-1a")
-        prober.run(str(vantage), serve_metrics(metrics_port), stop_on_signals())
+        kind = SignalType.EXTERNAL_REACHABILITY
+        metrics = serve_metrics(metrics_port, namespace, str(policy), kind, str(vantage))
+        prober.run(str(vantage), metrics, stop_on_signals())
 
 
 class _Reachability:

@@ -70,7 +70,8 @@ def replication(
         prober = _Replication(api, namespace, str(policy))
         if once:
             sys.exit(_once(*prober.connection(read_policy(api, namespace, str(policy)))))
-        prober.run(source, serve_metrics(metrics_port), stop_on_signals())
+        metrics = serve_metrics(metrics_port, namespace, str(policy), SignalType.REPLICATION_LAG, source)
+        prober.run(source, metrics, stop_on_signals())
 
 
 class _Replication:

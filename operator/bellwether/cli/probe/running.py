@@ -96,9 +96,9 @@ class reported:  # noqa: N801 - used as a with statement's word
             raise click.ClickException(str(error)) from error
 
 
-def serve_metrics(port: int | None) -> ProbeMetrics:
-    """Metrics, served on a port where one is given."""
-    metrics = ProbeMetrics()
+def serve_metrics(port: int | None, namespace: str, policy: str, signal_type: str, source: str) -> ProbeMetrics:
+    """Metrics of the prober of that policy, kind and source, served on a port where one is given."""
+    metrics = ProbeMetrics({"namespace": namespace, "policy": policy, "type": signal_type, "source": source})
     if port is not None:
         try:
             start_http_server(port, registry=metrics.registry)

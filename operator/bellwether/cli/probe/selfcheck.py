@@ -82,8 +82,9 @@ def selfcheck(
             )
         need(policy, "--policy", "the LeadershipPolicy to follow")
         need(broker is not None, "--broker", "the id of the broker beside which this runs")
-        metrics, stop, clock = serve_metrics(metrics_port), stop_on_signals(), SystemClock()
         number, name = int(broker or 0), source or f"broker-{broker}"
+        metrics = serve_metrics(metrics_port, namespace, str(policy), SignalType.SELF_REACHABILITY, name)
+        stop, clock = stop_on_signals(), SystemClock()
         prober = Prober(connect(), namespace, str(policy), SignalType.SELF_REACHABILITY, name, clock, metrics)
         table = _open(int(port or 0), ignored)
         running = SelfReachabilityProbe(

@@ -63,8 +63,9 @@ def storage(
             sys.exit(measurements.storage(DiskWriter(directory), str(directory), settings, SystemClock()))
         need(policy, "--policy", "the LeadershipPolicy to follow")
         need(broker is not None, "--broker", "the id of the broker whose volume this is")
-        metrics, stop, clock = serve_metrics(metrics_port), stop_on_signals(), SystemClock()
         number, name = int(broker or 0), source or f"broker-{broker}"
+        metrics = serve_metrics(metrics_port, namespace, str(policy), SignalType.STORAGE_LATENCY, name)
+        stop, clock = stop_on_signals(), SystemClock()
         prober = Prober(connect(), namespace, str(policy), SignalType.STORAGE_LATENCY, name, clock, metrics)
         settings = StorageLatency()
         running = StorageProbe(number, name, DiskWriter(directory), settings, prober.post, clock, metrics)
