@@ -1,0 +1,74 @@
+"""A real Helm, by its command line: renders charts, and installs them on a real API server.
+
+In: a chart's folder, values, a kubeconfig. Out: objects, or what Helm said. Every call has caches and settings of its
+own, so that no repository or plugin of the person who runs the tests plays a part. Called by the chart's tests.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from realparts import gotools
+
+Object = dict[str, Any]
+
+
+class HelmFailed(RuntimeError):
+    """Helm ended with an error; the message holds what it printed."""
+
+
+class Helm:
+    """``home`` is a folder for its caches. ``kubeconfig`` is needed for whatever is not ``lint`` or ``template``."""
+
+    def __init__(self, home: Path, kubeconfig: Path | None = None) -> None:
+        self._home = home
+        self._kubeconfig = kubeconfig
+
+    def run(self, *arguments: str | Path, timeout_seconds: float = 120) -> str:
+        """What it printed. Raises HelmFailed."""
+        folders = {f"HELM_{name}_HOME": str(self._home / name.lower()) for name in ("CACHE", "CONFIG", "DATA")}
+        environment = {**{k: v for k, v in os.environ.items() if not k.startswith("HELM_")}, **folders}
+        if self._kubeconfig is not None:
+            environment["KUBECONFIG"] = str(self._kubeconfig)
+        ended = subprocess.run(
+            [gotools.binary(gotools.HELM), *(str(one) for one in arguments)],
+            env={**environment, "HOME": str(self._home)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout_seconds,
+        )
+        if ended.returncode != 0:
+            raise HelmFailed(f"{ended.stderr.strip()}\n{ended.stdout.strip()}".strip())
+        return ended.stdout
+
+    def template(
+        self,
+        chart: Path,
+        values: Mapping[str, Any] | Path | None = None,
+        *options: str,
+        release: str = "bellwether",
+        namespace: str = "bellwether",
+    ) -> list[Object]:
+        """The objects that a chart renders to, hooks included. Raises HelmFailed."""
+        text = self.run(
+            "template", release, chart, "--namespace", namespace, *self.given(values), *options, timeout_seconds=60
+        )
+        return [found for found in yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if found]
+
+    def given(self, values: Mapping[str, Any] | Path | None) -> Sequence[str]:
+        """Options that hand over values: a file, or a mapping, which is written to one."""
+        if values is None:
+            return ()
+        if not isinstance(values, Path):
+            self._home.mkdir(parents=True, exist_ok=True)
+            path = self._home / "values.yaml"
+            path.write_text(yaml.safe_dump(dict(values)))
+            values = path
+        return ("--values", str(values))
