@@ -25,7 +25,7 @@ RUN --mount=type=secret,id=apt.conf,target=/etc/apt/apt.conf.d/zz-machine.conf \
 # What stays behind: package managers, Perl, which only they need, documents but for licences, and what belongs to this machine.
 RUN printf './%s\n' 'proc/*' 'sys/*' 'dev/*' 'run/*' 'tmp/*' 'root/.*' 'staged*' 'without' 'before' 'debootstrap' \
         'etc/apt' 'etc/hostname' 'etc/hosts' 'etc/resolv.conf' 'etc/machine-id' 'etc/*-' 'etc/.pwd.lock' \
-        'usr/bin/*apt*' 'usr/bin/*dpkg*' 'usr/bin/perl*' 'usr/bin/sqv' 'usr/bin/gpgv' 'usr/sbin/*dpkg*' \
+        'usr/bin/*apt*' 'usr/bin/*dpkg*' 'usr/bin/perl*' 'usr/bin/sqv' 'usr/bin/gpgv' 'usr/bin/pydoc*' 'usr/lib/python3*/test' 'usr/sbin/*dpkg*' \
         'usr/lib/apt' 'usr/lib/dpkg' 'usr/lib/*/libapt-*' 'usr/lib/*/perl-base' 'usr/lib/*/gconv' \
         'usr/share/locale' 'usr/share/man' 'usr/share/info' 'usr/share/lintian' 'usr/share/bash-completion' \
         'usr/share/perl5' 'usr/share/debconf' 'usr/share/keyrings' 'usr/share/doc/*/[!c]*' 'usr/share/doc/*/changelog*' \
@@ -38,33 +38,30 @@ RUN printf './%s\n' 'proc/*' 'sys/*' 'dev/*' 'run/*' 'tmp/*' 'root/.*' 'staged*'
     && find /staged -xdev -type f -perm /6000 -exec chmod a-s {} + \
     && find /staged -xdev -type d -perm -0002 ! -path /staged/tmp -exec chmod o-w {} +
 
-# The operator's Python distributions, in an environment of their own. pip serves from outside and stays behind.
+# The operator's Python distributions, in an environment of their own. pip serves from outside and stays behind, and so
+# does what nothing of ours imports: Arrow's Flight, and the Kubernetes client's second, asynchronous half.
 FROM system AS distributions
-RUN --mount=type=secret,id=apt.conf,target=/etc/apt/apt.conf.d/zz-machine.conf \
-    --mount=type=secret,id=certificates.pem,target=/run/machine/certificates.pem \
-    apt-get install --yes --no-install-recommends ${PYTHON}-venv python3-pip
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_NO_COMPILE=1 PIP_ROOT_USER_ACTION=ignore
 COPY requirements/build.lock requirements/runtime.lock /requirements/
-RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
+RUN --mount=type=secret,id=apt.conf,target=/etc/apt/apt.conf.d/zz-machine.conf \
+    --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
     --mount=type=secret,id=certificates.pem,target=/run/machine/certificates.pem \
-    ${PYTHON} -m venv --without-pip /opt/build \
+    apt-get install --yes --no-install-recommends ${PYTHON}-venv python3-pip \
+    && ${PYTHON} -m venv --without-pip /opt/build \
     && ${PYTHON} -m venv --without-pip /opt/bellwether \
     && pip --python /opt/build/bin/python install --only-binary :all: --require-hashes --requirement /requirements/build.lock \
-    && pip --python /opt/bellwether/bin/python install --only-binary :all: --require-hashes --requirement /requirements/runtime.lock
-# What is of use only to who compiles against a distribution or tests it.
-RUN cd /opt/bellwether/lib/${PYTHON}/site-packages \
-    && rm -rf pyarrow/include pyarrow/tests pyarrow/src \
-    && find . \( -name '*.pxd' -o -name '*.pyx' -o -name '*.pyi' -o -name '*.so.debug' \) -delete \
-    && rm -f /opt/bellwether/bin/activate* /opt/bellwether/bin/Activate.ps1 \
-    && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash . \
-    && mkdir -p /staged-distributions/opt \
-    && cp -a /opt/bellwether /staged-distributions/opt/
+    && pip --python /opt/bellwether/bin/python install --only-binary :all: --require-hashes --requirement /requirements/runtime.lock \
+    && cd /opt/bellwether/lib/${PYTHON}/site-packages \
+    && rm -rf kubernetes/aio pyarrow/include pyarrow/tests pyarrow/src pyarrow/*flight* pyarrow/*_cpp_tests* \
+    && find . \( -name '*.pxd' -o -name '*.pyx' -o -name '*.pyi' \) -delete \
+    && for whole in pyarrow/lib*.so.*.*.*; do for copy in "$whole" "${whole%%.so.*}.so"; do \
+        cmp --silent "$copy" "${whole%.*.*}" && ln --symbolic --force "$(basename "${whole%.*.*}")" "$copy"; done; done \
+    && rm -f /opt/bellwether/bin/*ctivate* \
+    && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash .
 
 # Bellwether itself: a wheel built by the locked build backend.
 FROM distributions AS application
-COPY pyproject.toml README.md LICENSE /source/
-COPY operator/bellwether /source/operator/bellwether
-COPY spark/bellwether_load /source/spark/bellwether_load
+COPY . /source/
 RUN pip --python /opt/build/bin/python wheel --no-index --no-deps --no-build-isolation --wheel-dir /wheels /source \
     && touch /before \
     && pip --python /opt/bellwether/bin/python install --no-index --no-deps /wheels/*.whl \
@@ -75,25 +72,29 @@ RUN pip --python /opt/build/bin/python wheel --no-index --no-deps --no-build-iso
     | tar --extract --directory /staged-application
 
 # PySpark's distributions: what the environment lacks of spark.lock. PySpark comes as a source distribution; its wheel
-# is made with the locked setuptools.
+# is made with the locked setuptools. RocksDB is for streams with state, of which we have none.
 FROM distributions AS spark-distributions
 COPY requirements/spark.lock /requirements/
 RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
     --mount=type=secret,id=certificates.pem,target=/run/machine/certificates.pem \
     touch /before \
+    && grep --extended-regexp --only-matching '^[a-zA-Z0-9._-]+==' /requirements/runtime.lock >/had \
+    && awk 'NR == FNR { had[$1]; next } /^[^ ]/ { split($1, pin, "=="); wanted = !((pin[1] "==") in had) } wanted' \
+        /had /requirements/spark.lock >/requirements/lacking.lock \
     && pip --python /opt/build/bin/python wheel --no-deps --no-build-isolation --require-hashes --wheel-dir /wheels \
-        --requirement /requirements/spark.lock \
+        --requirement /requirements/lacking.lock \
     && pip --python /opt/bellwether/bin/python install --no-index --no-deps /wheels/*.whl \
     && rm -rf /wheels \
     && cd /opt/bellwether/lib/${PYTHON}/site-packages \
-    && find . -type d \( -name tests -o -name testing \) -path './[nps]*' -prune -exec rm -rf {} + \
-    && rm -rf pyspark/examples pyspark/data pyspark/R \
+    && rm -rf pyspark/examples pyspark/data pyspark/jars/rocksdbjni-*.jar pandas/tests \
+    && find numpy scipy -type d -name tests -prune -exec rm -rf {} + \
     && find . \( -name '*.pxd' -o -name '*.pyx' -o -name '*.pyi' \) -delete \
     && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash . \
-    && mkdir /staged-distributions-of-spark \
+    && mkdir /staged-spark-distributions \
     && cd / && find opt/bellwether -cnewer /before ! -type d -print0 \
     | tar --create --null --no-recursion --files-from - \
-    | tar --extract --directory /staged-distributions-of-spark
+    | tar --extract --directory /staged-spark-distributions \
+    && rm -rf /opt/bellwether
 
 # The Java runtime: what its packages add to the system.
 FROM system AS java
@@ -118,7 +119,7 @@ LABEL org.opencontainers.image.title="bellwether" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.vendor="The Bellwether authors"
 COPY --from=system /staged /
-COPY --from=distributions /staged-distributions /
+COPY --from=distributions /opt/bellwether /opt/bellwether
 COPY --from=application /staged-application /
 # HOME is the one place that can be written; bytecode is in the image.
 ENV PATH=/opt/bellwether/bin:/usr/local/bin:/usr/bin:/bin \
@@ -138,10 +139,11 @@ FROM operator AS spark
 LABEL org.opencontainers.image.title="bellwether-spark" \
       org.opencontainers.image.description="Bellwether's Spark jobs: measures loads and plans leadership."
 COPY --from=java /staged-java /
-COPY --from=spark-distributions /staged-distributions-of-spark /
+COPY --from=spark-distributions /staged-spark-distributions /
+COPY --chmod=0755 spark/entrypoint.sh /opt/bellwether/bin/spark-entrypoint
 ENV JAVA_HOME=/usr/lib/jvm/default
-ENTRYPOINT ["/usr/bin/tini", "--"]
-CMD ["python", "-m", "bellwether_load", "--help"]
+ENTRYPOINT ["/usr/bin/tini", "--", "spark-entrypoint"]
+CMD ["--help"]
 
 # The last stage is what a build without a target makes.
 FROM operator

@@ -21,12 +21,13 @@ SPREAD = --numprocesses=$(WORKERS) --dist=worksteal
 # Those with real parts as well, where what shares a cluster stays in one process: it waits for brokers most of the time.
 PARTS_WORKERS ?= 2
 BY_LOT = --numprocesses=$(PARTS_WORKERS) --dist=loadscope --no-loadscope-reorder
-PARTS = kafka or apiserver or prometheus
-FAST = not kafka and not apiserver and not prometheus and not spark and not slow and not cluster
+PARTS = kafka or apiserver or prometheus or chart
+FAST = not kafka and not apiserver and not prometheus and not chart and not spark and not slow and not cluster and not image
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 FAULTS_ARGS ?=
 UV_VERSION := 0.13.8
+RESOLVE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11
 
 # The first interpreter that is new enough; asked only when the environment has to be made.
 find_python = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
@@ -53,7 +54,7 @@ demo: setup parts ## Break a real cluster twice and watch its leaders leave and 
 .PHONY: test
 test: lint parts ## Lint, then unit, property, contract, architecture and integration tests, real parts included
 	@$(PYTEST) $(SPREAD) -m "$(FAST)" $(PYTEST_ARGS)
-	@$(PYTEST) $(BY_LOT) -m "not slow and not spark and ($(PARTS))" $(PYTEST_ARGS)
+	@$(PYTEST) $(BY_LOT) -m "not slow and not spark and not image and ($(PARTS))" $(PYTEST_ARGS)
 	@$(PYTEST) -m "not slow and spark" $(PYTEST_ARGS)
 
 .PHONY: test-fast
@@ -66,12 +67,20 @@ test-slow: setup parts ## Only the tests that take longer than a minute each
 
 .PHONY: test-all
 test-all: lint verify parts ## Every test but those on a node, the long ones too (for CI)
-	@$(PYTEST) -m "not cluster" --hypothesis-profile=thorough $(PYTEST_ARGS)
+	@$(PYTEST) -m "not cluster and not image" --hypothesis-profile=thorough $(PYTEST_ARGS)
+
+.PHONY: image-test
+image-test: setup parts ## Run and search the built images, and measure them: reports/image.json (root, Debian)
+	@$(PYTEST) -m image tests/integration/images $(PYTEST_ARGS)
 
 .PHONY: cluster-test
 cluster-test: setup parts ## Install Bellwether on a whole Kubernetes node and break the Kafka that runs there (root, Debian)
 	@$(BIN)/python -m node build
 	@$(PYTEST) -m cluster tests/cluster $(PYTEST_ARGS)
+
+.PHONY: chart-test
+chart-test: setup parts ## Only the tests of the Helm chart: values, objects, install, upgrade, rollback, uninstall
+	@$(PYTEST) -m chart $(PYTEST_ARGS)
 
 .PHONY: bench-demo
 bench-demo: setup parts ## Repeat the demo's faults ten times; report median and worst
@@ -125,6 +134,11 @@ verify: setup ## Check that the generated files are fresh
 
 ##@ A whole Kubernetes node (root and Debian)
 
+.PHONY: image
+image: setup ## Build the container images for real, on a base made with debootstrap, then test them (root, Debian)
+	@$(BIN)/python -m images build
+	@$(MAKE) --no-print-directory image-test
+
 .PHONY: cluster
 cluster: setup ## Bring up a Kubernetes node that runs pods, apart from everything else on this machine
 	@$(BIN)/python -m node up
@@ -142,9 +156,13 @@ parts: setup ## Fetch and build the real parts (Kafka, API server, load balancer
 .PHONY: lock
 lock: setup ## Resolve the requirements and write them, with hashes and without hosts (UPGRADE=1 takes new versions)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	@$(BIN)/uv pip compile --quiet $(if $(UPGRADE),--upgrade) --universal --generate-hashes --no-emit-index-url --no-annotate --no-header \
-		--python-version 3.11 pyproject.toml --extra spark --group lint --group test --group parts --group build --group bench -o $(LOCK)
-	@if grep -n '://' $(LOCK); then echo 'error: $(LOCK) names a host' >&2; exit 1; fi
+	@$(RESOLVE) $(if $(UPGRADE),--upgrade) pyproject.toml --extra spark \
+		--group lint --group test --group parts --group build --group bench -o $(LOCK)
+	@# The image gets what is tested: its locks are parts of the first one.
+	@$(RESOLVE) pyproject.toml --constraint $(LOCK) -o requirements/runtime.lock
+	@$(RESOLVE) pyproject.toml --extra spark --constraint $(LOCK) -o requirements/spark.lock
+	@$(RESOLVE) --group build --constraint $(LOCK) -o requirements/build.lock
+	@if grep -n '://' requirements/*.lock; then echo 'error: a lock names a host' >&2; exit 1; fi
 
 .PHONY: clean
 clean: ## Remove the environment, caches and reports; the real parts' cache stays

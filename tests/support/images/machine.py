@@ -55,19 +55,24 @@ def require_programs(packages: dict[str, str]) -> None:
                 raise MachineLacks(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
 
 
-def secrets(folder: Path) -> dict[str, Path]:
-    """Write this machine's settings of apt and pip into ``folder``; id of the secret to its file."""
+def secrets(folder: Path, canary: str) -> dict[str, Path]:
+    """Write this machine's settings of apt and pip into ``folder``; id of the secret to its file.
+
+    ``canary`` is a comment in each of them, by which a leak is found.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     pip = _pip_settings()
     found = {"apt.conf": folder / "apt.conf", "pip.conf": folder / "pip.conf"}
     if certificates := _certificates(pip):
-        found["certificates.pem"] = shutil.copyfile(certificates, folder / "certificates.pem")
-    found["apt.conf"].write_text(_apt_settings(bool(certificates)))
+        found["certificates.pem"] = folder / "certificates.pem"
+        found["certificates.pem"].write_text(f"# {canary}\n{certificates.read_text()}")
+    found["apt.conf"].write_text(f"// {canary}\n{_apt_settings(bool(certificates))}")
     written = ConfigParser(interpolation=None)
     written["global"] = {name: value for name, value in pip.items() if name in _PIP_SETTINGS}
     if certificates:
         written["global"]["cert"] = CERTIFICATES
     with found["pip.conf"].open("w") as file:
+        file.write(f"# {canary}\n")
         written.write(file)
     return found
 
