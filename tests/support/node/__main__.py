@@ -9,9 +9,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from node import images, lifecycle, memory
+from node import images, lifecycle, machine, memory
 from node.kubectl import KubectlFailed, NeverSo
-from node.machine import NotHere
 from node.namespaces import Namespaces
 from node.places import places
 from realparts.downloads import DownloadFailed
@@ -20,7 +19,7 @@ from realparts.processes import StartFailed
 
 ABSENT = 3
 PROBLEMS = (
-    NotHere,
+    machine.NotHere,
     DownloadFailed,
     StartFailed,
     KubectlFailed,
@@ -54,6 +53,7 @@ def main() -> int:
             case "status":
                 return status()
             case "build":
+                machine.check(places().root)
                 lifecycle.build()
             case "load":
                 for archive in asked.archive:

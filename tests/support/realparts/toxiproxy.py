@@ -20,10 +20,11 @@ from realparts.processes import ManagedProcess
 class Toxiproxy:
     """A running toxiproxy. Names are the caller's; the Kafka starter uses ``broker-1`` and so on."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, *, elsewhere: tuple[str, int] | None = None) -> None:
+        """Nothing runs yet. ``elsewhere`` is where somebody else has started one, which is told alike."""
         self._log = log
         self._ports = HeldPorts()
-        self._port = self._ports.take()
+        self._address = elsewhere or ("127.0.0.1", self._ports.take())
         self._upstreams: dict[str, str] = {}
         self.process: ManagedProcess | None = None
 
@@ -31,12 +32,12 @@ class Toxiproxy:
         """Start the server and wait until its API answers. Raises StartFailed."""
         self.process = ManagedProcess(
             "toxiproxy",
-            [gotools.binary(gotools.TOXIPROXY), "-host", "127.0.0.1", "-port", str(self._port)],
+            [gotools.binary(gotools.TOXIPROXY), "-host", "127.0.0.1", "-port", str(self._address[1])],
             log=self._log,
             environment={"LOG_LEVEL": "warn"},
         )
         self.process.start()
-        self.process.wait_ready(self._answers, 10, every_seconds=0.02)
+        self.process.wait_ready(self.answers, 10, every_seconds=0.02)
 
     def stop(self) -> None:
         """End the server; every way through it ends."""
@@ -81,7 +82,8 @@ class Toxiproxy:
             toxic = {"name": f"{kind}-{stream}", "type": kind, "stream": stream, "attributes": attributes}
             self._call("POST", f"/proxies/{name}/toxics", toxic)
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
+        """Whether its API does."""
         try:
             self._call("GET", "/version")
         except (OSError, HTTPException):
@@ -89,7 +91,7 @@ class Toxiproxy:
         return True
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=10)
+        connection = HTTPConnection(*self._address, timeout=10)
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None)
             answer = connection.getresponse()

@@ -1,0 +1,72 @@
+"""The main job in pods: a broker that outsiders cannot use is demoted, and when it is well its leaders come back.
+
+Everything is as a platform team has it: the image, the chart's Deployments and accounts, brokers with sidecars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from node.kubectl import eventually
+
+if TYPE_CHECKING:
+    from nodeparts.stage import Stage
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
+
+CUT, SLOW = 1, 2
+
+
+def confined(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod runs as nobody in particular, on root file systems that it cannot write to."""
+    spec = pod["spec"]
+    return spec["securityContext"]["runAsNonRoot"] and all(
+        container["securityContext"]["readOnlyRootFilesystem"]
+        and not container["securityContext"]["allowPrivilegeEscalation"]
+        for container in spec["containers"]
+    )
+
+
+def test_from_brokers_to_their_first_verdicts_it_takes_less_than_a_minute(
+    stage: Stage, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("first_verdict_seconds", round(stage.first_verdict_seconds, 1))
+    assert stage.first_verdict_seconds < 60
+
+
+def test_two_operators_two_probers_and_a_sampler_run_confined_and_ready(stage: Stage) -> None:
+    pods = stage.release.pods()
+    components = sorted(pod["metadata"]["labels"]["app.kubernetes.io/component"] for pod in pods)
+    assert len(components) == 5
+    assert components.count("operator") == 2
+    assert all(confined(pod) for pod in pods)
+    assert all(status["ready"] for pod in pods for status in pod["status"]["containerStatuses"])
+
+
+def test_every_broker_has_two_sidecars_that_report_of_it(stage: Stage) -> None:
+    for health in stage.release.healths():
+        types = {signal["type"] for signal in health["status"]["signals"]}
+        assert {"ExternalReachability", "StorageLatency", "SelfReachability"} <= types
+
+
+def test_a_broker_that_is_cut_off_leads_nothing_until_it_is_reachable_again(whole: Stage) -> None:
+    before = whole.kafka.leaders()
+    assert CUT in before.values()
+    whole.kafka.cut(CUT)
+    eventually(lambda: whole.kafka.led_by(CUT), lambda led: led == 0, 60, "the cut broker still leads")
+    assert whole.release.verdicts()[CUT] == "Sick"
+    assert whole.kafka.in_isr(CUT)
+    whole.kafka.join(CUT)
+    eventually(whole.kafka.leaders, lambda leaders: leaders == before, 120, "leaders are not back")
+
+
+def test_a_broker_on_a_slow_disk_leads_nothing_until_the_disk_is_well(whole: Stage) -> None:
+    before = whole.kafka.leaders()
+    assert SLOW in before.values()
+    whole.kafka.slow(SLOW, 120)
+    eventually(lambda: whole.kafka.led_by(SLOW), lambda led: led == 0, 150, "the slow broker still leads")
+    whole.kafka.quicken(SLOW)
+    eventually(whole.kafka.leaders, lambda leaders: leaders == before, 150, "leaders are not back")

@@ -1,0 +1,115 @@
+"""The brokers that run on the node, in hand: bring them up, break and mend them, see who leads.
+
+In: a node. Out: faults, and what Kafka itself says. Called by the tests on a node.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from node.kubectl import Kubectl, eventually
+from node.places import Places
+from nodeparts import kafka_pods
+from nodeparts.kafka_pods import BALANCER_ADDRESS, BALANCER_API, BROKERS, EXTERNAL, NAMESPACE, Object
+from realparts.kafka_topics import admin, create_topics, live_brokers
+from realparts.slowdisk import SlowDisk
+from realparts.toxiproxy import Toxiproxy
+
+START_SECONDS = 180
+
+
+class KafkaOnNode:
+    """Three brokers in pods, reached through their load balancer as clients outside are."""
+
+    def __init__(self, kubectl: Kubectl, places: Places) -> None:
+        self._kubectl = kubectl
+        self._places = places
+        self.balancer = Toxiproxy(Path(os.devnull), elsewhere=(BALANCER_ADDRESS, BALANCER_API))
+        self.external = [f"{BALANCER_ADDRESS}:{kafka_pods.external_port(one)}" for one in BROKERS]
+        self.internal = [f"{kafka_pods.host(one)}:{kafka_pods.INTERNAL}" for one in BROKERS]
+        self._admin = admin(",".join(self.external))
+
+    def start(self, sidecars: Sequence[Object] = ()) -> None:
+        """Bring up volumes, brokers and load balancer, and wait until clients outside see all of them."""
+        for volume in kafka_pods.volumes(self._places.volumes):
+            folder = Path(volume["spec"]["hostPath"]["path"])
+            folder.mkdir(parents=True, exist_ok=True)
+            os.chown(folder, kafka_pods.USER, kafka_pods.USER)
+        self._kubectl.apply(
+            [
+                *kafka_pods.volumes(self._places.volumes),
+                *kafka_pods.brokers(sidecars),
+                *kafka_pods.balancer(),
+            ]
+        )
+        # One that an earlier run left knows ways already; a new one knows none.
+        self._kubectl("delete", "pods", "-l", "app=balancer", "-n", NAMESPACE, "--ignore-not-found", "--wait")
+        self._kubectl("rollout", "status", "deployment/balancer", "-n", NAMESPACE, f"--timeout={START_SECONDS}s")
+        for broker in BROKERS:
+            self.balancer.add(
+                f"broker-{broker}",
+                f"{kafka_pods.host(broker)}:{EXTERNAL}",
+                f"0.0.0.0:{kafka_pods.external_port(broker)}",
+            )
+        rollout = ["rollout", "status", "statefulset/kafka", "-n", NAMESPACE, f"--timeout={START_SECONDS}s"]
+        self._kubectl(*rollout, timeout_seconds=START_SECONDS + 10)
+        everyone = frozenset(BROKERS)
+        eventually(
+            lambda: live_brokers(",".join(self.external), 5),
+            lambda seen: seen == everyone,
+            60,
+            "not all brokers are in",
+        )
+
+    def fill(self, topics: int, partitions: int) -> None:
+        """Make topics with three replicas, their leaders spread evenly."""
+        names = {f"orders-{number}": partitions for number in range(topics)}
+        create_topics(",".join(self.external), names, configs={"min.insync.replicas": "2"})
+
+    def cut(self, broker: int) -> None:
+        """Cut a broker off from clients outside, at the load balancer."""
+        self.balancer.cut(f"broker-{broker}")
+
+    def join(self, broker: int) -> None:
+        """Undo ``cut``."""
+        self.balancer.mend(f"broker-{broker}")
+
+    def slow(self, broker: int, milliseconds: int) -> None:
+        """Let every write and sync of a broker's data take so much longer, for the broker and its sidecar."""
+        self._disk(broker).set(milliseconds)
+
+    def quicken(self, broker: int) -> None:
+        """Undo ``slow``."""
+        self._disk(broker).clear()
+
+    def mend(self) -> None:
+        """Undo every fault."""
+        for broker in BROKERS:
+            self.join(broker)
+            self.quicken(broker)
+
+    def leaders(self) -> dict[tuple[str, int], int]:
+        """Who leads each partition, as clients outside are told by whichever broker answers."""
+        seen = self._admin.list_topics(timeout=10)
+        return {
+            (topic.topic, number): partition.leader
+            for topic in seen.topics.values()
+            for number, partition in topic.partitions.items()
+        }
+
+    def led_by(self, broker: int) -> int:
+        """How many partitions a broker leads."""
+        return sum(leader == broker for leader in self.leaders().values())
+
+    def in_isr(self, broker: int) -> bool:
+        """Whether a broker follows as it should: it is in the ISR of every partition that it holds."""
+        seen = self._admin.list_topics(timeout=10)
+        held = [p for topic in seen.topics.values() for p in topic.partitions.values() if broker in p.replicas]
+        return all(broker in partition.isrs for partition in held)
+
+    def _disk(self, broker: int) -> SlowDisk:
+        pod = self._kubectl.get("pod", f"kafka-{broker}", "--namespace", NAMESPACE)
+        volume = self._places.kubelet / "pods" / pod["metadata"]["uid"] / "volumes" / "kubernetes.io~empty-dir" / "slow"
+        return SlowDisk(self._places.volumes / f"data-kafka-{broker}", volume / "control")
