@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import structlog
 
+from bellwether.adapters.kubernetes.strimzi import Undiscovered
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.connections import Connection
 from bellwether.core.reasons import Reason
@@ -33,6 +34,7 @@ class Followed:
         self._made: Connection | None = None
         self._look_at = 0.0
         self._problem = ""
+        self._why = Reason.CREDENTIALS_UNUSABLE
 
     def now(self, policy: LeadershipPolicy) -> Connection:
         """A connection of what is said now. Raises Transient or Terminal."""
@@ -54,6 +56,9 @@ class Followed:
         except Transient:
             return None
         except Terminal as error:
+            self._why = reason_of(error)
+            if self._why is Reason.STRIMZI_NOT_SHARED:
+                raise  # what was lent is not kept
             if self._problem != str(error):
                 self._problem = str(error)
                 log.warning("going on with former credentials", why=str(error))
@@ -69,11 +74,13 @@ class Followed:
         if not self._problem:
             return None
         text = f"connected with what was read before, as this cannot be used: {self._problem}"
-        return Condition(CREDENTIALS_CURRENT, False, Reason.CREDENTIALS_UNUSABLE, text)
+        return Condition(CREDENTIALS_CURRENT, False, self._why, text)
 
 
 def reason_of(error: BellwetherError) -> Reason:
     """Why no turn could be made, in the word that the condition gets."""
+    if isinstance(error, Undiscovered):
+        return error.reason
     if isinstance(error, Unauthenticated):
         return Reason.CREDENTIALS_UNUSABLE
     return Reason.ACL_MISSING if isinstance(error, Unauthorized) else Reason.CLUSTER_UNREACHABLE

@@ -244,7 +244,9 @@ class Notices:
         if report.deeds.elected:
             moment = report.now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
             last_election = {"time": moment, "partitions": report.deeds.elected}
-        status = renderings.policy_status(report, policy.metadata.generation, said.conditions, last_election, run)
+        status = renderings.policy_status(
+            report, policy.metadata.generation, said.conditions, last_election, run, namespace
+        )
         said.conditions = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
         said.status = status
         must_lead()

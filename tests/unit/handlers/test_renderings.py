@@ -14,6 +14,7 @@ from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.runs import Run, RunState
 from bellwether.core.statuses import Condition, Report
+from bellwether.core.strimzi import Pod, Strimzi
 from bellwether.core.transitions import Standing
 from bellwether.handlers import renderings
 from testkit.builders import (
@@ -181,3 +182,40 @@ def test_a_rebalance_stands_in_status_with_its_conditions_where_the_policy_asks_
     without = status(said(policy=ENFORCE))
     assert "rebalance" not in without
     assert "RebalanceProposed" not in by_type(without)
+
+
+STRIMZI = Strimzi(
+    namespace="kafka",
+    name="my-cluster",
+    listener="tls",
+    user="bellwether",
+    paused=True,
+    rebalancing=tuple(f"r{i}" for i in range(30)),
+    pods={1: Pod("my-cluster-brokers-1")},
+)
+
+
+@pytest.mark.parametrize(
+    ("strimzi", "namespace", "called"),
+    [
+        pytest.param(STRIMZI, "kafka", "my-cluster", id="by Strimzi's name"),
+        pytest.param(STRIMZI, "ops", "kafka/my-cluster", id="with its namespace where that is another"),
+        pytest.param(None, "kafka", CLUSTER_ID, id="by its id where Strimzi does not run it"),
+    ],
+)
+def test_a_cluster_is_called_what_people_call_it(strimzi: Strimzi | None, namespace: str, called: str):
+    report = said(replace(snapshot(), strimzi=strimzi), ENFORCE)
+    assert renderings.policy_status(report, 7, {}, None, None, namespace)["cluster"] == called
+
+
+def test_what_was_found_of_a_strimzi_cluster_is_told_and_bounded():
+    found = status(said(replace(snapshot(), strimzi=STRIMZI), ENFORCE))["strimzi"]
+    assert found.pop("rebalancing") == [f"r{i}" for i in range(20)]
+    assert found == {"namespace": "kafka", "listener": "tls", "user": "bellwether", "paused": True}
+    assert "strimzi" not in status(said(policy=ENFORCE))
+
+
+def test_a_broker_is_told_with_its_pod_where_that_is_known():
+    first, second, _ = said(replace(snapshot(), strimzi=STRIMZI), ENFORCE).brokers
+    assert renderings.broker_status(first, 1, {}, after(0))["pod"] == "my-cluster-brokers-1"
+    assert "pod" not in renderings.broker_status(second, 1, {}, after(0))

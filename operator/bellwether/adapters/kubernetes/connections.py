@@ -2,31 +2,108 @@
 
 In: ``spec.kafka``. Out: a ``Connection``, in which everything has the name of the field that it comes from. Called
 wherever a policy's connection is made, and again and again: the operator, the probers, the command line. A Secret is
-read once each time, so that what is taken from it belongs together. Unauthenticated names field, Secret and key.
+read once each time, so that what is taken from it belongs together. Unauthenticated names field, Secret and key; what
+a Strimzi cluster lacks is Undiscovered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from bellwether.adapters.kubernetes.credentials import OpenSecret, SecretReader
+from bellwether.adapters.kubernetes.strimzi import Found, StrimziClusters
 from bellwether.adapters.kubernetes.usersecrets import authorities, certificates, key_pair, user_credentials
 from bellwether.api.v1alpha1.connections import AuthoritiesRef, Kafka, Sasl, SecretKeyRef
 from bellwether.api.v1alpha1.connections import OAuth as OAuthSpec
 from bellwether.connections import Connection, Mechanism, Names, OAuth, Protocol, Security
+from bellwether.core.strimzi import Strimzi
 from bellwether.ports import Terminal, Unauthenticated
 
 KAFKA, TLS, SASL, OAUTH = "spec.kafka", "spec.kafka.tls", "spec.kafka.sasl", "spec.kafka.sasl.oauth"
-USER = f"{KAFKA}.userSecretRef"
+USER, STRIMZI = f"{KAFKA}.userSecretRef", f"{KAFKA}.strimzi"
 
 
 def connection(kafka: Kafka, secrets: SecretReader, bootstrap: tuple[str, ...] = ()) -> Connection:
     """How to connect; ``bootstrap`` stands in for the policy's own addresses. Raises Transient or Terminal."""
+    return _connection(kafka, secrets, _found(kafka, StrimziClusters(secrets)), bootstrap)
+
+
+def surroundings(kafka: Kafka, secrets: SecretReader) -> tuple[Connection, Strimzi | None]:
+    """How to connect, and what Strimzi does with the cluster now; None where another runs it."""
+    clusters = StrimziClusters(secrets)
+    found = _found(kafka, clusters)
+    made = _connection(kafka, secrets, found)
+    return made, clusters.surroundings(found.strimzi) if found is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """How to connect, and the listener of clients outside: what brokers call it, and where it is first connected to."""
+
+    connection: Connection
+    listener: str
+    outside: tuple[str, ...]
+
+
+def sides(kafka: Kafka, secrets: SecretReader, listener: str, outside: tuple[str, ...]) -> Sides:
+    """Both sides of a cluster, as the policy has them, or as Strimzi has where the policy does not say."""
+    found = _found(kafka, StrimziClusters(secrets), listener)
+    made = _connection(kafka, secrets, found)
+    if found is None or found.outside is None:
+        return Sides(made, listener, outside)
+    return Sides(made, found.outside.advertised_as, outside or found.outside.bootstrap)
+
+
+def _connection(
+    kafka: Kafka, secrets: SecretReader, found: Found | None, bootstrap: tuple[str, ...] = ()
+) -> Connection:
     try:
-        return Connection(bootstrap or tuple(kafka.bootstrap_servers), _security(kafka, secrets), kafka.client_id)
+        if found is None:
+            return Connection(bootstrap or tuple(kafka.bootstrap_servers), _security(kafka, secrets), kafka.client_id)
+        return Connection(bootstrap or found.listener.bootstrap, _beside(found, kafka, secrets), kafka.client_id)
     except ValueError as error:
         raise Terminal(f"{KAFKA}: {error}") from None
+
+
+def _found(kafka: Kafka, clusters: StrimziClusters, outside_as: str = "") -> Found | None:
+    """The Strimzi cluster that the policy names; None where it names none."""
+    if kafka.strimzi is None:
+        return None
+    own_ca = kafka.tls is not None and kafka.tls.ca_secret_ref is not None
+    return clusters.find(kafka.strimzi, own_user=kafka.brings_credentials, own_ca=own_ca, outside_as=outside_as)
+
+
+def _beside(found: Found, kafka: Kafka, secrets: SecretReader) -> Security:
+    """What was found of a Strimzi cluster, beside what the policy says itself, which goes first."""
+    own, tls = _security(kafka, secrets), found.listener.tls
+    if own.mechanism is not None and not tls and not (kafka.sasl is not None and kafka.sasl.allow_plaintext):
+        raise Terminal(
+            f"{STRIMZI}.listener: {found.listener} would get a password without TLS: name another listener, or set "
+            f"{SASL}.allowPlaintext to true to accept that"
+        )
+    names, who = dict(own.names), found.credentials
+    if not own.ca_file:
+        names["ca_file"] = f"{STRIMZI} ({found.strimzi.name}-cluster-ca-cert)"
+    if who is not None:
+        called = f"{STRIMZI}.userName ({found.strimzi.user})"
+        names |= dict.fromkeys(("cert_file", "key_file", "mechanism", "username", "password"), called)
+        own = replace(
+            own,
+            protocol=Protocol.PLAINTEXT,
+            cert_file=who.cert_file,
+            key_file=who.key_file,
+            mechanism=who.mechanism,
+            username=who.username,
+            password=who.password,
+        )
+    return replace(
+        own,
+        protocol=_protocol(tls, own.mechanism is not None),
+        ca_file=own.ca_file or found.ca_file,
+        names=tuple(names.items()),
+    )
 
 
 def _security(kafka: Kafka, secrets: SecretReader) -> Security:
@@ -55,13 +132,17 @@ def _security(kafka: Kafka, secrets: SecretReader) -> Security:
         values |= {"cert_file": user.cert_file, "key_file": user.key_file, "mechanism": user.mechanism}
         values |= {"username": user.username, "password": user.password}
         names |= dict.fromkeys(("cert_file", "key_file", "username", "password", "mechanism"), f"{USER} ({name})")
-    protocol = {
+    protocol = _protocol(tls is not None, values.get("mechanism") is not None)
+    return Security(protocol=protocol, names=tuple(names.items()), **values)  # type: ignore[arg-type]
+
+
+def _protocol(encrypted: bool, sasl: bool) -> Protocol:
+    return {
         (False, False): Protocol.PLAINTEXT,
         (True, False): Protocol.SSL,
         (False, True): Protocol.SASL_PLAINTEXT,
         (True, True): Protocol.SASL_SSL,
-    }[tls is not None, values.get("mechanism") is not None]
-    return Security(protocol=protocol, names=tuple(names.items()), **values)  # type: ignore[arg-type]
+    }[encrypted, sasl]
 
 
 def _pair(secrets: SecretReader, certificate: SecretKeyRef, key: SecretKeyRef) -> dict[str, object]:

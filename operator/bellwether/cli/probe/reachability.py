@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.probing import BrokerProbe
 from bellwether.adapters.kafka.rosters import KafkaRoster
 from bellwether.adapters.kubernetes.client import KubernetesClient, connect
-from bellwether.adapters.kubernetes.connections import connection
+from bellwether.adapters.kubernetes.connections import sides
 from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe import measurements
@@ -91,13 +92,15 @@ class _Reachability:
         self._policy = policy
         self._no_internal = no_internal
         self._secrets = SecretReader(api, namespace)
-        self._connection: Connection | None = None
+        self._listed_by: tuple[Connection, tuple[str, ...]] | None = None
         self._roster: TwoSides | None = None
         self._wanted = False
 
     def connection(self, found: LeadershipPolicy) -> tuple[Connection, Reachability]:
         """How to ask, and under which settings."""
-        return connection(found.spec.kafka, self._secrets), found.policy().detection.reachability
+        settings = found.policy().detection.reachability
+        both = sides(found.spec.kafka, self._secrets, settings.listener, settings.bootstrap_servers)
+        return both.connection, replace(settings, listener=both.listener, bootstrap_servers=both.outside)
 
     def run(self, vantage: str, metrics: ProbeMetrics, stop: threading.Event) -> None:
         """Probe until ``stop``."""
@@ -114,8 +117,8 @@ class _Reachability:
                 running.stop()
                 return False
             made, settings = self.connection(found)
-            if made != self._connection or self._roster is None:
-                self._connection = made
+            if (made, settings.bootstrap_servers) != self._listed_by or self._roster is None:
+                self._listed_by = made, settings.bootstrap_servers
                 self._roster = _sides(made, settings, self._no_internal)
             running.configure(BrokerProbe(made), settings)
             return True
