@@ -156,7 +156,9 @@ spec:
 {{- list (printf "--log-format=%s" .Values.log.format) (printf "--log-level=%s" .Values.log.level) | toJson }}
 {{- end }}
 
-{{/* Ready while its metrics are served; a prober that no longer measures ends by itself. JSON. */}}
+{{/* What the kubelet asks where the port of the metrics serves health, too. JSON. */}}
 {{- define "bellwether.probes.metrics" -}}
-{{- dict "readiness" (dict "httpGet" (dict "path" "/metrics" "port" "metrics") "periodSeconds" 10 "timeoutSeconds" 3) | toJson }}
+{{- $alive := dict "httpGet" (dict "path" "/healthz" "port" "metrics") "initialDelaySeconds" 10 "periodSeconds" 10 "timeoutSeconds" 5 "failureThreshold" 6 }}
+{{- $ready := dict "httpGet" (dict "path" "/readyz" "port" "metrics") "periodSeconds" 5 "timeoutSeconds" 3 }}
+{{- dict "liveness" $alive "readiness" $ready | toJson }}
 {{- end }}

@@ -1,0 +1,266 @@
+"""What the chart renders to: names, labels, confinement, arguments that the product takes, parts that fit together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from bellwether.api.v1alpha1.definitions import KINDS
+from bellwether.cli.main import main
+from realparts.helm import Helm
+
+pytestmark = pytest.mark.chart
+
+Object = dict[str, Any]
+CLUSTER_WIDE = {
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "CustomResourceDefinition",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+}
+
+
+def pods(objects: Sequence[Object]) -> Iterator[tuple[str, Object]]:
+    """Every pod spec, with what it is of."""
+    for found in objects:
+        name = f"{found['kind']} {found['metadata']['name']}"
+        if found["kind"] == "Pod":
+            yield name, found["spec"]
+        elif "template" in found.get("spec", {}) and "spec" in found["spec"]["template"]:
+            yield name, found["spec"]["template"]["spec"]
+
+
+def of(objects: Sequence[Object], kind: str, ending: str = "") -> list[Object]:
+    return [o for o in objects if o["kind"] == kind and o["metadata"]["name"].endswith(ending)]
+
+
+def test_every_object_says_whose_it_is_and_no_two_share_a_name(helm: Helm, chart: Path, good: Path):
+    objects = helm.template(chart, good)
+    names = Counter((o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in objects)
+    assert [name for name, times in names.items() if times > 1] == []
+    for found in objects:
+        metadata = found["metadata"]
+        assert len(metadata["name"]) <= 63, metadata["name"]
+        if metadata["name"] == "herd-more":
+            continue  # somebody's own object
+        assert ("namespace" in metadata) == (found["kind"] not in CLUSTER_WIDE), found["kind"]
+        labels = metadata["labels"]
+        assert labels["app.kubernetes.io/part-of"] == "bellwether"
+        assert labels["app.kubernetes.io/instance"] == "bellwether"
+        assert labels["helm.sh/chart"].startswith("bellwether-")
+        assert all(len(str(value)) <= 63 for value in labels.values())
+
+
+def test_labels_and_annotations_for_all_reach_every_object_and_every_pod(helm: Helm, chart: Path):
+    given = {
+        "commonLabels": {"example.com/team": "platform"},
+        "commonAnnotations": {"example.com/contact": "a@example.com"},
+        "probers": [{"kind": "Replication", "policy": "a"}],
+        "networkPolicy": {"enabled": True},
+    }
+    objects = helm.template(chart, given)
+    templates = [o["spec"]["template"] for o in objects if o["kind"] in ("Deployment", "Job")]
+    assert templates
+    for metadata in [o["metadata"] for o in (*objects, *templates)]:
+        assert metadata["labels"]["example.com/team"] == "platform"
+        assert metadata["annotations"]["example.com/contact"] == "a@example.com"
+
+
+def test_every_pod_is_confined_and_has_an_account_of_the_release(helm: Helm, chart: Path, good: Path):
+    objects = helm.template(chart, good)
+    accounts = {o["metadata"]["name"] for o in of(objects, "ServiceAccount")}
+    found = list(pods(objects))
+    assert found
+    for name, spec in found:
+        assert spec["serviceAccountName"] in accounts, name
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["runAsUser"] == 10001
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not any(spec.get(key) for key in ("hostNetwork", "hostPID", "hostIPC"))
+        for container in spec["containers"]:
+            confined = container["securityContext"]
+            assert confined["readOnlyRootFilesystem"] is True
+            assert confined["allowPrivilegeEscalation"] is False
+            assert confined["capabilities"] == {"drop": ["ALL"]}
+            assert {"name": "tmp", "mountPath": "/tmp"} in container["volumeMounts"]
+            assert container["resources"]["requests"], name
+
+
+def test_no_account_gives_its_token_to_pods_that_do_not_ask(helm: Helm, chart: Path, good: Path):
+    for account in of(helm.template(chart, good), "ServiceAccount"):
+        assert account["automountServiceAccountToken"] is False
+
+
+def test_the_product_takes_every_argument_that_the_chart_gives(helm: Helm, chart: Path, good: Path):
+    for name, spec in pods(helm.template(chart, good)):
+        for container in spec["containers"]:
+            verb = taken(container["args"])
+            assert verb in {"operator", "check", "uninstall", "sample", "probe"}, name
+
+
+def test_an_argument_that_the_product_does_not_know_is_found():
+    with pytest.raises(click.NoSuchOption):
+        taken(["operator", "--lease-lasts=10"])
+
+
+def taken(arguments: Sequence[str]) -> str:
+    """Let the command line parse arguments without running anything; the verb. Raises what a person would see."""
+    command: click.Command = main
+    context = main.make_context("bellwether", list(arguments))
+    rest: list[str] = [*context._protected_args, *context.args]
+    while isinstance(command, click.Group):
+        name, found, rest = command.resolve_command(context, rest)
+        assert found is not None, name
+        command, context = found, found.make_context(name, rest, parent=context)
+        rest = [*context._protected_args, *context.args]
+    return str(arguments[0])
+
+
+def test_services_and_deployments_select_exactly_their_own_pods(helm: Helm, chart: Path, good: Path):
+    objects = helm.template(chart, good)
+    deployments = of(objects, "Deployment")
+    labels = {o["metadata"]["name"]: o["spec"]["template"]["metadata"]["labels"] for o in deployments}
+    for one in deployments:
+        wanted = one["spec"]["selector"]["matchLabels"]
+        matching = [name for name, has in labels.items() if wanted.items() <= has.items()]
+        assert matching == [one["metadata"]["name"]]
+    for service in of(objects, "Service"):
+        (chosen,) = [
+            o for o in deployments if service["spec"]["selector"].items() <= labels[o["metadata"]["name"]].items()
+        ]
+        named = {p["name"] for c in chosen["spec"]["template"]["spec"]["containers"] for p in c.get("ports", [])}
+        assert {port["targetPort"] for port in service["spec"]["ports"]} <= named
+
+
+def test_every_binding_leads_to_a_role_and_an_account_of_the_release(helm: Helm, chart: Path, good: Path):
+    values = yaml.safe_load(good.read_text())
+    objects = helm.template(chart, good)
+    roles = {(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in objects}
+    accounts = {o["metadata"]["name"] for o in of(objects, "ServiceAccount")}
+    foreign = {a["name"] for a in values.get("sidecars", {}).get("accounts", [])} | {"kube-state-metrics"}
+    for binding in [o for o in objects if o["kind"].endswith("RoleBinding")]:
+        reference = binding["roleRef"]
+        assert (reference["kind"], binding["metadata"].get("namespace"), reference["name"]) in roles
+        assert {subject["name"] for subject in binding["subjects"]} <= accounts | foreign
+
+
+def test_no_role_says_all_and_none_belongs_to_no_namespace_where_namespaces_are_named(helm: Helm, chart: Path):
+    named = helm.template(chart, {"watchNamespaces": ["a", "b"], "spark": {"enabled": True}})
+    for found in named:
+        if found["kind"] in ("Role", "ClusterRole"):
+            assert "*" not in str(found["rules"])
+    bound = of(named, "ClusterRoleBinding")
+    assert bound == []
+    where = {o["metadata"]["namespace"] for o in of(named, "Role", "-operator")}
+    assert where == {"a", "b"}
+
+
+def test_definitions_are_the_products_own_and_stay(helm: Helm, chart: Path):
+    objects = {o["metadata"]["name"]: o for o in of(helm.template(chart), "CustomResourceDefinition")}
+    assert set(objects) == {f"{kind.plural}.bellwether.dev" for kind in KINDS}
+    for kind in KINDS:
+        found = objects[f"{kind.plural}.bellwether.dev"]
+        # A test of the tree compares that file with the models.
+        assert found["spec"] == yaml.safe_load((chart / "files" / "crds" / f"{kind.plural}.yaml").read_text())["spec"]
+        assert found["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    going = of(helm.template(chart, {"crds": {"keep": False}}), "CustomResourceDefinition")
+    assert ["annotations" in o["metadata"] for o in going] == [False, False]
+    assert of(helm.template(chart, {"crds": {"install": False}}), "CustomResourceDefinition") == []
+
+
+def test_policies_come_only_where_their_definition_is(helm: Helm, chart: Path):
+    given = {"policies": [{"name": "orders", "spec": {"mode": "Observe"}}]}
+    served = "--api-versions=bellwether.dev/v1alpha1/LeadershipPolicy"
+    assert of(helm.template(chart, given), "LeadershipPolicy") == []
+    for objects in (
+        helm.template(chart, given, served),
+        helm.template(chart, {**given, "crds": {"install": False}}),
+    ):
+        (policy,) = of(objects, "LeadershipPolicy")
+        assert policy["spec"] == {"mode": "Observe"}
+        assert policy["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+
+
+def test_replicas_are_kept_apart_and_one_may_be_evicted(helm: Helm, chart: Path):
+    objects = helm.template(chart)
+    (operator,) = of(objects, "Deployment", "-operator")
+    assert operator["spec"]["replicas"] == 2
+    spread = operator["spec"]["template"]["spec"]["topologySpreadConstraints"]
+    assert [one["topologyKey"] for one in spread] == ["topology.kubernetes.io/zone", "kubernetes.io/hostname"]
+    (budget,) = of(objects, "PodDisruptionBudget")
+    assert budget["spec"]["maxUnavailable"] == 1
+    assert of(helm.template(chart, {"operator": {"replicas": 1}}), "PodDisruptionBudget") == []
+
+
+def test_a_prober_runs_in_its_zone_whatever_affinity_it_has_besides(helm: Helm, chart: Path):
+    terms = [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"matchFields": []}]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    prober = {"kind": "Reachability", "policy": "a", "vantage": "z1", "zones": ["z1", "z2"], "affinity": affinity}
+    (found,) = of(helm.template(chart, {"probers": [prober]}), "Deployment", "-prober-reachability-z1")
+    node = found["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+    zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z1", "z2"]}
+    wanted = node["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert [one["matchExpressions"][-1] for one in wanted] == [zone, zone]
+    assert wanted[0]["matchExpressions"][0] == {"key": "a", "operator": "Exists"}
+    assert "matchFields" in wanted[1]
+
+
+def test_each_prober_has_an_account_of_its_own_and_reads_only_its_secrets(helm: Helm, chart: Path):
+    given = {
+        "rbac": {"secretNames": ["shared"]},
+        "probers": [
+            {"kind": "Reachability", "policy": "a", "vantage": "z1"},
+            {"kind": "Replication", "policy": "a", "secretNames": ["own"]},
+        ],
+    }
+    objects = helm.template(chart, given)
+    reads = {
+        role["metadata"]["name"]: [
+            name for rule in role["rules"] if rule["resources"] == ["secrets"] for name in rule["resourceNames"]
+        ]
+        for role in of(objects, "Role")
+        if "-prober-" in role["metadata"]["name"]
+    }
+    assert reads == {"bellwether-prober-reachability-z1": ["shared"], "bellwether-prober-replication": ["own"]}
+
+
+def test_alerts_keep_prometheus_own_templates_and_lead_to_pages_of_ones_own(helm: Helm, chart: Path):
+    rules = {"enabled": True, "runbookUrl": "https://example.com/runbooks", "disabled": ["BellwetherBrokerSick"]}
+    rendered = of(helm.template(chart, {"monitoring": {"prometheusRule": rules}}), "PrometheusRule")
+    alerts = [r for o in rendered for g in o["spec"]["groups"] for r in g["rules"] if "alert" in r]
+    source = [
+        r
+        for path in sorted((chart / "files" / "alerts").glob("*.yaml"))
+        for g in yaml.safe_load(path.read_text())["groups"]
+        for r in g["rules"]
+        if "alert" in r
+    ]
+    assert {a["alert"] for a in alerts} == {a["alert"] for a in source} - {"BellwetherBrokerSick"}
+    assert {a["expr"] for a in alerts} <= {a["expr"] for a in source}
+    for alert in alerts:
+        assert alert["annotations"]["runbook_url"] == f"https://example.com/runbooks/{alert['alert']}.md"
+    assert any("{{ $labels" in a["annotations"]["summary"] for a in alerts)
+
+
+def test_dashboards_and_states_are_the_files_as_they_are(helm: Helm, chart: Path):
+    given = {
+        "monitoring": {"dashboards": {"enabled": True, "namespace": "grafana"}, "kubeStateMetrics": {"enabled": True}}
+    }
+    held = {
+        key: text for o in of(helm.template(chart, given), "ConfigMap") for key, text in (o.get("data") or {}).items()
+    }
+    for folder in ("dashboards", "kube-state-metrics"):
+        for path in (chart / "files" / folder).glob("*.[jy]*"):
+            assert held[path.name].strip() == path.read_text().strip()
+    boards = [o for o in of(helm.template(chart, given), "ConfigMap") if "-dashboard-" in o["metadata"]["name"]]
+    assert {o["metadata"]["namespace"] for o in boards} <= {"grafana"}
+    assert {o["metadata"]["labels"]["grafana_dashboard"] for o in boards} <= {"1"}

@@ -1,0 +1,99 @@
+"""Values: good ones render, bad ones are refused by the field's name, and every one of them does something."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from chartvalues import documents
+from realparts.helm import Helm, HelmFailed
+
+pytestmark = pytest.mark.chart
+
+BAD = yaml.safe_load((Path(__file__).parent / "bad-values.yaml").read_text())
+
+
+def test_the_chart_is_without_fault_under_all_good_values(helm: Helm, chart: Path, good: Path):
+    said = helm.run("lint", "--strict", chart, "--values", good)
+    assert "[WARNING]" not in said
+    assert "[ERROR]" not in said
+
+
+def test_there_is_something_of_everything_to_refuse():
+    assert len(BAD) >= 20
+    assert len({json.dumps(one["values"]) for one in BAD}) == len(BAD)
+
+
+@pytest.mark.parametrize("bad", BAD, ids=lambda one: one["case"].replace(" ", "-"))
+def test_bad_values_are_refused_by_the_name_of_the_field(helm: Helm, chart: Path, bad: dict[str, Any]):
+    with pytest.raises(HelmFailed) as refused:
+        helm.template(chart, bad["values"])
+    assert bad["field"] in str(refused.value), str(refused.value)
+
+
+def test_what_is_refused_without_its_fault_is_accepted(helm: Helm, chart: Path):
+    mended = {"probers": [{"kind": "Reachability", "policy": "a", "vantage": "b"}], "operator": {"replicas": 2}}
+    assert helm.template(chart, mended)
+
+
+def test_every_value_is_used_in_a_template(chart: Path):
+    assert unused(chart) == []
+
+
+def test_every_value_that_a_template_uses_exists(chart: Path):
+    assert unknown(chart) == []
+
+
+def test_a_value_that_nothing_uses_and_one_that_does_not_exist_are_found(tmp_path: Path):
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "x.yaml").write_text("{{ .Values.operator.replicaz }}\n")
+    assert "operator.replicas" in unused(tmp_path)
+    assert unknown(tmp_path) == ["operator.replicaz"]
+
+
+def test_the_defaults_are_those_that_a_reader_sees(chart: Path):
+    """Every value of ``values.yaml`` stands under its name in the README."""
+    readme = (chart / "README.md").read_text()
+    values = yaml.safe_load((chart / "values.yaml").read_text())
+    leaves = [path for path in documents.paths() if "[]" not in path]
+    for path in leaves:
+        assert f"| `{path}` |" in readme
+        found = copy.deepcopy(values)
+        for key in path.split("."):
+            found = found[key]
+
+
+# Helm itself looks at these, or hands them on.
+NOT_OURS = {"global"}
+
+
+def unused(chart: Path) -> list[str]:
+    """Values whose key no template names."""
+    words = set(re.findall(r"[A-Za-z]\w*", _templates(chart)))
+    return sorted(
+        path
+        for path in documents.paths()
+        if path not in NOT_OURS and path.removesuffix("[]").rpartition(".")[2].rpartition("[]")[2] not in words
+    )
+
+
+def unknown(chart: Path) -> list[str]:
+    """Paths that templates read of ``.Values`` and that do not exist."""
+    known = {path.partition("[]")[0] for path in documents.paths()}
+    known |= {".".join(path.split(".")[:n]) for path in known for n in range(1, path.count(".") + 1)}
+    read = set(re.findall(r"\.Values\.([A-Za-z][\w.]*\w)", _templates(chart)))
+    # Below an object of Kubernetes' own anything may be read.
+    return sorted(path for path in read if path not in known and not any(path.startswith(f"{one}.") for one in LOOSE))
+
+
+LOOSE = ("podSecurity.pod", "podSecurity.container", "spark.executorTemplate")
+
+
+def _templates(chart: Path) -> str:
+    return "\n".join(path.read_text() for path in sorted((chart / "templates").rglob("*")) if path.is_file())
