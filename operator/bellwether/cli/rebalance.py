@@ -25,7 +25,10 @@ EXIT_HELD = 3
 """Exit status when nothing is proposed, or not all was applied, so that scripts can tell it from success."""
 
 _DEFAULTS = Rebalance()
-_KAFKA = ("bootstrap", "tls", "tls_ca", "tls_cert", "tls_key", "sasl_mechanism", "sasl_username", "sasl_password_file")
+_KAFKA = (
+    "bootstrap", "tls", "tls_ca", "tls_cert", "tls_key", "sasl_mechanism", "sasl_username", "sasl_password_file",
+    "oauth_token_endpoint", "oauth_client_id", "oauth_client_secret_file", "oauth_scope", "oauth_ca",
+)  # fmt: skip
 _BY_HAND = (
     "store", "record", "dry_run", "statistic", "preferred_rack", "max_moves", "exclude", "capacity", "days", "memory",
     "wave", "pause",

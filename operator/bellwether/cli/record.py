@@ -14,8 +14,7 @@ import click
 from bellwether import __version__
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.traces import Full, TraceWriter
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.adapters.kafka.renewals import RenewedReader
 from bellwether.adapters.kubernetes.client import POLICIES, connect
 from bellwether.adapters.kubernetes.connections import connection
 from bellwether.adapters.kubernetes.credentials import SecretReader
@@ -92,7 +91,7 @@ def record(
 
 def cluster_reader(policy: LeadershipPolicy, secrets: SecretReader) -> ClusterReader:
     """Reads the metadata of the policy's cluster, with the policy's own credentials. Raises Transient or Terminal."""
-    return KafkaReader(Nodes(connection(policy.spec.kafka, secrets)))
+    return RenewedReader(lambda: connection(policy.spec.kafka, secrets), SystemClock())
 
 
 def opening(

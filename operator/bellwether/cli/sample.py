@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.connecting import connection_from, kafka_options
 from bellwether.cli.probe.running import need, read_policy, reported, stop_on_signals
 from bellwether.cli.sampled import told
-from bellwether.connections import Connection
+from bellwether.connections import Connection, Hidden
 from bellwether.ports import Terminal
 from bellwether.sampling.rounds import Rounds, Sources
 from bellwether.sampling.sampler import Sampler
@@ -111,11 +113,13 @@ def sample(
     if policy and any(value for name, value in kafka.items() if name != "bootstrap"):
         raise click.UsageError("TLS and SASL options go together with --bootstrap: a policy says how to connect.")
     with reported():
-        cluster = _Cluster.of_policy(policy, namespace) if policy else _Cluster(connection_from(**kafka))
+        options = partial(connection_from, **kafka)
+        cluster = _Cluster.of_policy(policy, namespace) if policy else _Cluster(options(), options)
         uri, days = uri or cluster.uri, retention_days or cluster.days
         need(uri, "--store", "where samples are to be kept (or a policy with rebalance.history)")
         store = Store.open(str(uri))
-        readers = _readers(prometheus, consume_query, prometheus_token_file, prometheus_ca)
+        consumers = Consumers(prometheus, consume_query, prometheus_token_file, prometheus_ca)
+        readers = consumers.read()
         where, _, name = (policy or "").rpartition("/")
         labels = {"namespace": where or namespace, "policy": name} if policy else {}
         clock, metrics = SystemClock(), SamplingMetrics(labels)
@@ -130,9 +134,13 @@ def sample(
             _serve(metrics, metrics_port)
 
             def prepare() -> None:
-                made = cluster.read()
-                if made is not None:
-                    rounds.sources = _sources(made, readers, period)
+                nonlocal readers
+                if cluster.read():
+                    rounds.sources = _sources(cluster.connection, readers, period)
+                again = consumers.read()
+                if again is not readers:
+                    readers = again
+                    rounds.sources = _sources(cluster.connection, readers, period)
 
             Sampler(rounds, writer.write, Schedule(period), clock, metrics).run(stop_on_signals(), prepare)
         finally:
@@ -144,8 +152,9 @@ def sample(
 class _Cluster:
     """Which cluster is sampled, and how it is reached: by options, or as a policy says now."""
 
-    def __init__(self, made: Connection) -> None:
+    def __init__(self, made: Connection, options: Callable[[], Connection] | None = None) -> None:
         self.connection = made
+        self._options = options
         self.uri: str | None = None
         self.days = _DEFAULT_DAYS
         self._again: _Policy | None = None
@@ -163,15 +172,17 @@ class _Cluster:
             cluster.uri, cluster.days = history.uri, history.days
         return cluster
 
-    def read(self) -> Connection | None:
-        """The connection, where it is another one than before. Raises Transient or Terminal."""
-        if self._again is None:
-            return None
-        made = self._again.connection(self._again.read())
-        if made == self.connection:
-            return None
-        self.connection = made
-        return made
+    def read(self) -> bool:
+        """Whether the policy and its Secrets, or the options' files, say another connection than before, now taken.
+
+        Raises Transient or Terminal; the connection of before then stays.
+        """
+        if self._again is not None:
+            made = self._again.connection(self._again.read())
+        else:
+            made = self._options() if self._options is not None else self.connection
+        changed, self.connection = made != self.connection, made
+        return changed
 
     def close(self) -> None:
         """Remove what was made for the connection."""
@@ -202,20 +213,33 @@ def _sources(made: Connection, readers: TopicReaders | None, period: int) -> Sou
     return Sources(KafkaReader(Nodes(made, limits)), LogEnds(made), LogDirs(made), readers)
 
 
-def _readers(url: str | None, query: str, token: Path | None, ca: Path | None) -> TopicReaders | None:
-    if url is None:
-        if token or ca:
+class Consumers:
+    """Asks a Prometheus what consumers read of each topic; the token's file counts as it is when it is read."""
+
+    def __init__(self, url: str | None, query: str, token: Path | None, ca: Path | None) -> None:
+        if url is None and (token or ca):
             raise click.UsageError("--prometheus-token-file and --prometheus-ca go together with --prometheus.")
-        return None
-    if not url.startswith(("http://", "https://")):
-        raise click.UsageError("--prometheus must be a URL such as http://prometheus:9090.")
-    try:
-        secret = token.read_text().strip() if token else ""
-    except (OSError, UnicodeDecodeError):
-        raise Terminal(f"--prometheus-token-file {token} cannot be read as text") from None
-    return TopicReaders(
-        PrometheusClient(url, token=secret, ca=ca, body_limit=BODY_LIMIT, series_limit=SERIES_LIMIT), query
-    )
+        if url is not None and not url.startswith(("http://", "https://")):
+            raise click.UsageError("--prometheus must be a URL such as http://prometheus:9090.")
+        self._url, self._query, self._token, self._ca = url, query, token, ca
+        self._made: TopicReaders | None = None
+        self._secret = Hidden("")
+
+    def read(self) -> TopicReaders | None:
+        """Whom to ask, None where nobody; another one when the token has changed. Terminal names a bad file."""
+        if self._url is None:
+            return None
+        try:
+            secret = Hidden(self._token.read_text().strip() if self._token else "")
+        except (OSError, UnicodeDecodeError):
+            raise Terminal(f"--prometheus-token-file {self._token} cannot be read as text") from None
+        if self._made is None or secret != self._secret:
+            self._secret = secret
+            client = PrometheusClient(
+                self._url, token=secret, ca=self._ca, body_limit=BODY_LIMIT, series_limit=SERIES_LIMIT
+            )
+            self._made = TopicReaders(client, self._query)
+        return self._made
 
 
 def _serve(metrics: SamplingMetrics, port: int | None) -> None:

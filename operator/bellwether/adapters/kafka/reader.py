@@ -35,11 +35,13 @@ from bellwether.adapters.kafka.errors import (
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.core.clusters import Broker, Cluster, Partition, TopicPartition
-from bellwether.ports import Terminal, Transient
+from bellwether.ports import Terminal, Transient, Unauthorized
 
 _GONE = {UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION}
 _ELR_FEATURE = "eligible.leader.replicas.version"
 _ELR_PAGE = 2000
+# A topic of Kafka's own. Whoever may not describe it is not told of all the others either, and not that it is not told.
+_SENTINEL = "__consumer_offsets"
 
 _Moves = Mapping[TopicPartition, tuple[tuple[int, ...], tuple[int, ...]]]
 
@@ -69,6 +71,10 @@ class KafkaReader:
 
     def _snapshot(self, dialogue: Dialogue, deadline: Deadline) -> Cluster:
         metadata, partitions = _partitions(dialogue, deadline, None)
+        if all(topic.name != _SENTINEL for topic in metadata.topics):
+            for topic in _metadata(dialogue, deadline, [_SENTINEL]).topics:
+                if topic.name == _SENTINEL and topic.error_code == TOPIC_AUTHORIZATION_FAILED:
+                    _readable(topic, dialogue.address)
         brokers = {b.node_id: Broker(b.node_id, b.rack, b.host, b.port) for b in metadata.brokers}
         for fenced in _fenced(dialogue, deadline):
             brokers.setdefault(fenced.id, fenced)
@@ -112,7 +118,9 @@ def _readable(topic: Any, address: str) -> bool:
     if topic.error_code in _GONE:
         return False
     if topic.error_code == TOPIC_AUTHORIZATION_FAILED:
-        raise Terminal(f"{address} does not let this user see topic {topic.name}: grant the ACL Describe on Topic *")
+        raise Unauthorized(
+            f"{address} does not let this user see topic {topic.name}: grant the ACL Describe on Topic *"
+        )
     if topic.error_code != NONE:
         raise Transient(f"{address} cannot describe topic {topic.name} now: {error_name(topic.error_code)}")
     return True

@@ -17,7 +17,7 @@ from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, Kube
 from bellwether.adapters.kubernetes.probers import ProberLease, SignalWriter
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.signals import Signal
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports import Clock, Terminal, Transient, Unauthenticated
 from bellwether.probes.outbox import Outbox
 from bellwether.telemetry.probing import ProbeMetrics
 
@@ -192,7 +192,10 @@ class Prober:
         except (Transient, Terminal) as error:
             if self._said.get(what) != str(error):
                 self._said[what] = str(error)
-                self._log.warning("going on without the Kubernetes API", doing=what, error=str(error))
+                event = "going on without the Kubernetes API"
+                if isinstance(error, Unauthenticated):
+                    event = "going on with former credentials, if there were any"
+                self._log.warning(event, doing=what, error=str(error))
         else:
             if self._said.pop(what, None) is not None:
                 self._log.info("works again", doing=what)
