@@ -6,6 +6,8 @@ is taken from its condition and from the last words of its pod.
 
 from __future__ import annotations
 
+import structlog
+
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import JOBS, PODS, Conflict, KubernetesClient, Object
 from bellwether.adapters.kubernetes.jobmanifests import manifest
@@ -13,6 +15,8 @@ from bellwether.adapters.planwork import Work, last_words
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.rebalance import Rebalance
 from bellwether.ports import BellwetherError, JobState, JobWord
+
+log = structlog.get_logger(__name__)
 
 
 class KubernetesJobs:
@@ -23,6 +27,7 @@ class KubernetesJobs:
         self._policy = policy
         self._rebalance = rebalance
         self._cluster_id = cluster_id
+        self._said = ""
 
     def start(self, run: str) -> None:
         """Make the Job of that run unless it is there."""
@@ -75,7 +80,10 @@ class KubernetesJobs:
         wanted = {k: v for k, v in labels.items() if k in (names.POLICY_LABEL, names.RUN_LABEL)}
         try:
             found = self._api.list(PODS, self._policy.metadata.namespace, wanted)
-        except BellwetherError:
+        except BellwetherError as error:
+            if self._said != str(error):
+                self._said = str(error)
+                log.warning("why a Job fails cannot be looked up in its pods", why=self._said)
             return []
         return sorted(found, key=lambda pod: str(pod["metadata"].get("creationTimestamp", "")))
 

@@ -17,14 +17,14 @@ from bellwether.adapters.kubernetes.denials import PAGE
 REVIEWS = Resource(
     "/apis/authorization.k8s.io/v1", "selfsubjectaccessreviews", "authorization.k8s.io/v1", "SelfSubjectAccessReview"
 )
-BELLWETHER, COORDINATION = "bellwether.dev", "coordination.k8s.io"
+BELLWETHER, COORDINATION, STRIMZI = "bellwether.dev", "coordination.k8s.io", "kafka.strimzi.io"
 
 
 class Where(StrEnum):
     """In which namespaces a permission is needed."""
 
     POLICIES = "each namespace with policies"
-    LEASES = "the namespace of the Leases of Kafka clusters"
+    LEASES = "the operator's own namespace"
     CLUSTER = "the whole cluster"
 
 
@@ -35,6 +35,7 @@ class Only(StrEnum):
     ALL_NAMESPACES = "all namespaces are watched"
     SECRETS = "policies refer to Secrets"
     JOBS = "load plans are made in Jobs"
+    STRIMZI = "policies name a Strimzi cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +65,25 @@ OPERATOR = (
         "one for each broker, made by server-side apply",
     ),
     Need(BELLWETHER, "brokerhealths/status", ("patch",), "what it reports of a broker"),
-    Need("", "configmaps", ("get", "list", "create", "update", "patch", "delete"), "undo records; patch: the finalizer"),
+    Need(
+        "",
+        "configmaps",
+        ("get", "list", "create", "update", "patch", "delete"),
+        "undo records; patch: their finalizer",
+    ),
     Need(COORDINATION, "leases", ("list", "watch"), "how fresh the word of each prober is"),
     Need("events.k8s.io", "events", ("create",), "news for people"),
     Need("", "secrets", ("get",), "credentials for Kafka", only=Only.SECRETS),
     Need("batch", "jobs", ("get", "create"), "load plans", only=Only.JOBS),
     Need("", "pods", ("list",), "why a Job does not start, or has failed", only=Only.JOBS),
+    Need(
+        STRIMZI, "kafkas", ("get", "list"), "how to reach the cluster; list: to name those there are", only=Only.STRIMZI
+    ),
+    Need(STRIMZI, "kafkausers", ("get",), "whom to connect as", only=Only.STRIMZI),
+    Need(STRIMZI, "kafkarebalances", ("list",), "whether the cluster is being rebalanced", only=Only.STRIMZI),
+    Need("", "pods", ("list",), "which pod is which broker", only=Only.STRIMZI),
     Need(COORDINATION, "leases", ("get", "create", "update"), "the Lease of each Kafka cluster", Where.LEASES),
+    Need("", "configmaps", ("get", "create"), "undo records out of a namespace that is being deleted", Where.LEASES),
     Need(
         "apiextensions.k8s.io",
         "customresourcedefinitions",
@@ -82,18 +95,25 @@ OPERATOR = (
 )
 """Of ``bellwether operator``."""
 
+_CLIENT_OF_STRIMZI = (
+    Need(STRIMZI, "kafkas", ("get",), "how to reach the cluster", only=Only.STRIMZI),
+    Need(STRIMZI, "kafkausers", ("get",), "whom to connect as", only=Only.STRIMZI),
+)
+
 PROBER = (
     Need(BELLWETHER, "leadershippolicies", ("get",), "what to measure, and how"),
     Need(BELLWETHER, "brokerhealths", ("get", "list"), "which brokers there are, and what it said of them"),
     Need(BELLWETHER, "brokerhealths/status", ("patch",), "its own entries in status.signals"),
     Need(COORDINATION, "leases", ("get", "create", "update"), "its own Lease"),
     Need("", "secrets", ("get",), "credentials for Kafka or Prometheus", only=Only.SECRETS),
+    *_CLIENT_OF_STRIMZI,
 )
 """Of ``bellwether probe``, whatever it measures."""
 
 SAMPLER = (
     Need(BELLWETHER, "leadershippolicies", ("get",), "how to connect, and where to keep samples"),
     Need("", "secrets", ("get",), "credentials for Kafka", only=Only.SECRETS),
+    *_CLIENT_OF_STRIMZI,
 )
 """Of ``bellwether sample``."""
 

@@ -39,11 +39,15 @@ def test_a_lack_is_told_with_its_use_and_the_role_that_would_grant_it() -> None:
     assert ["in a ClusterRole" in str(one) for one in operator_lacks(api, [], "ops")] == [True]
 
 
-def test_the_leases_of_clusters_are_asked_of_their_own_namespace() -> None:
+def test_what_stands_in_the_operators_own_namespace_is_asked_of_that_one() -> None:
     api = Reviewed(lambda asked: asked.get("namespace") != "ops")
-    lacks = [(one.resource, one.verb) for one in operator_lacks(api, ["kafka"], "ops")]
-    assert {resource for resource, _ in lacks} == {"leases"}
-    assert {verb for _, verb in lacks} == {"get", "create", "update"}
+    assert {(one.resource, one.verb) for one in operator_lacks(api, ["kafka"], "ops")} == {
+        ("leases", "get"),
+        ("leases", "create"),
+        ("leases", "update"),
+        ("configmaps", "get"),
+        ("configmaps", "create"),
+    }
 
 
 def test_nothing_is_asked_of_the_whole_cluster_where_namespaces_are_named() -> None:

@@ -1,0 +1,115 @@
+"""One table says what each process needs: the chart grants exactly that, and the page for people holds every line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.kubernetes.permissions import OPERATOR as OPERATORS
+from bellwether.adapters.kubernetes.permissions import PROBER, SAMPLER, Need, Only, Where
+from testkit.accounts import FULL, OPERATOR, granted, rendered
+from testkit.accounts import SAMPLER as SAMPLERS
+
+pytestmark = pytest.mark.chart
+
+PAGE = Path(__file__).parents[3] / "docs" / "security" / "permissions.md"
+HOME, POLICIES = "ops", "kafka"
+WHERE = {Where.POLICIES: POLICIES, Where.LEASES: HOME, Where.CLUSTER: ""}
+
+
+def values(**changed: Any) -> dict[str, Any]:
+    """Everything is wanted."""
+    where = {"policy": "main", "namespace": POLICIES}
+    kinds = [{"kind": "Reachability", "vantage": "zone-a"}, {"kind": "Replication"}, {"kind": "Prometheus"}]
+    plugin = {"kind": "Plugin", "plugin": "CertificateExpiry", "vantage": "zone-a"}
+    return {
+        "watchNamespaces": [POLICIES],
+        "rbac": {"secretNames": ["kafka-user"]},
+        "spark": {"enabled": True, "namespaces": [POLICIES]},
+        "strimzi": {"enabled": True},
+        "probers": [{**where, **kind} for kind in (*kinds, plugin)],
+        "alertmanager": {**where, "enabled": True, "tokenSecret": {"name": "hook", "key": "token"}},
+        "sidecars": {"accounts": [{"name": "brokers", "policy": "main", "policyNamespace": POLICIES}]},
+        "sampler": {**where, "enabled": True, "store": "s3://samples/main"},
+        **changed,
+    }
+
+
+def needed(table: tuple[Need, ...], *left_out: Only) -> set[tuple[str, str, str, str]]:
+    """Group, resource, verb, namespace."""
+    return {
+        (need.group, need.resource, verb, WHERE[need.where])
+        for need in table
+        if need.only not in left_out
+        for verb in need.verbs
+    }
+
+
+def given(account: str, **changed: Any) -> set[tuple[str, str, str, str]]:
+    return {(g.group, g.resource, g.verb, g.namespace) for g in granted(rendered(values(**changed), HOME), account)}
+
+
+def test_the_operator_is_granted_its_table_in_the_watched_namespaces_and_its_own() -> None:
+    assert given(OPERATOR) == needed(OPERATORS, Only.ALL_NAMESPACES)
+
+
+def test_with_all_namespaces_its_rights_are_everywhere_but_for_leases() -> None:
+    found = given(OPERATOR, watchNamespaces=[], spark={"enabled": False}, strimzi={"enabled": False})
+    everywhere = {
+        (group, resource, verb, "" if namespace == POLICIES else namespace)
+        for group, resource, verb, namespace in needed(OPERATORS, Only.JOBS, Only.STRIMZI)
+        if (resource, namespace) != ("configmaps", HOME)  # which all namespaces have in them
+    }
+    assert found == everywhere
+
+
+@pytest.mark.parametrize(
+    "account",
+    [
+        f"{FULL}-prober-reachability-zone-a",
+        f"{FULL}-prober-replication",
+        f"{FULL}-prober-plugin-certificateexpiry-zone-a",
+    ],
+)
+def test_a_prober_that_asks_kafka_is_granted_its_table_in_its_policys_namespace(account: str) -> None:
+    assert given(account) == needed(PROBER)
+
+
+@pytest.mark.parametrize("account", [f"{FULL}-prober-alertmanager", "brokers"])
+def test_webhook_and_sidecars_read_no_secret(account: str) -> None:
+    assert given(account) == needed(PROBER, Only.SECRETS, Only.STRIMZI)
+
+
+def test_the_sampler_is_granted_its_table() -> None:
+    assert given(SAMPLERS) == needed(SAMPLER)
+
+
+def test_without_secrets_plans_and_strimzi_nothing_is_granted_for_them() -> None:
+    bare = {"rbac": {}, "spark": {"enabled": False}, "strimzi": {"enabled": False}}
+    unwanted = (Only.ALL_NAMESPACES, Only.SECRETS, Only.JOBS, Only.STRIMZI)
+    assert given(OPERATOR, **bare) == needed(OPERATORS, *unwanted)
+    assert given(f"{FULL}-prober-replication", **bare) == needed(PROBER, *unwanted)
+    assert given(SAMPLERS, **bare) == needed(SAMPLER, *unwanted)
+
+
+def test_secrets_are_granted_by_name() -> None:
+    grants = [g for g in granted(rendered(values(), HOME), OPERATOR) if g.resource == "secrets"]
+    assert [(g.verb, g.names) for g in grants] == [("get", ("kafka-user",))]
+
+
+@pytest.mark.parametrize("table", [OPERATORS, PROBER, SAMPLER], ids=["operator", "prober", "sampler"])
+def test_the_page_holds_every_line_of_the_table(table: tuple[Need, ...]) -> None:
+    rows = "\n".join(row(need) for need in table)
+    assert rows in PAGE.read_text()
+
+
+def test_the_page_holds_no_other_line() -> None:
+    lines = {line for line in PAGE.read_text().splitlines() if line.startswith("| `")}
+    assert lines == {row(need) for table in (OPERATORS, PROBER, SAMPLER) for need in table}
+
+
+def row(need: Need) -> str:
+    where = f"{need.where}, where {need.only}" if need.only else str(need.where)
+    return f"| `{need.resource}` | {need.group or 'core'} | {', '.join(need.verbs)} | {where} | {need.why} |"
