@@ -1,0 +1,72 @@
+"""Every alert fires when it should, and not in the nearest harmless case, by the word of the real promtool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from testkit import alertrules
+from testkit.alertcases import ALL
+from testkit.alertcases.cases import Case, of_policy, series
+
+pytestmark = pytest.mark.prometheus
+
+GROUPS = [list(cases) for _, cases in groupby(ALL, key=lambda case: (case.alert, case.every))]
+
+
+def called(cases: Sequence[Case]) -> str:
+    return f"{cases[0].alert}, {cases[0].every}"
+
+
+def untested(cases: Sequence[Case]) -> set[str]:
+    """Alerts without a case in which they fire, or without one in which they do not."""
+    wanted = {rule["alert"] for rule in alertrules.alerts()}
+    return (wanted - {c.alert for c in cases if c.fires}) | (wanted - {c.alert for c in cases if not c.fires})
+
+
+@pytest.mark.parametrize("cases", GROUPS, ids=called)
+def test_an_alert_fires_when_it_should_and_only_then(cases: list[Case], tmp_path: Path) -> None:
+    assert alertrules.verdict(cases, tmp_path) == ""
+
+
+def test_every_alert_has_a_case_in_which_it_fires_and_a_harmless_one() -> None:
+    assert untested(ALL) == set()
+
+
+def test_an_alert_without_a_harmless_case_is_found() -> None:
+    assert untested([c for c in ALL if c.fires or c.alert != "BellwetherBrokerSick"]) == {"BellwetherBrokerSick"}
+
+
+@pytest.mark.parametrize(
+    ("values", "fires"), [("1x20", ()), ("0x20", (of_policy(broker="1"),)), ("1x20", (of_policy(broker="2"),))]
+)
+def test_a_case_that_does_not_come_about_is_found(values: str, fires: tuple[dict[str, str]], tmp_path: Path) -> None:
+    sick = series("broker_verdict", broker="1", verdict="Sick")
+    case = Case("BellwetherBrokerSick", "x", "2m", {sick: values}, fires)
+    assert "FAILED" in alertrules.verdict([case], tmp_path)
+
+
+@pytest.mark.parametrize("every", sorted({case.every for case in ALL}))
+def test_what_alerts_say_is_said_in_whole(every: str, tmp_path: Path) -> None:
+    cases = [case for case in ALL if case.fires and case.every == every]
+    said = alertrules.told(cases, tmp_path)
+    for case in cases:
+        assert f"{alertrules.RUNBOOKS}{case.alert}.md" in said
+    assert "<no value>" not in said
+    assert "error expanding" not in said
+
+
+def test_the_rules_are_sound() -> None:
+    done = alertrules.promtool("check", "rules", "--lint=all", "--lint-fatal", *alertrules.files())
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_rules_shortened_for_tests_are_sound_and_the_same_but_for_their_times(tmp_path: Path) -> None:
+    copies = alertrules.shortened(tmp_path, 3, {"1h": "20s"})
+    assert alertrules.promtool("check", "rules", *copies).returncode == 0
+    for rule, copy in zip(alertrules.alerts(), alertrules.alerts(tmp_path), strict=True):
+        assert copy["expr"] == rule["expr"].replace("[1h]", "[20s]")
+        assert copy.get("for") == ("3s" if "for" in rule else None)

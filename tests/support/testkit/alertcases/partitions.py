@@ -1,0 +1,106 @@
+"""Cases of ``partitions.yaml``."""
+
+from __future__ import annotations
+
+from testkit.alertcases.cases import Case, of_policy, series
+
+OURS = (of_policy(),)
+
+
+def held(reason: str) -> str:
+    return series("moves_held", reason=reason, instance="operator-a")
+
+
+def trouble(reason: str) -> str:
+    return series("policy_trouble", reason=reason, instance="operator-a")
+
+
+CASES = (
+    Case(
+        "BellwetherPartitionsWithoutLeader",
+        "for two minutes",
+        "2m",
+        {series("partitions_leaderless"): "0x2 7x20"},
+        OURS,
+    ),
+    Case(
+        "BellwetherPartitionsWithoutLeader",
+        "a broker died, and Kafka has elected within half a minute",
+        "3m",
+        {series("partitions_leaderless"): "0x2 7x2 0x20"},
+    ),
+    Case(
+        "BellwetherPartitionsAtRisk",
+        "the only replica is on the demoted broker",
+        "11m",
+        {held("OnlyReplica"): "2x60", held("AllReplicasDemoted"): "1x60"},
+        OURS,
+    ),
+    Case(
+        "BellwetherPartitionsAtRisk",
+        "held while replicas are being moved, or until a restarted broker is back in the ISR",
+        "11m",
+        {held("Reassigning"): "5x60", held("NoHealthyIsrMember"): "9x8 stale"},
+    ),
+    Case("BellwetherOrderContested", "another tool reorders", "11m", {held("Contested"): "40x60"}, OURS),
+    Case("BellwetherOrderContested", "a person did it once", "11m", {held("Contested"): "40x4 stale"}),
+    Case(
+        "BellwetherReplicaSetTouched",
+        "one set changed",
+        "2m",
+        {series("replica_sets_touched_total", instance="operator-a"): "0x4 1x20"},
+        OURS,
+    ),
+    Case(
+        "BellwetherReplicaSetTouched",
+        "an operator with one behind it hands over to another that begins at 0",
+        "5m",
+        {
+            series("replica_sets_touched_total", instance="operator-a"): "1x8 stale",
+            series("replica_sets_touched_total", instance="operator-b"): "_x8 0x20",
+        },
+    ),
+    Case(
+        "BellwetherRunsStop",
+        "Kafka refuses again and again",
+        "8m",
+        {series("runs_stopped_total", reason="RequestRefused"): "0+1x40"},
+        (of_policy(reason="RequestRefused"),),
+    ),
+    Case(
+        "BellwetherRunsStop",
+        "one request was lost while a broker restarted",
+        "8m",
+        {series("runs_stopped_total", reason="NoAnswer"): "0x4 1x40"},
+    ),
+    Case("BellwetherUndoRecordUnavailable", "for two minutes", "2m", {trouble("RecordUnavailable"): "1x20"}, OURS),
+    Case(
+        "BellwetherUndoRecordUnavailable",
+        "once, as somebody else wrote it first",
+        "2m",
+        {trouble("RecordUnavailable"): "1x1 stale"},
+    ),
+    Case(
+        "BellwetherOrdersNotRestored",
+        "nobody is demoted and orders stay displaced",
+        "31m",
+        {series("partitions_displaced"): "40x140", series("broker_demoted", broker="1"): "0x140"},
+        OURS,
+    ),
+    Case(
+        "BellwetherOrdersNotRestored",
+        "a broker is demoted",
+        "31m",
+        {
+            series("partitions_displaced"): "40x140",
+            series("broker_demoted", broker="1"): "0x140",
+            series("broker_demoted", broker="2"): "1x140",
+        },
+    ),
+    Case(
+        "BellwetherOrdersNotRestored",
+        "it was promoted, and wave after wave puts the orders back",
+        "31m",
+        {series("partitions_displaced"): "40-1x40 0x100", series("broker_demoted", broker="1"): "0x140"},
+    ),
+)
