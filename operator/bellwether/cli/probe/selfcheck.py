@@ -11,6 +11,7 @@ import structlog
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import connect
 from bellwether.cli.probe import measurements
+from bellwether.cli.probe.brokerids import BrokerId
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import (
     need,
@@ -38,7 +39,9 @@ def _ignored(_context: click.Context, _option: click.Parameter, networks: tuple[
 
 @click.command("self")
 @shared_options
-@click.option("--broker", type=click.IntRange(0), help="Id of the broker beside which this runs.")
+@click.option(
+    "--broker", type=BrokerId(), help="Id of the broker beside which this runs, or its pod's name, which ends with it."
+)
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),

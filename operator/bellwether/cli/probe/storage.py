@@ -11,6 +11,7 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import connect
 from bellwether.cli.probe import measurements
+from bellwether.cli.probe.brokerids import BrokerId
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import (
     need,
@@ -30,7 +31,9 @@ from bellwether.telemetry.logs import configure
 
 @click.command()
 @shared_options
-@click.option("--broker", type=click.IntRange(0), help="Id of the broker whose volume this is.")
+@click.option(
+    "--broker", type=BrokerId(), help="Id of the broker whose volume this is, or its pod's name, which ends with it."
+)
 @click.option(
     "--directory",
     type=click.Path(file_okay=False, path_type=Path),
