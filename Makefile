@@ -157,7 +157,7 @@ parts: setup ## Fetch and build the real parts (Kafka, API server, load balancer
 lock: setup ## Resolve the requirements and write them, with hashes and without hosts (UPGRADE=1 takes new versions)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@$(RESOLVE) $(if $(UPGRADE),--upgrade) pyproject.toml --extra spark \
-		--group lint --group test --group parts --group build --group bench -o $(LOCK)
+		--group lint --group test --group parts --group build --group bench --group dashboards -o $(LOCK)
 	@# The image gets what is tested: its locks are parts of the first one.
 	@$(RESOLVE) pyproject.toml --constraint $(LOCK) -o requirements/runtime.lock
 	@$(RESOLVE) pyproject.toml --extra spark --constraint $(LOCK) -o requirements/spark.lock
