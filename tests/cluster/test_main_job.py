@@ -46,6 +46,10 @@ def test_two_operators_two_probers_and_a_sampler_run_confined_and_ready(stage: S
     assert all(status["ready"] for pod in pods for status in pod["status"]["containerStatuses"])
 
 
+def test_helms_own_test_of_the_release_passes(stage: Stage) -> None:
+    assert "Succeeded" in stage.release.test()
+
+
 def test_every_broker_has_two_sidecars_that_report_of_it(stage: Stage) -> None:
     for health in stage.release.healths():
         types = {signal["type"] for signal in health["status"]["signals"]}

@@ -43,8 +43,7 @@ def up() -> Places:
                 start(where)
         except BaseException:
             say(f"it did not come up; the logs stay in {where.logs} until the next start")
-            if held := Namespaces.read(where.process):
-                held.end()
+            end(where)
             raise
     return where
 
@@ -137,12 +136,17 @@ def follow(where: Places, held: Namespaces) -> None:
 
 
 def remove(where: Places) -> None:
-    """End whatever of it runs, and remove its link, its control groups and its files."""
+    """End whatever of it runs, and remove all of it, its files too."""
     if not where.root.exists():
         return
     with step("removing the node"):
-        if held := Namespaces.read(where.process):
-            held.end()
-        network.leave()
-        mounts.remove_cgroups()
+        end(where)
         shutil.rmtree(where.root)
+
+
+def end(where: Places) -> None:
+    """End whatever of it runs, and remove its link and its control groups; files stay."""
+    if held := Namespaces.read(where.process):
+        held.end()
+    network.leave()
+    mounts.remove_cgroups()

@@ -92,10 +92,6 @@ def kubelet(places: Places, ca: Path) -> str:
             "volumePluginDir": str(places.kubelet / "plugins-of-volumes"),
             "serializeImagePulls": False,
             "maxPods": 100,
-            # A pod's end is news for tests, too.
-            "syncFrequency": "10s",
-            "fileCheckFrequency": "0s",
-            "httpCheckFrequency": "0s",
         },
         indent=2,
     )

@@ -47,6 +47,10 @@ class Release:
         command: list[str | Path] = ["upgrade", "--install", NAME, CHART, "--namespace", NAMESPACE, *given, *options]
         self._helm.run(*command, timeout_seconds=ROLLOUT_SECONDS + 10)
 
+    def test(self) -> str:
+        """What ``helm test`` says of it. Raises HelmFailed when it fails."""
+        return self._helm.run("test", NAME, "--namespace", NAMESPACE, timeout_seconds=ROLLOUT_SECONDS)
+
     def roll_out(self) -> None:
         """Wait until every Deployment of the release runs as it should."""
         for name in self.kubectl("get", "deployments", "-n", NAMESPACE, "-o", "name").split():
