@@ -6,6 +6,7 @@ import shlex
 from typing import Any
 
 import pytest
+import structlog
 
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import JOBS, PODS
@@ -231,7 +232,11 @@ class TestJobs:
         failed = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too long"}
         api.merge(JOBS, "default", NAME, {"status": {"conditions": [failed]}})
         api.refuse("list", PODS, Terminal("not allowed"))
-        assert jobs(api).look(RUN) == JobWord(JobState.FAILED, f"Job {NAME}: DeadlineExceeded: too long")
+        ours = jobs(api)
+        with structlog.testing.capture_logs() as logs:
+            words = [ours.look(RUN) for _ in range(3)]
+        assert words == [JobWord(JobState.FAILED, f"Job {NAME}: DeadlineExceeded: too long")] * 3
+        assert [(entry["log_level"], entry["why"]) for entry in logs] == [("warning", "not allowed")]
 
     @pytest.mark.parametrize("reason", ["ErrImagePull", "ImagePullBackOff"])
     def test_an_image_that_cannot_be_pulled_is_told_while_the_job_waits(self, reason: str):
