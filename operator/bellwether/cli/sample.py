@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from prometheus_client import start_http_server
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.logdirs import LogDirs
@@ -26,14 +25,16 @@ from bellwether.adapters.prometheus.client import PrometheusClient
 from bellwether.adapters.prometheus.topicreaders import BODY_LIMIT, DEFAULT_QUERY, SERIES_LIMIT, TopicReaders
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.connecting import connection_from, kafka_options
-from bellwether.cli.probe.running import need, read_policy, reported, stop_on_signals
+from bellwether.cli.probe.running import need, read_policy, reported, serve, stop_on_signals
 from bellwether.cli.sampled import told
 from bellwether.connections import Connection, Hidden
 from bellwether.ports import Terminal
 from bellwether.sampling.rounds import Rounds, Sources
 from bellwether.sampling.sampler import Sampler
 from bellwether.sampling.schedules import Schedule
+from bellwether.telemetry.health import Health
 from bellwether.telemetry.logs import configure
+from bellwether.telemetry.pulses import STUCK_SECONDS
 from bellwether.telemetry.sampling import SamplingMetrics
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -80,6 +81,11 @@ _DEFAULT_DAYS = 14
 @click.option("--prometheus-ca", type=_FILE, help="PEM file of the authorities that sign Prometheus' certificate.")
 @click.option("--upkeep/--no-upkeep", default=True, show_default=True, help="Compact files and remove old days, too.")
 @click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serve Prometheus metrics on this port.")
+@click.option(
+    "--health-port",
+    type=click.IntRange(1, 65535),
+    help="Serve /healthz and /readyz on this port, too; --metrics-port serves them in any case.",
+)
 @click.option("--log-format", type=click.Choice(["auto", "json", "console"]), default="auto", show_default=True)
 @click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
@@ -98,6 +104,7 @@ def sample(
     prometheus_ca: Path | None,
     upkeep: bool,
     metrics_port: int | None,
+    health_port: int | None,
     log_format: Any,
     log_level: str,
     **kafka: Any,
@@ -131,7 +138,6 @@ def sample(
         try:
             if once:
                 sys.exit(told(rounds.take(clock.now().replace(microsecond=0)), writer.write, str(store)))
-            _serve(metrics, metrics_port)
 
             def prepare() -> None:
                 nonlocal readers
@@ -142,7 +148,11 @@ def sample(
                     readers = again
                     rounds.sources = _sources(cluster.connection, readers, period)
 
-            Sampler(rounds, writer.write, Schedule(period), clock, metrics).run(stop_on_signals(), prepare)
+            sampler, health = Sampler(rounds, writer.write, Schedule(period), clock, metrics), Health()
+            # A round of its own may take a whole period, and the store its time besides.
+            health.watch(lambda: sampler.amiss(STUCK_SECONDS + 2 * period))
+            serve(health, metrics.registry, metrics_port, health_port)
+            sampler.run(stop_on_signals(), prepare)
         finally:
             keeping.stop()
             rounds.close()
@@ -240,11 +250,3 @@ class Consumers:
             )
             self._made = TopicReaders(client, self._query)
         return self._made
-
-
-def _serve(metrics: SamplingMetrics, port: int | None) -> None:
-    if port is not None:
-        try:
-            start_http_server(port, registry=metrics.registry)
-        except OSError as error:
-            raise click.ClickException(f"--metrics-port {port}: {error.strerror}; choose a free port") from error

@@ -73,6 +73,12 @@ class Outbox:
         """Begin to deliver."""
         self._thread.start()
 
+    def amiss(self) -> str | None:
+        """That nobody delivers any more though nobody said stop, if so."""
+        started = self._thread.ident is not None
+        dead = started and not self._thread.is_alive() and not self._stopping
+        return "the thread that delivers signals has died" if dead else None
+
     def post(self, signal: Signal) -> None:
         """Have a word written as soon as can be; an older one of its source about the same broker is dropped."""
         self._put((signal.broker, signal.source), signal)

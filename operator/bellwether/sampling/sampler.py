@@ -19,6 +19,7 @@ from bellwether.ports import BellwetherError, Clock, Terminal, Transient
 from bellwether.sampling.rounds import Round
 from bellwether.sampling.rows import Rows
 from bellwether.sampling.schedules import Schedule
+from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
 
 # At 200,000 partitions one takes some 20 MB.
 MOST_KEPT = 10
@@ -83,10 +84,17 @@ class Sampler:
         self._log = structlog.get_logger(__name__)
         self._kept: deque[Rows] = deque()
         self._amiss: set[str] = set()
+        self._pulse = Pulse("the sampler", clock.monotonic, begun=False)
+
+    def amiss(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
+        """That rounds have stood still for longer than any takes, if so. Waits for nobody."""
+        found = self._pulse.amiss(bound_seconds)
+        return [] if found is None else [found]
 
     def run(self, stop: threading.Event, prepare: Callable[[], None] = lambda: None) -> None:
         """Sample until ``stop``. ``prepare`` is called before each round, and may raise Transient or Terminal."""
         while not stop.is_set():
+            self._pulse.beat()
             turn = self._schedule.look(self._clock.now())
             if turn.set_back:
                 self._log.warning("the clock was set back; samples go on at its new time", seconds=turn.set_back)
@@ -122,6 +130,7 @@ class Sampler:
         """Write what is to be written, the oldest first; what the store does not take is kept for later."""
         while self._kept:
             rows = self._kept[0]
+            self._pulse.beat()
             try:
                 size = self._write(rows)
             except (Transient, Terminal) as error:

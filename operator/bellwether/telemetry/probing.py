@@ -13,6 +13,7 @@ from typing import Protocol
 from prometheus_client import Counter, Gauge, Histogram
 
 from bellwether.core.signals import Reading, Signal
+from bellwether.telemetry.health import Health
 from bellwether.telemetry.registries import LATENCY_BUCKETS, LabelledRegistry
 
 READING_VALUES = {Reading.PASSING: 1.0, Reading.FAILING: 0.0, Reading.UNKNOWN: -1.0}
@@ -60,6 +61,7 @@ class ProbeMetrics:
     """Counts and times of one prober, in a registry of its own; ``labels`` are those of all its series."""
 
     def __init__(self, labels: Mapping[str, str] | None = None) -> None:
+        self.health = Health()
         self.registry = LabelledRegistry("prober", labels)
         self._results: dict[int, set[tuple[str, str]]] = {}  # by broker: to look for its series would take all of them
         asked = ["broker", "path"]

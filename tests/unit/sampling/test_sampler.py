@@ -210,3 +210,27 @@ def test_what_is_kept_is_tried_once_more_at_the_end(life: Life, stop: threading.
     stop.set()
     life.sampler.run(stop)
     assert minutes(life.shelf.taken) == [0]
+
+
+def test_a_round_that_hangs_is_told_and_one_that_is_merely_slow_is_not(life: Life) -> None:
+    go, met, stop = threading.Event(), threading.Event(), threading.Event()
+
+    def hang() -> None:
+        met.set()
+        go.wait(30)
+        stop.set()
+
+    assert life.sampler.amiss(60) == [], "it has not begun"
+    life.site.clock.advance(60)
+    thread = threading.Thread(target=life.sampler.run, args=(stop, hang), daemon=True)
+    thread.start()
+    while not met.wait(0.02):
+        life.site.clock.advance(1)
+    life.site.clock.advance(60)
+    assert life.sampler.amiss(60) == []
+    life.site.clock.advance(1)
+    (text,) = life.sampler.amiss(60)
+    assert text == "the sampler has been stuck for 61 s (bound: 60 s)"
+    go.set()
+    thread.join(10)
+    assert not thread.is_alive()

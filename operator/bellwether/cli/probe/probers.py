@@ -20,6 +20,7 @@ from bellwether.core.signals import Signal
 from bellwether.ports import Clock, Terminal, Transient, Unauthenticated
 from bellwether.probes.outbox import Outbox
 from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
 
 POLICY_SECONDS = 10.0
 CHECK_SECONDS = 30.0
@@ -78,6 +79,20 @@ class Prober:
         self._sources: frozenset[str] | None = None
         self._check_due = 0.0
         self._said: dict[str, str] = {}
+        who = f"of prober {signal_type.lower()}/{source}"
+        self._round = Pulse(f"the loop {who}", clock.monotonic, begun=False)
+        self._beats = Pulse(f"the pulse {who}", clock.monotonic, begun=False)
+        metrics.health.watch(self.amiss)
+
+    def amiss(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
+        """What only a new process can cure: a thread that stands still, or that died. Waits for nobody."""
+        found = (
+            self._round.amiss(bound_seconds),
+            self._beats.amiss(bound_seconds),
+            self._outbox.amiss(),
+            self._lease.amiss(bound_seconds),
+        )
+        return [one for one in found if one is not None]
 
     def post(self, signal: Signal) -> None:
         """Take a probe's news; dropped while another replica is this vantage's voice."""
@@ -127,6 +142,7 @@ class Prober:
         policy_due = self._check_due = lived = self._clock.monotonic()
         try:
             while not stop.is_set():
+                self._round.beat()
                 now = self._clock.monotonic()
                 if now >= policy_due:
                     policy_due = now + POLICY_SECONDS
@@ -149,6 +165,7 @@ class Prober:
     def _beat(self, probe: Probe, stop: threading.Event) -> None:
         """Let the Lease be renewed while the probe measures, however long the API takes elsewhere."""
         while not stop.wait(_TICK_SECONDS):
+            self._beats.beat()
             if probe.alive():
                 self._lease.beat()
 

@@ -9,13 +9,14 @@ from typing import Any, Protocol, TypeVar
 
 import click
 import structlog
-from prometheus_client import start_http_server
+from prometheus_client import CollectorRegistry
 
 from bellwether.adapters.kubernetes.client import POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe.probers import Probe, ProbeDied, Prober
 from bellwether.core.detection import Detection
 from bellwether.ports import BellwetherError
+from bellwether.telemetry.health import Health, HealthServer
 from bellwether.telemetry.probing import ProbeMetrics
 
 
@@ -47,6 +48,13 @@ class Sidecar(Probe, Protocol[Chosen_contra]):
         ...
 
 
+_HEALTH_PORT = "bellwether.health-port"
+
+
+def _remember(context: click.Context, _option: click.Parameter, value: int | None) -> None:
+    context.meta[_HEALTH_PORT] = value
+
+
 def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that every probe takes."""
     for option in reversed(
@@ -58,6 +66,13 @@ def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
             ),
             click.option(
                 "--metrics-port", type=click.IntRange(1, 65535), help="Serve Prometheus metrics on this port."
+            ),
+            click.option(
+                "--health-port",
+                type=click.IntRange(1, 65535),
+                expose_value=False,
+                callback=_remember,
+                help="Serve /healthz and /readyz on this port, too; --metrics-port serves them in any case.",
             ),
             click.option(
                 "--log-format", type=click.Choice(["auto", "json", "console"]), default="auto", show_default=True
@@ -97,14 +112,26 @@ class reported:  # noqa: N801 - used as a with statement's word
 
 
 def serve_metrics(port: int | None, namespace: str, policy: str, signal_type: str, source: str) -> ProbeMetrics:
-    """Metrics of the prober of that policy, kind and source, served on a port where one is given."""
-    metrics = ProbeMetrics({"namespace": namespace, "policy": policy, "type": signal_type, "source": source})
-    if port is not None:
-        try:
-            start_http_server(port, registry=metrics.registry)
-        except OSError as error:
-            raise click.ClickException(f"--metrics-port {port}: {error.strerror}; choose a free port") from error
+    """Metrics of the prober of that policy, kind and source, and its health, served on a port where one is given.
+
+    Health is served on ``--health-port``, too.
+    """
+    labels = {"namespace": namespace, "policy": policy, "type": signal_type, "source": source}
+    metrics, context = ProbeMetrics(labels), click.get_current_context(silent=True)
+    serve(metrics.health, metrics.registry, port, context.meta.get(_HEALTH_PORT) if context is not None else None)
     return metrics
+
+
+def serve(health: Health, registry: CollectorRegistry, metrics_port: int | None, health_port: int | None) -> None:
+    """Serve what is asked for. A port that cannot be had is a ClickException that names its option."""
+    wanted = (("--metrics-port", metrics_port, registry), ("--health-port", health_port, None))
+    for option, port, served in wanted:
+        if port is None or (served is None and port == metrics_port):
+            continue
+        try:
+            HealthServer(health, port, served)
+        except OSError as error:
+            raise click.ClickException(f"{option} {port}: {error.strerror}; choose a free port") from error
 
 
 def stop_on_signals() -> threading.Event:

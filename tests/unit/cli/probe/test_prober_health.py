@@ -1,0 +1,174 @@
+"""A prober that stands still is found by the kubelet; one that is slow, or without its API, is not."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.cli.probe.probers import Prober
+from bellwether.cli.probe.running import serve_metrics, shared_options
+from bellwether.core.signals import SignalType
+from bellwether.telemetry.health import HealthServer
+from bellwether.telemetry.probing import ProbeMetrics
+from realparts.ports import HeldPorts
+from testkit.apiobjects import policy
+from testkit.apistores import MemoryApi
+
+BOUND = 0.8
+
+
+class Quiet:
+    """A probe that measures nothing and is well."""
+
+    def repeat(self) -> None:
+        """Nothing to tell."""
+
+    def alive(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def api() -> MemoryApi:
+    made = MemoryApi()
+    made.put(POLICIES, policy())
+    return made
+
+
+@pytest.fixture
+def stop() -> Iterator[threading.Event]:
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def prober(api: MemoryApi, metrics: ProbeMetrics) -> Prober:
+    return Prober(api, "default", "main", SignalType.ALERTMANAGER, "alerts", SystemClock(), metrics)
+
+
+def run(made: Prober, follow: Callable[[LeadershipPolicy | None], bool], stop: threading.Event) -> threading.Thread:
+    thread = threading.Thread(target=made.run, args=(Quiet(), follow, stop), daemon=True)
+    thread.start()
+    return thread
+
+
+def until(wanted: Callable[[], object], seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not wanted():
+        assert time.monotonic() < end, "not in time"
+        time.sleep(0.02)
+
+
+def ask(port: int, path: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def test_a_loop_that_hangs_is_told_and_recovers(api: MemoryApi, stop: threading.Event) -> None:
+    go, met = threading.Event(), threading.Event()
+
+    def hang(_found: LeadershipPolicy | None) -> bool:
+        met.set()
+        go.wait(30)
+        return False
+
+    made = prober(api, ProbeMetrics())
+    thread = run(made, hang, stop)
+    until(met.is_set)
+    until(lambda: made.amiss(BOUND))
+    (text,) = made.amiss(BOUND)
+    assert text.startswith("the loop of prober alertmanager/alerts has been stuck for")
+    go.set()
+    until(lambda: made.amiss(BOUND) == [])
+    stop.set()
+    thread.join(10)
+
+
+def test_an_api_that_is_away_is_no_trouble_of_the_probers_own(api: MemoryApi, stop: threading.Event) -> None:
+    made = prober(api, ProbeMetrics())
+    api.away = True
+    thread = run(made, lambda _: True, stop)
+    end = time.monotonic() + 3 * BOUND
+    while time.monotonic() < end:
+        assert made.amiss(BOUND) == []
+        time.sleep(0.05)
+    stop.set()
+    thread.join(10)
+
+
+def test_before_it_runs_nothing_is_expected_of_it(api: MemoryApi) -> None:
+    assert prober(api, ProbeMetrics()).amiss(0.0) == []
+
+
+def test_what_delivers_its_signals_is_missed_when_it_has_died(api: MemoryApi, stop: threading.Event) -> None:
+    made = prober(api, ProbeMetrics())
+    thread = run(made, lambda _: True, stop)
+    until(lambda: made._outbox._thread.ident is not None)
+    dead = threading.Thread(target=lambda: None)
+    dead.start()
+    dead.join()
+    made._outbox._thread = dead
+    assert made.amiss(BOUND) == ["the thread that delivers signals has died"]
+    stop.set()
+    thread.join(10)
+
+
+def test_the_kubelet_hears_of_it(api: MemoryApi) -> None:
+    metrics = ProbeMetrics()
+    server = HealthServer(metrics.health, 0, metrics.registry)
+    try:
+        prober(api, metrics)
+        assert ask(server.port, "/healthz") == (200, "ok\n")
+        metrics.health.watch(lambda: ["the loop of prober alertmanager/alerts has been stuck for 121 s"])
+        assert ask(server.port, "/healthz")[0] == 503
+    finally:
+        server.close()
+
+
+def test_the_metrics_port_serves_health_and_a_port_of_its_own_does_too() -> None:
+    with HeldPorts() as ports:
+        metrics_port, health_port = ports.take(), ports.take()
+    found: list[tuple[int, str]] = []
+
+    @click.command()
+    @shared_options
+    def verb(metrics_port: int | None, **_: object) -> None:
+        serve_metrics(metrics_port, "default", "main", "Alertmanager", "alerts")
+        found.extend(ask(port, "/healthz") for port in (metrics_port or 0, health_port))
+        found.append(ask(metrics_port or 0, "/metrics"))
+        found.append(ask(health_port, "/metrics"))
+
+    done = CliRunner().invoke(verb, ["--metrics-port", str(metrics_port), "--health-port", str(health_port)])
+    assert done.exception is None, done.output
+    assert [status for status, _ in found] == [200, 200, 200, 404]
+    assert "bellwether_probe" in found[2][1]
+
+
+def test_a_health_port_that_is_taken_is_named() -> None:
+    taken = HealthServer(ProbeMetrics().health, 0)
+
+    @click.command()
+    @shared_options
+    def verb(metrics_port: int | None, **_: object) -> None:
+        serve_metrics(metrics_port, "default", "main", "Alertmanager", "alerts")
+
+    try:
+        done = CliRunner().invoke(verb, ["--health-port", str(taken.port)])
+        assert done.exit_code == 1
+        assert f"--health-port {taken.port}" in done.output
+        assert "choose a free port" in done.output
+    finally:
+        taken.close()
