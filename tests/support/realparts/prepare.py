@@ -22,6 +22,7 @@ from realparts import (
     shims,
     slowdisk,
     sparkjava,
+    strimzi,
     wrongclock,
 )
 from realparts.downloads import DownloadFailed
@@ -32,6 +33,8 @@ PARTS: Mapping[str, Callable[[], Path]] = {
     "spark-java": sparkjava.full_java,
     "kafka": kafka_jars.folder,
     "toxiproxy": lambda: gotools.binary(gotools.TOXIPROXY),
+    "strimzi": strimzi.definitions,
+    "strimzi-older": lambda: strimzi.definitions(strimzi.OLDER),
     "slowdisk": slowdisk.shim,
     "prometheus": lambda: gotools.binary(gotools.PROMETHEUS),
     "promtool": lambda: gotools.binary(gotools.PROMTOOL),
