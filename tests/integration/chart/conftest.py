@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,15 +37,33 @@ def good(request: pytest.FixtureRequest) -> Path:
     return path
 
 
-@pytest.fixture
-def installing(tmp_path: Path, apiserver: ApiServer) -> Helm:
-    """Helm on the session's API server."""
-    return Helm(tmp_path / "installing", apiserver.kubeconfig)
+@pytest.fixture(scope="package")
+def chartserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """A real API server of these tests' own: they install and remove definitions, which all namespaces share."""
+    from realparts.apiserver import ApiServer
+
+    with ApiServer(tmp_path_factory.mktemp("chartserver")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def definitions(chartserver: ApiServer) -> None:
+    """Those of Bellwether and of Prometheus' operator."""
+    from realparts import prometheus_definitions
+
+    chartserver.apply(CHART.parents[1] / "crds" / "brokerhealths.yaml", prometheus_definitions.folder())
+    chartserver.apply(CHART.parents[1] / "crds" / "leadershippolicies.yaml")
 
 
 @pytest.fixture
-def restricted(apiserver: ApiServer) -> str:
+def installing(tmp_path: Path, chartserver: ApiServer) -> Helm:
+    """Helm on that API server."""
+    return Helm(tmp_path / "installing", chartserver.kubeconfig)
+
+
+@pytest.fixture
+def restricted(chartserver: ApiServer) -> str:
     """A namespace that refuses every pod that Pod Security's level ``restricted`` refuses."""
-    name = apiserver.create_namespace(f"chart-{uuid.uuid4().hex[:10]}")
-    apiserver.kubectl("label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted")
+    name = chartserver.create_namespace(f"chart-{uuid.uuid4().hex[:10]}")
+    chartserver.kubectl("label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted")
     return name

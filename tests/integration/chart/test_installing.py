@@ -1,0 +1,229 @@
+"""The life of a release on a real API server: install, upgrade from an older chart, rollback, uninstall, again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from realparts.apiserver import ApiServer
+from realparts.helm import Helm, HelmFailed
+from realparts.ports import HeldPorts
+from realparts.processes import ManagedProcess
+from testkit import errands
+from testkit.errands import Errands
+
+pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
+
+RELEASE = "herd"
+POLICY = {
+    "apiVersion": "bellwether.dev/v1alpha1",
+    "kind": "LeadershipPolicy",
+    "metadata": {"name": "orders"},
+    "spec": {"mode": "Observe", "kafka": {"bootstrapServers": ["127.0.0.1:1"]}},
+}
+OLD = "0.0.9"
+
+
+@pytest.fixture
+def release(chartserver: ApiServer, installing: Helm, restricted: str) -> Iterator[str]:
+    """A namespace for a release, of which nothing is left in the end; no definitions are there before it."""
+    remove_definitions(chartserver)
+    yield restricted
+    releases = json.loads(installing.run("list", "--namespace", restricted, "--all", "--output", "json"))
+    for one in releases:
+        installing.run("uninstall", one["name"], "--namespace", restricted, "--no-hooks")
+    remove_definitions(chartserver)
+
+
+@pytest.fixture
+def older(helm: Helm, chart: Path, tmp_path: Path) -> Path:
+    """A package of a chart before this one: another version, and policies that know no rebalancing."""
+    folder = tmp_path / "older" / "bellwether"
+    shutil.copytree(chart, folder)
+    about = yaml.safe_load((folder / "Chart.yaml").read_text())
+    (folder / "Chart.yaml").write_text(yaml.safe_dump({**about, "version": OLD, "appVersion": OLD}))
+    path = folder / "files" / "crds" / "leadershippolicies.yaml"
+    definition = yaml.safe_load(path.read_text())
+    (version,) = definition["spec"]["versions"]
+    del version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["rebalance"]
+    path.write_text(yaml.safe_dump(definition))
+    helm.run("package", folder, "--destination", tmp_path)
+    return tmp_path / f"bellwether-{OLD}.tgz"
+
+
+def test_a_release_is_installed_upgraded_rolled_back_and_taken_away(
+    installing: Helm, chart: Path, older: Path, chartserver: ApiServer, release: str
+):
+    said = installing.run("install", RELEASE, older, "--namespace", release)
+    assert f"Bellwether {OLD} is installed in namespace {release}: 2 operator(s)" in said
+    assert knows_rebalance(chartserver) is False
+    assert image(chartserver, release) == f"bellwether:{OLD}"
+    chartserver.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names_of(chartserver))
+    create(chartserver, release, POLICY)
+    before = spec_of(chartserver, release)
+
+    installing.run("upgrade", RELEASE, chart, "--namespace", release)
+    assert knows_rebalance(chartserver) is True
+    assert image(chartserver, release) == f"bellwether:{current(chart)}"
+    assert spec_of(chartserver, release) == before
+
+    installing.run("rollback", RELEASE, "1", "--namespace", release)
+    assert knows_rebalance(chartserver) is False
+    assert image(chartserver, release) == f"bellwether:{OLD}"
+    assert spec_of(chartserver, release) == before
+
+    with Errands(chartserver, release) as errand:
+        installing.run("uninstall", RELEASE, "--namespace", release)
+    (ran,) = errand.ran
+    assert (ran.kind, ran.arguments[0], ran.status) == ("Job", "uninstall", 0), ran.output
+    assert "every order is as it was" in ran.output
+    assert left_of(chartserver, release) == []
+    assert spec_of(chartserver, release) == before, "policies and their definition stay"
+
+    # What stayed is taken up again by the same release, and by another one that is told to.
+    installing.run("install", RELEASE, chart, "--namespace", release)
+    installing.run("uninstall", RELEASE, "--namespace", release, "--no-hooks")
+    with pytest.raises(HelmFailed, match="ownership metadata"):
+        installing.run("install", "flock", chart, "--namespace", release)
+    installing.run("install", "flock", chart, "--namespace", release, "--take-ownership")
+    assert spec_of(chartserver, release) == before
+
+
+def test_definitions_that_a_person_applied_are_taken_over_or_left_alone(
+    installing: Helm, chart: Path, chartserver: ApiServer, release: str
+):
+    chartserver.apply(chart.parents[1] / "crds" / "leadershippolicies.yaml")
+    with pytest.raises(HelmFailed, match="ownership metadata"):
+        installing.run("install", RELEASE, chart, "--namespace", release)
+    installing.run("install", "left", chart, "--namespace", release, "--set", "crds.install=false")
+    installing.run("uninstall", "left", "--namespace", release, "--no-hooks")
+    installing.run("install", RELEASE, chart, "--namespace", release, "--take-ownership")
+    assert set(definitions_of(chartserver)) == {"brokerhealths.bellwether.dev", "leadershippolicies.bellwether.dev"}
+
+
+def test_policies_of_the_values_come_with_the_next_upgrade_and_outlive_the_release(
+    installing: Helm, chart: Path, chartserver: ApiServer, release: str
+):
+    values = {"policies": [{"name": "orders", "spec": POLICY["spec"]}]}
+    given = installing.given(values)
+    said = installing.run("install", RELEASE, chart, "--namespace", release, *given)
+    assert "the values' policies were left out. Run the same again as an upgrade" in said
+    said = installing.run("upgrade", RELEASE, chart, "--namespace", release, *given)
+    assert "were left out" not in said
+    assert spec_of(chartserver, release)["mode"] == "Observe"
+    installing.run("uninstall", RELEASE, "--namespace", release, "--no-hooks")
+    assert spec_of(chartserver, release)["mode"] == "Observe"
+
+
+def test_a_hook_that_fails_stops_the_uninstallation_and_nothing_is_lost(
+    installing: Helm, chart: Path, chartserver: ApiServer, release: str
+):
+    installing.run("install", RELEASE, chart, "--namespace", release)
+    with (
+        Errands(chartserver, release, reach=lambda arguments: [*arguments, "--namespace=no/such"]) as errand,
+        pytest.raises(HelmFailed, match="pre-delete"),
+    ):
+        installing.run("uninstall", RELEASE, "--namespace", release)
+    assert errand.ran[0].status != 0
+    assert image(chartserver, release) == f"bellwether:{current(chart)}"
+
+
+def test_helm_test_asks_the_operator_itself(
+    installing: Helm, chart: Path, chartserver: ApiServer, release: str, tmp_path: Path
+):
+    """The operator of the Deployment runs outside, as its own account; the test's pod is played by what it runs."""
+    values = {"watchNamespaces": [release]}
+    installing.run("install", RELEASE, chart, "--namespace", release, *installing.given(values))
+    chartserver.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names_of(chartserver))
+    ports = HeldPorts()
+    metrics, health = ports.take(), ports.take()
+    account = f"{RELEASE}-bellwether-operator"
+
+    def outside(arguments: Sequence[str]) -> list[str]:
+        swapped = {
+            "--metrics-port": str(metrics),
+            "--health-port": str(health),
+            "--operator": f"http://127.0.0.1:{health}",
+        }
+        return [f"{k}={swapped[k]}" if (k := a.partition("=")[0]) in swapped else a for a in arguments]
+
+    found = json.loads(chartserver.kubectl("get", "deployment", account, "-n", release, "-o", "json"))
+    arguments = found["spec"]["template"]["spec"]["containers"][0]["args"]
+    operator = ManagedProcess(
+        "operator",
+        errands.command(outside(arguments)),
+        log=tmp_path / "operator.log",
+        environment=errands.environment(chartserver, release, account),
+    )
+    ports.release()
+    try:
+        with Errands(chartserver, release, outside) as errand:
+            with pytest.raises(HelmFailed):
+                installing.run("test", RELEASE, "--namespace", release)
+            operator.start()
+            installing.run("test", RELEASE, "--namespace", release)
+    finally:
+        operator.kill()
+    early, late = errand.ran
+    assert (early.status, late.status) == (1, 0), late.output
+    assert "FAILED  operator" in early.output
+    assert "this account may do all that the operator does" in late.output
+    assert f"http://127.0.0.1:{health}/readyz: 200" in late.output
+
+
+def test_the_dry_run_on_the_server_accepts_the_chart(installing: Helm, chart: Path, release: str):
+    assert "MANIFEST" in installing.run("install", RELEASE, chart, "--namespace", release, "--dry-run=server")
+
+
+def current(chart: Path) -> str:
+    return str(yaml.safe_load((chart / "Chart.yaml").read_text())["version"])
+
+
+def create(server: ApiServer, namespace: str, body: dict[str, Any]) -> None:
+    server.kubectl("create", "-n", namespace, "-f", "-", stdin=json.dumps(body))
+
+
+def spec_of(server: ApiServer, namespace: str) -> dict[str, Any]:
+    found = json.loads(server.kubectl("get", "leadershippolicy", "orders", "-n", namespace, "-o", "json"))
+    spec: dict[str, Any] = found["spec"]
+    return spec
+
+
+def image(server: ApiServer, namespace: str) -> str:
+    wanted = "jsonpath={.spec.template.spec.containers[0].image}"
+    return server.kubectl("get", "deployment", f"{RELEASE}-bellwether-operator", "-n", namespace, "-o", wanted)
+
+
+def knows_rebalance(server: ApiServer) -> bool:
+    found = json.loads(server.kubectl("get", "crd", "leadershippolicies.bellwether.dev", "-o", "json"))
+    schema = found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return "rebalance" in schema["properties"]["spec"]["properties"]
+
+
+def definitions_of(server: ApiServer) -> list[str]:
+    found = server.kubectl("get", "crd", "-o", "name").split()
+    return [name.partition("/")[2] for name in found if name.endswith(".bellwether.dev")]
+
+
+def remove_definitions(server: ApiServer) -> None:
+    for name in definitions_of(server):
+        server.kubectl("delete", "crd", name, "--timeout=60s")
+
+
+def names_of(server: ApiServer) -> list[str]:
+    return [f"crd/{name}" for name in definitions_of(server)]
+
+
+def left_of(server: ApiServer, namespace: str) -> list[str]:
+    """What an uninstalled release has left behind, but for definitions, which it is to leave."""
+    kinds = "deployments,services,serviceaccounts,configmaps,roles,rolebindings,poddisruptionbudgets,jobs,pods,secrets"
+    wide = "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings"
+    found = server.kubectl("get", kinds, "-n", namespace, "-l", f"app.kubernetes.io/instance={RELEASE}", "-o", "name")
+    found += server.kubectl("get", wide, "-l", f"app.kubernetes.io/instance={RELEASE}", "-o", "name")
+    return found.split()

@@ -1,0 +1,118 @@
+"""Sidecars: pasted into a broker's pod, or added by admission; either way the API server accepts what comes of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from realparts.apiserver import ApiServer
+from realparts.helm import Helm
+
+pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
+
+ACCEPTED_SECONDS = 30.0
+CONFINED = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
+    "runAsUser": 1001,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+def a_broker(name: str, account: str = "orders-kafka") -> dict[str, Any]:
+    """A pod as Strimzi makes them, as far as it matters here."""
+    mounts = [{"name": "data-0", "mountPath": "/var/lib/kafka/data-0"}]
+    kafka = {"name": "kafka", "image": "kafka", "securityContext": CONFINED, "volumeMounts": mounts}
+    labels = {"strimzi.io/cluster": "orders", "strimzi.io/broker-role": "true"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "serviceAccountName": account,
+            "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+            "containers": [kafka],
+            "volumes": [{"name": "data-0", "emptyDir": {}}],
+        },
+    }
+
+
+def created(server: ApiServer, namespace: str, pod: dict[str, Any], *options: str) -> dict[str, Any]:
+    text = server.kubectl("create", "-n", namespace, "-f", "-", "-o", "json", *options, stdin=json.dumps(pod))
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def test_what_is_to_be_pasted_makes_a_pod_that_is_accepted(
+    helm: Helm, chart: Path, chartserver: ApiServer, restricted: str
+):
+    sidecars = {"accounts": [{"name": "orders-kafka", "policy": "orders"}], "dataVolume": "data-0"}
+    (held,) = [
+        o
+        for o in helm.template(chart, {"sidecars": sidecars}, namespace=restricted)
+        if o["kind"] == "ConfigMap" and o["metadata"]["name"].endswith("-sidecars")
+    ]
+    pod = a_broker("broker-7")
+    pod["spec"]["containers"] += yaml.safe_load(held["data"][f"{restricted}.orders.yaml"])
+    found = created(chartserver, restricted, pod)
+    storage, self_check = found["spec"]["containers"][1:]
+    assert storage["args"][:4] == ["probe", "storage", "--policy=orders", f"--namespace={restricted}"]
+    assert storage["volumeMounts"] == [{"name": "data-0", "mountPath": "/var/lib/kafka/data"}]
+    assert self_check["env"][0]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.name"
+
+
+def test_admission_adds_them_to_brokers_and_to_nobody_else(
+    installing: Helm, chart: Path, chartserver: ApiServer, restricted: str
+):
+    sidecars = {
+        "inject": True,
+        "accounts": [{"name": "orders-kafka", "policy": "orders"}],
+        "podSelector": {"strimzi.io/broker-role": "true"},
+        "dataVolume": "data-0",
+        "ignore": ["10.0.0.0/8"],
+    }
+    values = {"sidecars": sidecars, "crds": {"install": False}, "admission": {"enabled": False}}
+    given = installing.given(values)
+    installing.run("install", "sides", chart, "--namespace", restricted, *given)
+    try:
+        found = until_added(chartserver, restricted)
+        pasted = installing.template(
+            chart, {**values, "sidecars": {**sidecars, "inject": False}}, release="sides", namespace=restricted
+        )
+        (held,) = [o for o in pasted if o["kind"] == "ConfigMap" and o["metadata"]["name"].endswith("-sidecars")]
+        wanted = yaml.safe_load(held["data"][f"{restricted}.orders.yaml"])
+        assert [without_defaults(one, like) for one, like in zip(found[1:], wanted, strict=True)] == wanted
+
+        stranger = created(chartserver, restricted, a_broker("other-0", account="other"), "--dry-run=server")
+        assert len(stranger["spec"]["containers"]) == 1
+        unlabelled = a_broker("other-1")
+        unlabelled["metadata"]["labels"] = {}
+        assert len(created(chartserver, restricted, unlabelled, "--dry-run=server")["spec"]["containers"]) == 1
+    finally:
+        installing.run("uninstall", "sides", "--namespace", restricted, "--no-hooks")
+
+
+def until_added(server: ApiServer, namespace: str) -> list[dict[str, Any]]:
+    """The containers of a broker's pod, once the policy has come into force."""
+    last = time.monotonic() + ACCEPTED_SECONDS
+    while True:
+        pod = created(server, namespace, a_broker("orders-brokers-3"), "--dry-run=server")
+        containers: list[dict[str, Any]] = pod["spec"]["containers"]
+        if len(containers) == 3 or time.monotonic() > last:
+            return containers
+        time.sleep(0.5)
+
+
+def without_defaults(found: Any, like: Any) -> Any:
+    """Of what the API server has, what is of the same keys as what was asked for."""
+    if isinstance(like, dict):
+        return {key: without_defaults(found.get(key), value) for key, value in like.items()}
+    if isinstance(like, list) and isinstance(found, list) and len(found) == len(like):
+        return [without_defaults(one, other) for one, other in zip(found, like, strict=True)]
+    return found

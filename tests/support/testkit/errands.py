@@ -1,0 +1,125 @@
+"""Plays the kubelet for the pods that Helm waits for: runs their commands for real, and says in status how they ended.
+
+In: an API server without kubelets and controllers, a namespace. Out: Jobs and Pods of hooks that complete or fail by
+what ``bellwether`` itself did, as the ServiceAccount that the manifest names. Called by the chart's tests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any
+
+from realparts.apiserver import ApiServer, KubectlFailed
+
+_LOOK_SECONDS = 0.2
+_RUN_SECONDS = 120.0
+_OURS = "app.kubernetes.io/component=errand"
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One command that was run."""
+
+    kind: str
+    name: str
+    arguments: tuple[str, ...]
+    status: int
+    output: str
+
+
+@dataclass
+class Errands:
+    """A context manager. ``reach`` turns arguments into others, as names of Services mean nothing here."""
+
+    server: ApiServer
+    namespace: str
+    reach: Callable[[Sequence[str]], Sequence[str]] = tuple
+    ran: list[Ran] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._stop = threading.Event()
+        self._seen: set[str] = set()
+        self._thread = threading.Thread(target=self._work, name="errands", daemon=True)
+
+    def __enter__(self) -> Errands:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self._stop.wait(_LOOK_SECONDS):
+            try:
+                found = self.server.kubectl("get", "jobs,pods", "-n", self.namespace, "-l", _OURS, "-o", "json")
+            except KubectlFailed:
+                continue
+            for body in json.loads(found)["items"]:
+                if body["metadata"]["uid"] not in self._seen:
+                    self._seen.add(body["metadata"]["uid"])
+                    self._run(body)
+
+    def _run(self, body: Mapping[str, Any]) -> None:
+        kind, name = body["kind"], body["metadata"]["name"]
+        spec = body["spec"]["template"]["spec"] if kind == "Job" else body["spec"]
+        started = _now()
+        arguments = tuple(self.reach(spec["containers"][0]["args"]))
+        ended = bellwether(self.server, self.namespace, spec["serviceAccountName"], arguments)
+        self.ran.append(Ran(kind, name, arguments, ended.returncode, ended.stdout + ended.stderr))
+        well = ended.returncode == 0
+        status = _job_status(well, started) if kind == "Job" else {"phase": "Succeeded" if well else "Failed"}
+        patch = json.dumps({"status": status})
+        self.server.kubectl(
+            "patch", kind.lower(), name, "-n", self.namespace, "--subresource=status", "--type=merge", "-p", patch
+        )
+
+
+def bellwether(
+    server: ApiServer, namespace: str, account: str, arguments: Sequence[str]
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line outside, with the token of a ServiceAccount."""
+    return subprocess.run(
+        command(arguments),
+        env=environment(server, namespace, account),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_RUN_SECONDS,
+    )
+
+
+def command(arguments: Sequence[str]) -> list[str]:
+    """The product's command line."""
+    return [sys.executable, "-m", "bellwether", *arguments]
+
+
+def environment(server: ApiServer, namespace: str, account: str) -> dict[str, str]:
+    """What a process needs to speak as a ServiceAccount, which must exist."""
+    return {**os.environ, "KUBECONFIG": str(server.service_account_kubeconfig(namespace, account))}
+
+
+def _job_status(well: bool, started: str) -> dict[str, Any]:
+    now = _now()
+    types = ("SuccessCriteriaMet", "Complete") if well else ("FailureTarget", "Failed")
+    conditions = [
+        {"type": one, "status": "True", "reason": "CompletionsReached" if well else "BackoffLimitExceeded"}
+        | {"lastTransitionTime": now, "lastProbeTime": now, "message": ""}
+        for one in types
+    ]
+    done: dict[str, Any] = {"succeeded": 1, "completionTime": now} if well else {"failed": 1}
+    return {"startTime": started, "conditions": conditions, **done}
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
