@@ -33,12 +33,15 @@ SLOW_DISK = {
     "BELLWETHER_SLOWDISK_CONTROL": str(CONTROL),
 }
 
+# Brokers start before they have names, and come back at other addresses.
+_NAMES = "-Dsun.net.inetaddr.ttl=5 -Dsun.net.inetaddr.negative.ttl=0"
+_FLAGS = " ".join((*kafka_jars.FLAGS, *kafka_jars.LOGGING, _NAMES))
 _START = f"""
 settings=/etc/kafka/broker-${{HOSTNAME##*-}}.properties
 test -f {METADATA}/meta.properties ||
     java -cp '/{JARS}/*' kafka.tools.StorageTool format --cluster-id $CLUSTER_ID --config $settings
 export {" ".join(f"{name}={value}" for name, value in SLOW_DISK.items())}
-exec java -Xmx256m {" ".join((*kafka_jars.FLAGS, *kafka_jars.LOGGING))} -cp '/{JARS}/*' kafka.Kafka $settings
+exec java -Xmx256m {_FLAGS} -cp '/{JARS}/*' kafka.Kafka $settings
 """
 _PREPARE = f"cp /{SHIM} {SLOW}/slowdisk.so && head -c 8 /dev/zero >{CONTROL}"
 CONFINED: Object = {

@@ -22,6 +22,7 @@ IMAGE = f"docker.io/library/bellwether:{__version__}"
 NAME = NAMESPACE = "bellwether"
 POLICY = "main"
 ROLLOUT_SECONDS = 180
+UNINSTALL_SECONDS = 240
 METRICS_PORT = 9464
 ACTING = re.compile(r"^bellwether_leadership_held\{.*\} 1\.0$", re.MULTILINE)
 VANTAGES = ("zone-a", "zone-b")
@@ -50,6 +51,11 @@ class Release:
     def test(self) -> str:
         """What ``helm test`` says of it. Raises HelmFailed when it fails."""
         return self._helm.run("test", NAME, "--namespace", NAMESPACE, timeout_seconds=ROLLOUT_SECONDS)
+
+    def uninstall(self) -> None:
+        """Take it away, its hooks first, and wait until its pods are gone. Raises HelmFailed."""
+        wait = ["--wait", "--timeout", f"{UNINSTALL_SECONDS}s"]
+        self._helm.run("uninstall", NAME, "--namespace", NAMESPACE, *wait, timeout_seconds=2 * UNINSTALL_SECONDS)
 
     def roll_out(self) -> None:
         """Wait until every Deployment of the release runs as it should."""

@@ -1,0 +1,33 @@
+"""Taken away again, it leaves leaders where they belong. Runs last: nothing of the release is left after it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from node.kubectl import eventually
+from nodeparts.release import NAMESPACE
+
+if TYPE_CHECKING:
+    from node.kubectl import Kubectl
+    from nodeparts.stage import Stage
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
+
+CUT = 2
+
+
+def test_uninstalled_in_mid_demotion_it_puts_the_orders_back_and_its_namespace_can_be_deleted(
+    stage: Stage, kubectl: Kubectl
+) -> None:
+    stage.kafka.mend()
+    stage.all_well()
+    before = stage.kafka.leaders()
+    stage.kafka.cut(CUT)
+    eventually(lambda: stage.kafka.led_by(CUT), lambda led: led == 0, 60, "the cut broker still leads")
+    stage.kafka.join(CUT)
+    stage.release.uninstall()
+    eventually(stage.kafka.leaders, lambda leaders: leaders == before, 60, "leaders are not back")
+    assert stage.release.pods() == []
+    kubectl("delete", "namespace", NAMESPACE, "--wait", "--timeout=90s")
