@@ -125,12 +125,16 @@ generate: setup ## Write the files that are generated from the models of API and
 	@$(BIN)/python -m bellwether.api.v1alpha1.generate
 	@$(BIN)/python docs/draw_states.py
 	@$(BIN)/python -m chartvalues.generate
+	@$(BIN)/python -m dashboards.generate
+	@$(BIN)/python docs/draw_metrics.py
 
 .PHONY: verify
 verify: setup ## Check that the generated files are fresh
 	@$(BIN)/python -m bellwether.api.v1alpha1.generate --check
 	@$(BIN)/python docs/draw_states.py --check
 	@$(BIN)/python -m chartvalues.generate --check
+	@$(BIN)/python -m dashboards.generate --check
+	@$(BIN)/python docs/draw_metrics.py --check
 
 ##@ A whole Kubernetes node (root and Debian)
 

@@ -1,0 +1,133 @@
+"""Metrics, alerts, dashboards and runbook pages tell of one another truly, and what is generated is fresh."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dashboards import generate as dashboards
+from sourcetree import ROOT
+from testkit import alertrules
+
+METRIC = re.compile(r"\bbellwether_[a-z_]+\b")
+LISTED = re.compile(r"^\| `(bellwether_[a-z_]+)` \| (\w+) \|", re.MULTILINE)
+SEVERITIES = {"critical", "warning"}
+
+
+def known(page: str) -> set[str]:
+    """The series that the page of metrics lists."""
+    names = set()
+    for name, kind in LISTED.findall(page):
+        names |= {f"{name}_{part}" for part in ("bucket", "sum", "count")} if kind == "histogram" else {name}
+    return names
+
+
+def unknown_metrics(expressions: Iterable[str], page: str) -> list[str]:
+    """Metrics that expressions name and no process serves."""
+    # A recording rule's name has colons: its parts are no metrics.
+    named = {name for text in expressions for name in METRIC.findall(re.sub(r"\w+:\w+:\w+", "", text))}
+    return sorted(named - known(page))
+
+
+def expressions() -> list[str]:
+    """All PromQL of the rule files and of the dashboards."""
+    rules = [
+        rule["expr"]
+        for path in alertrules.files()
+        for group in yaml.safe_load(path.read_text())["groups"]
+        for rule in group["rules"]
+    ]
+    targets = [
+        target["expr"]
+        for text in dashboards.files().values()
+        for panel in json.loads(text)["panels"]
+        for target in panel.get("targets", ())
+    ]
+    return rules + targets
+
+
+def faults(rule: alertrules.Rule) -> list[str]:
+    """What an alert lacks that every alert has."""
+    annotations, labels = rule["annotations"], rule["labels"]
+    found = [name for name in ("summary", "description", "runbook_url") if not annotations.get(name)]
+    if annotations.get("runbook_url") != f"{alertrules.RUNBOOKS}{rule['alert']}.md":
+        found.append("runbook_url")
+    if labels.get("severity") not in SEVERITIES:
+        found.append("severity")
+    return found
+
+
+def metrics_page() -> str:
+    return (ROOT / "docs" / "reference" / "metrics.md").read_text()
+
+
+def test_rules_and_dashboards_ask_for_metrics_that_are_served() -> None:
+    assert unknown_metrics(expressions(), metrics_page()) == []
+
+
+def test_a_metric_that_nobody_serves_is_found() -> None:
+    page = "| `bellwether_turn_seconds` | histogram | | x |\n| `bellwether_errors_total` | counter | | x |"
+    asked = ["rate(bellwether_turn_seconds_bucket[5m]) > bellwether_turn_seconds", "bellwether_errors_total"]
+    assert unknown_metrics(asked, page) == ["bellwether_turn_seconds"]
+
+
+@pytest.mark.parametrize("rule", alertrules.alerts(), ids=lambda rule: rule["alert"])
+def test_every_alert_says_what_it_is_how_bad_it_is_and_where_to_read_on(rule: alertrules.Rule) -> None:
+    assert faults(rule) == []
+
+
+def test_an_alert_that_says_too_little_is_found() -> None:
+    told = {"summary": "x", "description": "", "runbook_url": f"{alertrules.RUNBOOKS}Other.md"}
+    assert faults({"alert": "A", "annotations": told, "labels": {"severity": "page"}}) == [
+        "description",
+        "runbook_url",
+        "severity",
+    ]
+
+
+def test_every_alert_is_told_by_policy_but_for_those_of_a_whole_process() -> None:
+    whole = {"BellwetherKubernetesWritesFail"}
+    for rule in alertrules.alerts():
+        if rule["alert"] not in whole:
+            assert "namespace_policy:" in rule["expr"] or "namespace, policy" in rule["expr"], rule["alert"]
+
+
+def test_the_dashboards_are_what_their_source_says() -> None:
+    assert dashboards.differences() == "", "run: make generate"
+
+
+def test_a_changed_a_missing_and_a_strange_dashboard_are_found(tmp_path: Path) -> None:
+    for name, text in dashboards.files().items():
+        (tmp_path / name).write_text(text)
+    assert dashboards.differences(tmp_path) == ""
+    (tmp_path / "on-call.json").write_text("{}\n")
+    (tmp_path / "availability.json").unlink()
+    (tmp_path / "old.json").write_text("{}\n")
+    found = dashboards.differences(tmp_path)
+    assert all(f"/{name}" in found for name in ("on-call.json", "availability.json", "old.json"))
+
+
+@pytest.mark.parametrize("text", dashboards.files().values(), ids=list(dashboards.files()))
+def test_every_query_of_a_dashboard_heeds_the_variables(text: str) -> None:
+    board = json.loads(text)
+    assert [variable["name"] for variable in board["templating"]["list"]] == ["datasource", "namespace", "policy"]
+    for panel in board["panels"]:
+        letters = [target["refId"] for target in panel.get("targets", ())]
+        assert len(set(letters)) == len(letters), panel["title"]
+        for target in panel.get("targets", ()):
+            assert target["datasource"]["uid"] == "${datasource}"
+            assert "$namespace" in target["expr"] or "kubernetes_requests" in target["expr"]
+
+
+def test_the_page_of_metrics_is_what_the_metrics_are() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "draw_metrics.py", "--check"], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
