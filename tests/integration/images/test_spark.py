@@ -13,7 +13,8 @@ from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.problems import write_problem
 from images import measuring
 from images.running import Room, Unpacked
-from testkit.loadplanning import posed, write_loads
+from testkit.loadplanning import write_loads
+from testkit.posed import posed
 
 pytestmark = pytest.mark.image
 

@@ -19,7 +19,8 @@ _TOOLS = re.compile(
 _TOOL_PACKAGES = re.compile(r"site-packages/(?:pip|setuptools|wheel|ensurepip|hatchling|uv)(?:-[^/]*)?$|/ensurepip$")
 _HISTORIES = re.compile(r"/\.(?:bash_history|ash_history|python_history|lesshst|wget-hsts|viminfo|netrc|pypirc)$")
 _SECRETS = re.compile(
-    rb"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----|AKIA[0-9A-Z]{16}|ghp_[A-Za-z0-9]{36}|https?://[^\s/:@{}'\"$]+:[^\s/@{}'\"$]+@"
+    rb"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----\s+[A-Za-z0-9+/]{40}|AKIA[0-9A-Z]{16}|ghp_[A-Za-z0-9]{36}"
+    rb"|https?://[\w.%-]+:(?!pass(?:word)?@)[\w.%-]+@"  # libraries explain URLs by such words
 )
 _SECRET_FILES = re.compile(r"\.(?:key|p12|pfx|jks|kubeconfig)$|/(?:id_rsa|id_ed25519|credentials|kubeconfig)$")
 

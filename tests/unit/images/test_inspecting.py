@@ -88,7 +88,7 @@ def test_a_history_is_found(tmp_path: Path, path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("etc/a.pem", "-----BEGIN RSA " + "PRIVATE KEY-----\nxyz"),
+        ("etc/a.pem", "-----BEGIN RSA " + "PRIVATE KEY-----\n" + "a1B2" * 16),
         ("etc/pip.conf", "index-url = https://" + "someone:word@packages.example.org/simple"),
         ("root/kubeconfig", ""),
         ("etc/tls/server.key", ""),
@@ -97,6 +97,12 @@ def test_a_history_is_found(tmp_path: Path, path: str) -> None:
 def test_a_secret_is_found(tmp_path: Path, path: str, text: str) -> None:
     put(tmp_path, path, text)
     assert inspecting.secrets(tmp_path) == [f"/{path}"]
+
+
+@pytest.mark.parametrize("text", ["-----BEGIN " + "PRIVATE KEY-----", "as in http://user:pass@example.org", "a@b:c"])
+def test_words_about_secrets_are_none(tmp_path: Path, text: str) -> None:
+    put(tmp_path, "opt/a.py", text)
+    assert inspecting.secrets(tmp_path) == []
 
 
 def test_caches_and_logs_are_found(tmp_path: Path) -> None:
