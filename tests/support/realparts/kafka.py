@@ -117,6 +117,7 @@ class KafkaCluster:
         sasl_ssl: bool = False,
         external_ssl: bool = False,
         heap: str = "256m",
+        listener_names: Mapping[str, str] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
         """Lay out a cluster; nothing runs yet.
@@ -124,8 +125,8 @@ class KafkaCluster:
         ``controllers`` 0 gives the first three brokers (of one or two: the first) the controller's role too; a number
         gives that many nodes of their own (ids 101 on). ``racks`` are dealt to the brokers in turn. ``slow_disk`` puts
         a ``SlowDisk`` beneath each broker's log directory. ``sasl_ssl`` adds the listener SECURE; with ``external_ssl``
-        EXTERNAL speaks SASL_SSL too, with certificates of its own. ``properties`` go to every node's server.properties.
-        A directory that is given is kept at the end, one that is not is removed.
+        EXTERNAL speaks SASL_SSL too, with certificates of its own; ``listener_names`` gives both other names.
+        ``properties`` go to every node's server.properties. A directory that is given is kept at the end, one that is not is removed.
         """
         if brokers < 1:
             raise ValueError("a cluster needs at least one broker")
@@ -133,6 +134,7 @@ class KafkaCluster:
         self.directory = (directory or Path(tempfile.mkdtemp(prefix="kafka-"))).resolve()
         self._ports = HeldPorts()
         self._heap = heap
+        self._external = (listener_names or {}).get("EXTERNAL", "EXTERNAL")
         self._sasl_ssl = sasl_ssl
         self._slow_disks: dict[int, SlowDisk] = {}
         self._processes: dict[int, ManagedProcess] = {}
@@ -160,13 +162,20 @@ class KafkaCluster:
                     external_key_store=authority.key_store(_external_name(number))
                     if authority and external_ssl
                     else None,
+                    names=dict(listener_names or {}),
                     extra=dict(properties or {}),
                 )
             )
         for number in range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + controllers):
             folder = self.directory / f"controller-{number}"
-            port = self._ports.take()
-            nodes.append(Node(id=number, folder=folder, controller_port=port, extra=dict(properties or {})))
+            node = Node(
+                id=number,
+                folder=folder,
+                controller_port=self._ports.take(),
+                names=dict(listener_names or {}),
+                extra=dict(properties or {}),
+            )
+            nodes.append(node)
         self._nodes = nodes
         if slow_disk:
             for node in self._broker_nodes:
@@ -180,7 +189,7 @@ class KafkaCluster:
         if self._authority is None:
             raise RuntimeError("the cluster was made without sasl_ssl")
         store = self._authority.key_store(_external_name(number), expired=expired)
-        configure_broker(self.bootstrap, number, {kafka_settings.key_store_setting("external"): str(store)})
+        configure_broker(self.bootstrap, number, {kafka_settings.key_store_setting(self._external.lower()): str(store)})
 
     @property
     def bootstrap(self) -> str:

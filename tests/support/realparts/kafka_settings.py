@@ -6,6 +6,7 @@ timeout, the replica lag time and the automatic preferred election stand as oper
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,10 @@ SECURE_PASSWORD = "never-to-be-shown"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One Kafka process. Ports are on 127.0.0.1; a role that the node does not play has port None."""
+    """One Kafka process. Ports are on 127.0.0.1; a role that the node does not play has port None.
+
+    ``names`` gives listeners other names than INTERNAL, EXTERNAL and SECURE.
+    """
 
     id: int
     folder: Path
@@ -28,6 +32,7 @@ class Node:
     rack: str | None = None
     key_store: Path | None = None
     external_key_store: Path | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -51,7 +56,7 @@ def properties(node: Node, voters: Sequence[Node], brokers: int) -> dict[str, st
     replicas = str(min(3, brokers))
     roles = [*(["broker"] if node.is_broker else []), *(["controller"] if node.controller_port else [])]
     listeners, advertised = _listeners(node)
-    return {
+    settings = {
         "process.roles": ",".join(roles),
         "node.id": str(node.id),
         "controller.quorum.voters": ",".join(f"{voter.id}@127.0.0.1:{voter.controller_port}" for voter in voters),
@@ -89,8 +94,8 @@ def properties(node: Node, voters: Sequence[Node], brokers: int) -> dict[str, st
         "background.threads": "4",
         "log.cleaner.dedupe.buffer.size": str(4 * 1024 * 1024),
         "log.index.size.max.bytes": str(256 * 1024),
-        **node.extra,
     }
+    return {**_renamed(settings, node.names), **node.extra}
 
 
 def render(settings: Mapping[str, str]) -> str:
@@ -111,6 +116,18 @@ def _listeners(node: Node) -> tuple[list[str], list[str]]:
     if node.controller_port is not None:
         listeners.append(f"CONTROLLER://127.0.0.1:{node.controller_port}")
     return listeners, advertised
+
+
+def _renamed(settings: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """The same settings, listeners being called otherwise."""
+    found = dict(settings)
+    for before, after in names.items():
+        old, new = f"listener.name.{before.lower()}.", f"listener.name.{after.lower()}."
+        found = {key.replace(old, new): value for key, value in found.items()}
+        for key in ("listeners", "advertised.listeners", "listener.security.protocol.map"):
+            if key in found:
+                found[key] = re.sub(rf"\b{before}:", f"{after}:", found[key])
+    return found
 
 
 def key_store_setting(listener: str) -> str:

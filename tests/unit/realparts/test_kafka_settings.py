@@ -41,6 +41,20 @@ def test_the_callers_properties_win() -> None:
     assert (settings["min.insync.replicas"], settings["num.io.threads"]) == ("2", "9")
 
 
+def test_listeners_may_have_other_names() -> None:
+    names = {"SECURE": "TLS-9093", "EXTERNAL": "EXTERNAL-9094"}
+    stores = {"key_store": Path("in.pem"), "external_key_store": Path("out.pem")}
+    node = replace(BROKER, secure_port=15, names=names, **stores)  # type: ignore[arg-type]
+    settings = properties(node, [CONTROLLER], brokers=3)
+    expected = "INTERNAL://127.0.0.1:11,EXTERNAL-9094://127.0.0.1:13,TLS-9093://127.0.0.1:15"
+    assert settings["advertised.listeners"] == expected
+    speaks = dict(pair.split(":") for pair in settings["listener.security.protocol.map"].split(","))
+    assert (speaks["EXTERNAL-9094"], speaks["TLS-9093"], speaks["INTERNAL"]) == ("SASL_SSL", "SASL_SSL", "PLAINTEXT")
+    assert settings[key_store_setting("tls-9093")] == "in.pem"
+    assert settings[key_store_setting("external-9094")] == "out.pem"
+    assert "listener.name.tls-9093.scram-sha-512.sasl.jaas.config" in settings
+
+
 def test_backslashes_survive_javas_properties_format() -> None:
     assert render({"a": "b\\c"}) == "a=b\\\\c\n"
 
