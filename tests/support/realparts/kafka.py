@@ -126,7 +126,8 @@ class KafkaCluster:
         gives that many nodes of their own (ids 101 on). ``racks`` are dealt to the brokers in turn. ``slow_disk`` puts
         a ``SlowDisk`` beneath each broker's log directory. ``sasl_ssl`` adds the listener SECURE; with ``external_ssl``
         EXTERNAL speaks SASL_SSL too, with certificates of its own; ``listener_names`` gives both other names.
-        ``properties`` go to every node's server.properties. A directory that is given is kept at the end, one that is not is removed.
+        ``properties`` go to every node's server.properties.
+        A directory that is given is kept at the end, one that is not is removed.
         """
         if brokers < 1:
             raise ValueError("a cluster needs at least one broker")
