@@ -37,7 +37,7 @@ def archive() -> Path:
         mirror = _mirror()
         keyring = [f"--keyring={_KEYRING}"] if Path(_KEYRING).exists() else []
         _run("debootstrap", "--variant=minbase", *keyring, RELEASE, str(tree), *([mirror] if mirror else []))
-        (tree / "etc/apt/sources.list").write_text(_sources((tree / "etc/apt/sources.list").read_text()))
+        (tree / "etc/apt/sources.list").write_text(sources((tree / "etc/apt/sources.list").read_text()))
         for spent in (
             *(tree / "var/cache/apt/archives").glob("*.deb"),
             *(tree / "var/lib/apt/lists").glob("*Packages"),
@@ -49,7 +49,7 @@ def archive() -> Path:
     return cache.once(f"images/base/{version()}.tar", f"making a Debian {RELEASE} base with debootstrap", make)
 
 
-def _sources(main: str) -> str:
+def sources(main: str) -> str:
     """apt's list of sources: the release, its updates, and security where the mirror is known."""
     deb, uri, _suite, *components = main.split()
     lines = [" ".join([deb, uri, suite, *components]) for suite in (RELEASE, f"{RELEASE}-updates")]

@@ -40,7 +40,6 @@ class Room:
     """Folders of this machine that it may read, by the path that it sees."""
     given: Mapping[str, Path] = field(default_factory=dict)
     """Folders of this machine that it may write to."""
-    memory_bytes: int | None = None
     entrypoint: Sequence[str] | None = None
     """Instead of the image's own."""
 
@@ -117,9 +116,6 @@ class Container:
         uid, gid = image.user
         variables = {**image.environment, **room.environment}
         entrypoint = image.command if room.entrypoint is None else list(room.entrypoint)
-        limits: dict[str, Any] = {"devices": [{"allow": False, "access": "rwm"}]}
-        if room.memory_bytes is not None:
-            limits["memory"] = {"limit": room.memory_bytes}
         none: list[str] = []
         kinds = ("bounding", "effective", "inheritable", "permitted", "ambient")
         return {
@@ -138,7 +134,7 @@ class Container:
             "mounts": self._mounts(),
             "linux": {
                 "namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount")],
-                "resources": limits,
+                "resources": {"devices": [{"allow": False, "access": "rwm"}]},
                 "maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/timer_list", "/sys/firmware"],
                 "readonlyPaths": ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"],
             },
