@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from bellwether.core.audits import intent
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Cluster, PartitionKey
 from bellwether.core.demotions import Decide, decide
@@ -58,9 +59,7 @@ def turn(
         cluster = cluster.including(world.clusters.partitions(topics))
     recovered = recover(memory.record, cluster, now, memory.grace_seconds)
     signals, overrides = world.signals.signals(), world.signals.overrides()
-    snapshot = Snapshot(
-        now, cluster, recovered.record, signals, overrides, memory.refused, memory.flaps, world.strimzi
-    )
+    snapshot = Snapshot(now, cluster, recovered.record, signals, overrides, memory.refused, memory.flaps, world.strimzi)
 
     # 2. Judge every broker, then decide who may lead. "Unknown" is a verdict and moves nothing.
     verdicts = judge(snapshot, policy, memory.verdicts)
@@ -77,7 +76,8 @@ def turn(
     deeds, record = Deeds(), memory.record
     if policy.acts:
         world.clusters.avoid(_suspects(replace(memory, verdicts=verdicts)) | set(decisions.demoted))
-        execution = carry_out(plan, progress.record, policy, world, recovered.strays)
+        entry = intent(snapshot, memory.record, verdicts, plan, progress, agenda.occasion, agenda.approved_by)
+        execution = carry_out(plan, progress.record, policy, world, recovered.strays, entry)
         deeds, record = execution.deeds, execution.record
 
     # 5. Report. The same news makes the same bytes.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from bellwether.core.audits import AuditEntry, concluded
 from bellwether.core.baselines import EntryState, UndoRecord
 from bellwether.core.clusters import Partition, PartitionKey, TopicPartition
 from bellwether.core.elections import Checked, Seen, batches, check, electable, intents, overtaken, touch, verify
@@ -45,16 +46,24 @@ class Execution:
 
 
 def carry_out(
-    plan: Plan, record: UndoRecord, policy: Policy, world: World, strays: tuple[Partition, ...] = ()
+    plan: Plan,
+    record: UndoRecord,
+    policy: Policy,
+    world: World,
+    strays: tuple[Partition, ...] = (),
+    entry: AuditEntry | None = None,
 ) -> Execution:
     """Do the plan. The undo record is durable before the first reorder that it covers (law 6).
 
-    ``strays`` are cancelled first: what an earlier run set moving and could not look after.
+    ``strays`` are cancelled first: what an earlier run set moving and could not look after. ``entry`` is what the audit
+    trail says of it, before the first reorder and with what came of it.
 
     Raises Fenced when another holder has taken over, and Transient when the record could not be saved.
     """
     done = Execution(intents(plan, record))
     world.records.save(done.record)
+    if entry is not None:
+        world.trail.begin(entry)
     try:
         if strays:
             _cancel_strays(strays, world, done)
@@ -67,6 +76,8 @@ def carry_out(
     except Terminal as error:
         done.stopped = Stop(Reason.REQUEST_REFUSED, str(error))
     _remember_displaced(done)
+    if entry is not None:
+        world.trail.conclude(concluded(entry, done.deeds))
     return done
 
 

@@ -7,11 +7,12 @@ edge. Errors are named by what the loop must do next.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from bellwether.core.audits import AuditEntry
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Cluster, Partition, TopicPartition
 from bellwether.core.signals import Override, Signal
@@ -139,6 +140,28 @@ class SignalSource(Protocol):
         ...
 
 
+class AuditTrail(Protocol):
+    """Keeps what moved, when, why and by whose word. Never raises: no turn waits for its trail."""
+
+    def begin(self, entry: AuditEntry) -> None:
+        """What a turn sets out to do, before anything moves."""
+        ...
+
+    def conclude(self, entry: AuditEntry) -> None:
+        """The entry that was begun last, with its outcome."""
+        ...
+
+
+class Untold:
+    """The trail of whoever keeps none: simulations, replays, a person who looks on."""
+
+    def begin(self, entry: AuditEntry) -> None:
+        """Nothing."""
+
+    def conclude(self, entry: AuditEntry) -> None:
+        """Nothing."""
+
+
 class Clock(Protocol):
     """The only source of time."""
 
@@ -169,6 +192,7 @@ class World:
     signals: SignalSource
     clock: Clock
     strimzi: Strimzi | None = None
+    trail: AuditTrail = field(default_factory=Untold)
 
 
 class JobState(StrEnum):

@@ -13,6 +13,7 @@ VERBS = {
     "crds": "bellwether.cli.crds:crds",
     "demote": "bellwether.cli.demote:demote",
     "explain": "bellwether.cli.explain:explain",
+    "history": "bellwether.cli.history:history",
     "operator": "bellwether.cli.operate:operator",
     "plan": "bellwether.cli.plan:plan",
     "probe": "bellwether.cli.probe:probe",

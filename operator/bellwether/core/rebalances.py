@@ -64,11 +64,16 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Agenda:
-    """What a turn is to do for rebalancing: go on with a plan, end one that another replaces, pose a new problem."""
+    """What a turn is to do for rebalancing: go on with a plan, end one that another replaces, pose a new problem.
+
+    For the audit trail: who approved the plan, and the occasion of a turn that is no ordinary one.
+    """
 
     accepted: Accepted | None = None
     superseded: str = ""
     posing: bool = False
+    approved_by: str = ""
+    occasion: str = ""
 
 
 @dataclass(frozen=True)

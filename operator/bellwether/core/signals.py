@@ -55,12 +55,16 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A person's word on a broker (``BrokerHealth.spec.override``); ``until`` ``None`` means until taken away."""
+    """A person's word on a broker (``BrokerHealth.spec.override``); ``until`` ``None`` means until taken away.
+
+    ``by`` says whose word it is, for the audit trail.
+    """
 
     broker: int
     state: OverrideState
     reason: str = ""
     until: datetime | None = None
+    by: str = ""
 
     def active(self, now: datetime) -> bool:
         """Whether the override still holds at ``now``."""

@@ -6,6 +6,7 @@ is still restoring (decision 0005). Called by ``loops`` and ``partings``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -13,8 +14,10 @@ import structlog
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import POLICIES, Conflict, KubernetesClient, NamespaceEnding, NotFound
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
+from bellwether.adapters.kubernetes.trails import ConfigMapTrail
+from bellwether.core.audits import AuditEntry, Outcome
 from bellwether.handlers.exports import Exports
-from bellwether.ports import Terminal, Transient
+from bellwether.ports import Clock, Terminal, Transient
 
 FINALIZER = "bellwether.dev/restore"
 ABANDON = "bellwether.dev/abandon"
@@ -81,6 +84,13 @@ class Custody:
             records.let_go()
             exported = f"{namespace}/{names.undo_record(name)}"
         return exported
+
+    def note(self, body: dict[str, Any], clock: Clock, text: str) -> None:
+        """Put it into the policy's audit trail that orders were left as they are. Never raises."""
+        metadata, status = body["metadata"], body.get("status") or {}
+        trail = ConfigMapTrail(self._api, metadata["namespace"], metadata["name"], clock)
+        entry = AuditEntry(clock.now(), str(status.get("clusterId", "")), int(status.get("epoch") or 0), text)
+        trail.conclude(replace(entry, outcome=Outcome()))
 
     def _set_finalizers(self, body: dict[str, Any], finalizers: list[str]) -> None:
         metadata = body["metadata"]

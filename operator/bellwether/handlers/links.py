@@ -16,15 +16,17 @@ from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import LEASES, KubernetesClient
-from bellwether.adapters.kubernetes.connections import connection
+from bellwether.adapters.kubernetes.connections import surroundings
 from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, ClusterLease
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.adapters.kubernetes.trails import ConfigMapTrail
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.connections import Connection
 from bellwether.core.reasons import Reason
 from bellwether.core.statuses import Condition
+from bellwether.core.strimzi import Strimzi
 from bellwether.handlers.following import Followed
 from bellwether.ports import BellwetherError, Clock, ClusterReader, LeaderMover, Terminal, UndoRecords, World
 from bellwether.telemetry.pulses import Attended
@@ -89,6 +91,7 @@ class Linker:
         self._times = times
         self._lease_namespace = lease_namespace
         self._secrets: SecretReader | None = None
+        self._strimzi: Strimzi | None = None
         self._followed = Followed(self._connection, clock)
 
     def link(self, policy: LeadershipPolicy) -> Link:
@@ -100,7 +103,7 @@ class Linker:
         if pinned and pinned != cluster_id:
             text = (
                 f"the bootstrap servers lead to Kafka cluster {cluster_id}, and this policy is pinned to {pinned}: "
-                "correct spec.kafka.bootstrapServers, or make another policy for the other cluster"
+                "correct spec.kafka.bootstrapServers or strimzi, or make another policy for the other cluster"
             )
             raise Refused(Reason.CLUSTER_CHANGED, text)
         lease = ClusterLease(
@@ -114,7 +117,8 @@ class Linker:
             margin_seconds=mover.request_timeout_seconds,
         )
         records = ConfigMapRecords(self._api, namespace, name)
-        world = World(reader, mover, records, lease, self._signals, self._clock)
+        trail = ConfigMapTrail(self._api, namespace, name, self._clock)
+        world = World(reader, mover, records, lease, self._signals, self._clock, self._strimzi, trail)
         return Link(world, lease, records, cluster_id)
 
     def renew(self, link: Link, policy: LeadershipPolicy) -> Link:
@@ -126,7 +130,9 @@ class Linker:
         for what cannot be used now: ``former_credentials`` says so.
         """
         found = self._followed.changed(policy)
-        return link if found is None else self._over(found, link, policy)
+        if found is not None:
+            return self._over(found, link, policy)
+        return link if link.world.strimzi == self._strimzi else replace(link, world=self._seen(link.world))
 
     @property
     def former_credentials(self) -> Condition | None:
@@ -152,7 +158,8 @@ class Linker:
     def _connection(self, policy: LeadershipPolicy) -> Connection:
         if self._secrets is None:
             self._secrets = SecretReader(self._api, policy.metadata.namespace)
-        return connection(policy.spec.kafka, self._secrets)
+        made, self._strimzi = surroundings(policy.spec.kafka, self._secrets)
+        return made
 
     def _through(self, made: Connection, policy: LeadershipPolicy) -> tuple[KafkaReader, KafkaMover]:
         nodes = Nodes(made, observe=partial(self._observe, policy.metadata.namespace, policy.metadata.name))
@@ -160,7 +167,11 @@ class Linker:
 
     def _over(self, made: Connection, link: Link, policy: LeadershipPolicy) -> Link:
         reader, mover = self._through(made, policy)
-        return replace(link, world=replace(link.world, clusters=reader, leaders=mover))
+        return replace(link, world=replace(self._seen(link.world), clusters=reader, leaders=mover))
+
+    def _seen(self, world: World) -> World:
+        """The same world as Strimzi describes it by now."""
+        return replace(world, strimzi=self._strimzi)
 
     def close(self) -> None:
         """The policy is not worked on any more: remove the files that its Secrets were written to."""

@@ -15,9 +15,11 @@ from typing import Any
 import structlog
 
 from bellwether.adapters.kubernetes.client import POLICIES, Resource
+from bellwether.adapters.kubernetes.owners import owner_of
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
+from bellwether.core.balancing import Approval
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.demotions import Decide, decide
 from bellwether.core.detection import Detection
@@ -32,7 +34,7 @@ from bellwether.handlers.links import Link, Linker, Refused, attended
 from bellwether.handlers.notices import Notices
 from bellwether.handlers.pacing import Pace
 from bellwether.handlers.partings import Parting
-from bellwether.handlers.rebalancing import Desk
+from bellwether.handlers.rebalancing import APPROVE, Desk
 from bellwether.ports import BellwetherError, Clock, Fenced, Terminal, Transient, WrongCluster
 from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
 
@@ -239,7 +241,17 @@ class PolicyLoop(threading.Thread):
         elif self._desk is None and self._make_desk is not None:
             # Somebody else may have said more since this object was delivered.
             self._desk = self._make_desk(self._notices.run_of(policy), self._news.set)
-        return self._desk.agenda() if self._desk is not None else NOTHING
+        if self._desk is None:
+            return NOTHING
+        return replace(self._desk.agenda(), approved_by=self._approver(policy))
+
+    def _approver(self, policy: LeadershipPolicy) -> str:
+        """By whose word a load plan is applied, for the audit trail."""
+        with self._lock:
+            body = self._body
+        owner = owner_of(body, "metadata", "annotations", APPROVE)
+        automatic = policy.spec.rebalance is not None and policy.spec.rebalance.approval is Approval.AUTOMATIC
+        return "the policy (spec.rebalance.approval)" if automatic else owner or f"annotation {APPROVE}"
 
     def _close_desk(self) -> None:
         desk, self._desk = self._desk, None

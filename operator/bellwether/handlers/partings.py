@@ -20,6 +20,7 @@ from bellwether.core.baselines import EntryState, UndoRecord
 from bellwether.core.demotions import Decide, part
 from bellwether.core.policies import DeletionPolicy, Mode, Policy
 from bellwether.core.reasons import Reason
+from bellwether.core.rebalances import Agenda
 from bellwether.core.statuses import Report
 from bellwether.handlers.custody import ABANDON, FINALIZER, Custody
 from bellwether.handlers.links import Refused
@@ -45,8 +46,8 @@ class Turns(Protocol):
         """Connect and hold the Lease, or raise."""
         ...
 
-    def take_turn(self, policy: LeadershipPolicy, decide: Decide) -> Report:
-        """One turn with that way to decide."""
+    def take_turn(self, policy: LeadershipPolicy, decide: Decide, agenda: Agenda) -> Report:
+        """One turn with that way to decide, on that occasion."""
         ...
 
 
@@ -72,6 +73,11 @@ class Parting:
         """Whether nothing of the policy is in our hands any more."""
         return FINALIZER not in (self.body["metadata"].get("finalizers") or [])
 
+    @property
+    def occasion(self) -> str:
+        """What the audit trail says of these turns."""
+        return "the policy is being deleted" if self.asked is None else "Bellwether is being uninstalled"
+
     def rest(self) -> float:
         """How long to do nothing now that it is over: ``DONE`` when the policy is gone for good."""
         if self.asked is None:
@@ -85,7 +91,7 @@ class Parting:
             return self.finish(why)
         try:
             loop.ensure_linked(policy)
-            report = loop.take_turn(policy, part)
+            report = loop.take_turn(policy, part, Agenda(occasion=self.occasion))
         except Refused as error:
             if error.reason is Reason.STANDING_BY:
                 return RETRY_SECONDS  # the process that holds the Lease does it
@@ -117,6 +123,8 @@ class Parting:
             exported = self.custody.close_record(self.body, lose=self._abandoned())
             if exported is not None:
                 log.warning("displaced orders were left as they are", why=left_as_is, exported_to=exported)
+                text = f"{self.occasion}: displaced orders were left as they are ({left_as_is}), exported to {exported}"
+                self.custody.note(self.body, self.clock, text)
             self.custody.release(self.body)
         except (Transient, Terminal) as error:
             log.warning("the deletion cannot end yet", why=str(error))

@@ -7,13 +7,14 @@ record and real notices; only the API server and the Kafka cluster are simulated
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from bellwether.adapters.kubernetes.client import POLICIES
 from bellwether.adapters.kubernetes.leases import ClusterLease
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.adapters.kubernetes.trails import ConfigMapTrail
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.statuses import Condition
@@ -61,6 +62,9 @@ class MemoryLinker:
         )
         records = ConfigMapRecords(office.api, metadata.namespace, metadata.name)
         world = World(process.clusters, process.leaders, records, lease, office.site.signals, office.site.clock)
+        if office.audited:
+            trail = ConfigMapTrail(office.api, metadata.namespace, metadata.name, office.site.clock)
+            world = replace(world, trail=trail)
         return Link(office.faults(world), lease, records, office.site.cluster_id)
 
     def renew(self, link: Link, policy: LeadershipPolicy) -> Link:  # noqa: ARG002 - the linker's signature
@@ -89,13 +93,17 @@ class MemoryLinker:
 
 @dataclass
 class Office:
-    """One operator process. ``faults`` may wrap each world that is made; ``desk`` makes what rebalances are kept on."""
+    """One operator process. ``faults`` may wrap each world that is made; ``desk`` makes what rebalances are kept on.
+
+    ``audited`` keeps the audit trail, in ConfigMaps beside those that most tests count.
+    """
 
     site: MemorySite = field(default_factory=site)
     api: MemoryApi = field(default_factory=MemoryApi)
     holder: str = "operator-a"
     faults: Callable[[World], World] = lambda world: world
     desk: MakeDesk | None = None
+    audited: bool = False
     loops: list[PolicyLoop] = field(default_factory=list)
 
     def __post_init__(self) -> None:

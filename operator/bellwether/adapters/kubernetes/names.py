@@ -41,6 +41,11 @@ def undo_record(policy: str) -> str:
     return f"bellwether-undo-{legal(policy, 230)}"
 
 
+def audit_trail(policy: str) -> str:
+    """The stem of the audit trail's segments, which add ``.<number>``."""
+    return f"bellwether-audit-{legal(policy, 230)}"
+
+
 def broker_health(policy: str, broker: int) -> str:
     """The name of one broker's BrokerHealth."""
     return f"{legal(policy, 240)}-{broker}"

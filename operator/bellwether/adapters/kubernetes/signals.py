@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bellwether.adapters.kubernetes.client import Object
+from bellwether.adapters.kubernetes.owners import owner_of
 from bellwether.api.v1alpha1 import brokerhealth
 from bellwether.api.v1alpha1.models import explain
 from bellwether.api.v1alpha1.signalentries import read_entries
@@ -163,17 +164,18 @@ def _read(found: Object) -> _Broker:
     problems = [f"brokerhealth {name}: {unreadable}" for unreadable in bad]
     override = None
     try:
-        override = _override(broker, spec.get("override"))
+        override = _override(broker, spec.get("override"), owner_of(found, "spec", "override"))
     except ValidationError as error:
         problems.append(f"brokerhealth {name}: spec.override is passed over: {explain(error)}")
     return _Broker(entries, override, tuple(problems), broker, found["metadata"].get("generation"))
 
 
-def _override(broker: int, raw: Any) -> Override | None:
+def _override(broker: int, raw: Any, owner: str) -> Override | None:
     if not raw:
         return None
     said = brokerhealth.Override.model_validate(raw)
-    return Override(broker, said.state, f"{said.reason} ({said.by})" if said.by else said.reason, said.until)
+    reason = f"{said.reason} ({said.by})" if said.by else said.reason
+    return Override(broker, said.state, reason, said.until, said.by or owner)
 
 
 def _time(value: Any) -> datetime | None:

@@ -203,3 +203,17 @@ def test_a_spec_that_was_changed_and_says_the_same_is_news_as_its_generation_has
         False,
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "by"),
+    [({"by": "ann"}, "ann"), ({}, "field manager kubectl-patch")],
+    ids=["the author names herself", "the API server names the program"],
+)
+def test_an_override_knows_whose_word_it_is(book: SignalBook, said: dict[str, str], by: str) -> None:
+    body = health(override={"state": "Demoted", "reason": "disk", **said})
+    fields = {"f:spec": {"f:override": {"f:reason": {}}}}
+    body["metadata"]["managedFields"] = [{"manager": "kubectl-patch", "fieldsV1": fields}]
+    book.on_broker_health(body)
+    (override,) = book.overrides()
+    assert override.by == by

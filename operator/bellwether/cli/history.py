@@ -1,0 +1,130 @@
+"""``bellwether history``: what Bellwether moved for a policy, when, why and by whose word.
+
+In: the audit trail in the Kubernetes API. Out: text for a person, or JSON. It outlives the policy and every operator.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+import click
+
+from bellwether.adapters import auditcodec
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.client import connect
+from bellwether.adapters.kubernetes.trails import ConfigMapTrail
+from bellwether.cli.durations import duration
+from bellwether.core.audits import AuditEntry, BrokerChange, Moves
+from bellwether.ports import BellwetherError
+
+_DURATION = re.compile(r"\d+[smhd]")
+
+
+def moment(text: str, now: datetime) -> datetime:
+    """A time, or how long ago: ``2h``, ``7d``, ``2026-01-31T08:00:00Z``; UTC where no zone is named. UsageError."""
+    if _DURATION.fullmatch(text):
+        return now - duration(text, "--since")
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.UsageError(
+            f"--since {text!r}: a time, as in 2026-01-31T08:00:00Z, or how long ago, as in 2h or 7d"
+        ) from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+@click.command()
+@click.argument("policy")
+@click.option("--namespace", "-n", default="default", show_default=True, help="The policy's namespace.")
+@click.option(
+    "--since", "after", metavar="TIME", help="Only what came after: a time, or how long ago, such as 2h or 7d."
+)
+@click.option("--broker", type=click.IntRange(0), help="Only what names this broker.")
+@click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def history(policy: str, namespace: str, after: str | None, broker: int | None, output: str) -> None:
+    """Say what was moved for POLICY, when, why and by whose word, the oldest first.
+
+    A broker that was demoted or promoted stands with the evidence or the person's word that it was for; moves are
+    summed up, with a digest and a few names. The trail stays when the policy is deleted.
+    """
+    clock = SystemClock()
+    since = moment(after, clock.now()) if after is not None else None
+    try:
+        found = ConfigMapTrail(connect(), namespace, policy, clock).read()
+    except BellwetherError as error:
+        raise click.ClickException(str(error)) from error
+    shown = [
+        entry
+        for entry in found
+        if (since is None or (entry.last or entry.at) >= since) and (broker is None or broker in entry.brokers())
+    ]
+    if output == "json":
+        click.echo(json.dumps([auditcodec.to_json(entry) for entry in shown], indent=2, ensure_ascii=False))
+        return
+    if not shown:
+        there = f"; {len(found)} other entries do not match" if found else ""
+        click.echo(f"nothing was moved for policy {namespace}/{policy}, as far as its audit trail goes back{there}")
+    for entry in shown:
+        for line in told(entry):
+            click.echo(line)
+
+
+def told(entry: AuditEntry) -> Iterator[str]:
+    """One entry, line by line."""
+    times = f", {entry.times} times until {_clock(entry.last or entry.at)}" if entry.times > 1 else ""
+    yield f"{_clock(entry.at)}  epoch {entry.epoch}{f'  {entry.occasion}' if entry.occasion else ''}{times}"
+    for change in entry.changes:
+        yield from _changed(change)
+    if entry.more_changes:
+        yield f"  and {entry.more_changes} more brokers"
+    if entry.plan is not None:
+        step = entry.plan
+        ended = f", {step.ended}" if step.ended else ""
+        so_far = f"{step.taken_up} of {step.moves} taken up{ended}"
+        yield f"  load plan {step.digest}: {so_far}; approved by {step.approved_by}"
+    if entry.moves is not None:
+        yield from _moved(entry.moves)
+    yield f"  {_outcome(entry)}"
+
+
+def _changed(change: BrokerChange) -> Iterator[str]:
+    became = "demoted" if change.demoted else "promoted"
+    yield f"  broker {change.broker} {became} by {change.word}: {change.reason}: {change.message}"
+    for line in change.evidence:
+        yield f"    {line}"
+
+
+def _moved(moves: Moves) -> Iterator[str]:
+    restores = f", {moves.restores} of them back home" if moves.restores else ""
+    partitions = f"{moves.reorders} reorders and {moves.elections} elections in {moves.topics} topics{restores}"
+    yield f"  to move: {partitions} (digest {moves.digest})"
+    if moves.leaving or moves.coming:
+        yield f"    leaders leave {_counted(moves.leaving)}; come to {_counted(moves.coming)}"
+    for line in moves.sample:
+        yield f"    {line}"
+    more = moves.reorders + moves.elections
+    if len(moves.sample) < more and moves.sample:
+        yield "    ..."
+
+
+def _counted(leaders: Mapping[int, int]) -> str:
+    return ", ".join(f"broker {broker}: {n}" for broker, n in leaders.items()) or "no broker"
+
+
+def _outcome(entry: AuditEntry) -> str:
+    done = entry.outcome
+    if done is None:
+        return "outcome not known: the process ended, or lost its Lease, before it could say"
+    held = ", ".join(f"{n} {reason}" for reason, n in done.held.items())
+    parts = [f"{done.reordered} reordered, {done.elected} elected"]
+    parts += [f"held: {held}"] if held else []
+    parts += [f"{done.touched} replica sets changed around it"] if done.touched else []
+    parts += [f"stopped: {done.stopped}"] if done.stopped else []
+    return f"came to: {'; '.join(parts)}"
+
+
+def _clock(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
