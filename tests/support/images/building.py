@@ -16,6 +16,8 @@ from realparts import cache
 CANARY = "canary-5a1d3c0f7be94d21"
 _KEPT_ARCHIVES = 3
 _STORAGE_GIGABYTES = 24
+# Stages that take minutes. They get names of their own, so that they outlive the images that were made of them.
+_DEAR_STAGES = {"operator": ("distributions",), "spark": ("distributions", "java", "spark-distributions")}
 
 
 class BuildFailed(RuntimeError):
@@ -37,6 +39,7 @@ def archive(target: str) -> Path:
             _make_room()
             _bud(target, image)
             _buildah("push", "--quiet", image, f"docker-archive:{staged}:{recipe.name(target)}")
+            _clear_up(target, image)
         _forget_old(staged_for=target)
 
     return cache.once(
@@ -61,13 +64,13 @@ def _bud(target: str, image: str) -> None:
             _buildah("rm", container)
     with cache.scratch() as folder:
         told = machine.secrets(folder / "secrets", canary=CANARY)
-        secrets = [option for name, path in told.items() for option in ("--secret", f"id={name},src={path}")]
-        _buildah(
-            *("bud", "--layers", "--pull-never", "--isolation", "chroot", "--format", "docker"),
-            *("--build-arg", f"BASE_IMAGE={base_image}", "--target", target, "--tag", image),
-            *secrets,
-            str(recipe.ROOT),
-        )
+        options = ["--layers", "--pull-never", "--isolation", "chroot", "--format", "docker"]
+        options += ["--build-arg", f"BASE_IMAGE={base_image}"]
+        options += [option for name, path in told.items() for option in ("--secret", f"id={name},src={path}")]
+        for stage in _DEAR_STAGES[target]:
+            name = f"localhost/bellwether-stage:{stage}"
+            _buildah("bud", *options, "--target", stage, "--tag", name, str(recipe.ROOT))
+        _buildah("bud", *options, "--target", target, "--tag", image, str(recipe.ROOT))
 
 
 def _known(image: str) -> bool:
@@ -93,10 +96,19 @@ def _buildah(command: str, *arguments: str, printed: bool = False) -> str:
     return done.stdout.strip() if printed else ""
 
 
+def _clear_up(target: str, image: str) -> None:
+    """Forget this target's earlier images, and whatever neither they nor the dear stages are made of any more."""
+    listed = machine.output("buildah", *_storage(), "images", "--format", "{{.Name}}:{{.Tag}}").split()
+    earlier = f"localhost/{recipe.TARGETS[target]}:"
+    for name in listed:
+        if name.startswith(earlier) and name != f"localhost/{image}":
+            _buildah("rmi", "--force", name)
+    _buildah("rmi", "--prune")
+
+
 def _make_room() -> None:
-    """Empty the storage when it has grown large: each layer is a whole copy, and buildah keeps those of old builds."""
-    folder = cache.root() / "images" / "storage"
-    told = machine.output("du", "--summarize", "--block-size=1G", str(folder)).split()
+    """Start anew when the storage has grown too large all the same: each layer in it is a whole copy."""
+    told = machine.output("du", "--summarize", "--block-size=1G", str(cache.root() / "images" / "storage")).split()
     if told and int(told[0]) > _STORAGE_GIGABYTES:
         _buildah("rmi", "--all", "--force")
 
