@@ -151,6 +151,11 @@ class Sidecars(Model):
     directory: str = Field(
         default="/var/lib/kafka/data", pattern=r"^/\S*$", description="Where the snippets mount that volume."
     )
+    run_as_user: int = Field(
+        default=10001,
+        ge=1,
+        description="User of the sidecars: the brokers' own where their pods have no fsGroup that may write.",
+    )
     external_port: Port = Field(default=9094, description="Port that the external listener is bound to, in the pod.")
     ignore: list[str] = Field(
         default_factory=list, description="Networks whose connections do not count, such as those of health checks."

@@ -36,8 +36,9 @@ number that ends the pod's name. In: root, policy, namespace (the policy's).
       containerPort: {{ int (index $sidecars.metricsPorts $index) }}
   resources:
     {{- toYaml $sidecars.resources | nindent 4 }}
+  # All of it here: brokers' operators say nothing for the whole pod.
   securityContext:
-    {{- toYaml $.root.Values.podSecurity.container | nindent 4 }}
+    {{- toYaml (merge (dict "runAsNonRoot" true "runAsUser" (int $sidecars.runAsUser) "seccompProfile" (dict "type" "RuntimeDefault")) (deepCopy $.root.Values.podSecurity.container)) | nindent 4 }}
   {{- if eq $kind "storage" }}
   volumeMounts:
     - name: {{ $sidecars.dataVolume }}
@@ -78,6 +79,9 @@ Object.spec.containers{
   securityContext: Object.spec.containers.securityContext{
     allowPrivilegeEscalation: false,
     readOnlyRootFilesystem: true,
+    runAsNonRoot: true,
+    runAsUser: {{ int .securityContext.runAsUser }},
+    seccompProfile: Object.spec.containers.securityContext.seccompProfile{type: "RuntimeDefault"},
     capabilities: Object.spec.containers.securityContext.capabilities{drop: ["ALL"]}
   }
 }
