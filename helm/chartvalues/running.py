@@ -62,6 +62,9 @@ class Operator(Workload):
     )
     metrics_port: Port = Field(default=9464, description="Port of the metrics.")
     health_port: Port = Field(default=8080, description="Port of /healthz and /readyz.")
+    environment_secret_name: OptionalName = Field(
+        default="", description="Secret whose keys become variables: credentials of the store of load plans, say."
+    )
     termination_grace_period_seconds: int = Field(
         default=40, ge=1, le=600, description="Time to end the batch under way and to give the Leases up."
     )
