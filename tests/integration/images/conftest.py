@@ -80,7 +80,7 @@ def access(apiserver: ApiServer, tmp_path: Path) -> Room:
     shutil.copyfile(apiserver.kubeconfig, folder / "kubeconfig")
     (folder / "kubeconfig").chmod(0o644)
     folder.chmod(0o755)
-    return Room(environment={"KUBECONFIG": "/tmp/access/kubeconfig"}, shown={"/tmp/access": folder})
+    return Room(environment={"KUBECONFIG": "/run/access/kubeconfig"}, shown={"/run/access": folder})
 
 
 @pytest.fixture

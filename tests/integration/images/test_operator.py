@@ -139,10 +139,10 @@ def test_a_prober_reports_from_its_container(
     data = tmp_path / "data"
     data.mkdir()
     data.chmod(0o777)
-    room = Room(access.environment, access.shown, {"/tmp/data": data})
+    room = Room(access.environment, access.shown, {"/run/data": data})
     own = {
         "reachability": ["--vantage", "zone-a"],
-        "storage": ["--broker", "1", "--directory", "/tmp/data"],
+        "storage": ["--broker", "1", "--directory", "/run/data"],
     }[kind]
     prober = start(image, "probe", kind, "--policy", "main", "-n", site.namespace, *own, room=room)
 

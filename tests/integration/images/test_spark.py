@@ -48,14 +48,14 @@ def test_a_plan_is_made_and_the_other_image_rechecks_it(
     write_loads(store, "main", known, {slot.topic_id: slot.topic for slot in asked.partitions})
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o777 if path.is_dir() else 0o644)
-    room = Room(environment=LOCAL, given={"/tmp/store": folder})
+    room = Room(environment=LOCAL, given={"/run/store": folder})
     began = time.monotonic()
-    arguments = ["--store", "/tmp/store", "--problem", "main", "--loads", "main", "--memory", "512m"]
+    arguments = ["--store", "/run/store", "--problem", "main", "--loads", "main", "--memory", "512m"]
     job = start(spark, "plan", *arguments, room=room)
     assert job.wait(300) == 0, job.said()
     measuring.note("spark", small_plan_seconds=round(time.monotonic() - began, 1))
     digest = job.said().strip().splitlines()[-1]
-    parts = [f"--problem=/tmp/store/problems/main --loads=/tmp/store/loads/main --plan=/tmp/store/plans/{digest}"]
+    parts = [f"--problem=/run/store/problems/main --loads=/run/store/loads/main --plan=/run/store/plans/{digest}"]
     recheck = start(images("operator"), "verify-plan", *parts[0].split(), room=room)
     assert recheck.wait(120) == 0, recheck.said()
     assert "within" in recheck.said()
