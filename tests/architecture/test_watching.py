@@ -18,6 +18,7 @@ from testkit import alertrules
 
 METRIC = re.compile(r"\bbellwether_[a-z_]+\b")
 LISTED = re.compile(r"^\| `(bellwether_[a-z_]+)` \| (\w+) \|", re.MULTILINE)
+SECTIONS = ("What it means", "Impact", "How to look", "What to do", "What not to do")
 SEVERITIES = {"critical", "warning"}
 
 
@@ -64,6 +65,19 @@ def faults(rule: alertrules.Rule) -> list[str]:
     return found
 
 
+def unmatched(names: Iterable[str], folder: Path) -> list[str]:
+    """Alerts without a runbook page, pages without an alert, and pages that the index does not name."""
+    wanted, pages = set(names), {path.stem for path in folder.glob("*.md")} - {"README"}
+    indexed = set(re.findall(r"^\| \[(\w+)\]\(\w+\.md\) \|", (folder / "README.md").read_text(), re.MULTILINE))
+    return sorted((wanted ^ pages) | (wanted ^ indexed))
+
+
+def incomplete(page: str) -> list[str]:
+    """What a runbook page does not tell."""
+    parts = dict(re.findall(r"^## (.+)\n\n((?:(?!^## ).*\n?)+)", page, re.MULTILINE))
+    return [title for title in SECTIONS if not parts.get(title, "").strip()]
+
+
 def metrics_page() -> str:
     return (ROOT / "docs" / "reference" / "metrics.md").read_text()
 
@@ -90,6 +104,30 @@ def test_an_alert_that_says_too_little_is_found() -> None:
         "runbook_url",
         "severity",
     ]
+
+
+def test_every_alert_has_its_page_and_every_page_its_alert() -> None:
+    assert unmatched((rule["alert"] for rule in alertrules.alerts()), alertrules.PAGES) == []
+
+
+def test_a_missing_a_left_over_and_an_unlisted_page_are_found(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("| [Listed](Listed.md) |\n")
+    for name in ("Listed", "Old", "Unlisted"):
+        (tmp_path / f"{name}.md").touch()
+    assert unmatched(["Listed", "Missing", "Unlisted"], tmp_path) == ["Missing", "Old", "Unlisted"]
+
+
+@pytest.mark.parametrize("page", sorted(alertrules.PAGES.glob("Bellwether*.md")), ids=lambda page: page.stem)
+def test_a_runbook_page_tells_all_that_is_needed_at_night(page: Path) -> None:
+    text = page.read_text()
+    assert incomplete(text) == []
+    [severity] = {rule["labels"]["severity"] for rule in alertrules.alerts() if rule["alert"] == page.stem}
+    assert text.startswith(f"# {page.stem}\n\n{severity}, ")
+
+
+def test_a_page_that_tells_too_little_is_found() -> None:
+    page = "# A\n\nwarning, now\n\n## What it means\n\nx\n\n## Impact\n\n## How to look\n\nx\n"
+    assert incomplete(page) == ["Impact", "What to do", "What not to do"]
 
 
 def test_every_alert_is_told_by_policy_but_for_those_of_a_whole_process() -> None:
