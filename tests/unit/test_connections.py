@@ -21,7 +21,7 @@ FULL = Security(
 )
 
 
-OAUTH = OAuth(token_endpoint="https://login.example/token", client_id="bellwether", client_secret="s3cr3t")
+OAUTH = OAuth(token_endpoint="https://login.example.com/token", client_id="bellwether", client_secret="s3cr3t")
 BY_TOKEN = Security(protocol=Protocol.SASL_SSL, mechanism=Mechanism.OAUTHBEARER, oauth=OAUTH)
 
 
@@ -85,8 +85,8 @@ def test_an_address_survives_taking_apart(address: str) -> None:
     [
         ({"client_id": ""}, "needs client_id"),
         ({"client_secret": ""}, "needs client_secret"),
-        ({"token_endpoint": "http://login.example/token"}, "must begin with https://"),
-        ({"token_endpoint": "https://me:hunter2@login.example/token"}, "name no user"),
+        ({"token_endpoint": "http://login.example.com/token"}, "must begin with https://"),
+        ({"token_endpoint": "https://me:hunter2@login.example.com/token"}, "name no user"),
     ],
 )
 def test_a_token_endpoint_that_cannot_work_is_refused(fields: dict[str, str], message: str) -> None:

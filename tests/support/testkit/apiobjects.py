@@ -72,7 +72,7 @@ def without(body: Body, *path: str) -> Body:
 
 REFERENCE = {"name": "kafka-user", "key": "password"}
 OAUTH = {
-    "tokenEndpoint": "https://login.example/realms/kafka/token",
+    "tokenEndpoint": "https://login.example.com/realms/kafka/token",
     "clientId": "bellwether",
     "clientSecretRef": REFERENCE,
 }
@@ -227,11 +227,11 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         "spec.kafka.sasl.oauth",
     ),
     "a token endpoint in the clear": (
-        policy(kafka=kafka(tls={}, sasl=oauth_sasl(tokenEndpoint="http://login.example/token"))),
+        policy(kafka=kafka(tls={}, sasl=oauth_sasl(tokenEndpoint="http://login.example.com/token"))),
         "spec.kafka.sasl.oauth.tokenEndpoint",
     ),
     "a token endpoint with a password in it": (
-        policy(kafka=kafka(tls={}, sasl=oauth_sasl(tokenEndpoint="https://me:hunter2@login.example/token"))),
+        policy(kafka=kafka(tls={}, sasl=oauth_sasl(tokenEndpoint="https://me:hunter2@login.example.com/token"))),
         "spec.kafka.sasl.oauth.tokenEndpoint",
     ),
     "a client without a secret": (

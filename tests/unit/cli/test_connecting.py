@@ -86,7 +86,7 @@ def test_what_is_missing_is_a_usage_error_that_names_it(options: dict[str, Any],
 BY_TOKEN = {
     "tls": True,
     "sasl_mechanism": "OAUTHBEARER",
-    "oauth_token_endpoint": "https://login.example/token",
+    "oauth_token_endpoint": "https://login.example.com/token",
     "oauth_client_id": "bellwether",
     "oauth_scope": "kafka",
 }
@@ -95,7 +95,7 @@ BY_TOKEN = {
 def test_a_token_endpoint_comes_from_options_and_its_secret_from_a_file(file: Path, files: dict[str, Path]):
     security = made(**BY_TOKEN, oauth_client_secret_file=file, oauth_ca=files["ca"]).security
     expected = OAuth(
-        token_endpoint="https://login.example/token",
+        token_endpoint="https://login.example.com/token",
         client_id="bellwether",
         client_secret="s3cr3t",
         scope="kafka",
@@ -118,7 +118,7 @@ def test_a_token_that_cannot_be_asked_for_is_a_usage_error(options: dict[str, An
 
 def test_a_token_endpoint_in_the_clear_is_a_usage_error(file: Path):
     with pytest.raises(click.UsageError, match="https://"):
-        made(**{**BY_TOKEN, "oauth_client_secret_file": file, "oauth_token_endpoint": "http://login.example"})
+        made(**{**BY_TOKEN, "oauth_client_secret_file": file, "oauth_token_endpoint": "http://login.example.com"})
 
 
 @pytest.mark.parametrize(

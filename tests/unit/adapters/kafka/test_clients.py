@@ -23,7 +23,7 @@ FULL = Security(
     key_file="/etc/client-key.pem",
     verify_hostname=False,
 )
-OAUTH = OAuth(token_endpoint="https://login.example/token", client_id="bellwether", client_secret="s3cr3t")
+OAUTH = OAuth(token_endpoint="https://login.example.com/token", client_id="bellwether", client_secret="s3cr3t")
 BY_TOKEN = Connection(("a:1",), Security(protocol=Protocol.SASL_SSL, mechanism=Mechanism.OAUTHBEARER, oauth=OAUTH))
 
 

@@ -13,7 +13,7 @@ from bellwether.connections import Hidden, OAuth
 from bellwether.ports import BellwetherError, Transient, Unauthenticated
 
 OAUTH = OAuth(
-    token_endpoint="https://login.example/token",
+    token_endpoint="https://login.example.com/token",
     client_id="bellwether",
     client_secret="s3cr3t",
     names=(("token_endpoint", "spec.kafka.sasl.oauth.tokenEndpoint"),),
