@@ -45,13 +45,11 @@ def baseline(thousand: str, site: KafkaSite) -> Baseline:
     return site.partitions()
 
 
-def spread_evenly(cluster: Cluster, away: set[int], moved: list[Partition]) -> None:
-    """Whoever leads, leads about as much as the others; no one took everything that moved."""
+def spread_evenly(cluster: Cluster, away: set[int]) -> None:
+    """Whoever leads, leads about as much as the others."""
     counts = {b: n for b, n in cluster.leaders().items() if b not in away}
     mean = sum(counts.values()) / len(counts)
     assert max(counts.values()) - min(counts.values()) <= 0.1 * mean + 2, counts
-    taken = Counter(p.leader for p in moved)
-    assert max(taken.values()) < 0.6 * len(moved), taken
 
 
 def done_in(operator: Operator, started: float, what: str, record_property: Record) -> Report:
@@ -92,7 +90,9 @@ def test_all_leaders_leave_spread_over_the_others_and_come_back(
         k: sorted(p.replicas) for k, p in baseline.items()
     }
     assert all(p.replicas[-1] == 2 and len(p.isr) == 3 for p in demoted.held_by(2))
-    spread_evenly(demoted, {2}, [demoted.by_key[k] for k in led])
+    spread_evenly(demoted, {2})
+    taken = Counter(demoted.by_key[k].leader for k in led)
+    assert max(taken.values()) < 0.6 * len(led), f"no one took everything that moved: {taken}"
     sent = (watcher.reorders, watcher.elections)
     operator.turns(3, seconds=0.1)
     assert (watcher.reorders, watcher.elections) == sent, "a settled cluster is asked for nothing (law 8)"
@@ -144,7 +144,9 @@ def test_with_another_broker_dead_everything_that_can_moves_and_the_rest_is_name
     assert said.held_by_reason == {Reason.ONLY_REPLICA: 1}
     seen = site.eventually(lambda c: c.leaders()[2] == 1)
     assert {p.leader for p in seen.partitions if p.topic == pair} == {4}
-    spread_evenly(seen, {2}, [seen.by_key[k] for k, p in baseline.items() if p.leader == 2])
+    # Who was dead may lead little on its return, and is then given the larger part of what moved.
+    spread_evenly(seen, {2})
+    assert {seen.by_key[k].leader for k, p in baseline.items() if p.leader == 2} == {1, 3, 4}
 
     site.signals.lift(2)
     operator.settle(seconds=0.2)
