@@ -1,0 +1,292 @@
+"""What a stolen prober's token cannot write: everything but its own entries and its own Lease, whatever RBAC says."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bellwether.adapters.kubernetes import names
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, KubernetesClient, Object, connect
+from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION
+from bellwether.adapters.kubernetes.probers import SOURCE_ANNOTATION, TYPE_ANNOTATION
+from bellwether.ports import Terminal
+from testkit.accounts import OPERATOR
+from testkit.bound import RULES, SIDECARS, STRANGER, ZONE_A, ZONE_B, Stage, entry
+
+if TYPE_CHECKING:
+    from realparts.auditing import AuditedApiServer
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.chart]
+
+OUTSIDE = "ExternalReachability"
+Forge = Callable[[Stage, KubernetesClient], Any]
+
+
+@pytest.fixture(scope="module")
+def stage(audited: AuditedApiServer) -> Iterator[Stage]:
+    made = Stage(audited)
+    a, b = made.by(ZONE_A), made.by(ZONE_B)
+    lease(made, b, "zone-b")
+    lease(made, made.admin, "cluster", name="bellwether-x7f3", annotations={})
+    for broker in (1, 2):
+        made.apply(a, broker, entry(OUTSIDE, "zone-a"), manager="a")
+        made.apply(b, broker, entry(OUTSIDE, "zone-b"), manager="b")
+        made.apply(made.by(OPERATOR), broker, manager="op", leaders=4, verdict=VERDICT)
+    until_bound(made, a)
+    yield made
+    made.accounts.remove()
+
+
+VERDICT = {"standing": "Healthy", "reason": "SignalsPassing", "message": "well", "since": "2026-01-01T00:00:00Z"}
+SICK = {**VERDICT, "standing": "Sick", "reason": "ExternallyUnreachable"}
+
+
+def until_bound(stage: Stage, api: KubernetesClient) -> None:
+    """An admission policy takes a moment to be enforced."""
+    for _ in range(200):
+        try:
+            stage.apply(api, 3, entry(OUTSIDE, "zone-b"), manager="early")
+        except Terminal:
+            return
+        time.sleep(0.1)
+    pytest.fail("the admission policies are not enforced")
+
+
+def lease(
+    stage: Stage,
+    api: KubernetesClient,
+    source: str,
+    *,
+    name: str = "",
+    annotations: dict[str, str] | None = None,
+    policy: str = "main",
+    type_: str = OUTSIDE,
+) -> Object:
+    """Create a Lease as the prober of that source does."""
+    said = {POLICY_ANNOTATION: f"{stage.namespace}/{policy}", TYPE_ANNOTATION: type_, SOURCE_ANNOTATION: source}
+    metadata = {"name": name or names.prober_lease(policy, type_, source), "namespace": stage.namespace}
+    body = {
+        "apiVersion": LEASES.api_version,
+        "kind": LEASES.kind,
+        "metadata": {**metadata, "annotations": said if annotations is None else annotations},
+        "spec": {"holderIdentity": "me", "leaseDurationSeconds": 10},
+    }
+    return api.create(LEASES, stage.namespace, body)
+
+
+def renew(stage: Stage, api: KubernetesClient, name: str, **annotations: str) -> Object:
+    """Take a Lease that stands, whoever holds it."""
+    found = stage.admin.get(LEASES, stage.namespace, name)
+    said = {**(found["metadata"].get("annotations") or {}), **annotations}
+    found["metadata"]["annotations"], found["spec"]["holderIdentity"] = said, "thief"
+    return api.replace(LEASES, stage.namespace, found)
+
+
+def merged(stage: Stage, api: KubernetesClient, patch: Object, *, broker: int = 1, sub: str = "status") -> Object:
+    return api.merge(BROKER_HEALTHS, stage.namespace, f"main-{broker}", patch, sub=sub)
+
+
+def with_both(stage: Stage, reading: str) -> Object:
+    """The whole list as it stands, but for zone-b's reading."""
+    found = stage.health(1)["status"]["signals"]
+    changed = [{**e, "reading": reading} if e["source"] == "zone-b" else e for e in found]
+    return {"status": {"signals": changed}}
+
+
+def replaced(stage: Stage, api: KubernetesClient) -> Object:
+    whole = stage.health(1)
+    whole["status"] = {**whole["status"], "verdict": SICK}
+    return api._call("PUT", BROKER_HEALTHS, stage.namespace, "main-1", sub="status", body=whole)
+
+
+def unchanged(stage: Stage, source: str) -> Object:
+    return next(e for e in stage.health(1)["status"]["signals"] if e["source"] == source)
+
+
+NAME_B = names.prober_lease("main", OUTSIDE, "zone-b")
+FORGED: dict[str, tuple[str, Forge]] = {
+    "another vantage's entry": ("write only", lambda s, a: s.apply(a, 3, entry(OUTSIDE, "zone-b"))),
+    "another vantage's word, by force": (
+        "write only",
+        lambda s, a: s.apply(a, 1, entry(OUTSIDE, "zone-a"), entry(OUTSIDE, "zone-b", "Failing")),
+    ),
+    "another vantage's word, by merge": ("write only", lambda s, a: merged(s, a, with_both(s, "Failing"))),
+    "the removal of all entries": ("write only", lambda s, a: merged(s, a, {"status": {"signals": []}})),
+    "the removal of the whole status": ("operator's", lambda s, a: merged(s, a, {"status": None})),
+    "a share in another's entry, unchanged": (
+        "not even unchanged",
+        lambda s, a: s.apply(a, 1, unchanged(s, "zone-a"), unchanged(s, "zone-b")),
+    ),
+    "another kind of signal": ("write only", lambda s, a: s.apply(a, 1, entry("StorageLatency", "zone-a"))),
+    "another source of its kind": ("write only", lambda s, a: s.apply(a, 1, entry(OUTSIDE, "zone-c"))),
+    "an entry that lives by another's Lease": (
+        "leaseName",
+        lambda s, a: s.apply(a, 3, entry(OUTSIDE, "zone-a", lease=NAME_B)),
+    ),
+    "a verdict": ("operator's", lambda s, a: s.apply(a, 1, verdict=SICK)),
+    "a verdict, by replacing the status": ("operator's", replaced),
+    "a verdict where there is none": ("operator's", lambda s, a: s.apply(a, 3, verdict=SICK)),
+    "a count of leaders": ("operator's", lambda s, a: merged(s, a, {"status": {"leaders": 0}})),
+    "the removal of a verdict": ("operator's", lambda s, a: merged(s, a, {"status": {"verdict": None}})),
+    "an override": (
+        "no other part",
+        lambda s, a: merged(s, a, {"spec": {"override": {"state": "Demoted", "reason": "x"}}}, sub=""),
+    ),
+    "labels": ("no other part", lambda s, a: merged(s, a, {"metadata": {"labels": {"a": "b"}}}, sub="")),
+    "a BrokerHealth's end": ("no other part", lambda s, a: a.delete(BROKER_HEALTHS, s.namespace, "main-3")),
+    "a BrokerHealth of its own": (
+        "no other part",
+        lambda s, a: a.apply(
+            BROKER_HEALTHS, s.namespace, "main-9", {"spec": {"brokerId": 9, "policyRef": {"name": "main"}}}, "m"
+        ),
+    ),
+    "another policy's broker": (
+        "write only",
+        lambda s, a: a.apply(
+            BROKER_HEALTHS,
+            s.namespace,
+            "other-1",
+            {"status": {"signals": [entry(OUTSIDE, "zone-a", policy="other")]}},
+            "m",
+            sub="status",
+        ),
+    ),
+    "another prober's Lease": ("may not write the Lease", lambda s, a: renew(s, a, NAME_B)),
+    "another prober's Lease, relabelled as its own": (
+        "not that of",
+        lambda s, a: renew(s, a, NAME_B, **{SOURCE_ANNOTATION: "zone-a"}),
+    ),
+    "another prober's Lease before that one comes": (
+        "may not write the Lease",
+        lambda s, a: lease(s, a, "zone-c"),
+    ),
+    "its own words on another's name": (
+        "not that of",
+        lambda s, a: lease(s, a, "zone-a", name=names.prober_lease("main", OUTSIDE, "zone-c")),
+    ),
+    "the Lease of the Kafka cluster": ("may not write the Lease", lambda s, a: renew(s, a, "bellwether-x7f3")),
+    "a Lease of other software": ("may not write the Lease", lambda s, a: lease(s, a, "x", name="some-controller")),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_vantages_token_cannot_write(stage: Stage, what: str) -> None:
+    words, forge = FORGED[what]
+    before = [stage.health(broker) for broker in (1, 2, 3)]
+    with pytest.raises(Terminal, match=words) as refused:
+        forge(stage, stage.by(ZONE_A))
+    assert "refused by the admission policy bw-bellwether-" in str(refused.value)
+    assert [stage.health(broker) for broker in (1, 2, 3)] == before
+
+
+SIDEWAYS: dict[str, tuple[str, int, Object]] = {
+    "another broker's disk": ("kafka-1", 2, entry("StorageLatency", "broker-2")),
+    "its own disk's word on another broker": ("kafka-1", 2, entry("StorageLatency", "broker-1")),
+    "another broker's word on its own": ("kafka-1", 1, entry("StorageLatency", "broker-2")),
+    "a broker whose id only ends alike": ("kafka-11", 1, entry("StorageLatency", "broker-1")),
+    "a vantage's entry": ("kafka-1", 1, entry(OUTSIDE, "broker-1")),
+    "anything from outside a pod": ("", 1, entry("StorageLatency", "broker-1")),
+    "anything from a pod without a number": ("kafka", 1, entry("StorageLatency", "broker-kafka")),
+}
+
+
+@pytest.mark.parametrize("what", SIDEWAYS)
+def test_a_sidecars_token_which_all_brokers_share_cannot_write(stage: Stage, what: str) -> None:
+    pod, broker, forged = SIDEWAYS[what]
+    with pytest.raises(Terminal, match=r"write only these entries: main/StorageLatency/@pod.* its pod's name"):
+        stage.apply(stage.by(SIDECARS, pod), broker, forged)
+
+
+def test_a_sidecar_writes_of_its_own_broker_from_several_disks(stage: Stage) -> None:
+    mine = stage.by(SIDECARS, "kafka-2")
+    for source in ("broker-2", "broker-2-data1"):
+        stage.apply(mine, 2, entry("StorageLatency", source), manager=source)
+        lease(stage, mine, source, type_="StorageLatency")
+    stage.apply(mine, 2, entry("SelfReachability", "broker-2", "Failing"), manager="self")
+    assert stage.signals(2)["SelfReachability", "broker-2"] == "Failing"
+    for source, name in (("broker-3", ""), ("@pod", "bellwether-prober-main-storagelatency-0123456789")):
+        with pytest.raises(Terminal, match="may not write the Lease"):
+            lease(stage, mine, source, type_="StorageLatency", name=name)
+
+
+def test_a_prober_writes_changes_and_removes_its_own_entries_and_renews_its_own_lease(stage: Stage) -> None:
+    a = stage.by(ZONE_A)
+    before = stage.signals(2)
+    stage.apply(a, 2, entry(OUTSIDE, "zone-a", "Failing"), manager="a")
+    assert stage.signals(2) == {**before, (OUTSIDE, "zone-a"): "Failing"}
+    stage.apply(a, 2, manager="a")
+    assert (OUTSIDE, "zone-a") not in stage.signals(2)
+    stage.apply(a, 2, entry(OUTSIDE, "zone-a"), manager="a")
+    assert stage.signals(2) == before
+    made = lease(stage, a, "zone-a")
+    a.replace(LEASES, stage.namespace, {**made, "spec": {**made["spec"], "leaseDurationSeconds": 11}})
+
+
+def test_a_prober_of_many_sources_writes_any_of_them_under_its_one_lease(stage: Stage) -> None:
+    rules = stage.by(RULES)
+    lease(stage, rules, "rules", type_="Prometheus")
+    for rule in ("FlushTime", "disk.latency"):
+        stage.apply(rules, 3, entry("Prometheus", rule), manager=rule)
+    assert ("Prometheus", "disk.latency") in stage.signals(3)
+    with pytest.raises(Terminal, match="write only these entries: main/Prometheus"):
+        stage.apply(rules, 3, entry("Alertmanager", "FlushTime"))
+
+
+def test_an_account_without_a_grant_is_told_how_to_get_one(stage: Stage) -> None:
+    stranger = stage.by(STRANGER)
+    with pytest.raises(Terminal, match=r"make it a prober's by the values probers or sidecars\.accounts"):
+        stage.apply(stranger, 1, entry(OUTSIDE, "zone-a"))
+    with pytest.raises(Terminal, match="it is no prober's by the values of the chart"):
+        renew(stage, stranger, NAME_B)
+    # GitOps writes overrides, other software its own Leases.
+    merged(stage, stranger, {"spec": {"override": {"state": "Demoted", "reason": "disk swap"}}}, sub="")
+    merged(stage, stranger, {"spec": {"override": None}}, sub="")
+    lease(stage, stranger, "x", name="my-controller", annotations={})
+
+
+def test_people_are_not_bound(stage: Stage, audited: AuditedApiServer) -> None:
+    ann = audited.kubeconfig_for("ann", ("system:masters",))
+    patch = json.dumps({"status": {"leaders": 5}})
+    audited.kubectl(
+        "patch", "bh", "main-2", "-n", stage.namespace, "--subresource=status", "--type=merge", "-p", patch,
+        kubeconfig=ann,
+    )  # fmt: skip
+    assert stage.health(2)["status"]["leaders"] == 5
+    connect(ann).merge(BROKER_HEALTHS, stage.namespace, "main-2", {"status": {"leaders": 4}}, sub="status")
+
+
+BEYOND: dict[str, tuple[str, Forge]] = {
+    "an override": (
+        "spec.override is for people",
+        lambda s, a: merged(s, a, {"spec": {"override": {"state": "Demoted", "reason": "x"}}}, sub=""),
+    ),
+    "a prober's entry": ("only takes entries away", lambda s, a: s.apply(a, 3, entry(OUTSIDE, "zone-a"))),
+    "a prober's word": ("only takes entries away", lambda s, a: merged(s, a, with_both(s, "Failing"))),
+    "somebody else's Lease": ("only leases of its own", lambda s, a: lease(s, a, "x", name="kube-scheduler")),
+}
+
+
+@pytest.mark.parametrize("what", BEYOND)
+def test_the_operators_token_cannot_write(stage: Stage, what: str) -> None:
+    words, forge = BEYOND[what]
+    with pytest.raises(Terminal, match=words):
+        forge(stage, stage.by(OPERATOR))
+
+
+def test_the_operator_touches_no_config_map_but_its_own(stage: Stage, audited: AuditedApiServer) -> None:
+    audited.kubectl("create", "configmap", "theirs", "-n", stage.namespace)
+    operator = stage.accounts.kubeconfig(OPERATOR)
+    for verb in (["create", "configmap", "another"], ["delete", "configmap", "theirs"]):
+        with pytest.raises(RuntimeError, match="only configmaps of its own"):
+            audited.kubectl(*verb, "-n", stage.namespace, kubeconfig=operator)
+
+
+def test_the_operator_collects_the_entries_of_probers_that_are_gone(stage: Stage) -> None:
+    stage.apply(stage.by(ZONE_A), 3, entry(OUTSIDE, "zone-a"), manager="a")
+    kept = [e for e in stage.health(3)["status"]["signals"] if e["source"] != "zone-a"]
+    merged(stage, stage.by(OPERATOR), {"status": {"signals": kept}}, broker=3)
+    assert (OUTSIDE, "zone-a") not in stage.signals(3)
