@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,7 +24,9 @@ from realparts.processes import ManagedProcess, StartFailed
 class PrometheusServer:
     """One Prometheus. ``targets`` maps addresses (``host:port``) to the labels that their series get.
 
-    With ``certificate``, the files of a certificate and of its key, it speaks TLS.
+    ``job`` is the name of the one job that they belong to; labels that a target tells itself win (``honor_labels``).
+    ``rules`` are rule files, evaluated each second. With ``certificate``, the files of a certificate and of its key, it
+    speaks TLS.
     """
 
     def __init__(
@@ -33,8 +35,12 @@ class PrometheusServer:
         *,
         targets: Mapping[str, Mapping[str, str]] | None = None,
         certificate: tuple[Path, Path] | None = None,
+        rules: Sequence[Path] = (),
+        job: str = "kafka",
     ) -> None:
         self._directory = directory
+        self._rules = rules
+        self._job = job
         self._targets = targets or {}
         self._certificate = certificate
         self._ports = HeldPorts()
@@ -84,12 +90,21 @@ class PrometheusServer:
 
     def query(self, promql: str) -> list[dict[str, Any]]:
         """The series of an instant query, as the API gives them. Raises RuntimeError with the server's words."""
+        found: list[dict[str, Any]] = self._asked(f"query?{urlencode({'query': promql})}")["result"]
+        return found
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """The alerts that are pending or fire, with their labels and annotations."""
+        found: list[dict[str, Any]] = self._asked("alerts")["alerts"]
+        return found
+
+    def _asked(self, what: str) -> dict[str, Any]:
         try:
-            with urlopen(f"{self.url}/api/v1/query?{urlencode({'query': promql})}", timeout=10) as answer:
-                found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
+            with urlopen(f"{self.url}/api/v1/{what}", timeout=10) as answer:
+                found: dict[str, Any] = json.load(answer)["data"]
         except URLError as error:
             said = error.read().decode(errors="replace") if hasattr(error, "read") else str(error)
-            raise RuntimeError(f"{said}\nwas the answer to: {promql}") from error
+            raise RuntimeError(f"{said}\nwas the answer to: {what}") from error
         return found
 
     @property
@@ -98,8 +113,9 @@ class PrometheusServer:
 
     def _configuration(self) -> dict[str, Any]:
         static = [{"targets": [address], "labels": dict(labels)} for address, labels in self._targets.items()]
-        jobs = [{"job_name": "kafka", "static_configs": static}] if static else []
-        return {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": jobs}
+        jobs = [{"job_name": self._job, "honor_labels": True, "static_configs": static}] if static else []
+        every = {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
+        return {"global": every, "scrape_configs": jobs, "rule_files": [str(path) for path in self._rules]}
 
     def _web_configuration(self) -> Path:
         path = self._directory / "web.yml"

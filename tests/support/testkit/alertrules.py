@@ -6,6 +6,7 @@ Called by the tests of alerts and of their runbook pages.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,10 +36,11 @@ def alerts(folder: Path = FOLDER) -> list[Rule]:
     return [rule for group in groups for rule in group["rules"] if "alert" in rule]
 
 
-def shortened(folder: Path, seconds: int, windows: Mapping[str, str] | None = None) -> list[Path]:
-    """Copies of the rule files for a test that cannot wait: each ``for`` lasts ``seconds`` at most.
+def shortened(folder: Path, *, hold: int = 3, pace: int = 60, silence: int = 5) -> list[Path]:
+    """Copies of the rule files for tests that cannot wait.
 
-    ``windows`` replaces range selectors such as ``[1h]``; groups are evaluated each second. Nothing else changes.
+    A ``for`` lasts ``hold`` seconds at most; range selectors are ``pace`` times shorter, but never under five seconds;
+    a prober is silent after ``silence`` seconds instead of 45; groups are evaluated each second. Nothing else changes.
     """
     folder.mkdir(parents=True, exist_ok=True)
     copies = []
@@ -48,12 +50,17 @@ def shortened(folder: Path, seconds: int, windows: Mapping[str, str] | None = No
             group["interval"] = "1s"
             for rule in group["rules"]:
                 if "for" in rule:
-                    rule["for"] = f"{seconds}s"
-                for window, short in (windows or {}).items():
-                    rule["expr"] = rule["expr"].replace(f"[{window}]", f"[{short}]")
+                    rule["for"] = f"{min(hold, _seconds(rule['for']))}s"
+                ranges = re.compile(r"\[(\d+[smhd])\]")
+                quick = ranges.sub(lambda found: f"[{max(5, _seconds(found[1]) // pace)}s]", rule["expr"])
+                rule["expr"] = re.sub(r"> 45\b", f"> {silence}", quick)
         copies.append(folder / path.name)
         copies[-1].write_text(json.dumps(found))  # JSON is YAML
     return copies
+
+
+def _seconds(duration: str) -> int:
+    return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[duration[-1]]
 
 
 def promtool(*arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:

@@ -14,6 +14,7 @@ LOTS = {
     "parts": THREE_BROKERS,
     "probes": THREE_BROKERS,
     "load": THREE_BROKERS,
+    "alerts": THREE_BROKERS,
     "rights": THREE_BROKERS,
     "moving": FOUR_BROKERS,
     "contract": FOUR_BROKERS,
