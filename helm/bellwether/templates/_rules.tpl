@@ -19,7 +19,7 @@
   verbs: [list, watch]
 - apiGroups: [events.k8s.io]
   resources: [events]
-  verbs: [create]
+  verbs: [create, patch]
 {{- if .Values.rbac.anySecret }}
 - apiGroups: [""]
   resources: [secrets]

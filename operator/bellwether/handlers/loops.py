@@ -68,6 +68,7 @@ class PolicyLoop(threading.Thread):
         self._clock = clock
         self._pulse = Pulse(f"the loop of policy {self.namespace}/{self.policy_name}", clock.monotonic)
         self._ended = False
+        self._refusal: Reason | None = None
         self._pace = pace or Pace()
         self._lock = threading.Lock()
         self._body = body
@@ -168,6 +169,9 @@ class PolicyLoop(threading.Thread):
             self.ensure_linked(policy)
             self._custody.adopt(body)
             report = self.take_turn(policy, agenda=self._agenda(policy))
+            if self._refusal is not None:
+                log.info("turns are taken again", after=str(self._refusal))
+                self._refusal = None
             return self._next(policy, report)
         except Refused as error:
             return self._refused(policy, error.reason, error)
@@ -200,7 +204,8 @@ class PolicyLoop(threading.Thread):
                 self.signals.on_broker_health(health)
             verdicts, flaps = self._notices.last_said(policy, healths)
             self._memory = Memory(record, verdicts, self._linker.grace_seconds(link), flaps=flaps)
-            log.info("took over", epoch=record.epoch, displaced=len(record.entries), demoted=sorted(record.demoted))
+            structlog.contextvars.bind_contextvars(epoch=record.epoch)
+            log.info("took over", displaced=len(record.entries), demoted=sorted(record.demoted))
         else:
             link.records.check()  # a turn that writes nothing would never hear of a record that a person imported
 
@@ -303,6 +308,7 @@ class PolicyLoop(threading.Thread):
         if reason is Reason.STANDING_BY:
             return self._pace.lease_retry_seconds  # the process that leads writes the status
         log.warning("no turn", reason=str(reason), why=str(error))
+        self._refusal = reason
         self._notices.failed(self.namespace, self.policy_name, type(error).__name__)
         holds = self._link is not None and self._link.lease.seconds_left() > 0
         if not holds and self._linker.led_elsewhere(policy):
@@ -364,6 +370,7 @@ class PolicyLoop(threading.Thread):
 
     def _forget(self) -> None:
         """Drop the link and what was known, and let others have the Lease."""
+        structlog.contextvars.unbind_contextvars("epoch")
         self._unlink()
         self._memory = None
 

@@ -153,7 +153,6 @@ class Notices:
         if report.deeds.changed or report.deeds.stopped is not None:
             log.info(
                 "moved",
-                epoch=report.epoch,
                 reordered=report.deeds.reordered,
                 elected=report.deeds.elected,
                 held=len(report.held),
@@ -188,7 +187,7 @@ class Notices:
         said.conditions.update({c["type"]: Condition.model_validate(c) for c in status["conditions"]})
         try:
             self._statuses.write_policy(namespace, name, status)
-            self._events.post(_about(body), str(reason), message, warning=True)
+            self._events.post(_about(body), str(reason), message, warning=True, budget=f"{namespace}/{name}")
         except BellwetherError as error:
             log.warning("status could not be written", why=str(error))
 
@@ -253,8 +252,17 @@ class Notices:
         self._statuses.write_policy(namespace, name, status)
         for item in (*news(said.report, report), *of_run(said.run, run)):
             about_item = about if item.broker is None else _health_of(policy, item.broker)
+            log.info("news", reason=str(item.reason), broker=item.broker, message=item.message, warning=item.warning)
             must_lead()
-            self._events.post(about_item, str(item.reason), item.message, warning=item.warning, again=True)
+            self._events.post(
+                about_item,
+                str(item.reason),
+                item.message,
+                warning=item.warning,
+                again=True,
+                budget=f"{namespace}/{name}",
+            )
+        self._events.flush()
         said.report, said.run = report, run
 
     def _of(self, namespace: str, name: str) -> _Said:

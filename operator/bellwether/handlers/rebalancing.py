@@ -102,6 +102,7 @@ class Desk:
         self._news = threading.Event()
         self._halt = threading.Event()
         self._thread: threading.Thread | None = None
+        self._bound: dict[str, object] = {}
         self._facts: _Facts | None = None
         self._accepted: Accepted | None = None
         self._problem: Problem | None = None
@@ -114,7 +115,8 @@ class Desk:
         """Changes whenever a turn has something new to do or to say."""
 
     def start(self) -> None:
-        """Work on its own from now on."""
+        """Work on its own from now on; its lines in the log name what the caller's name."""
+        self._bound = structlog.contextvars.get_contextvars()
         self._thread = threading.Thread(target=self._work, name="rebalancing", daemon=True)
         self._thread.start()
 
@@ -293,6 +295,7 @@ class Desk:
         return self._tools
 
     def _work(self) -> None:
+        structlog.contextvars.bind_contextvars(**self._bound)
         while not self._halt.is_set():
             self._news.wait(POLL_SECONDS)
             self._news.clear()

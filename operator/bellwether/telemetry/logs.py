@@ -1,6 +1,8 @@
 """Logs: one event a line, JSON or for a person's console, ours and the libraries' alike, with secrets taken out.
 
-Every composition root calls ``configure`` once, first. A value is hidden by the name of its key, at any depth (law 11).
+Every composition root calls ``configure`` once, first. A JSON line has ``time``, ``level``, ``logger`` and ``event``, a
+traceback is one field, ``exception``; whatever the thread has bound (policy, broker, epoch) stands in each. A value is
+hidden by the name of its key, at any depth (law 11). A trouble that stands is told once in a while (``repeats``).
 """
 
 from __future__ import annotations
@@ -8,10 +10,14 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import threading
 from collections.abc import Mapping, MutableMapping
+from types import TracebackType
 from typing import Any, Literal, TextIO
 
 import structlog
+
+from bellwether.telemetry.repeats import Repeats
 
 Format = Literal["auto", "json", "console"]
 
@@ -32,13 +38,13 @@ def configure(log_format: Format = "auto", level: str = "info", stream: TextIO |
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
         structlog.stdlib.ExtraAdder(),
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
         structlog.processors.format_exc_info,
         without_nothing,
         redact,
     ]
     renderer: Any = (
-        structlog.dev.ConsoleRenderer(colors=out.isatty())
+        structlog.dev.ConsoleRenderer(colors=out.isatty(), timestamp_key="time")
         if console
         else structlog.processors.JSONRenderer(default=str)
     )
@@ -49,16 +55,39 @@ def configure(log_format: Format = "auto", level: str = "info", stream: TextIO |
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
         )
     )
+    handler.addFilter(Repeats())
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level.upper())
     logging.getLogger("urllib3").setLevel(logging.ERROR)
+    logging.captureWarnings(True)
+    # Whoever has put a hook of its own in place, as a test runner does, keeps it.
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _on_uncaught
+    if threading.excepthook is threading.__excepthook__:
+        threading.excepthook = _on_thread
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=False,
     )
+
+
+def _on_uncaught(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None, where: str = "the process"
+) -> None:
+    """What nobody caught is one line, too, and not a page of text between the lines."""
+    if issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+        return
+    logging.getLogger("bellwether").critical("%s ends with an error that nobody caught", where, exc_info=error)
+
+
+def _on_thread(died: threading.ExceptHookArgs) -> None:
+    if died.exc_type is not SystemExit and died.exc_value is not None:
+        name = died.thread.name if died.thread is not None else "unknown"
+        _on_uncaught(died.exc_type, died.exc_value, died.exc_traceback, f"the thread {name}")
 
 
 def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

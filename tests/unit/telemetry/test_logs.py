@@ -3,10 +3,14 @@ from __future__ import annotations
 import io
 import json
 import logging
+import sys
+import threading
+import warnings
 
+import pytest
 import structlog
 
-from bellwether.telemetry.logs import configure
+from bellwether.telemetry.logs import _on_thread, _on_uncaught, configure
 
 
 def lines(stream: io.StringIO) -> list[dict[str, object]]:
@@ -42,3 +46,83 @@ def test_what_is_below_the_level_is_left_out() -> None:
     configure("console", "warning", stream)
     structlog.get_logger("x").info("chatter")
     assert stream.getvalue() == ""
+
+
+def fail() -> None:
+    raise ValueError("a defect")
+
+
+def test_a_line_has_its_time_level_logger_and_event() -> None:
+    stream = io.StringIO()
+    configure("json", stream=stream)
+    structlog.get_logger("bellwether.x").info("moved", reordered=4)
+    (event,) = lines(stream)
+    assert set(event) == {"time", "level", "logger", "event", "reordered"}
+    assert (event["level"], event["logger"], event["event"]) == ("info", "bellwether.x", "moved")
+    assert str(event["time"]).endswith("Z")
+
+
+def test_what_the_thread_has_bound_stands_in_each_line_the_libraries_included() -> None:
+    stream = io.StringIO()
+    configure("json", stream=stream)
+    with structlog.contextvars.bound_contextvars(policy="default/main", epoch=7, broker=2):
+        structlog.get_logger("x").warning("ours")
+        logging.getLogger("kafka.client").warning("theirs")
+    assert [(e["policy"], e["epoch"], e["broker"]) for e in lines(stream)] == [("default/main", 7, 2)] * 2
+
+
+@pytest.mark.parametrize("whose", ["ours", "theirs"])
+def test_a_traceback_is_one_field_of_one_line(whose: str) -> None:
+    stream = io.StringIO()
+    configure("json", stream=stream)
+    try:
+        fail()
+    except ValueError:
+        if whose == "ours":
+            structlog.get_logger("x").exception("the turn failed")
+        else:
+            logging.getLogger("kopf").exception("the turn failed")
+    (event,) = lines(stream)
+    assert event["event"] == "the turn failed"
+    assert "ValueError: a defect" in str(event["exception"])
+    assert "in fail" in str(event["exception"])
+
+
+def test_what_nobody_caught_is_one_line_too() -> None:
+    stream = io.StringIO()
+    configure("json", stream=stream)
+    error = ValueError("a defect")
+    _on_uncaught(ValueError, error, None)
+    _on_thread(threading.ExceptHookArgs((ValueError, error, None, threading.current_thread())))
+    first, second = lines(stream)
+    assert (first["level"], first["event"]) == ("critical", "the process ends with an error that nobody caught")
+    assert "the thread MainThread ends" in str(second["event"])
+    assert "ValueError: a defect" in str(second["exception"])
+
+
+def test_an_interrupt_is_no_defect(capsys: pytest.CaptureFixture[str]) -> None:
+    stream = io.StringIO()
+    configure("json", stream=stream)
+    _on_uncaught(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert stream.getvalue() == ""
+    assert "KeyboardInterrupt" in capsys.readouterr().err
+
+
+def test_the_hooks_of_whoever_has_some_are_left_in_place() -> None:
+    before = sys.excepthook, threading.excepthook
+    configure("json", stream=io.StringIO())
+    sys.excepthook = before[0]
+    assert threading.excepthook is before[1], "pytest has one of its own"
+
+
+def test_warnings_take_the_same_road() -> None:
+    stream = io.StringIO()
+    logging.captureWarnings(False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        configure("json", stream=stream)
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+        logging.captureWarnings(False)
+    (event,) = lines(stream)
+    assert event["logger"] == "py.warnings"
+    assert "old" in str(event["event"])

@@ -40,16 +40,20 @@ def test_of_what_has_not_begun_nothing_is_expected(clock: ManualClock) -> None:
 
 
 def test_waiting_for_long_is_not_silence() -> None:
-    pulse = Pulse("the loop")
-    beats = 0
+    clock = ManualClock()
+    pulse = Pulse("the loop", clock.monotonic)
+    silences: list[str | None] = []
 
-    def beat() -> None:
-        nonlocal beats
-        beats += 1
+    class Passing(threading.Event):
+        """An event that nobody sets: the time passes at once."""
 
-    pulse.beat = beat  # type: ignore[method-assign]
-    assert not pulse.wait(threading.Event(), 0.05, most_seconds=0.01)
-    assert beats >= 4
+        def wait(self, timeout: float | None = None) -> bool:
+            clock.advance(timeout or 0.0)
+            silences.append(pulse.amiss(5))
+            return False
+
+    assert not pulse.wait(Passing(), 60, most_seconds=5)
+    assert silences == [None] * 12
 
 
 def test_an_event_ends_the_wait() -> None:

@@ -72,7 +72,7 @@ OPERATOR = (
         "undo records; patch: their finalizer",
     ),
     Need(COORDINATION, "leases", ("list", "watch"), "how fresh the word of each prober is"),
-    Need("events.k8s.io", "events", ("create",), "news for people"),
+    Need("events.k8s.io", "events", ("create", "patch"), "news for people"),
     Need("", "secrets", ("get",), "credentials for Kafka", only=Only.SECRETS),
     Need("batch", "jobs", ("get", "create"), "load plans", only=Only.JOBS),
     Need("", "pods", ("list",), "why a Job does not start, or has failed", only=Only.JOBS),
