@@ -203,9 +203,10 @@ class Dialogue:
             if answer.error_code:
                 sasl.refused()
                 message = f"refused {security.whom} ({answer.error_message or error_name(answer.error_code)})"
-                raise Broken(Stage.SASL, self.address, f"{message}: {sasl.remedy()}", lasting=True)
+                raise Broken(Stage.SASL, self.address, f"{message}: {sasl.remedy()}", lasting=True, refused=True)
             try:
                 sasl.answer(number, bytes(answer.auth_bytes))
             except ValueError as error:
                 remedy = f": {sasl.remedy()}" if security.oauth is not None else ""
-                raise Broken(Stage.SASL, self.address, f"{error}{remedy}", lasting=True) from None
+                ours = security.oauth is not None
+                raise Broken(Stage.SASL, self.address, f"{error}{remedy}", lasting=True, refused=ours) from None

@@ -51,10 +51,18 @@ class Broken(Exception):
 
     ``lasting``: repeating it will not help, a person must act. ``suspicious``: it may be a wrong configuration (a wrong
     port or protocol) as well as a broker in trouble; it is lasting only while the configuration has never yet worked.
+    ``refused``: the broker answered, and does not believe who we are.
     """
 
     def __init__(
-        self, stage: Stage, address: str, message: str, *, lasting: bool = False, suspicious: bool = False
+        self,
+        stage: Stage,
+        address: str,
+        message: str,
+        *,
+        lasting: bool = False,
+        suspicious: bool = False,
+        refused: bool = False,
     ) -> None:
         super().__init__(f"{address}: {message}")
         self.stage = stage
@@ -62,6 +70,7 @@ class Broken(Exception):
         self.message = message
         self.lasting = lasting
         self.suspicious = suspicious
+        self.refused = refused
 
 
 def error_name(code: int) -> str:

@@ -26,6 +26,7 @@ from bellwether.adapters.kafka.errors import (
 )
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.connections import Connection
+from bellwether.ports import Unauthenticated
 
 _BROKER_RESOURCE = 4
 _ADVERTISED = "advertised.listeners"
@@ -51,23 +52,33 @@ class ProbeAnswer:
 
 
 class BrokerProbe:
-    """Asks brokers, each time on a fresh connection to exactly the address given. Safe to share between threads."""
+    """Asks brokers, each time on a fresh connection to exactly the address given. Safe to share between threads.
 
-    def __init__(self, connection: Connection) -> None:
+    That a broker does not believe who we are counts against it only while others do: they have taken the same
+    credentials within ``credit_seconds``. Else it is most likely the credentials that are at fault, as while they are
+    renewed; that shall not outlast the time in which Kafka fences a dead broker.
+    """
+
+    def __init__(self, connection: Connection, credit_seconds: float = 5.0) -> None:
         self._connection = connection
+        self._credit = credit_seconds
+        self._taken_at = float("-inf")
 
     def ask(self, address: str, broker_id: int, timeout_seconds: float) -> ProbeAnswer:
         """One question, over within ``timeout_seconds`` whatever the peer does.
 
-        Raises Terminal or Transient only for what says nothing about the broker: unusable certificate files here, no
-        free file descriptor here. ValueError for an address that is not host:port.
+        Raises Terminal or Transient only for what says nothing about the broker: credentials that nobody takes, files
+        of certificates that cannot be used, no free file descriptor. ValueError for an address that is not host:port.
         """
         started = time.monotonic()
         deadline = Deadline(timeout_seconds)
         try:
             with Dialogue.open(address, self._connection, deadline) as dialogue:
+                self._taken_at = time.monotonic()
                 result = _describe(dialogue, broker_id, deadline)
         except Broken as broken:
+            if broken.refused and time.monotonic() - self._taken_at > self._credit:
+                raise Unauthenticated(str(broken)) from broken
             return ProbeAnswer(False, time.monotonic() - started, broken.stage, str(broken))
         seconds = time.monotonic() - started
         if result is None or result.error_code == CLUSTER_AUTHORIZATION_FAILED:

@@ -236,7 +236,7 @@ def _tls_failure(error: OSError, address: str, security: Security) -> Broken:
         return Broken(Stage.TLS, address, _unverified(error, security), lasting=True)
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         message = f"TLS failed ({error.reason or error}): check that the port is a TLS listener, and {_own(security)}"
-        return Broken(Stage.TLS, address, message, lasting=True)
+        return Broken(Stage.TLS, address, message, lasting=True, refused="ALERT" in (error.reason or ""))
     return Broken(
         Stage.TLS,
         address,
@@ -275,7 +275,7 @@ def _request_failure(error: OSError, address: str, stage: Stage, security: Secur
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         # TLS 1.3 reports a refused client certificate only after the handshake, on the first read.
         message = f"TLS failed ({error.reason or error}): check {_own(security)}"
-        return Broken(Stage.TLS, address, message, lasting=True)
+        return Broken(Stage.TLS, address, message, lasting=True, refused="ALERT" in (error.reason or ""))
     what = "check the port, security.protocol and, where the listener asks for one, the client certificate"
     if expiry(security):
         what = f"check {_own(security)}"

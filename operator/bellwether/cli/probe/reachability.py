@@ -28,6 +28,7 @@ from bellwether.telemetry.logs import configure
 from bellwether.telemetry.probing import ProbeMetrics
 
 ROSTER_SECONDS = 10.0
+CREDIT_SECONDS = 5.0
 
 
 @click.command()
@@ -108,10 +109,12 @@ class _Reachability:
         prober = Prober(
             self._api, self._namespace, self._policy, SignalType.EXTERNAL_REACHABILITY, vantage, clock, metrics
         )
-        asker = BrokerProbe(Connection(("unknown.invalid:9092",)))  # replaced before the first question is asked
+        # Replaced before the first question is asked, and when the credentials change.
+        asker = BrokerProbe(Connection(("unknown.invalid:9092",)))
         running = ReachabilityProbe(vantage, asker, Reachability(), prober.post, prober.forget, clock, metrics)
 
         def follow(found: LeadershipPolicy | None) -> bool:
+            nonlocal asker
             self._wanted = found is not None and found.spec.detection.external_reachability.enabled
             if found is None or not self._wanted:
                 running.stop()
@@ -120,7 +123,8 @@ class _Reachability:
             if (made, settings.bootstrap_servers) != self._listed_by or self._roster is None:
                 self._listed_by = made, settings.bootstrap_servers
                 self._roster = _sides(made, settings, self._no_internal)
-            running.configure(BrokerProbe(made), settings)
+                asker = BrokerProbe(made, max(CREDIT_SECONDS, 2 * settings.period_seconds))
+            running.configure(asker, settings)
             return True
 
         def refresh() -> None:

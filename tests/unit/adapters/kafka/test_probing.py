@@ -8,11 +8,17 @@ from typing import Any
 
 import pytest
 from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 
 from bellwether.adapters.kafka.errors import Stage
 from bellwether.adapters.kafka.probing import BrokerProbe, _which_addresses
 from bellwether.connections import Connection, Security
-from bellwether.ports import Terminal
+from bellwether.ports import Terminal, Unauthenticated
 from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, web_server
 
 PLAIN = BrokerProbe(Connection(("127.0.0.1:1",)))
@@ -155,3 +161,48 @@ def test_an_unusable_certificate_here_says_nothing_about_the_broker() -> None:
     probe = BrokerProbe(Connection(("127.0.0.1:1",), Security(protocol="SSL", ca_file="/nowhere/ca.pem")))
     with ScriptedBroker(raw=silent) as broker, pytest.raises(Terminal, match="ca_file /nowhere/ca"):
         probe.ask(broker.address, 1, 1)
+
+
+def guarded(takes: Callable[[], bool]) -> ScriptedBroker:
+    """A broker that asks for a password, and takes it or not."""
+
+    def authenticate(_: Any) -> Any:
+        error, message = (0, None) if takes() else (58, "Authentication failed: Invalid username or password")
+        return SaslAuthenticateResponse(error_code=error, error_message=message, auth_bytes=b"", session_lifetime_ms=0)
+
+    return ScriptedBroker(
+        {
+            SaslHandshakeRequest: lambda _: SaslHandshakeResponse(error_code=0, mechanisms=["PLAIN"]),
+            SaslAuthenticateRequest: authenticate,
+            DescribeConfigsRequest: described(advertised_listeners="A://h:1"),
+        }
+    )
+
+
+PLAIN_USER = Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="p")  # type: ignore[arg-type]
+
+
+def test_a_refusal_says_nothing_about_the_broker_while_nobody_takes_the_credentials() -> None:
+    with guarded(lambda: False) as broker:
+        probe = BrokerProbe(Connection((broker.address,), PLAIN_USER))
+        for _ in range(3):
+            with pytest.raises(Unauthenticated, match="refused user 'u'"):
+                probe.ask(broker.address, 1, 2)
+
+
+def test_a_refusal_counts_against_the_broker_while_another_takes_the_credentials() -> None:
+    with guarded(lambda: False) as broker, guarded(lambda: True) as other:
+        probe = BrokerProbe(Connection((broker.address,), PLAIN_USER))
+        assert probe.ask(other.address, 2, 2).ok
+        answer = probe.ask(broker.address, 1, 2)
+    assert (answer.ok, answer.stage) == (False, Stage.SASL)
+
+
+def test_credentials_that_were_taken_long_ago_may_be_at_fault_by_now() -> None:
+    takes = [True, False]
+    with guarded(lambda: takes.pop(0)) as broker:
+        probe = BrokerProbe(Connection((broker.address,), PLAIN_USER), credit_seconds=0.05)
+        assert probe.ask(broker.address, 1, 2).ok
+        time.sleep(0.1)
+        with pytest.raises(Unauthenticated):
+            probe.ask(broker.address, 1, 2)
