@@ -1,6 +1,6 @@
 """What is asked of Kafka: laws 1 (only the order), 2 (only in-sync leaders), 3 (availability first), on any cluster.
 
-Law 10 is only watched (nothing in reassignment is touched); its pauses by other tools are not ours to play here.
+Law 10 is only watched here (nothing in reassignment is touched); ``test_laws_of_giving_way`` has the rest of it.
 """
 
 from __future__ import annotations
