@@ -112,8 +112,14 @@ ends. In: the root.
 {{/* Spark's driver in client mode, which makes its executors and cleans up after them by label. */}}
 {{- define "bellwether.rules.spark" -}}
 - apiGroups: [""]
-  resources: [pods, configmaps, services]
+  resources: [pods]
   verbs: [get, list, watch, create, delete, deletecollection]
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [create, deletecollection]
+- apiGroups: [""]
+  resources: [services]
+  verbs: [deletecollection]
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [list, deletecollection]

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
 
 Object = dict[str, Any]
 # Where good values place things.
-ELSEWHERE = ("kafka", "pay", "pay-brokers", "strimzi-clusters", "monitoring")
+ELSEWHERE = ("bellwether", "kafka", "pay", "pay-brokers", "strimzi-clusters", "monitoring")
 SERVED = ("bellwether.dev/v1alpha1/LeadershipPolicy", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy")
 
 

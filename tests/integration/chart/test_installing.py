@@ -127,7 +127,7 @@ def test_a_hook_that_fails_stops_the_uninstallation_and_nothing_is_lost(
     installing.run("install", RELEASE, chart, "--namespace", release)
     with (
         Errands(chartserver, release, reach=lambda arguments: [*arguments, "--namespace=no/such"]) as errand,
-        pytest.raises(HelmFailed, match="pre-delete"),
+        pytest.raises(HelmFailed, match="uninstall failed: BackoffLimitExceeded"),
     ):
         installing.run("uninstall", RELEASE, "--namespace", release)
     assert errand.ran[0].status != 0

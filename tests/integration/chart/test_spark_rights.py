@@ -1,0 +1,132 @@
+"""What a driver of Spark on Kubernetes asks the API for, as the chart's account: allowed, all of it, and no more."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from realparts.apiserver import ApiServer
+from realparts.auditing import AuditedApiServer
+from realparts.helm import Helm
+
+pytestmark = [pytest.mark.chart, pytest.mark.apiserver, pytest.mark.spark]
+
+NAMESPACE = "plans"
+RUNS_SECONDS = 60.0
+
+# Client mode, settings as the operator's Job gives them to its driver; the API is reached from outside.
+DRIVER = """
+import sys, time
+from pyspark.sql import SparkSession
+url, token, ca, namespace, account, template = sys.argv[1:]
+prefix = "spark.kubernetes."
+settings = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    prefix + "namespace": namespace,
+    prefix + "driver.pod.name": "driver",
+    prefix + "container.image": "bellwether-spark",
+    prefix + "authenticate.serviceAccountName": account,
+    prefix + "authenticate.oauthTokenFile": token,
+    prefix + "authenticate.caCertFile": ca,
+    prefix + "executor.podTemplateFile": template,
+    "spark.executor.instances": "2",
+    prefix + "allocation.batch.delay": "1s",
+    prefix + "executor.apiPollingInterval": "2s",
+    prefix + "executor.eventProcessingInterval": "1s",
+}
+builder = SparkSession.builder.master("k8s://" + url)
+for name, value in settings.items():
+    builder = builder.config(name, value)
+session = builder.getOrCreate()
+print("started", flush=True)
+sys.stdin.readline()
+session.stop()
+print("stopped", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditedApiServer]:
+    with AuditedApiServer(tmp_path_factory.mktemp("audited")) as server:
+        server.create_namespace(NAMESPACE)
+        yield server
+
+
+def test_the_chart_grants_a_spark_driver_what_it_asks_for_and_no_more(
+    helm: Helm, chart: Path, audited: AuditedApiServer, tmp_path: Path
+):
+    objects = helm.template(chart, {"spark": {"enabled": True}}, namespace=NAMESPACE)
+    mine = [o for o in objects if o["metadata"]["labels"].get("app.kubernetes.io/component") == "spark"]
+    audited.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": mine}))
+    (role,) = [o for o in mine if o["kind"] == "Role"]
+    (held,) = [o for o in mine if o["kind"] == "ConfigMap"]
+    account = role["metadata"]["name"]
+    audited.kubectl("run", "driver", "-n", NAMESPACE, "--image=driver", "--restart=Never")
+
+    drive(audited, account, held["data"]["template.yaml"], tmp_path)
+
+    asked = audited.calls(f"system:serviceaccount:{NAMESPACE}:{account}")
+    assert {(c.verb, c.resource) for c in asked if c.forbidden} == set()
+    granted = {(verb, kind) for rule in role["rules"] for kind in rule["resources"] for verb in rule["verbs"]}
+    assert {(c.verb, c.resource) for c in asked} == granted
+
+
+def drive(server: ApiServer, account: str, template: str, folder: Path) -> None:
+    """A driver that makes two executors, loses one, and cleans up."""
+    token = folder / "token"
+    token.write_text(server.service_account_token(NAMESPACE, account))
+    (folder / "template.yaml").write_text(template)
+    command = [sys.executable, "-c", DRIVER, server.url, token, server.ca, NAMESPACE, account, folder / "template.yaml"]
+    with (folder / "driver.log").open("w") as log:
+        driver = subprocess.Popen(
+            [str(part) for part in command],
+            env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        try:
+            first = until(lambda: executors(server), 2, driver, folder / "driver.log")
+            lost = {"status": {"phase": "Failed"}}
+            server.kubectl(
+                "patch",
+                "pod",
+                first[0],
+                "-n",
+                NAMESPACE,
+                "--subresource=status",
+                "--type=merge",
+                "-p",
+                json.dumps(lost),
+            )
+            until(lambda: [name for name in executors(server) if name not in first], 1, driver, folder / "driver.log")
+            driver.communicate("\n", timeout=RUNS_SECONDS)
+        finally:
+            driver.kill()
+            driver.wait()
+    assert "stopped" in (folder / "driver.log").read_text()
+
+
+def executors(server: ApiServer) -> list[str]:
+    found = server.kubectl("get", "pods", "-n", NAMESPACE, "-l", "spark-role=executor", "-o", "name")
+    return [name.partition("/")[2] for name in found.split()]
+
+
+def until(look: Any, count: int, driver: subprocess.Popen[str], log: Path) -> list[str]:
+    last = time.monotonic() + RUNS_SECONDS
+    while len(found := look()) < count:
+        assert driver.poll() is None, log.read_text()[-3000:]
+        assert time.monotonic() < last, log.read_text()[-3000:]
+        time.sleep(0.5)
+    return list(found)
