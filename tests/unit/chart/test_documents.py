@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from chartvalues import documents, generate
 from chartvalues.values import Values
 
+EXAMPLES = Path(__file__).parents[2] / "integration" / "chart"
 VALUES = yaml.safe_load(documents.values_yaml())
 SCHEMA = json.loads(documents.schema_json())
 
@@ -91,6 +92,21 @@ def test_what_the_models_refuse(path: str, value: Any):
     with pytest.raises(ValidationError) as refused:
         Values.model_validate(body)
     assert ".".join(str(part) for part in refused.value.errors()[0]["loc"]).startswith(path)
+
+
+@pytest.mark.parametrize("path", sorted((EXAMPLES / "good").glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_models_accept_what_the_chart_is_tested_with(path: Path):
+    Values.model_validate(yaml.safe_load(path.read_text()))
+
+
+def test_the_models_refuse_whatever_the_schema_refuses():
+    bad = [one for one in yaml.safe_load((EXAMPLES / "bad-values.yaml").read_text()) if one["field"].startswith("/")]
+    assert bad
+    for one in bad:
+        with pytest.raises(ValidationError) as refused:
+            Values.model_validate(one["values"])
+        paths = ["/" + "/".join(str(part) for part in error["loc"]) for error in refused.value.errors()]
+        assert one["field"] in paths, one["case"]
 
 
 def test_the_generated_files_are_written_and_a_stale_one_is_found(tmp_path: Path):
