@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from itertools import groupby
@@ -81,6 +82,16 @@ def test_rules_shortened_for_tests_are_sound_and_the_same_but_for_their_times(tm
         assert copy.get("for") == ("3s" if "for" in rule else None)
     fast = [rule["expr"] for rule in alertrules.alerts(tmp_path) if rule["labels"].get("window") == "1h"]
     assert all("[60s]" in expr and "[5s]" in expr for expr in fast)
+
+
+def test_every_query_of_the_dashboards_is_promql(tmp_path: Path) -> None:
+    queries = [query for _, query in alertrules.panels()]
+    assert len(queries) > 50
+    rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(queries)]
+    path = tmp_path / "queries.yaml"
+    path.write_text(json.dumps({"groups": [{"name": "dashboards", "rules": rules}]}))
+    done = alertrules.promtool("check", "rules", "--lint=none", path)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def used(metrics: Any) -> str:
