@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import lru_cache, partial
 from typing import Any
 
@@ -114,13 +115,21 @@ class Dialogue:
         chosen = min(wanted, high, request.max_version)
         return chosen if chosen >= low else None
 
-    def ask(self, request: Any, response: Any, deadline: Deadline, stage: Stage = Stage.REQUEST) -> Any:
-        """Send one request (with its version set) and decode its response."""
+    def ask(
+        self, request: Any, response: Any, deadline: Deadline, stage: Stage = Stage.REQUEST, *, large: bool = False
+    ) -> Any:
+        """Send one request (with its version set) and decode its response.
+
+        ``large`` is for answers that take us seconds to decode, as metadata of 200,000 partitions does: the deadline is
+        for the broker, and is later by that time.
+        """
         began, outcome = time.monotonic(), "ok"
         request.with_header(correlation_id=0, client_id=self.client_id)
         try:
             frame = self.exchange(HiddenBytes(request.encode(framed=True, header=True)), deadline, stage)
-            return self._read(partial(response.decode, version=request.API_VERSION, header=True), request, frame, stage)
+            decode = partial(response.decode, version=request.API_VERSION, header=True)
+            with deadline.paused() if large else nullcontext():
+                return self._read(decode, request, frame, stage)
         except Broken as broken:
             outcome = str(broken.stage)
             raise

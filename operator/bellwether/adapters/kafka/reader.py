@@ -87,12 +87,13 @@ def _partitions(dialogue: Dialogue, deadline: Deadline, topics: list[str] | None
     moves = dict(_reassignments(dialogue, deadline))
     metadata = _metadata(dialogue, deadline, topics)
     moves.update(_reassignments(dialogue, deadline))
-    partitions = tuple(
-        _partition(topic, partition, moves)
-        for topic in sorted(metadata.topics, key=lambda t: t.name or "")
-        if _readable(topic, dialogue.address)
-        for partition in sorted(topic.partitions, key=lambda p: p.partition_index)
-    )
+    with deadline.paused():
+        partitions = tuple(
+            _partition(topic, partition, moves)
+            for topic in sorted(metadata.topics, key=lambda t: t.name or "")
+            if _readable(topic, dialogue.address)
+            for partition in sorted(topic.partitions, key=lambda p: p.partition_index)
+        )
     return metadata, _with_elr(dialogue, deadline, partitions)
 
 
@@ -107,7 +108,7 @@ def _metadata(dialogue: Dialogue, deadline: Deadline, topics: list[str] | None) 
         else [MetadataRequest.MetadataRequestTopic(topic_id=UUID(int=0), name=name) for name in topics],
         allow_auto_topic_creation=False,
     )
-    answer = dialogue.ask(request, MetadataResponse, deadline)
+    answer = dialogue.ask(request, MetadataResponse, deadline, large=True)
     if version >= 13 and answer.error_code:
         raise from_code(answer.error_code, None, dialogue.address, "Metadata", "Describe on Cluster")
     return answer

@@ -13,6 +13,8 @@ import ssl
 import struct
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from bellwether.adapters.kafka.errors import Broken, Stage
@@ -50,6 +52,15 @@ class Deadline:
     def within(self, seconds: float) -> Deadline:
         """The earlier of this deadline and one in ``seconds``."""
         return Deadline(min(seconds, self.left))
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Our own work meanwhile does not count: the deadline is later by the time that the block takes."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._at += time.monotonic() - began
 
 
 class Wire:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -131,6 +132,31 @@ def test_a_partition_is_named_by_kafka_s_own_form_of_the_topic_id() -> None:
     first, second = cluster.partitions
     assert first == Partition("a", KEPT, 0, (1, 2, 3), (1, 2, 3), None, 5)
     assert second == dataclasses.replace(first, index=1, leader=1)
+
+
+def test_the_time_that_a_large_answer_takes_to_decode_is_not_the_broker_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    decode = MetadataResponse.decode
+
+    def slowly(*args: Any, **options: Any) -> Any:
+        time.sleep(0.6)
+        return decode(*args, **options)
+
+    monkeypatch.setattr(MetadataResponse, "decode", slowly)
+    with ScriptedBroker(answers(topic("a", partition(0)))) as broker:
+        nodes = Nodes(Connection((broker.address,)), Limits(request_seconds=0.4))
+        assert len(KafkaReader(nodes).read().partitions) == 1
+        assert len(broker.asked(ListPartitionReassignmentsRequest)) == 2, "asked once more after the decoding"
+
+
+def test_a_broker_that_is_slow_to_answer_is_still_held_to_its_time() -> None:
+    def late(request: Any) -> Any:
+        time.sleep(0.6)
+        return metadata(topic("a", partition(0)))(request)
+
+    with ScriptedBroker(answers(metadata=late)) as broker:
+        nodes = Nodes(Connection((broker.address,)), Limits(request_seconds=0.4))
+        with pytest.raises(Transient):
+            KafkaReader(nodes).read()
 
 
 def test_metadata_is_asked_for_without_creating_topics() -> None:
