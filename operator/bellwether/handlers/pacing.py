@@ -21,7 +21,7 @@ class Pace:
     busy_seconds: float = 5.0
     idle_seconds: float = 60.0
     retry_seconds: float = 5.0
-    lease_retry_seconds: float = 2.0
+    lease_retry_seconds: float = 1.0
 
     def after(self, report: Report, policy: Policy, record: UndoRecord) -> float:
         """The wait after a turn that ended well and left this record."""

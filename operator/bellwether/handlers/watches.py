@@ -6,8 +6,9 @@ Only ``kopf.on.event`` is used: it needs neither finalizers nor annotations, so 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import kopf
@@ -129,6 +130,7 @@ def register(registry: kopf.OperatorRegistry, loops: Loops, *, scan: bool = True
         settings.watching.server_timeout = 300
         settings.watching.client_timeout = 330
         settings.networking.request_timeout = 30
+        settings.networking.error_backoffs = Endless()
         settings.scanning.disabled = not scan
 
     @kopf.on.event(GROUP, VERSION, "leadershippolicies", registry=registry)
@@ -151,6 +153,13 @@ def register(registry: kopf.OperatorRegistry, loops: Loops, *, scan: bool = True
     @kopf.on.cleanup(registry=registry)
     def stop(**_: Any) -> None:
         loops.halt(timeout_seconds=20)
+
+
+class Endless:
+    """Pauses between tries that never come to an end: with kopf's own a minute without the API ends the process."""
+
+    def __iter__(self) -> Iterator[float]:
+        return itertools.chain((0.5, 1.0, 2.0), itertools.repeat(3.0))
 
 
 async def _beat(pulse: Pulse) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+
+from testkit.healthprobes import answers, ask
+from testkit.mortal import REACHED, WENT_ON
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
@@ -15,6 +19,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
 LONGER_THAN_A_LEASE_SECONDS = 13.0
+# Longer than any library's own patience; set it to try another one.
+OUTAGE_SECONDS = float(os.environ.get("OUTAGE_SECONDS", "300"))
 
 
 @pytest.fixture
@@ -53,9 +59,60 @@ def test_demotions_stand_while_the_api_is_away_and_work_goes_on_afterwards(
     site.until_demoted(2, before)
 
 
-def away(site: Site, displaced: object) -> None:
-    """The API is away for longer than a Lease lasts; all the while nothing moves."""
-    end = time.monotonic() + LONGER_THAN_A_LEASE_SECONDS
+@pytest.mark.slow
+def test_five_minutes_without_the_api_need_no_restart(site: Site, breakable_apiserver: ApiServer) -> None:
+    port = site.free_port()
+    site.processes[0].stop()
+    process = site.operator("--health-port", str(port))
+    site.until(lambda: answers(port) and ask(port, "/readyz")[0] == 200, 60, "it is ready")
+    before = site.orders()
+    site.demote(1)
+    site.until_demoted(1, before)
+    displaced = site.orders()
+    breakable_apiserver.stop_apiserver()
+    site.until(lambda: ask(port, "/readyz")[0] == 503, 30, "it says that it is not ready")
+    assert "the Kubernetes API is away" in ask(port, "/readyz")[1]
+    away(site, displaced, OUTAGE_SECONDS)
+    assert process.alive
+    assert ask(port, "/healthz") == (200, "ok\n")
+    breakable_apiserver.start_apiserver()
+
+    took = site.until(lambda: ask(port, "/readyz")[0] == 200, 60, "it is ready again", lambda: ask(port, "/readyz"))
+    site.lift(1)
+    restored = site.until_restored(before, 120)
+    site.tell(f"{OUTAGE_SECONDS:g} s without the API: ready {took:.1f} s after it, restored {restored:.1f} s later")
+    lost = [line for line in process.log.read_text().splitlines() if '"level": "error"' in line]
+    assert len(lost) < 20, "said, and not at every try"
+
+
+def test_a_run_stops_before_its_next_batch_when_the_api_goes_away(
+    bare_site: Site, breakable_apiserver: ApiServer
+) -> None:
+    """The operator is frozen behind its first batch until its Lease has run out, and the API is away by then."""
+    site = bare_site
+    site.topics()
+    site.policy(election={"batchSize": 15})
+    before = site.orders()
+    process = site.operator(program="testkit.mortal", FREEZES_AT="after elect 1")
+    site.until_reported()
+    site.demote(1)
+    site.until(lambda: REACHED in process.log.read_text(), 30, "one batch is done")
+    part = site.orders()
+    assert not site.displaced(1, before)
+    breakable_apiserver.stop_apiserver()
+    time.sleep(LONGER_THAN_A_LEASE_SECONDS)
+    process.resume()
+    site.until(lambda: WENT_ON in process.log.read_text(), 30, "it goes on")
+    away(site, part, 5)
+    breakable_apiserver.start_apiserver()
+    site.until_demoted(1, before)
+    site.lift(1)
+    site.until_restored(before, 120)
+
+
+def away(site: Site, displaced: object, seconds: float = LONGER_THAN_A_LEASE_SECONDS) -> None:
+    """The API is away, by default for longer than a Lease lasts; all the while nothing moves."""
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         assert site.orders() == displaced
         time.sleep(1)

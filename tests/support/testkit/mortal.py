@@ -1,12 +1,14 @@
-"""``python -m testkit.mortal operator ...``: bellwether, killed or frozen at one chosen side effect.
+"""``python -m testkit.mortal operator ...``: bellwether, killed, frozen or hanging at one chosen side effect.
 
-In: the variable DIES_AT (SIGKILL) or FREEZES_AT (SIGSTOP), such as ``after elect 1`` or ``before reorder 2``; only the
-requests of this process count. At ``before reorder`` the undo record is durable and the request not yet sent; at
-``after`` Kafka has done its part and the operator has not heard of it. It says on stderr when it gets there.
+In: the variable DIES_AT (SIGKILL), FREEZES_AT (SIGSTOP) or HANGS_AT (that thread alone goes no further), such as
+``after elect 1`` or ``before reorder 2``; only the requests of this process count. ``event loop 1`` hangs the watches.
+At ``before reorder`` the undo record is durable and the request not yet sent; at ``after`` Kafka has done its part and
+the operator has not heard of it. It says on stderr when it gets there.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
@@ -15,14 +17,29 @@ from typing import Any
 
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.cli.main import main
+from bellwether.handlers import watches
+from bellwether.telemetry.pulses import Pulse
 
 REACHED = "reached its point:"
 WENT_ON = "went on after:"
 SETTLE_SECONDS = 0.5
+HANGS_SECONDS = 3600.0
 
 
-def arm(point: str, number: signal.Signals) -> None:
-    """Let this process send itself a signal at a point. ValueError for a point that there is not."""
+def hang_event_loop() -> None:
+    """Let the event loop of the watches stand still once it has begun."""
+
+    async def stuck(pulse: Pulse) -> None:
+        pulse.beat()
+        await asyncio.sleep(1)
+        os.write(2, f"{REACHED} event loop\n".encode())
+        time.sleep(HANGS_SECONDS)
+
+    watches._beat = stuck
+
+
+def arm(point: str, number: signal.Signals | None) -> None:
+    """Let this process send itself a signal, or a thread hang, at a point. ValueError for a point that there is not."""
     when, effect, count = point.split()
     if when not in ("before", "after") or effect not in ("reorder", "elect"):
         raise ValueError(f"{point!r}: say before or after, reorder or elect, and a number")
@@ -31,6 +48,9 @@ def arm(point: str, number: signal.Signals) -> None:
 
     def strike() -> None:
         os.write(2, f"{REACHED} {point}\n".encode())
+        if number is None:
+            time.sleep(HANGS_SECONDS)
+            return
         os.kill(os.getpid(), number)
         time.sleep(SETTLE_SECONDS)  # the signal stops the other threads first: this one must do nothing until then
 
@@ -54,4 +74,8 @@ if __name__ == "__main__":
         arm(os.environ["DIES_AT"], signal.SIGKILL)
     if "FREEZES_AT" in os.environ:
         arm(os.environ["FREEZES_AT"], signal.SIGSTOP)
+    if os.environ.get("HANGS_AT") == "event loop 1":
+        hang_event_loop()
+    elif "HANGS_AT" in os.environ:
+        arm(os.environ["HANGS_AT"], None)
     main(prog_name="bellwether")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+from collections.abc import Sized
 from typing import Any
 
 import kopf
 import pytest
 
+from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.handlers import watches
 from bellwether.handlers.watches import Loops, register
+from bellwether.telemetry.pulses import Pulse
 from testkit import apiobjects
 
 
@@ -183,3 +189,30 @@ def test_definitions_are_watched_only_where_the_whole_cluster_is(hall: Hall, sca
     (configure,) = [h for h in registry._activities.get_all_handlers() if h.id.endswith("configure")]
     configure.fn(settings=settings)
     assert settings.scanning.disabled is not scan
+
+
+def test_the_watches_never_give_up_on_an_api_that_is_away(hall: Hall) -> None:
+    registry, settings = kopf.OperatorRegistry(), kopf.OperatorSettings()
+    register(registry, hall.loops)
+    (configure,) = [h for h in registry._activities.get_all_handlers() if h.id.endswith("configure")]
+    configure.fn(settings=settings)
+    pauses = settings.networking.error_backoffs
+    assert not isinstance(pauses, int | float | Sized), "kopf would count the tries, and stop"
+    for _ in range(2):  # each request begins anew
+        first = list(itertools.islice(pauses, 10_000))
+        assert first[:3] == [0.5, 1.0, 2.0]
+        assert set(first[3:]) == {3.0}
+
+
+async def _beats(pulse: Pulse) -> None:
+    task = asyncio.create_task(watches._beat(pulse))
+    await asyncio.sleep(0)
+    task.cancel()
+
+
+def test_the_event_loop_shows_that_it_goes_round() -> None:
+    clock = ManualClock()
+    pulse = Pulse("the event loop", clock.monotonic, begun=False)
+    asyncio.run(_beats(pulse))
+    clock.advance(11)
+    assert pulse.amiss(10) is not None, "it has begun, and beats no more"

@@ -1,0 +1,51 @@
+"""The audit trail of a real demotion: by whose word, and what came of it, when operator and policy are gone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+
+def history(site: Site, *arguments: str) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "bellwether", "history", "main", "-n", site.namespace, "-o", "json", *arguments]
+    process = site.start("history", command)
+    site.until(lambda: not process.alive, 30, "the command has ended")
+    return list(json.loads(process.log.read_text()))
+
+
+def test_the_trail_names_the_word_and_outlives_operator_and_policy(site: Site) -> None:
+    before = site.orders()
+    site.demote(1, "its disk is replaced")
+    site.until_demoted(1, before)
+    led = sum(1 for order in before.values() if order[0] == 1)
+    (fall,) = history(site)
+    (change,) = fall["brokers"]
+    assert (change["became"], change["word"]) == ("Demoted", "override by field manager kubectl-patch")
+    assert "its disk is replaced" in change["message"]
+    assert fall["moves"]["leaving"] == {"1": led}
+    assert fall["outcome"]["elected"] == led
+
+    site.processes[0].kill()
+    site.operator()
+    site.lift(1)
+    site.until_restored(before)
+    site.until(lambda: len(history(site)) == 2, 30, "the promotion stands in it", lambda: history(site))
+    rise = history(site)[1]
+    assert rise["epoch"] == fall["epoch"] + 1
+    assert rise["brokers"][0]["became"] == "Promoted"
+    assert rise["moves"]["restores"] == rise["moves"]["reorders"]
+
+    lines = [json.loads(one) for one in site.processes[0].log.read_text().splitlines() if "bellwether.audit" in one]
+    assert [one["event"] for one in lines] == ["begun", "concluded"]
+    site.delete()
+    site.until(site.gone, 60, "the policy is gone")
+    assert len(history(site)) >= 2
+    assert history(site, "--broker", "9") == []

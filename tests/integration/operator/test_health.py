@@ -1,0 +1,139 @@
+"""/healthz and /readyz of a real operator: Kafka or an API server that answers nothing is nobody's stuck loop."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from testkit.healthprobes import answers, ask
+
+if TYPE_CHECKING:
+    from realparts.apiserver import ApiServer
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+BOUND = 10
+
+
+@pytest.fixture
+def deaf() -> Iterator[int]:
+    """The port of something that takes every connection and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        taken: list[socket.socket] = []
+
+        def take() -> None:
+            while True:
+                try:
+                    taken.append(server.accept()[0])
+                except OSError:
+                    return
+
+        threading.Thread(target=take, daemon=True).start()
+        yield int(server.getsockname()[1])
+        server.shutdown(socket.SHUT_RDWR)
+        for one in taken:
+            one.close()
+
+
+@pytest.fixture
+def port(bare_site: Site) -> int:
+    return bare_site.free_port()
+
+
+def stays_alive(port: int, seconds: float) -> None:
+    """All the while /healthz answers 200."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        assert ask(port, "/healthz") == (200, "ok\n")
+        time.sleep(0.5)
+
+
+def test_kafka_that_answers_nothing_makes_neither_stuck_nor_unready(bare_site: Site, deaf: int, port: int) -> None:
+    bare_site.policy(kafka={"bootstrapServers": [f"127.0.0.1:{deaf}"]})
+    bare_site.operator("--health-port", str(port), "--stuck-after", str(BOUND))
+    bare_site.until(lambda: bare_site.ready()[0] == "ClusterUnreachable", 60, "it is named", bare_site.ready)
+    stays_alive(port, 1.5 * BOUND)
+    assert ask(port, "/readyz") == (200, "ok\n")
+
+
+def test_one_that_leads_and_one_that_stands_by_are_ready(bare_site: Site, port: int) -> None:
+    site = bare_site
+    site.topics()
+    site.policy()
+    site.operator("--health-port", str(port))
+    site.until(lambda: ask(port, "/readyz")[0] == 200, 60, "it is ready", lambda: ask(port, "/readyz"))
+    site.until_reported()
+    other = site.free_port()
+    site.operator("--health-port", str(other))
+    site.until(lambda: ask(other, "/readyz")[0] == 200, 60, "the other is ready", lambda: ask(other, "/readyz"))
+    assert ask(other, "/healthz") == (200, "ok\n")
+
+
+def test_a_loop_that_hangs_in_a_turn_is_told(bare_site: Site, port: int) -> None:
+    """The request never comes back, whatever its own time limit says: a defect of ours, played by the program."""
+    site = bare_site
+    site.topics()
+    site.policy()
+    site.operator(
+        "--health-port", str(port), "--stuck-after", str(BOUND), program="testkit.mortal", HANGS_AT="before reorder 1"
+    )
+    site.until_reported()
+    site.demote(1)
+    took = site.until(lambda: ask(port, "/healthz")[0] == 503, 60, "the stuck loop is told")
+    status, text = ask(port, "/healthz")
+    assert status == 503
+    assert text.startswith(f"the loop of policy {site.namespace}/main has been stuck for")
+    assert ask(port, "/readyz")[0] == 503
+    site.tell(f"a loop that hangs is told {took:.1f} s after the demotion was asked for, with a bound of {BOUND} s")
+
+
+def test_an_event_loop_that_hangs_is_told(bare_site: Site, port: int) -> None:
+    site = bare_site
+    site.operator(
+        "--health-port", str(port), "--stuck-after", str(BOUND), program="testkit.mortal", HANGS_AT="event loop 1"
+    )
+    site.until(lambda: answers(port), 60, "health is served")
+    site.until(lambda: ask(port, "/healthz")[0] == 503, 60, "the frozen event loop is told")
+    assert "the event loop of the watches has been stuck" in ask(port, "/healthz")[1]
+
+
+@pytest.mark.slow
+def test_while_the_api_is_away_it_is_alive_and_not_ready(site: Site, apiserver: ApiServer) -> None:
+    port = site.free_port()
+    process = site.operator("--health-port", str(port), "--stuck-after", str(BOUND))
+    site.until(lambda: answers(port) and ask(port, "/readyz")[0] == 200, 60, "it is ready")
+    apiserver.pause_apiserver()
+    try:
+        site.until(lambda: ask(port, "/readyz")[0] == 503, 30, "it is not ready")
+        assert "the Kubernetes API is away" in ask(port, "/readyz")[1]
+        stays_alive(port, 2 * BOUND)
+    finally:
+        apiserver.resume_apiserver()
+    took = site.until(lambda: ask(port, "/readyz")[0] == 200, 60, "it is ready again", lambda: ask(port, "/readyz"))
+    site.tell(f"ready again {took:.1f} s after the API server went on")
+    assert process.alive
+
+
+def test_a_process_that_is_frozen_does_not_answer_and_goes_on_afterwards(bare_site: Site, port: int) -> None:
+    process = bare_site.operator("--health-port", str(port))
+    bare_site.until(lambda: answers(port), 60, "health is served")
+    process.pause()
+    try:
+        assert not answers(port)
+    finally:
+        process.resume()
+    bare_site.until(lambda: answers(port) and ask(port, "/healthz")[0] == 200, 30, "it goes on")
+
+
+def test_a_health_port_that_is_taken_is_named(bare_site: Site, port: int) -> None:
+    with socket.create_server(("", 0)) as holder:
+        taken = holder.getsockname()[1]
+        process = bare_site.operator("--health-port", str(taken))
+        bare_site.until(lambda: not process.alive, 30, "it gives up")
+        assert f"--health-port {taken}" in process.log.read_text()

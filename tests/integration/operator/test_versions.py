@@ -1,0 +1,105 @@
+"""Definitions older than the operator, an undo record newer than it: both are named, and nothing is lost."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from bellwether.adapters.kubernetes.client import CONFIG_MAPS
+from bellwether.core.baselines import FORMAT_VERSION
+from testkit.healthprobes import ask
+
+if TYPE_CHECKING:
+    from realparts.apiserver import ApiServer
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+CRDS = Path(__file__).parents[3] / "crds"
+
+
+def older(field: str) -> dict[str, Any]:
+    """The definition of policies before a field of status was added."""
+    definition = copy.deepcopy(yaml.safe_load((CRDS / "leadershippolicies.yaml").read_text()))
+    status = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
+    del status["properties"][field]
+    return dict(definition)
+
+
+@pytest.fixture
+def older_definitions(bare_site: Site, apiserver: ApiServer) -> Iterator[ApiServer]:
+    """The definition of policies does not know ``status.displacedPartitions``; in the end the present one is served."""
+    assert bare_site.namespace
+    apiserver.kubectl("replace", "-f", "-", stdin=json.dumps(older("displacedPartitions")))
+    yield apiserver
+    apiserver.apply(CRDS)
+
+
+def test_definitions_of_an_older_version_are_named_and_work_goes_on_without_a_restart(
+    bare_site: Site, older_definitions: ApiServer
+) -> None:
+    site, port = bare_site, bare_site.free_port()
+    site.topics()
+    site.policy()
+    before = site.orders()
+    process = site.operator("--health-port", str(port))
+    site.until(lambda: site.ready()[0] == "DefinitionOutdated", 60, "it is named", site.ready)
+    message = site.ready()[1]
+    assert ".status.displacedPartitions" in message
+    assert "kubectl apply -f crds/" in message
+    status, text = ask(port, "/readyz")
+    assert (status, "kubectl apply -f crds/" in text) == (503, True)
+    assert ask(port, "/healthz") == (200, "ok\n")
+    assert process.log.read_text().count("status could not be written") <= 3, "said, and not at every turn"
+
+    site.demote(1)
+    site.until(lambda: site.displaced(1, before), 60, "demotion goes on", site.orders)
+    older_definitions.apply(CRDS)
+    site.change(promotion={"stabilizationSeconds": 1})  # any news; the next turn would come by itself
+    site.until(lambda: site.status().get("displacedPartitions"), 60, "the whole status is written", site.status)
+    site.until(lambda: ask(port, "/readyz")[0] == 200, 30, "it is ready", lambda: ask(port, "/readyz"))
+    assert process.alive
+    site.lift(1)
+    site.until_restored(before)
+
+
+def test_an_older_operator_refuses_a_newer_undo_record_and_loses_nothing_of_it(site: Site) -> None:
+    before = site.orders()
+    site.demote(1)
+    site.until_demoted(1, before)
+    displaced = site.orders()
+    site.processes[0].stop()
+    newer = str(FORMAT_VERSION + 1)
+    parts = [
+        m["metadata"]["name"] for m in site.api.list(CONFIG_MAPS, site.namespace) if "undo" in m["metadata"]["name"]
+    ]
+    for name in parts:
+        site.api.merge(CONFIG_MAPS, site.namespace, name, {"data": {"format": newer}})
+    versions = record_versions(site)
+
+    site.operator()
+    site.until(lambda: site.ready()[0] == "RecordUnavailable", 60, "it refuses", site.ready)
+    message = site.ready()[1]
+    assert f"format version {newer}" in message
+    assert f"reads up to {FORMAT_VERSION}" in message
+    assert "run the newer version" in message
+    site.lift(1)
+    site.until(lambda: "no turn" in site.logs(), 30, "it takes no turn")
+    assert site.orders() == displaced
+    assert record_versions(site) == versions
+
+    # What the newer version would do on coming back: here it is this one again.
+    for name in parts:
+        site.api.merge(CONFIG_MAPS, site.namespace, name, {"data": {"format": str(FORMAT_VERSION)}})
+    site.until_restored(before)
+
+
+def record_versions(site: Site) -> dict[str, str]:
+    """The resourceVersion of each part of the undo record."""
+    return {name: version for name, version in site.versions().items() if "bellwether-undo" in name}
