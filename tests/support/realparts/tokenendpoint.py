@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 AUDIENCE = "kafka"
-ISSUER = "https://token.endpoint"
+ISSUER = "https://token-endpoint"
 
 
 class TokenEndpoint:
