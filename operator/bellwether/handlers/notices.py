@@ -198,12 +198,12 @@ class Notices:
     def _say_outdated(self, policy: LeadershipPolicy, report: Report, said: _Said, why: str) -> None:
         """Say in the oldest of words that the definitions are too old for the rest; demotions go on meanwhile."""
         metadata = policy.metadata
-        reason, before = Reason.DEFINITION_OUTDATED, {c.type: c for c in policy.status.conditions}
-        status = renderings.trouble_status(reason, why, metadata.generation, before, report.now, {})
+        status = renderings.outdated_status(report, why, metadata.generation, said.conditions)
+        said.conditions = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
         said.status = {}
         try:
             self._statuses.write_policy(metadata.namespace, metadata.name, status)
-            self._events.post(_object_of(policy), str(reason), why, warning=True)
+            self._events.post(_object_of(policy), str(Reason.DEFINITION_OUTDATED), why, warning=True)
         except BellwetherError as error:
             log.warning("status could not be written", why=str(error))
 

@@ -98,6 +98,20 @@ def trouble_status(
     }
 
 
+def outdated_status(report: Report, why: str, generation: int, before: Mapping[str, conditions.Condition]) -> Object:
+    """A policy's status in fields that the oldest definition knows, with what keeps the others from being written."""
+    said = Condition("Ready", False, Reason.DEFINITION_OUTDATED, why)
+    kept = [c for c in before.values() if c.type not in ("Ready", "Connected")]
+    new = rendered((said, connected(report.cluster_id)), generation, before, report.now)
+    return {
+        "observedGeneration": generation,
+        "conditions": sorted((c.body() for c in (*new, *kept)), key=lambda c: str(c["type"])),
+        "clusterId": report.cluster_id,
+        "epoch": report.epoch,
+        "message": _clip(why),
+    }
+
+
 def broker_status(
     report: BrokerReport, generation: int | None, before: Mapping[str, conditions.Condition], now: datetime
 ) -> Object:

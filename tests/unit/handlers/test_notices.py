@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, EVENTS, POLICIES
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, EVENTS, POLICIES, Object, OutdatedDefinition, Resource
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.plans import Plan
@@ -200,3 +200,27 @@ def test_a_process_whose_lease_ran_out_in_the_middle_says_no_more(desk: Desk):
     desk.notices.publish(desk.policy, sick, Memory(record()), 0.1, must_lead=must_lead)
     assert len(desk.api.writes) <= 2
     assert desk.status == before
+
+
+def test_a_definition_that_is_too_old_is_said_in_fields_that_it_knows_and_work_goes_on(desk: Desk):
+    old = OutdatedDefinition("the served definition does not know .status.plan: kubectl apply -f crds/")
+    real = desk.api.apply
+
+    def apply(resource: Resource, namespace: str, name: str, body: Object, manager: str, **how: Any) -> Object:
+        if "plan" in body.get("status", {}):
+            raise old
+        return real(resource, namespace, name, body, manager, **how)
+
+    desk.api.apply = apply  # type: ignore[assignment, method-assign]
+    desk.publish()
+    ready = next(c for c in desk.status["conditions"] if c["type"] == "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "DefinitionOutdated")
+    assert "kubectl apply -f crds/" in ready["message"]
+    assert desk.status["clusterId"], "the policy stays pinned to its cluster"
+    assert desk.notices.amiss() == [str(old)]
+    assert ("Warning", "DefinitionOutdated", "main") in desk.events()
+
+    desk.api.apply = real  # type: ignore[method-assign]
+    desk.publish()
+    assert "plan" in desk.status
+    assert desk.notices.amiss() == []
