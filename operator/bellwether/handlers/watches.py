@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ import structlog
 
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS
+from bellwether.adapters.kubernetes.verification import as_kubectl
 from bellwether.api.v1alpha1.models import GROUP, VERSION
 from bellwether.handlers.loops import PolicyLoop
 from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
@@ -23,6 +25,14 @@ from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
 BEAT_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
+
+
+class Login(kopf.ConnectionInfo):
+    """Kopf's own way into the API, verifying certificates as the rest of us does."""
+
+    def as_ssl_context(self) -> ssl.SSLContext:
+        """Kopf's context, less strict."""
+        return as_kubectl(super().as_ssl_context())
 
 
 class Loops:
@@ -116,7 +126,8 @@ def register(registry: kopf.OperatorRegistry, loops: Loops, *, scan: bool = True
 
     @kopf.on.login(registry=registry)
     def log_in(**login: Any) -> kopf.ConnectionInfo | None:
-        return kopf.login_with_kubeconfig(**login) or kopf.login_with_service_account(**login)
+        found = kopf.login_with_kubeconfig(**login) or kopf.login_with_service_account(**login)
+        return None if found is None else Login(**vars(found))
 
     @kopf.on.startup(registry=registry)
     async def live(**_: Any) -> None:

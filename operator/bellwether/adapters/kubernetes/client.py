@@ -21,6 +21,7 @@ import urllib3.exceptions
 from kubernetes import client, config
 
 from bellwether.adapters.kubernetes.denials import denied
+from bellwether.adapters.kubernetes.verification import verify_as_kubectl
 from bellwether.ports import Terminal, Transient
 
 Object = dict[str, Any]
@@ -230,7 +231,9 @@ def connect(kubeconfig: Path | None = None, timeout_seconds: float = DEFAULT_TIM
 def from_configuration(configuration: Any, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> KubernetesClient:
     """A client from the official client's own configuration object; its retries are switched off."""
     configuration.retries = False
-    return KubernetesClient(client.ApiClient(configuration), timeout_seconds)
+    made = client.ApiClient(configuration)
+    verify_as_kubectl(made.rest_client.pool_manager.connection_pool_kw)
+    return KubernetesClient(made, timeout_seconds)
 
 
 def _verb(method: str) -> str:
