@@ -53,7 +53,7 @@ def namespace(kubectl: Kubectl) -> Iterator[str]:
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "pods", "labels": labels}}])
     yield "pods"
-    kubectl("delete", "namespace", "pods", "--wait=false")
+    kubectl("delete", "namespace", "pods", "--wait", "--timeout=60s")
 
 
 def pod(script: str, **changed: Any) -> Mapping[str, Any]:

@@ -257,6 +257,7 @@ class ApiServer:
             "--authorization-mode=Node,RBAC",
             f"--service-cluster-ip-range={exposure.service_range}",
             "--enable-admission-plugins=NodeRestriction",
+            "--kubelet-preferred-address-types=InternalIP",  # a node's name means nothing here
             f"--kubelet-client-certificate={certificate}",  # for logs and exec
             f"--kubelet-client-key={key}",
             "--allow-privileged=true",

@@ -17,6 +17,17 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _LIFE = datetime.timedelta(days=30)
 _DAY = datetime.timedelta(days=1)
+_SIGNS = x509.KeyUsage(
+    digital_signature=True,
+    key_cert_sign=True,
+    crl_sign=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
 SIGNING_KEY = "service-accounts-key.pem"
 
 
@@ -31,6 +42,7 @@ class Authority:
         unsigned = (
             _unsigned(self._name, self._name, self._key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_SIGNS, critical=True)  # Python 3.13 insists, as RFC 5280 does
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
         )
         self.path = folder / "ca.pem"

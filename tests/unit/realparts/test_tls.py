@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+from contextlib import suppress
 from pathlib import Path
 
 from cryptography import x509
@@ -37,3 +39,18 @@ def test_a_certificate_is_good_for_the_names_and_addresses_that_were_asked_for(t
     names = certificate(path).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert [str(a) for a in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1", "10.0.0.1"]
     assert names.get_values_for_type(x509.DNSName) == ["localhost", "kubernetes.default.svc"]
+
+
+def test_whoever_keeps_to_the_letter_of_the_standard_takes_our_certificates(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    chain, key = authority.issue("server")
+    server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context(cafile=str(authority.path))
+    server.load_cert_chain(chain, key)
+    client.verify_flags |= ssl.VERIFY_X509_STRICT  # the default from Python 3.13 on
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    near = client.wrap_bio(to_client, to_server, server_hostname="127.0.0.1")
+    far = server.wrap_bio(to_server, to_client, server_side=True)
+    for side in (near, far, near, far):
+        with suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    assert near.version() is not None
