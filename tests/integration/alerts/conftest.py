@@ -1,0 +1,67 @@
+"""A site that a real Prometheus watches: one for all tests of this folder, as it takes its time to start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from realparts.apiserver import ApiServer
+    from realparts.kafka import KafkaCluster
+    from testkit.firing import WatchedSite
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="session")
+def definitions(apiserver: ApiServer) -> None:
+    """Both kinds, served."""
+    apiserver.apply(ROOT / "crds")
+
+
+@pytest.fixture(scope="module")
+def watched_site(
+    definitions: None, apiserver: ApiServer, kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WatchedSite]:
+    """An enforcing policy with two vantages, probers of three kinds, and an operator; all of it scraped."""
+    from testkit.firing import ZONES, WatchedSite
+    from testkit.sites import Site
+
+    directory = tmp_path_factory.mktemp("watched")
+    site = Site(apiserver, kafka, directory)
+    watched = WatchedSite(site, directory)
+    try:
+        lonely = f"{site.topic}-lonely"
+        site.topics({site.topic: 30, lonely: 2}, assignments={lonely: [[2], [2]]})
+        site.policy(
+            detection={"externalReachability": {"vantages": list(ZONES)}, "replicationLag": {"enabled": True}},
+            demotion={"maxBrokers": 1},
+        )
+        watched.operator()
+        site.until_reported()
+        watched.vantages()
+        watched.prober("replication", "replication")
+        for broker in (1, 2, 3):
+            disk = directory / f"disk-{broker}"
+            disk.mkdir()
+            watched.prober("storage", f"storage-{broker}", "--broker", str(broker), "--directory", disk)
+        watched.watch("operator-2")
+        yield watched
+    finally:
+        watched.close()
+        kafka.mend()
+        site.close()
+
+
+@pytest.fixture
+def watched(watched_site: WatchedSite, kafka: KafkaCluster) -> Iterator[WatchedSite]:
+    """The site, quiet; faults are mended after the test."""
+    watched_site.site.until(
+        lambda: [watched_site.site.verdict(b)[0] for b in (1, 2, 3)] == ["Healthy"] * 3, 60, "all are healthy"
+    )
+    watched_site.site.until(lambda: not watched_site.noise(), 60, "no alert fires", watched_site.firing)
+    yield watched_site
+    kafka.mend()
