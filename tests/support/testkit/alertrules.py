@@ -37,7 +37,7 @@ def alerts(folder: Path = FOLDER) -> list[Rule]:
     return [rule for group in groups for rule in group["rules"] if "alert" in rule]
 
 
-def shortened(folder: Path, *, hold: int = 3, pace: int = 60, silence: int = 10) -> list[Path]:
+def shortened(folder: Path, *, hold: int = 5, pace: int = 60, silence: int = 10) -> list[Path]:
     """Copies of the rule files for tests that cannot wait.
 
     A ``for`` lasts ``hold`` seconds at most; range selectors are ``pace`` times shorter, but never under five seconds;
