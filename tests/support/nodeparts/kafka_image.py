@@ -7,9 +7,11 @@ load balancer and the shim that slows a disk. Nobody publishes it.
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 
 from images import base
+from images.machine import MachineLacks
 from node import archives
 from realparts import cache, downloads, gotools, kafka_jars, slowdisk
 
@@ -41,3 +43,15 @@ def contents() -> dict[str, Path]:
         SHIM: slowdisk.shim(),
         BALANCER: gotools.binary(gotools.TOXIPROXY),
     }
+
+
+def main() -> None:
+    """The command line: have it ready, and say where."""
+    try:
+        print(f"{IMAGE:<24} {archive()}")
+    except (MachineLacks, downloads.DownloadFailed) as problem:
+        sys.exit(f"error: {problem}")
+
+
+if __name__ == "__main__":
+    main()
