@@ -209,13 +209,15 @@ class Dialogue:
                 deadline,
                 Stage.SASL,
             )
+            problem, ours = "", True
             if answer.error_code:
-                sasl.refused()
-                message = f"refused {security.whom} ({answer.error_message or error_name(answer.error_code)})"
-                raise Broken(Stage.SASL, self.address, f"{message}: {sasl.remedy()}", lasting=True, refused=True)
-            try:
-                sasl.answer(number, bytes(answer.auth_bytes))
-            except ValueError as error:
-                remedy = f": {sasl.remedy()}" if security.oauth is not None else ""
-                ours = security.oauth is not None
-                raise Broken(Stage.SASL, self.address, f"{error}{remedy}", lasting=True, refused=ours) from None
+                problem = f"refused {security.whom} ({answer.error_message or error_name(answer.error_code)})"
+            else:
+                try:
+                    sasl.answer(number, bytes(answer.auth_bytes))
+                except ValueError as error:
+                    problem, ours = str(error), security.oauth is not None
+            if problem:
+                message = f"{problem}: {sasl.remedy()}" if ours else problem
+                sasl.refused(f"{self.address}: {message}")
+                raise Broken(Stage.SASL, self.address, message, lasting=True, refused=ours)

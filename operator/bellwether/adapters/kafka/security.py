@@ -122,7 +122,6 @@ class Exchange:
         """Take the server's message of a round; ValueError when it refuses us, or does not prove who it is."""
         if self._token is not None:
             if message:
-                self.refused()
                 raise ValueError(f"refused the token of {self._security.whom} ({_refusal(message)})")
             return
         if self._scram is None:
@@ -135,10 +134,10 @@ class Exchange:
         except (KeyError, UnicodeError, ValueError):
             raise ValueError("the server's SCRAM answer is not valid") from None
 
-    def refused(self) -> None:
+    def refused(self, why: str) -> None:
         """The broker did not take it: a token is not offered again."""
         if self._source is not None and self._token is not None:
-            self._source.refuse(self._token)
+            self._source.refuse(self._token, why)
 
     def remedy(self) -> str:
         """What to check after a refusal."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from bellwether.adapters.kafka import tokenendpoint
 from bellwether.adapters.kafka.tokenendpoint import Grant
 from bellwether.connections import Hidden, OAuth
-from bellwether.ports import BellwetherError, Transient
+from bellwether.ports import BellwetherError, Transient, Unauthenticated
 
 FETCH_SECONDS = 10.0
 RENEW_SHARE = 0.8
@@ -87,11 +87,14 @@ class TokenSource:
         """How long a token is good for."""
         return max(0.0, token.ends_at - self._monotonic())
 
-    def refuse(self, token: Token) -> None:
-        """Kafka does not take this token: the next one is fetched anew, though not more often than after a failure."""
+    def refuse(self, token: Token, why: str) -> None:
+        """Kafka does not take this token: the next one is fetched anew, though not more often than after a failure.
+
+        ``why`` is what whoever asks is told until then.
+        """
         with self._lock:
             if self._token is token:
-                self._token = None
+                self._token, self._failure = None, Unauthenticated(why)
                 self._wait_longer()
 
     def _renew(self) -> None:

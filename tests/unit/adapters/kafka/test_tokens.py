@@ -145,10 +145,12 @@ def test_a_failed_renewal_leaves_the_token_that_still_is_good(endpoint: Endpoint
 
 def test_a_token_that_kafka_refuses_is_not_offered_again(endpoint: Endpoint):
     refused = endpoint.source.token(SOON)
-    endpoint.source.refuse(refused)
+    endpoint.source.refuse(refused, "kafka:9092: refused the token of client 'bellwether'")
+    with pytest.raises(Unauthenticated, match="kafka:9092: refused the token"):
+        endpoint.token()
     endpoint.now = 1.0
     assert endpoint.token() == "token-2"
-    endpoint.source.refuse(refused)
+    endpoint.source.refuse(refused, "kafka:9092: refused the token of client 'bellwether'")
     assert endpoint.token() == "token-2", "that was about another one"
 
 

@@ -1,0 +1,251 @@
+"""Exactly the ACLs that docs/security/kafka-acls.md grants: all work is done with them; each one missed is named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bellwether.adapters.kafka.clients import for_confluent
+from bellwether.adapters.kafka.mover import KafkaMover
+from bellwether.adapters.kafka.nodes import Limits, Nodes
+from bellwether.adapters.kafka.probing import BrokerProbe
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.adapters.kafka.rosters import KafkaRoster
+from bellwether.connections import Connection, Mechanism, Protocol, Security
+from bellwether.core.clusters import TopicPartition
+from bellwether.ports import Reorder, Unauthorized
+from realparts.secured import Acl
+from testkit.sites import condition
+
+if TYPE_CHECKING:
+    from realparts.secured import SecuredKafka
+    from testkit.sites import Site
+
+pytestmark = pytest.mark.kafka
+
+PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, read_seconds=60)
+Roles = Mapping[str, tuple[Acl, ...]]
+Without = Callable[[Acl | None], None]
+
+
+@pytest.fixture
+def connection(secured: SecuredKafka, user: str) -> Connection:
+    security = Security(
+        protocol=Protocol.SASL_SSL,
+        mechanism=Mechanism.SCRAM_SHA_512,
+        username=user,
+        password=f"pw-0-{user}",
+        ca_file=str(secured.authority.path),
+    )
+    return Connection(tuple(secured.bootstrap), security)
+
+
+@pytest.fixture
+def allowed(secured: SecuredKafka, user: str) -> Callable[[Sequence[Acl]], None]:
+    """Allow the test's user exactly these things."""
+
+    def allow(acls: Sequence[Acl]) -> None:
+        secured.revoke(user)
+        if acls:
+            secured.grant(user, acls)
+
+    return allow
+
+
+def soon(look: Callable[[], object], seconds: float = 20) -> None:
+    """Wait until ``look`` finds what it wants: each broker learns of ACLs in its own time."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if look():
+                return
+            last: object = "it was not so"
+        except (Unauthorized, AssertionError) as error:
+            last = error
+        assert time.monotonic() < deadline, last
+        time.sleep(0.2)
+
+
+def refused(work: Callable[[], object], acl: str, times: int = 3) -> None:
+    """Wait until ``work`` is refused again and again, and check that the ACL to grant is named."""
+    deadline, said = time.monotonic() + 20, 0
+    while said < times:
+        last = ""
+        try:
+            work()
+        except Unauthorized as error:
+            last = str(error)
+        said = said + 1 if f"rant the ACL {acl}" in last.replace("rant this user the", "rant the") else 0
+        assert time.monotonic() < deadline, f"nobody asked for {acl}, but: {last}"
+
+
+def without(acls: Sequence[Acl], missing: Acl) -> list[Acl]:
+    return [acl for acl in acls if acl != missing]
+
+
+def reads(connection: Connection) -> bool:
+    cluster = KafkaReader(Nodes(connection, PATIENT)).read()
+    return sum(p.topic == "orders" for p in cluster.partitions) == 6
+
+
+def work(connection: Connection) -> bool:
+    """Reverse the order of a partition, elect its first, and put both back."""
+    nodes = Nodes(connection, PATIENT)
+    mover, name = KafkaMover(nodes), TopicPartition("orders", 0)
+    (before,) = [p.replicas for p in KafkaReader(nodes).partitions(["orders"]) if p.index == 0]
+    for order in (before[::-1], before):
+        assert mover.reorder([Reorder(name, order)])[name].ok
+        assert mover.elect([name])[name].ok
+    return True
+
+
+def test_the_documentation_grants_something_to_each_part(roles: Roles) -> None:
+    assert set(roles) == {
+        "bellwether",
+        "bellwether-observe",
+        "bellwether-reachability",
+        "bellwether-replication",
+        "bellwether-sampler",
+    }
+
+
+def test_who_observes_sees_all_and_moves_nothing(connection: Connection, allowed: Any, roles: Roles) -> None:
+    allowed(roles["bellwether-observe"])
+    soon(lambda: reads(connection))
+    nodes, name = Nodes(connection, PATIENT), TopicPartition("orders", 0)
+    refused(lambda: KafkaMover(nodes).elect([name]), "Alter on Cluster")
+    refused(lambda: KafkaMover(nodes).reorder([Reorder(name, (1, 2, 3))]), "Alter on Cluster")
+    refused(lambda: KafkaMover(nodes).cancel([name]), "Alter on Cluster")
+
+
+def test_who_enforces_moves_leaders_and_nothing_else(connection: Connection, allowed: Any, roles: Roles) -> None:
+    allowed(roles["bellwether"])
+    soon(lambda: reads(connection) and work(connection))
+    client = AdminClient(for_confluent(connection))
+    with pytest.raises(KafkaException, match="uthoriz"):
+        client.create_topics([NewTopic("mine", 1, 1)])["mine"].result(20)
+    with pytest.raises(KafkaException, match="uthoriz"):
+        client.delete_topics(["orders"])["orders"].result(20)
+
+
+@pytest.mark.parametrize("role", ["bellwether-observe", "bellwether"])
+def test_each_acl_that_the_operator_misses_is_named(
+    connection: Connection, allowed: Any, roles: Roles, role: str
+) -> None:
+    for missing in roles[role]:
+        allowed(without(roles[role], missing))
+        # Alter implies Describe, so without it the first thing that is refused is to read.
+        wanted = "Describe on Cluster" if missing.resource == "Cluster" else "Describe on Topic *"
+        refused(lambda: reads(connection), wanted)
+
+
+def test_a_user_who_sees_some_topics_only_is_not_taken_for_one_who_sees_all(
+    connection: Connection, allowed: Any
+) -> None:
+    allowed([Acl("Describe", "Cluster"), Acl("Describe", "Topic", "orders")])
+    refused(lambda: reads(connection), "Describe on Topic *")
+
+
+def test_the_reachability_probe_needs_one_acl_and_names_it(
+    secured: SecuredKafka, connection: Connection, allowed: Any, roles: Roles
+) -> None:
+    probe, address = BrokerProbe(connection), secured.bootstrap[0]
+    allowed(roles["bellwether-reachability"])
+    soon(lambda: not probe.ask(address, 1, 10).weaker)
+    answer = probe.ask(address, 1, 10)
+    assert (answer.ok, answer.advertised["SECURE"]) == (True, address)
+    assert set(KafkaRoster(connection).brokers()) == {1, 2, 3}
+    allowed([])
+    soon(lambda: probe.ask(address, 1, 10).weaker)
+    answer = probe.ask(address, 1, 10)
+    assert answer.ok, "a broker answered, whichever"
+    assert "grant the ACL DescribeConfigs on Cluster" in answer.message
+
+
+@pytest.fixture
+def command(secured: SecuredKafka, user: str, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a verb as the test's user."""
+    password = tmp_path / "password"
+    password.write_text(f"pw-0-{user}\n")
+    options = ["--bootstrap", ",".join(secured.bootstrap), "--tls-ca", str(secured.authority.path)]
+    options += ["--sasl-mechanism", "SCRAM-SHA-512", "--sasl-username", user, "--sasl-password-file", str(password)]
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-m", "bellwether", *arguments, *options]
+        return subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("role", "arguments"),
+    [
+        pytest.param("bellwether-sampler", ["sample", "--once", "--store", "{tmp}/store"], id="sampler"),
+        pytest.param("bellwether-replication", ["probe", "replication", "--once"], id="replication prober"),
+    ],
+)
+def test_a_part_works_with_its_acls_and_names_each_that_it_misses(
+    command: Any, connection: Connection, allowed: Any, roles: Roles, tmp_path: Path, role: str, arguments: list[str]
+) -> None:
+    line = [argument.format(tmp=tmp_path) for argument in arguments]
+    allowed(roles[role])
+    soon(lambda: reads(connection))
+    done = command(*line)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for missing in roles[role]:
+        allowed(without(roles[role], missing))
+        refused(lambda: reads(connection), str(missing))
+        done = command(*line)
+        assert done.returncode == 1, done.stdout
+        assert f"grant the ACL {missing}" in (done.stdout + done.stderr).replace("Grant this user", "grant")
+
+
+def test_demoting_by_hand_without_the_acl_changes_nothing_and_names_it(
+    command: Any, connection: Connection, allowed: Any, roles: Roles, tmp_path: Path
+) -> None:
+    allowed(roles["bellwether-observe"])
+    soon(lambda: reads(connection))
+    before = KafkaReader(Nodes(connection, PATIENT)).partitions(["orders"])
+    done = command("demote", "1", "--record", str(tmp_path / "record"))
+    assert done.returncode == 3, done.stderr
+    assert "Grant this user the ACL Alter on Cluster" in done.stdout
+    assert KafkaReader(Nodes(connection, PATIENT)).partitions(["orders"]) == before
+
+
+@pytest.mark.apiserver
+@pytest.mark.slow
+def test_the_operator_says_which_acl_it_misses_and_goes_on_when_it_is_granted(
+    site: Site, secured: SecuredKafka, user: str, scram: dict[str, Any], roles: Roles
+) -> None:
+    site.topics()
+    before = site.orders()
+    site.policy(kafka=scram)
+    site.operator()
+    site.until(lambda: site.ready()[0] == "AclMissing", 60, "the first ACL is named", site.ready)
+    assert "Grant this user the ACL Describe on Cluster" in site.ready()[1]
+    assert "AclMissing" in site.kubectl("get", "events")
+    secured.grant(user, [Acl("Describe", "Cluster")])
+    site.until(lambda: "grant the ACL Describe on Topic *" in site.ready()[1], 60, "the next is named", site.ready)
+    secured.grant(user, [Acl("Describe", "Topic", "*")])
+    site.until_reported()
+    site.demote(1)
+    site.until(
+        lambda: "Grant this user the ACL Alter on Cluster" in str(condition(site.status(), "Settled")),
+        60,
+        "the last is named",
+        site.status,
+    )
+    assert site.orders() == before
+    secured.grant(user, [Acl("Alter", "Cluster")])
+    site.until_demoted(1, before)
+    secured.revoke(user, [Acl("Describe", "Cluster")])
+    site.lift(1)
+    site.until_restored(before)

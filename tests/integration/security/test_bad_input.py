@@ -1,0 +1,237 @@
+"""Every bad credential: a condition and an event that name the field; mended, it works without a restart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from realparts.secured import TOKEN_CLIENT, TOKEN_SECRET, Acl
+from realparts.tls import Authority
+from testkit.forwarder import Forwarder
+from testkit.sites import condition
+
+if TYPE_CHECKING:
+    from realparts.secured import SecuredKafka
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+Data = dict[str, str | bytes | Path]
+MENDED = ("Observing", "ClusterClaimed", "ClusterEmpty")
+"""What a policy that connects is told: all but one hear that another manages the cluster already."""
+
+
+@dataclass
+class Case:
+    """A policy's spec.kafka, its Secrets as they are wrong and as they are right, and what is said of them."""
+
+    kafka: dict[str, Any]
+    said: str
+    bad: dict[str, Data | None] = field(default_factory=dict)
+    good: dict[str, Data] = field(default_factory=dict)
+    reason: str = "CredentialsUnusable"
+
+
+@pytest.fixture
+def stranger() -> Iterator[Callable[[str], Forwarder]]:
+    """The same broker at an address that its certificate does not carry."""
+    made: list[Forwarder] = []
+
+    def forward(target: str) -> Forwarder:
+        made.append(Forwarder("127.0.0.2", target))
+        return made[-1]
+
+    yield forward
+    for one in made:
+        one.close()
+
+
+def test_every_bad_credential_is_named_and_mended_without_a_restart(
+    site: Site,
+    secured: SecuredKafka,
+    user: str,
+    put: Callable[..., None],
+    tmp_path: Path,
+    stranger: Callable[[str], Forwarder],
+) -> None:
+    site.topics()
+    for name in (user, "certified", TOKEN_CLIENT):
+        secured.grant(name, [Acl("Describe", "Cluster"), Acl("Describe", "Topic", "*")])
+    cases = _cases(secured, user, tmp_path, stranger(secured.bootstrap[0]).address)
+    put("ca", {"ca.crt": secured.authority.path})
+    for name, case in cases.items():
+        for secret, data in case.bad.items():
+            if data is not None:
+                put(f"{name}-{secret}", data)
+        site.policy(name, kafka=case.kafka, mode="Observe")
+    site.operator()
+    for name, case in cases.items():
+        site.until(
+            lambda name=name, case=case: case.said in site.ready(name)[1],  # type: ignore[misc]
+            60,
+            f"{name}: {case.said}",
+            lambda name=name: site.ready(name),  # type: ignore[misc]
+        )
+        assert site.ready(name)[0] == case.reason, name
+        if case.reason == "CredentialsUnusable":
+            assert condition(site.status(name), "Connected")["status"] == "False"
+    events = json.loads(site.kubectl("get", "events", "-o", "json"))["items"]
+    told = {(e["involvedObject"]["name"], e["reason"]) for e in events if e["type"] == "Warning"}
+    assert told >= {(name, case.reason) for name, case in cases.items()}
+    for name, case in cases.items():
+        for secret, data in case.good.items():
+            put(f"{name}-{secret}", data)
+        if not case.good:
+            site.change(name, kafka=_well(name, secured))
+            put(f"{name}-user", {"password": f"pw-0-{user}", "sasl.jaas.config": _jaas(user, f"pw-0-{user}")})
+    for name in cases:
+        site.until(
+            lambda name=name: site.ready(name)[0] in MENDED,  # type: ignore[misc]
+            60,
+            f"{name} works",
+            lambda name=name: site.ready(name),  # type: ignore[misc]
+        )
+    everything = site.kubectl("get", "lp,bh,cm,events", "-o", "json") + site.processes[0].log.read_text()
+    for secret in ("hunter2", f"pw-0-{user}", TOKEN_SECRET):
+        assert secret not in everything
+    for name in ("certified", TOKEN_CLIENT):
+        secured.revoke(name)
+
+
+def _cases(secured: SecuredKafka, user: str, tmp_path: Path, elsewhere: str) -> dict[str, Case]:
+    password = {"password": f"pw-0-{user}"}
+    good_ca: Data = {"ca.crt": secured.authority.path}
+    certificate, key = secured.authority.issue("certified")
+    pair: Data = {"user.crt": certificate.read_bytes(), "user.key": key.read_bytes()}
+    _, foreign = Authority(tmp_path / "foreign").issue("certified")
+    locked = load_pem_private_key(key.read_bytes(), None).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"hunter2")
+    )
+
+    def scram(name: str, **sasl: Any) -> dict[str, Any]:
+        words = {"mechanism": "SCRAM-SHA-512", "username": user}
+        words |= {"passwordSecretRef": {"name": f"{name}-user", "key": "password"}, **sasl}
+        return {"bootstrapServers": secured.bootstrap, "tls": {"caSecretRef": {"name": "ca"}}, "sasl": words}
+
+    def trusting(name: str) -> dict[str, Any]:
+        tls = {"caSecretRef": {"name": f"{name}-ca", "key": "ca.crt"}}
+        return {**scram("trusting"), "tls": tls, "sasl": {**scram(name)["sasl"]}}
+
+    def mutual(name: str) -> dict[str, Any]:
+        tls = {"caSecretRef": {"name": "ca"}}
+        return {"bootstrapServers": secured.mutual, "tls": tls, "userSecretRef": {"name": f"{name}-user"}}
+
+    def token(name: str, **oauth: Any) -> dict[str, Any]:
+        words = {"tokenEndpoint": secured.tokens.url, "clientId": TOKEN_CLIENT, **oauth}
+        words |= {"clientSecretRef": {"name": f"{name}-oauth", "key": "secret"}}
+        words |= {"caSecretRef": {"name": f"{name}-login", "key": "ca.crt"}}
+        sasl = {"mechanism": "OAUTHBEARER", "oauth": words}
+        return {"bootstrapServers": secured.bootstrap, "tls": {"caSecretRef": {"name": "ca"}}, "sasl": sasl}
+
+    login: Data = {"ca.crt": secured.login_ca}
+    other_ca: Data = {"ca.crt": Authority(tmp_path / "other").path}
+    in_token = "spec.kafka.sasl.oauth"
+    return {
+        "wrong-password": Case(
+            scram("wrong-password"),
+            "check spec.kafka.sasl.username, spec.kafka.sasl.passwordSecretRef (wrong-password-user, password)",
+            {"user": {"password": "hunter2"}},
+            {"user": {**password}},
+        ),
+        "no-password": Case(
+            scram("no-password"),
+            "/no-password-user does not exist: create it with key 'password'",
+            {"user": None},
+            {"user": {**password}},
+        ),
+        "no-key": Case(
+            scram("no-key"),
+            "no-key-user has no key 'password'; its keys: passwort",
+            {"user": {"passwort": "hunter2"}},
+            {"user": {**password}},
+        ),
+        "mechanism": Case(
+            scram("mechanism", mechanism="PLAIN"), "check spec.kafka.sasl.username", {"user": {"password": "hunter2"}}
+        ),
+        "wrong-ca": Case(
+            trusting("wrong-ca"),
+            "does not verify against spec.kafka.tls.caSecretRef (wrong-ca-ca, ca.crt)",
+            {"ca": other_ca, "user": {**password}},
+            {"ca": good_ca},
+        ),
+        "no-pem": Case(
+            trusting("no-pem"),
+            "key 'ca.crt' holds no PEM certificate: it is DER or PKCS#12",
+            {"ca": {"ca.crt": b"\x30\x82hunter2"}, "user": {**password}},
+            {"ca": good_ca},
+        ),
+        "host-name": Case(
+            {**scram("host-name"), "bootstrapServers": [elsewhere]},
+            "or set spec.kafka.tls.verifyHostname to false",
+            {"user": {**password}},
+        ),
+        "half-a-pair": Case(
+            mutual("half-a-pair"),
+            "spec.kafka.userSecretRef: secret",
+            {"user": {"user.crt": pair["user.crt"]}},
+            {"user": pair},
+        ),
+        "other-key": Case(
+            mutual("other-key"),
+            "key 'user.key' is not the private key of the certificate",
+            {"user": {"user.crt": pair["user.crt"], "user.key": foreign}},
+            {"user": pair},
+        ),
+        "passphrase": Case(
+            mutual("passphrase"),
+            "is a private key with a passphrase, which nobody is there to type: store it without one",
+            {"user": {"user.crt": pair["user.crt"], "user.key": locked}},
+            {"user": pair},
+        ),
+        "no-certificate": Case(
+            {**mutual("no-certificate"), "userSecretRef": {"name": "no-certificate-user"}},
+            "is not that of a user",
+            {"user": {"other": "hunter2"}},
+            {"user": pair},
+        ),
+        "token-secret": Case(
+            token("token-secret"),
+            f"check {in_token}.clientId and {in_token}.clientSecretRef (token-secret-oauth, secret)",
+            {"oauth": {"secret": "hunter2"}, "login": login},
+            {"oauth": {"secret": TOKEN_SECRET}},
+        ),
+        "token-ca": Case(
+            token("token-ca"),
+            f"does not verify against the authorities of {in_token}.caSecretRef (token-ca-login, ca.crt)",
+            {"oauth": {"secret": TOKEN_SECRET}, "login": other_ca},
+            {"login": login},
+        ),
+        "token-url": Case(
+            token("token-url", tokenEndpoint="https://127.0.0.1:1/token"),
+            f"{in_token}.tokenEndpoint https://127.0.0.1:1/token cannot be reached",
+            {"oauth": {"secret": TOKEN_SECRET}, "login": login},
+            reason="ClusterUnreachable",
+        ),
+    }
+
+
+def _well(name: str, secured: SecuredKafka) -> dict[str, Any]:
+    """A spec.kafka that works, in the place of one that could not."""
+    return {
+        "bootstrapServers": secured.bootstrap,
+        "tls": {"caSecretRef": {"name": "ca"}},
+        "sasl": None,
+        "userSecretRef": {"name": f"{name}-user"},
+    }
+
+
+def _jaas(name: str, password: str) -> str:
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    return f'{module} required username="{name}" password="{password}";'

@@ -1,0 +1,209 @@
+"""Every way to say who we are, over TLS to brokers that deny the rest: our own conversations and both clients."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import threading
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaAdminClient
+
+from bellwether.adapters.kafka import tokens
+from bellwether.adapters.kafka.clients import for_confluent, for_kafka_python
+from bellwether.adapters.kafka.mover import KafkaMover
+from bellwether.adapters.kafka.nodes import Limits, Nodes
+from bellwether.adapters.kafka.probing import BrokerProbe
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.connections import Connection, Mechanism, OAuth, Protocol, Security
+from bellwether.core.clusters import TopicPartition
+from bellwether.ports import Terminal, Transient, Unauthenticated
+from realparts.secured import (
+    PLAIN_PASSWORD,
+    PLAIN_USER,
+    TOKEN_CLIENT,
+    TOKEN_SECRET,
+    Acl,
+)
+
+if TYPE_CHECKING:
+    from realparts.secured import SecuredKafka
+
+pytestmark = pytest.mark.kafka
+
+PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, read_seconds=60)
+ALL = (Acl("Alter", "Cluster"), Acl("DescribeConfigs", "Cluster"), Acl("Describe", "Topic", "*"))
+WAYS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "mutual TLS")
+
+
+@pytest.fixture(scope="module")
+def ways(secured: SecuredKafka) -> dict[str, Connection]:
+    """A connection for each way, with all that the main job needs."""
+    secured.user("scram-256", "pw-256", "SCRAM-SHA-256")
+    secured.user("scram-512", "pw,=512", "SCRAM-SHA-512")
+    certificate, key = secured.authority.issue("certified")
+    for name in (PLAIN_USER, "scram-256", "scram-512", TOKEN_CLIENT, "certified"):
+        secured.grant(name, ALL)
+    ca = str(secured.authority.path)
+
+    def by_password(mechanism: str, username: str, password: str) -> Connection:
+        security = Security(
+            protocol=Protocol.SASL_SSL,
+            mechanism=Mechanism(mechanism),
+            username=username,
+            password=password,
+            ca_file=ca,
+        )
+        return Connection(tuple(secured.bootstrap), security)
+
+    token = OAuth(
+        token_endpoint=secured.tokens.url,
+        client_id=TOKEN_CLIENT,
+        client_secret=TOKEN_SECRET,
+        ca_file=str(secured.login_ca),
+    )
+    oauth = Security(protocol=Protocol.SASL_SSL, mechanism=Mechanism.OAUTHBEARER, oauth=token, ca_file=ca)
+    mutual = Security(protocol=Protocol.SSL, ca_file=ca, cert_file=str(certificate), key_file=str(key))
+    return {
+        "PLAIN": by_password("PLAIN", PLAIN_USER, PLAIN_PASSWORD),
+        "SCRAM-SHA-256": by_password("SCRAM-SHA-256", "scram-256", "pw-256"),
+        "SCRAM-SHA-512": by_password("SCRAM-SHA-512", "scram-512", "pw,=512"),
+        "OAUTHBEARER": Connection(tuple(secured.bootstrap), oauth),
+        "mutual TLS": Connection(tuple(secured.mutual), mutual),
+    }
+
+
+@pytest.fixture
+def endpoint(secured: SecuredKafka) -> Iterator[SecuredKafka]:
+    """The cluster with its token endpoint, which is mended afterwards; tokens of other tests are forgotten."""
+    tokens._sources.clear()
+    yield secured
+    secured.tokens.answer, secured.tokens.delay_seconds, secured.tokens.life_seconds = None, 0.0, 300
+    if secured.tokens._server is None:
+        secured.tokens.start()
+    tokens._sources.clear()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_reads_moves_and_probes_work(secured: SecuredKafka, ways: dict[str, Connection], way: str) -> None:
+    connection = ways[way]
+    nodes = Nodes(connection, PATIENT)
+    cluster = KafkaReader(nodes).read()
+    assert {f"{b.host}:{b.port}" for b in cluster.brokers.values()} == set(connection.bootstrap)
+    assert sum(p.topic == "orders" for p in cluster.partitions) == 6
+    name = TopicPartition("orders", 0)
+    assert KafkaMover(nodes).elect([name])[name].ok
+    answer = BrokerProbe(connection).ask(connection.bootstrap[1], 2, 20)
+    assert (answer.ok, answer.weaker, answer.message) == (True, False, "")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_same_connection_feeds_both_clients(ways: dict[str, Connection], way: str) -> None:
+    connection = ways[way]
+    client = AdminClient(for_confluent(connection))
+    client.poll(0)
+    assert set(client.list_topics(timeout=20).brokers) == {1, 2, 3}
+    other = KafkaAdminClient(**for_kafka_python(connection))
+    try:
+        assert {b["broker_id"] for b in other.describe_cluster()["brokers"]} == {1, 2, 3}
+    finally:
+        other.close()
+
+
+def test_all_that_speak_to_kafka_share_one_token(endpoint: SecuredKafka, ways: dict[str, Connection]) -> None:
+    before = len(endpoint.tokens.given)
+    connection = ways["OAUTHBEARER"]
+    threads = [threading.Thread(target=lambda: KafkaReader(Nodes(connection, PATIENT)).read()) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    AdminClient(for_confluent(connection)).list_topics(timeout=20)
+    assert len(endpoint.tokens.given) == before + 1
+
+
+def test_a_token_is_renewed_before_it_ends(endpoint: SecuredKafka, ways: dict[str, Connection]) -> None:
+    endpoint.tokens.life_seconds = 5
+    reader = KafkaReader(Nodes(ways["OAUTHBEARER"], PATIENT))
+    before = len(endpoint.tokens.given)
+    deadline = time.monotonic() + 12
+    while time.monotonic() < deadline:
+        reader.read()  # never refused
+    assert 3 <= len(endpoint.tokens.given) - before <= 6
+
+
+def test_a_token_endpoint_that_is_down_or_talks_nonsense_is_named_and_recovers(
+    endpoint: SecuredKafka, ways: dict[str, Connection]
+) -> None:
+    reader = KafkaReader(Nodes(ways["OAUTHBEARER"], PATIENT))
+    endpoint.tokens.stop()
+    with pytest.raises(Transient, match=r"token_endpoint https://127\.0\.0\.1:.* cannot be reached"):
+        reader.read()
+    endpoint.tokens.start()
+    endpoint.tokens.answer = 200, b"<html>"
+    _until_said(reader, "without an access_token")
+    endpoint.tokens.answer = 200, b'{"access_token": "bm9uc2Vuc2U.e30.x", "expires_in": 300}'
+    _until_said(reader, "refused the token of client 'token-user'|refused client 'token-user'")
+    endpoint.tokens.answer = None
+    _until_said(reader, "")
+
+
+def test_a_refused_token_says_whose_it_was_and_not_what_it_was(
+    endpoint: SecuredKafka, ways: dict[str, Connection]
+) -> None:
+    token = endpoint.tokens.token("token-user", aud="somebody-else")
+    endpoint.tokens.answer = 200, f'{{"access_token": "{token}", "expires_in": 300}}'.encode()
+    with pytest.raises(Unauthenticated, match="check that the listener trusts the issuer") as caught:
+        KafkaReader(Nodes(ways["OAUTHBEARER"], PATIENT)).read()
+    assert "client 'token-user'" in str(caught.value)
+    assert not any(part in str(caught.value) for part in token.split("."))
+
+
+def test_a_slow_token_endpoint_is_no_evidence_about_a_broker(
+    endpoint: SecuredKafka, ways: dict[str, Connection]
+) -> None:
+    endpoint.tokens.delay_seconds = 3
+    probe = BrokerProbe(ways["OAUTHBEARER"])
+    with pytest.raises(Transient, match="has given no token yet"):
+        probe.ask(endpoint.bootstrap[0], 1, 1)
+    endpoint.tokens.delay_seconds = 0
+    assert probe.ask(endpoint.bootstrap[0], 1, 20).ok, "what came late serves the next"
+
+
+def test_a_certificate_that_has_expired_or_is_a_stranger_s_is_told_apart(
+    secured: SecuredKafka, ways: dict[str, Connection]
+) -> None:
+    connection = ways["mutual TLS"]
+
+    def said(**security: str) -> str:
+        changed = dataclasses.replace(connection.security, **security)
+        with pytest.raises(Unauthenticated) as caught:
+            KafkaReader(Nodes(dataclasses.replace(connection, security=changed), PATIENT)).read()
+        return str(caught.value)
+
+    certificate, key = secured.authority.issue("certified", expired=True)
+    assert "which has expired on " in said(cert_file=str(certificate), key_file=str(key))
+    assert "cert_file is not set" in said(cert_file="", key_file="")
+    assert "TLS failed" in said(cert_file=str(secured.login()[0]), key_file=str(secured.login()[1]))
+
+
+def _until_said(reader: KafkaReader, pattern: str) -> None:
+    """Read again and again, as the operator does, until it fails in these words, or (without words) works."""
+    deadline = time.monotonic() + 40
+    last = ""
+    while time.monotonic() < deadline:
+        try:
+            reader.read()
+            last = ""
+            if not pattern:
+                return
+        except (Transient, Terminal) as error:
+            last = str(error)
+            if pattern and re.search(pattern, last):
+                return
+        time.sleep(0.2)
+    raise AssertionError(f"{pattern!r} was not said; the last word: {last!r}")
