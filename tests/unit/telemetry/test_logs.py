@@ -13,6 +13,12 @@ import structlog
 from bellwether.telemetry.logs import _on_thread, _on_uncaught, configure
 
 
+@pytest.fixture(autouse=True)
+def nothing_bound() -> None:
+    """What another test has bound in this thread is none of these tests' matter."""
+    structlog.contextvars.clear_contextvars()
+
+
 def lines(stream: io.StringIO) -> list[dict[str, object]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
