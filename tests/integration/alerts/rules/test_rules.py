@@ -74,9 +74,9 @@ def test_the_rules_are_sound() -> None:
 
 
 def test_rules_shortened_for_tests_are_sound_and_the_same_but_for_their_times(tmp_path: Path) -> None:
-    copies = alertrules.shortened(tmp_path, hold=3, pace=60, silence=10)
+    copies = alertrules.shortened(tmp_path, hold=3, pace=60, silence=8)
     assert alertrules.promtool("check", "rules", *copies).returncode == 0
-    times = re.compile(r"\[\w+\]|> (45|10)\b")
+    times = re.compile(r"\[\w+\]|> (45|8)\b")
     for rule, copy in zip(alertrules.alerts(), alertrules.alerts(tmp_path), strict=True):
         assert times.sub("", copy["expr"]) == times.sub("", rule["expr"])
         assert copy.get("for") == ("3s" if "for" in rule else None)
