@@ -104,7 +104,9 @@ def operator(
     times = LeaseTimes(lease_duration, lease_renew)
 
     def linker(signals: SignalBook) -> Linker:
-        return Linker(api, clock, signals, times, lease_namespace, metrics.exchanges.kafka)
+        return Linker(
+            api, clock, signals, times, lease_namespace, metrics.exchanges.kafka, metrics.exchanges.certificate
+        )
 
     def desk(run: Run, wake: Callable[[], None]) -> Desk:
         made = Desk(run, partial(tools_for, api, clock), clock, wake)

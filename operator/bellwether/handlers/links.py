@@ -14,6 +14,7 @@ from typing import cast
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.adapters.kafka.security import certificate_ends
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import LEASES, KubernetesClient
 from bellwether.adapters.kubernetes.connections import surroundings
@@ -71,6 +72,9 @@ class LeaseTimes:
 Observe = Callable[[str, str, str, str, float], None]
 """Is told of a request to Kafka: namespace and name of the policy, kind, outcome, seconds."""
 
+TellCertificate = Callable[[str, str, str, float | None], None]
+"""Is told when a certificate ends: namespace and name of the policy, whose it is, Unix time or None for none."""
+
 
 class Linker:
     """Makes links for one policy. ``namespace`` is the policy's; the Lease stands in ``lease_namespace``."""
@@ -83,8 +87,10 @@ class Linker:
         times: LeaseTimes,
         lease_namespace: str,
         observe: Observe = lambda *_: None,
+        certificate: TellCertificate = lambda *_: None,
     ) -> None:
         self._observe = observe
+        self._certificate = certificate
         self._api = api
         self._clock = clock
         self._signals = signals
@@ -162,7 +168,10 @@ class Linker:
         return made
 
     def _through(self, made: Connection, policy: LeadershipPolicy) -> tuple[KafkaReader, KafkaMover]:
-        nodes = Nodes(made, observe=partial(self._observe, policy.metadata.namespace, policy.metadata.name))
+        who = (policy.metadata.namespace, policy.metadata.name)
+        for which, ends in certificate_ends(made.security).items():
+            self._certificate(*who, which, ends)
+        nodes = Nodes(made, None, partial(self._observe, *who), partial(self._certificate, *who, "broker"))
         return KafkaReader(nodes), KafkaMover(nodes)
 
     def _over(self, made: Connection, link: Link, policy: LeadershipPolicy) -> Link:

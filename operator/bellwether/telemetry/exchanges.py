@@ -6,7 +6,7 @@ requests that we make, the stages at which a conversation breaks, the kinds of o
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from bellwether.telemetry.registries import LATENCY_BUCKETS
 
@@ -31,6 +31,13 @@ class ExchangeMetrics:
             buckets=LATENCY_BUCKETS,
             registry=registry,
         )
+        self.certificates = Gauge(
+            "bellwether_kafka_certificate_expiry_timestamp_seconds",
+            "When a certificate ends: the last of the trusted authorities' (authority), the operator's own (own), the"
+            " first of the brokers' that were seen (broker).",
+            (*_POLICY, "certificate"),
+            registry=registry,
+        )
         self.kubernetes_requests = Counter(
             "bellwether_kubernetes_requests",
             "Requests to the Kubernetes API, by outcome: ok, conflict (somebody else was first), absent, refused,"
@@ -52,6 +59,13 @@ class ExchangeMetrics:
         if outcome == "ok":
             self.kafka_seconds.labels(namespace, policy, request).observe(seconds)
 
+    def certificate(self, namespace: str, policy: str, which: str, ends: float | None) -> None:
+        """When a certificate ends (Unix time); None where there is none any more."""
+        if ends is None:
+            self.certificates.remove_by_labels({"namespace": namespace, "policy": policy, "certificate": which})
+        else:
+            self.certificates.labels(namespace, policy, which).set(ends)
+
     def kubernetes(self, verb: str, resource: str, outcome: str, seconds: float) -> None:
         """One request to the Kubernetes API."""
         self.kubernetes_requests.labels(verb, resource, outcome).inc()
@@ -59,5 +73,5 @@ class ExchangeMetrics:
 
     def forget(self, namespace: str, policy: str) -> None:
         """Drop everything about a policy that is gone."""
-        for metric in (self.kafka_requests, self.kafka_seconds):
+        for metric in (self.kafka_requests, self.kafka_seconds, self.certificates):
             metric.remove_by_labels({"namespace": namespace, "policy": policy})

@@ -123,3 +123,10 @@ def test_the_files_of_all_connections_stand_in_one_place_and_go_with_the_policy(
     assert len(list((tmp_path / "files").glob("bellwether-*/*"))) == 1
     linker.close()
     assert list((tmp_path / "files").iterdir()) == []
+
+
+def test_when_the_certificates_of_a_policy_end_is_told(linker: Linker, tmp_path: Path):
+    told: list[tuple[Any, ...]] = []
+    linker._certificate = lambda *what: told.append(what)
+    linker.link(policy())
+    assert told == [("default", "main", "authority", None), ("default", "main", "own", None)]

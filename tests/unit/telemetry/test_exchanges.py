@@ -38,3 +38,17 @@ def test_a_policy_that_is_gone_takes_its_requests_along() -> None:
     told.forget("kafka", "main")
     policies = {s.labels["policy"] for metric in registry.collect() for s in metric.samples}
     assert policies == {"other"}
+
+
+def test_when_certificates_end_is_told_by_whose_they_are() -> None:
+    registry = CollectorRegistry()
+    told = ExchangeMetrics(registry)
+    name, own = "bellwether_kafka_certificate_expiry_timestamp_seconds", {"namespace": "kafka", "policy": "main"}
+    told.certificate("kafka", "main", "own", 100.0)
+    told.certificate("kafka", "main", "broker", 200.0)
+    assert registry.get_sample_value(name, {**own, "certificate": "own"}) == 100.0
+    told.certificate("kafka", "main", "own", None)
+    assert registry.get_sample_value(name, {**own, "certificate": "own"}) is None
+    assert registry.get_sample_value(name, {**own, "certificate": "broker"}) == 200.0
+    told.forget("kafka", "main")
+    assert registry.get_sample_value(name, {**own, "certificate": "broker"}) is None

@@ -91,6 +91,11 @@ class Dialogue:
         """Whom we speak to."""
         return self._wire.address
 
+    @property
+    def certificate_ends(self) -> float | None:
+        """When the broker's certificate ends (Unix time); None without TLS, or where nobody verified it."""
+        return self._wire.certificate_ends
+
     @classmethod
     def open(cls, address: str, connection: Connection, deadline: Deadline) -> Dialogue:
         """Connect, agree on versions, authenticate; all before the deadline, or ``Broken``.

@@ -46,9 +46,20 @@ class Limits:
 class Nodes:
     """The brokers of one cluster as places to ask. Shared by the reader and the mover of one policy."""
 
-    def __init__(self, connection: Connection, limits: Limits | None = None, observe: Observe | None = None) -> None:
-        """``observe`` is told of every request, and of every connection that is opened, as the request ``Open``."""
+    def __init__(
+        self,
+        connection: Connection,
+        limits: Limits | None = None,
+        observe: Observe | None = None,
+        certified: Callable[[float], None] | None = None,
+    ) -> None:
+        """``observe`` is told of every request, and of every connection that is opened, as the request ``Open``.
+
+        ``certified`` is told when the first of the brokers' certificates ends that were seen (Unix time).
+        """
         self._observe = observe or (lambda _request, _outcome, _seconds: None)
+        self._certified = certified or (lambda _ends: None)
+        self._ends: dict[str, float] = {}
         self.connection = connection
         self.limits = limits or Limits()
         self._known: dict[int, str] = {}
@@ -61,6 +72,8 @@ class Nodes:
         known = {b.id: join_address(b.host, b.port) for b in brokers if b.host and b.port > 0 and not b.fenced}
         if known:
             self._known = known
+            still = {*known.values(), *self.connection.bootstrap}
+            self._ends = {address: ends for address, ends in self._ends.items() if address in still}
 
     def avoid(self, brokers: Collection[int]) -> None:
         """Ask these only when no other answers. Replaces what was said before."""
@@ -132,6 +145,9 @@ class Nodes:
         finally:
             self._observe("Open", outcome, time.monotonic() - began)
         dialogue.observe = self._observe
+        if (ends := dialogue.certificate_ends) is not None:
+            self._ends[address] = ends
+            self._certified(min(self._ends.values()))
         return dialogue
 
     def _until(self, deadline: Deadline) -> Iterator[str]:

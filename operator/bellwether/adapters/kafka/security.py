@@ -83,6 +83,19 @@ def expiry(security: Security) -> str:
     return f"which is not valid before {own.starts:%Y-%m-%d %H:%M} UTC: check clocks" if own.starts > now else ""
 
 
+def certificate_ends(security: Security) -> dict[str, float | None]:
+    """When the last of the trusted certificates (``authority``) and the client's (``own``) end; None for none."""
+    found: dict[str, float | None] = {}
+    for which, path in (("authority", security.ca_file), ("own", security.cert_file)):
+        try:
+            ends = [v.ends.timestamp() for v in pem.validities(Path(path).read_bytes())] if path else []
+        except (OSError, ValueError):
+            ends = []  # connecting says what is wrong with it
+        # While an authority is renewed the old one stands beside the new; of a chain the first is the client's.
+        found[which] = None if not ends else max(ends) if which == "authority" else ends[0]
+    return found
+
+
 def _why(error: OSError) -> str:
     return getattr(error, "reason", None) or error.strerror or "unreadable"
 

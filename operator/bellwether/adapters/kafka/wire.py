@@ -89,6 +89,13 @@ class Wire:
             sock.close()
             raise
 
+    @property
+    def certificate_ends(self) -> float | None:
+        """When the peer's certificate ends (Unix time); None without TLS, or where nobody verified it."""
+        found = self._socket.getpeercert() if isinstance(self._socket, ssl.SSLSocket) else None
+        ends = (found or {}).get("notAfter")
+        return ssl.cert_time_to_seconds(ends) if isinstance(ends, str) else None
+
     def send(self, frame: HiddenBytes, deadline: Deadline, stage: Stage) -> None:
         """Send a whole frame."""
         view = memoryview(frame)

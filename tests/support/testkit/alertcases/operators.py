@@ -175,6 +175,22 @@ CASES = (
         "6m",
         {kafka("Open", "Tls"): "0x8 1x2 2x40", kafka("Open", "ok"): "0+5x50", asks("Connect"): "0+9x50"},
     ),
+    Case(
+        "BellwetherCertificateExpires",
+        "in five days",
+        "20m",
+        {series("kafka_certificate_expiry_timestamp_seconds", A, certificate="own"): "432000x100"},
+        (of_policy(certificate="own"),),
+    ),
+    Case(
+        "BellwetherCertificateExpires",
+        "renewed in time: brokers restart one after the other",
+        "20m",
+        {
+            series("kafka_certificate_expiry_timestamp_seconds", A, certificate="authority"): "31536000x100",
+            series("kafka_certificate_expiry_timestamp_seconds", A, certificate="broker"): "432000x40 31536000x60",
+        },
+    ),
     Case("BellwetherClusterChanged", "for two minutes", "2m", {trouble("ClusterChanged"): "1x20"}, OURS),
     Case("BellwetherClusterChanged", "it only does not answer", "2m", {trouble("ClusterUnreachable"): "1x20"}),
     Case("BellwetherClusterClaimed", "for three minutes", "3m", {trouble("ClusterClaimed"): "1x20"}, OURS),

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import socket
+import ssl
+import threading
 import time
 import traceback
+from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.x509 import load_pem_x509_certificate
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 from kafka.protocol.sasl import SaslHandshakeRequest, SaslHandshakeResponse
 
@@ -18,9 +23,11 @@ from bellwether.adapters.kafka.wire import Deadline
 from bellwether.connections import Connection, Security
 from bellwether.core.clusters import Broker
 from bellwether.ports import Terminal, Transient
+from realparts.tls import Authority
 from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
 
 QUICK = Limits(opening_seconds=0.3, finding_seconds=0.6, request_seconds=0.3, read_seconds=1.0)
+PATIENT = Limits(opening_seconds=5, finding_seconds=5, request_seconds=5, read_seconds=10)
 PLAIN = Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="s3cr3t")
 
 
@@ -162,6 +169,53 @@ class TestTelling:
         with pytest.raises(Transient):
             nodes.read(address)
         assert told == [("Open", "Connect")]
+
+    def test_when_the_brokers_certificates_end_is_told(self, tmp_path: Path) -> None:
+        authority = Authority(tmp_path)
+        chain, key = authority.issue("broker")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(chain, key)
+        with ScriptedBroker() as behind, TlsFront(context, behind.port) as front:
+            told: list[float] = []
+            security = Security(protocol="SSL", ca_file=str(authority.path))  # type: ignore[arg-type]
+            nodes = Nodes(Connection((front.address,), security), PATIENT, certified=told.append)
+            assert nodes.read(address) == front.address
+        assert told == [load_pem_x509_certificate(chain.read_bytes()).not_valid_after_utc.timestamp()]
+
+    def test_without_tls_there_is_no_certificate_to_tell_of(self) -> None:
+        told: list[float] = []
+        with ScriptedBroker() as peer:
+            Nodes(Connection((peer.address,)), QUICK, certified=told.append).read(address)
+        assert told == []
+
+
+class TlsFront:
+    """Takes TLS off each connection and hands it on to a port."""
+
+    def __init__(self, context: ssl.SSLContext, port: int) -> None:
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._context, self._port = context, port
+        self.address = f"127.0.0.1:{self._server.getsockname()[1]}"
+
+    def __enter__(self) -> TlsFront:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            plain, _ = self._server.accept()
+            near = self._context.wrap_socket(plain, server_side=True)
+            far = socket.create_connection(("127.0.0.1", self._port))
+            threading.Thread(target=self._pump, args=(far, near), daemon=True).start()
+            self._pump(near, far)
+
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
 
 
 class TestSecrets:

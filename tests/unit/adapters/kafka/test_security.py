@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509 import load_pem_x509_certificate
 
-from bellwether.adapters.kafka.security import Exchange, tls_context
+from bellwether.adapters.kafka.security import Exchange, certificate_ends, tls_context
 from bellwether.connections import Security
 from bellwether.ports import Terminal
 from realparts.tls import Authority
@@ -100,3 +101,22 @@ def test_a_context_is_shared_until_one_of_its_files_has_changed(tmp_path: Path) 
     trusted.unlink()
     with pytest.raises(Terminal, match=r"ca\.pem is not a readable PEM file"):
         tls_context(security)
+
+
+def ends(path: Path) -> float:
+    return load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc.timestamp()
+
+
+def test_of_two_authorities_the_last_counts_and_of_a_chain_the_first(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    own, _ = authority.issue("client")
+    expired, _ = authority.issue("old", expired=True)
+    for path in (authorities := tmp_path / "authorities.pem", chain := tmp_path / "chain.pem"):
+        path.write_bytes(expired.read_bytes() + own.read_bytes())
+    both = Security(protocol="SSL", ca_file=str(authorities), cert_file=str(chain))  # type: ignore[arg-type]
+    assert certificate_ends(both) == {"authority": ends(own), "own": ends(expired)}
+
+
+def test_certificates_that_are_not_there_have_no_end(tmp_path: Path) -> None:
+    gone = Security(protocol="SSL", ca_file=str(tmp_path / "gone.pem"))  # type: ignore[arg-type]
+    assert certificate_ends(gone) == {"authority": None, "own": None}
