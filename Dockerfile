@@ -30,7 +30,7 @@ RUN printf './%s\n' 'proc/*' 'sys/*' 'dev/*' 'run/*' 'tmp/*' 'root/.*' 'staged*'
         'usr/share/locale' 'usr/share/man' 'usr/share/info' 'usr/share/lintian' 'usr/share/bash-completion' \
         'usr/share/perl5' 'usr/share/debconf' 'usr/share/keyrings' 'usr/share/doc/*/[!c]*' 'usr/share/doc/*/changelog*' \
         'var/cache/*' 'var/log/*' 'var/tmp/*' 'var/lib/apt' 'var/lib/dpkg/info' 'var/lib/dpkg/*-old' \
-        >/without \
+        | sed 's|.*|&\n&/*|' >/without \
     && mkdir /staged \
     && tar --create --one-file-system --anchored --wildcards --wildcards-match-slash --exclude-from /without . \
     | tar --extract --preserve-permissions --directory /staged \
