@@ -34,7 +34,8 @@ SIGNING_KEY = "service-accounts-key.pem"
 class Authority:
     """Signs certificates that are valid for 30 days on 127.0.0.1 and localhost, and writes them into one folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, formal: bool = True) -> None:
+        """Make its own certificate; an informal one does not say what its key is for, as many clusters' do not."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -42,9 +43,10 @@ class Authority:
         unsigned = (
             _unsigned(self._name, self._name, self._key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .add_extension(_SIGNS, critical=True)  # Python 3.13 insists, as RFC 5280 does
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
         )
+        if formal:
+            unsigned = unsigned.add_extension(_SIGNS, critical=True)  # Python 3.13 insists, as RFC 5280 does
         self.path = folder / "ca.pem"
         self.path.write_bytes(unsigned.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
 
