@@ -47,8 +47,9 @@ def set_up(where: Places, kubectl: Kubectl, folder: Path) -> Stage:
     values = release.values(kafka.internal, kafka_pods.ACCOUNT, kafka_pods.NAMESPACE)
     kubectl.apply(kafka_pods.namespace())
     bellwether.prepare()
-    # A policy can only come once its definition is there.
+    # A policy can only come once its definition is there: Helm leaves it out before.
     bellwether.install({**values, "policies": [], "probers": [], "sampler": {"enabled": False}})
+    kubectl("wait", "crd/leadershippolicies.bellwether.dev", "--for=condition=Established", "--timeout=30s")
     bellwether.install(values)
     kafka.start(bellwether.sidecars())
     kafka.fill(topics=3, partitions=12)
