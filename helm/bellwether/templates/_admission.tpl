@@ -6,11 +6,6 @@
 {{- prepend .Values.admission.exemptServiceAccounts (printf "system:serviceaccount:%s:%s" .Release.Namespace $operator) | uniq | toJson }}
 {{- end }}
 
-{{/* The grants' ConfigMap. In: the root. */}}
-{{- define "bellwether.admission.grants" -}}
-{{- printf "%s-grants" (include "bellwether.fullname" .) }}
-{{- end }}
-
 {{/* Every ServiceAccount but those that are exempt; people are no ServiceAccounts. In: the root. */}}
 {{- define "bellwether.admission.accounts" -}}
 - name: service-accounts
@@ -19,19 +14,22 @@
   expression: '!(request.userInfo.username in {{ include "bellwether.admission.exempt" . }})'
 {{- end }}
 
-{{/* Whether the account has any grant: CEL that needs no variable. */}}
+{{/* Whether the account has any grant: CEL that needs no variable. In: the root. */}}
 {{- define "bellwether.admission.granted" -}}
-has(params.data) && request.userInfo.username.substring(22).replace(':', '.') in params.data
+request.userInfo.username in {{ include "bellwether.grants" . | fromYaml | keys | sortAlpha | toJson }}
 {{- end }}
 
-{{/* Variables on who asks: its account, its grants, and the ordinal that ends its pod's name, where it has one. */}}
+{{/*
+Variables on who asks: its account, its grants, and the ordinal that ends its pod's name, where it has one. The grants
+stand in the policy itself: an API server that once watched ConfigMaps for a policy's parameters, and stopped when that
+policy went, does not see those that come later, and would refuse everything. In: the root.
+*/}}
 {{- define "bellwether.admission.who" -}}
 - name: account
   expression: request.userInfo.username.substring(22).replace(':', '/')
 - name: grants
   expression: >-
-    {{ include "bellwether.admission.granted" . }}
-    ? params.data[variables.account.replace('/', '.')].split('\n') : []
+    {{ include "bellwether.grants" . | fromYaml | toJson }}[?request.userInfo.username].orValue([])
 - name: pod
   expression: >-
     has(request.userInfo.extra) && 'authentication.kubernetes.io/pod-name' in request.userInfo.extra
@@ -64,7 +62,7 @@ CEL cannot compute. In: name, plain (both CEL).
 ? {{ .name }} == p : {{ .name }}.matches('^bellwether-prober-.*-[0-9a-f]{10}$'))
 {{- end }}
 
-{{/* A policy's binding. In: root, name, grants (whether it has them), namespaces (list; empty: all). */}}
+{{/* A policy's binding. In: root, name, namespaces (list; empty: all). */}}
 {{- define "bellwether.admission.binding" }}
 ---
 apiVersion: admissionregistration.k8s.io/v1
@@ -74,12 +72,6 @@ metadata:
 spec:
   policyName: {{ .name }}
   validationActions: [Deny]
-  {{- if .grants }}
-  paramRef:
-    name: {{ include "bellwether.admission.grants" .root }}
-    namespace: {{ .root.Release.Namespace }}
-    parameterNotFoundAction: Deny
-  {{- end }}
   {{- with .namespaces }}
   matchResources:
     namespaceSelector:

@@ -28,6 +28,7 @@ Forge = Callable[[Stage, KubernetesClient], Any]
 
 @pytest.fixture(scope="module")
 def stage(audited: AuditedApiServer) -> Iterator[Stage]:
+    Stage(audited).accounts.remove()  # what was uninstalled must bind again when it is installed again
     made = Stage(audited)
     a, b = made.by(ZONE_A), made.by(ZONE_B)
     lease(made, b, "zone-b")

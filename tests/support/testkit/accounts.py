@@ -97,9 +97,8 @@ class Accounts:
         self.namespace = namespace
         self._api: KubernetesClient = connect(server.kubeconfig)
         whole = rendered(values, namespace)
-        grants = [o for o in whole if o["kind"] == "ConfigMap" and o["metadata"]["name"] == f"{FULL}-grants"]
         kinds = ("ServiceAccount", *_ROLES, *_BINDINGS, *_ADMISSION)
-        self.objects = [*grants, *(one for one in whole if one["kind"] in kinds)]
+        self.objects = [one for one in whole if one["kind"] in kinds]
         self._applied(self.objects)
 
     def remove(self) -> None:

@@ -32,16 +32,27 @@ PERSON = "ann"
 
 
 class Crew:
-    """See the module. ``home`` is the release's namespace; policies stand in ``site.namespace``."""
+    """See the module. ``home`` is the release's namespace; policies stand in ``site.namespace``.
 
-    def __init__(self, server: AuditedApiServer, kafka: KafkaCluster, directory: Path, *, everywhere: bool = False):
+    ``everywhere``: the operator watches all namespaces. ``values`` of the chart are added to those that all crews have.
+    """
+
+    def __init__(
+        self,
+        server: AuditedApiServer,
+        kafka: KafkaCluster,
+        directory: Path,
+        *,
+        everywhere: bool = False,
+        **values: Any,
+    ) -> None:
         self.server = server
         self.site = Site(server, kafka, directory)
         self.home = server.create_namespace(f"home-{uuid.uuid4().hex[:8]}")
         self.everywhere = everywhere
         self.directory = directory
         where = {"policy": POLICY, "namespace": self.site.namespace}
-        values: dict[str, Any] = {
+        whole: dict[str, Any] = {
             "watchNamespaces": [] if everywhere else [self.site.namespace],
             "rbac": {"secretNames": [CREDENTIALS]},
             "spark": {"enabled": True, "namespaces": [self.site.namespace]},
@@ -62,8 +73,9 @@ class Crew:
                 ]
             },
             "sampler": {**where, "enabled": True, "store": "s3://samples/main"},
+            **values,
         }
-        self.accounts = Accounts(server, self.home, values)
+        self.accounts = Accounts(server, self.home, whole)
         self.accounts.make(SIDECARS)
         self._keep_credentials()
 
