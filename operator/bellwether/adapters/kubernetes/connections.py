@@ -117,14 +117,12 @@ def _security(kafka: Kafka, secrets: SecretReader) -> Security:
         "username": f"{SASL}.username",
         "password": _named(f"{SASL}.passwordSecretRef", kafka.sasl.password_secret_ref if kafka.sasl else None),
     }
-    values: dict[str, object] = {
-        "ca_file": _authorities(secrets, tls.ca_secret_ref, f"{TLS}.caSecretRef") if tls else "",
-        "verify_hostname": tls.verify_hostname if tls else True,
-    }
+    values: dict[str, object] = _sasl(secrets, kafka.sasl) if kafka.sasl is not None else {}
+    if tls is not None:
+        values["ca_file"] = _authorities(secrets, tls.ca_secret_ref, f"{TLS}.caSecretRef")
+        values["verify_hostname"] = tls.verify_hostname
     if tls is not None and tls.certificate_secret_ref is not None and tls.key_secret_ref is not None:
         values |= _pair(secrets, tls.certificate_secret_ref, tls.key_secret_ref)
-    if kafka.sasl is not None:
-        values |= _sasl(secrets, kafka.sasl)
     if kafka.user_secret_ref is not None:
         name = kafka.user_secret_ref.name
         with _about(USER):
