@@ -138,7 +138,7 @@ def test_a_link_follows_its_secrets_and_keeps_its_lease_and_its_record(
     cluster = MemoryCluster(cluster_id="cluster-a")
     made: list[Connection] = []
 
-    def nodes(connection: Connection, **_: Any) -> MemoryRoute:
+    def nodes(connection: Connection, *_: Any) -> MemoryRoute:
         made.append(connection)
         return MemoryRoute(cluster)
 

@@ -63,7 +63,7 @@ def connected() -> list[Connection]:
 def linker(api: MemoryApi, clock: ManualClock, connected: list[Connection], monkeypatch: pytest.MonkeyPatch) -> Linker:
     cluster = MemoryCluster(cluster_id="cluster-a")
 
-    def nodes(connection: Connection, **_: Any) -> MemoryRoute:
+    def nodes(connection: Connection, *_: Any) -> MemoryRoute:
         connected.append(connection)
         return MemoryRoute(cluster)
 
