@@ -6,6 +6,7 @@ must not wait for anything that a stuck thread may hold: it is what finds the st
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -54,6 +55,17 @@ class Health:
         return found
 
 
+class _DualStack(ThreadingHTTPServer):
+    """Takes IPv4 and IPv6: the kubelet asks at whatever address the pod has."""
+
+    address_family = socket.AF_INET6
+
+    def server_bind(self) -> None:
+        """Bind without keeping IPv4 out."""
+        self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
+
+
 class HealthServer:
     """Serves one port until it is closed, in threads of its own. ``registry`` is served as ``/metrics``.
 
@@ -61,7 +73,8 @@ class HealthServer:
     """
 
     def __init__(self, health: Health, port: int, registry: CollectorRegistry | None = None) -> None:
-        self._server = ThreadingHTTPServer(("", port), _handler(health, registry))
+        server = _DualStack if socket.has_dualstack_ipv6() else ThreadingHTTPServer
+        self._server = server(("", port), _handler(health, registry))
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
 

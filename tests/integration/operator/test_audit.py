@@ -30,8 +30,8 @@ def test_the_trail_names_the_word_and_outlives_operator_and_policy(site: Site) -
     (change,) = fall["brokers"]
     assert (change["became"], change["word"]) == ("Demoted", "override by field manager kubectl-patch")
     assert "its disk is replaced" in change["message"]
-    assert fall["moves"]["leaving"] == {"1": led}
-    assert fall["outcome"]["elected"] == led
+    assert fall["moves"]["leaving"]["1"] >= led
+    assert fall["outcome"]["elected"] >= led
 
     site.processes[0].kill()
     site.operator()

@@ -37,8 +37,14 @@ def older_definitions(bare_site: Site, apiserver: ApiServer) -> Iterator[ApiServ
     """The definition of policies does not know ``status.displacedPartitions``; in the end the present one is served."""
     assert bare_site.namespace
     apiserver.kubectl("replace", "-f", "-", stdin=json.dumps(older("displacedPartitions")))
+    bare_site.until(lambda: "displacedPartitions" not in served(apiserver), 60, "the older definition is served")
     yield apiserver
     apiserver.apply(CRDS)
+
+
+def served(apiserver: ApiServer) -> str:
+    """What the API server publishes of our kinds."""
+    return apiserver.kubectl("get", "--raw", "/openapi/v3/apis/bellwether.dev/v1alpha1")
 
 
 def test_definitions_of_an_older_version_are_named_and_work_goes_on_without_a_restart(

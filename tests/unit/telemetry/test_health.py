@@ -123,3 +123,12 @@ def test_metrics_stand_beside_it_where_a_process_has_one_port(health: Health) ->
 def test_a_port_that_is_taken_is_an_error(health: Health, server: HealthServer) -> None:
     with pytest.raises(OSError, match="in use"):
         HealthServer(health, server.port)
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+def test_it_is_asked_at_either_kind_of_address(server: HealthServer) -> None:
+    for host in ("127.0.0.1", "::1"):
+        connection = http.client.HTTPConnection(host, server.port, timeout=5)
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().status == 200
+        connection.close()
