@@ -199,6 +199,6 @@ class Crew:
 
 def _verbs(call: Call) -> tuple[str, ...]:
     """The verbs of RBAC that a request needed; server-side apply creates what is not there."""
-    if call.code >= 400:
+    if call.code in (401, 403):
         return ()
     return (call.verb, "create") if (call.verb, call.code) == ("patch", 201) else (call.verb,)

@@ -1,0 +1,92 @@
+"""Each verb of probers and sampler is taken away once: nothing is said of a broker, and the log tells why."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bellwether.adapters.kubernetes.client import LEASES
+from bellwether.adapters.kubernetes.permissions import PROBER, SAMPLER, Only, Where
+from testkit import accounts
+from testkit.crews import CREDENTIALS, RULES, SIDECARS, Crew
+from testkit.lacks import Key, Lack, needs, nothing
+from testkit.sites import POLICY
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.chart, pytest.mark.slow]
+
+LP, BH, LE = "leadershippolicies", "brokerhealths", "leases"
+P = Where.POLICIES
+
+
+def start_storage(crew: Crew) -> None:
+    crew.healths(crew.policy(), 1)
+    folder = crew.directory / "disk"
+    folder.mkdir(exist_ok=True)
+    crew.prober(SIDECARS, "storage", "--broker", "1", "--directory", str(folder), pod="kafka-1")
+
+
+def start_rules(crew: Crew) -> None:
+    secret = {"name": CREDENTIALS, "key": "token"}
+    rules = {"url": "https://127.0.0.1:1", "bearerTokenSecretRef": secret, "rules": [RULE]}
+    crew.healths(crew.policy(detection={"prometheus": {**rules, "periodSeconds": 1, "timeoutSeconds": 1}}), 1)
+    crew.prober(RULES, "prometheus")
+
+
+RULE = {"name": "down", "query": "up", "threshold": "1"}
+
+
+def measured(crew: Crew) -> bool:
+    return bool(crew.entry(1, "StorageLatency"))
+
+
+def start_and_measure(crew: Crew) -> None:
+    start_storage(crew)
+    crew.site.until(lambda: measured(crew), 60, "it speaks", crew.site.logs)
+
+
+def asked(crew: Crew) -> bool:
+    said = crew.entry(1, "Prometheus").get("message", "lacks")
+    return "lacks" not in said
+
+
+def fresh(crew: Crew) -> bool:
+    (found,) = crew.site.api.list(LEASES, crew.site.namespace)
+    age = datetime.now(UTC) - datetime.fromisoformat(found["spec"]["renewTime"])  # noqa: TID251 - the API's own clock
+    return bool(found["spec"].get("holderIdentity")) and age < timedelta(seconds=5)
+
+
+LACKS: dict[Key, tuple[str, Lack]] = {
+    (P, LP, "get"): (SIDECARS, Lack(measured, start_storage)),
+    (P, BH, "get"): (SIDECARS, Lack(measured, start_storage)),
+    (P, BH, "list"): (RULES, Lack(asked, start_rules)),
+    (P, f"{BH}/status", "patch"): (SIDECARS, Lack(measured, start_storage)),
+    (P, LE, "get"): (SIDECARS, Lack(measured, start_storage)),
+    (P, LE, "create"): (SIDECARS, Lack(measured, start_storage)),
+    (P, LE, "update"): (SIDECARS, Lack(fresh, nothing, start_and_measure)),
+    (P, "secrets", "get"): (RULES, Lack(asked, start_rules)),
+}
+
+
+def test_every_verb_of_a_prober_is_taken_away_here() -> None:
+    assert set(LACKS) == set(needs(need for need in PROBER if need.only is not Only.STRIMZI))
+
+
+@pytest.mark.parametrize("key", LACKS, ids=[f"{verb} {resource}" for _, resource, verb in LACKS])
+def test_a_prober_needs(crew: Crew, key: Key) -> None:
+    account, lack = LACKS[key]
+    lack.shown(crew, account, key, needs(PROBER)[key])
+
+
+def test_the_sampler_needs_each_of_its_verbs(crew: Crew, tmp_path: Path) -> None:
+    crew.site.topics({crew.site.topic: 6})
+    crew.policy(kafka=crew.secured())
+    kubeconfig = crew.accounts.kubeconfig(accounts.SAMPLER)
+    command = ("sample", "--policy", f"{crew.site.namespace}/{POLICY}", "--store", str(tmp_path / "s"), "--once")
+    for (_, resource, verb), group in needs(need for need in SAMPLER if need.only is not Only.STRIMZI).items():
+        with crew.accounts.without(accounts.SAMPLER, group, resource, verb):
+            done = crew.ran(kubeconfig, *command)
+        assert done.returncode == 1
+        assert f"lacks the verb '{verb}' on {resource}" in " ".join(done.stderr.split())
+    assert crew.ran(kubeconfig, *command).returncode == 0

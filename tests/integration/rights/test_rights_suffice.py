@@ -1,0 +1,241 @@
+"""The main job from end to end by nobody but the chart's accounts: nothing is refused, and nothing is left unused."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bellwether.adapters.kubernetes import names
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, CONFIG_MAPS, JOBS, PODS
+from realparts.auditing import AuditedApiServer
+from testkit.accounts import OPERATOR, SAMPLER
+from testkit.crews import ALERTS, CREDENTIALS, REACHABILITY, REPLICATION, RULES, SIDECARS, TOKEN, Crew
+from testkit.sites import POLICY
+
+if TYPE_CHECKING:
+    from realparts.kafka import KafkaCluster
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.chart, pytest.mark.slow]
+
+ROOT = Path(__file__).parents[3]
+RULE = {"name": "down", "query": "up", "threshold": "1"}
+DETECTION = {
+    "externalReachability": {"vantages": ["zone-a"]},
+    "alertmanager": {"alerts": ["DiskSlow"], "brokerLabel": "pod"},
+    "prometheus": {
+        "url": "https://127.0.0.1:1",
+        "bearerTokenSecretRef": {"name": CREDENTIALS, "key": "token"},
+        "caSecretRef": {"name": CREDENTIALS, "key": "ca.crt"},
+        "rules": [RULE],
+    },
+}
+FAILED = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "it failed"}
+
+
+def test_operator_probers_sampler_and_people_do_their_work_with_exactly_what_the_chart_gives_them(
+    crew: Crew, breakable_kafka: KafkaCluster, tmp_path: Path
+) -> None:
+    site = crew.site
+    site.topics()
+    policy = crew.policy(
+        detection=DETECTION,
+        rebalance={"history": {"uri": str(tmp_path / "history")}, "runner": {"image": "bellwether:test"}},
+    )
+    crew.healths(policy, 77)  # of a broker that is known no more
+    crew.operator()
+    site.until_reported()
+    site.until(lambda: not site.health(77) and not stands(crew, 77), 30, "broker 77's object is deleted")
+    before = site.orders()
+    start_probers(crew, tmp_path)
+    site.until_restored(before)
+
+    proxy = breakable_kafka.proxy
+    assert proxy is not None
+    proxy.cut("broker-2")
+    site.until_demoted(2, before)
+    proxy.mend("broker-2")
+    site.until_restored(before)
+
+    commands_of_people(crew, tmp_path)
+    over_tls(crew)
+    sample(crew, tmp_path)
+    job_that_fails(crew)
+    end_of_a_policy(crew)
+    accounts = (OPERATOR, SAMPLER, REACHABILITY, REPLICATION, RULES, ALERTS, SIDECARS)
+    assert {call for account in accounts for call in crew.calls(account) if call.code in (401, 403)} == set()
+    end_of_a_namespace(crew)  # which takes nothing new, whoever asks
+
+    assert not [call for account in accounts for call in crew.calls(account) if call.forbidden]
+    assert {account: crew.unused(account) for account in accounts} == {account: set() for account in accounts}
+
+
+def stands(crew: Crew, broker: int) -> bool:
+    return crew.site.api.find(BROKER_HEALTHS, crew.site.namespace, f"{POLICY}-{broker}") is not None
+
+
+def start_probers(crew: Crew, folder: Path) -> None:
+    """All kinds; each has written its word."""
+    site = crew.site
+    token, disk, port = folder / "token", folder / "disk", site.free_port()
+    token.write_text(TOKEN)
+    disk.mkdir()
+    listener = site.kafka.broker(1).external_listen.rpartition(":")[2]
+    crew.prober(REACHABILITY, "reachability", "--vantage", "zone-a")
+    crew.prober(REPLICATION, "replication")
+    crew.prober(RULES, "prometheus")
+    crew.prober(ALERTS, "alertmanager", "--listen", f"127.0.0.1:{port}", "--token-file", str(token))
+    crew.prober(SIDECARS, "storage", "--broker", "1", "--directory", str(disk), pod="kafka-1")
+    crew.prober(SIDECARS, "self", "--broker", "1", "--port", listener, pod="kafka-1")
+    site.until(lambda: crew.alert(port, "DiskSlow", 3) == 200, 60, "the webhook takes an alert")
+    for broker, kind in (
+        *((b, "ExternalReachability") for b in (1, 2, 3)),
+        *((1, kind) for kind in ("StorageLatency", "SelfReachability", "ReplicationLag", "Prometheus")),
+        (3, "Alertmanager"),
+    ):
+        site.until(lambda b=broker, k=kind: crew.entry(b, k), 60, f"{kind} speaks of broker {broker}")  # type: ignore[misc]
+    assert crew.alert(port, "DiskSlow", 3, "resolved") == 200
+    site.change(detection={"prometheus": None})  # whose Prometheus does not answer, so nobody would be well
+    site.until(lambda: [site.verdict(b)[0] for b in (1, 2, 3)] == ["Healthy"] * 3, 60, "all are healthy", site.logs)
+
+
+def commands_of_people(crew: Crew, folder: Path) -> None:
+    """Look, demote, release; and nobody who may only look can do more."""
+    site, policy = crew.site, ("--policy", POLICY, "-n", crew.site.namespace)
+    before = site.orders()
+    viewer = crew.person("-view")
+    looked = crew.ran(viewer, "explain", "1", *policy)
+    assert looked.returncode == 0, looked.stderr
+    tried = crew.ran(viewer, "demote", "1", *policy)
+    assert tried.returncode == 1
+    assert "lacks the verb 'patch' on brokerhealths" in " ".join(tried.stderr.split())
+    on_call = crew.person("-edit")
+    for command in (("demote", "1", "--reason", "disk swap"), ("release", "1")):
+        done = crew.ran(on_call, *command, *policy)
+        assert done.returncode == 0, done.stdout + done.stderr
+    site.until_restored(before)
+
+
+def sample(crew: Crew, folder: Path) -> None:
+    """One round, over the listener whose credentials are in a Secret."""
+    store = ("--store", str(folder / "samples"), "--once")
+    done = crew.ran(crew.accounts.kubeconfig(SAMPLER), "sample", "--policy", f"{crew.site.namespace}/{POLICY}", *store)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def over_tls(crew: Crew) -> None:
+    """Operator and probers go on over that listener."""
+    site = crew.site
+    listener = {"externalReachability": {"vantages": ["zone-a"], "listener": "SECURE"}}
+    crew.policy(kafka=crew.secured(), detection=listener)
+    before = site.orders()
+    site.demote(3, "its turn")
+    site.until_demoted(3, before)
+    site.lift(3)
+    site.until_restored(before)
+
+
+def job_that_fails(crew: Crew) -> None:
+    """A load plan is asked for; its pod's last words are told."""
+    site, namespace = crew.site, crew.site.namespace
+    site.kubectl("annotate", "lp", POLICY, "bellwether.dev/rebalance=now")
+    site.until(lambda: site.api.list(JOBS, namespace), 30, "there is a Job", site.status)
+    (job,) = site.api.list(JOBS, namespace)
+    container = {"name": "plan", "image": "bellwether:test"}
+    metadata = {"name": "plan-1", "namespace": namespace, "labels": job["spec"]["template"]["metadata"]["labels"]}
+    pod: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+    site.api.create(PODS, namespace, pod)
+    ended = {"terminated": {"exitCode": 3, "reason": "Error", "message": "no samples of yesterday"}}
+    state = {**container, "ready": False, "restartCount": 0, "imageID": "", "state": ended}
+    site.api.merge(PODS, namespace, "plan-1", {"status": {"containerStatuses": [state]}}, sub="status")
+    moment = "2026-01-01T00:00:00Z"
+    target = {**FAILED, "type": "FailureTarget"}
+    status = {"startTime": moment, "failed": 1, "ready": 0, "terminating": 0, "uncountedTerminatedPods": {}}
+    site.api.merge(
+        JOBS, namespace, job["metadata"]["name"], {"status": {**status, "conditions": [target, FAILED]}}, sub="status"
+    )
+    site.until(
+        lambda: "no samples of yesterday" in str(site.status().get("rebalance")), 60, "the pod's words", site.status
+    )
+
+
+def end_of_a_policy(crew: Crew) -> None:
+    """It restores, and takes its record away."""
+    site = crew.site
+    before = site.orders()
+    site.demote(1)
+    site.until_demoted(1, before)
+    site.delete()
+    site.until(site.gone, 90, "the policy is gone", site.status)
+    assert site.restored(before)
+    assert site.record() is None
+
+
+def end_of_a_namespace(crew: Crew) -> None:
+    """Its undo record finds refuge beside the operator, under the next name where one is taken."""
+    site = crew.site
+    site.kubectl("delete", "bh", "--all")  # as Kubernetes' garbage collector does, which does not run here
+    made = crew.policy(deletionPolicy="Abandon")
+    site.until_reported()
+    before = site.orders()
+    site.demote(1)
+    site.until_demoted(1, before)
+    export = f"{names.undo_record(POLICY)}-export-{made['metadata']['uid'][:8]}-of-{site.namespace}"
+    taken = {"metadata": {"name": export, "namespace": crew.home}, "data": {"record.json": "of somebody else"}}
+    site.api.create(CONFIG_MAPS, crew.home, taken)
+    crew.server.kubectl("delete", "namespace", site.namespace, "--wait=false")
+    site.delete()
+    site.until(site.gone, 60, "the policy is gone", site.status)
+    kept = site.api.get(CONFIG_MAPS, crew.home, f"{export}-2")
+    assert json.loads(kept["data"]["record.json"])
+
+
+def test_the_operator_may_come_before_the_definitions_with_rights_in_all_namespaces_or_in_one(
+    kafka: KafkaCluster, tmp_path: Path
+) -> None:
+    for everywhere in (True, False):
+        with AuditedApiServer(tmp_path / f"bare-{everywhere}") as server:
+            crew = Crew(server, kafka, tmp_path / f"crew-{everywhere}", everywhere=everywhere)
+            try:
+                crew.site.topics({crew.site.topic: 6})
+                crew.operator()
+                crew.site.until(lambda c=crew: waits(c), 60, "it waits for the definitions", crew.site.logs)  # type: ignore[misc]
+                server.apply(ROOT / "crds")
+                crew.policy()
+                crew.site.until_reported()
+                assert not [call for call in crew.calls(OPERATOR) if call.forbidden]
+                crew.site.delete()
+                crew.site.until(crew.site.gone, 60, "the policy is gone")
+            finally:
+                crew.site.close()
+
+
+def waits(crew: Crew) -> bool:
+    if crew.everywhere:
+        asked = {(c.verb, c.code) for c in crew.calls(OPERATOR) if c.resource == "customresourcedefinitions"}
+        return asked >= {("list", 200), ("watch", 200)}
+    return "waiting for the custom resource definitions" in crew.site.logs()
+
+
+@pytest.mark.parametrize("verb", ["list", "watch"])
+def test_without_a_right_to_definitions_those_that_come_later_are_not_heard_of(
+    kafka: KafkaCluster, tmp_path: Path, verb: str
+) -> None:
+    with AuditedApiServer(tmp_path / "bare") as server:
+        crew = Crew(server, kafka, tmp_path / "crew", everywhere=True)
+        group, resource = "apiextensions.k8s.io", "customresourcedefinitions"
+        try:
+            with crew.accounts.without(OPERATOR, group, resource, verb):
+                crew.operator()
+                lack = f"cannot {verb} resource"
+                crew.site.until(lambda: lack in crew.site.logs(), 60, "the lack is told", crew.site.logs)
+                server.apply(ROOT / "crds")
+                crew.policy()
+                time.sleep(5)
+                assert crew.site.ready() == ("", "")
+            assert f"'{verb}' on {resource} in API group {group}" in crew.site.processes[0].log.read_text()
+        finally:
+            crew.site.close()
