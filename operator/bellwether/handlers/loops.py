@@ -69,6 +69,7 @@ class PolicyLoop(threading.Thread):
         self._pulse = Pulse(f"the loop of policy {self.namespace}/{self.policy_name}", clock.monotonic)
         self._ended = False
         self._refusal: Reason | None = None
+        self._refusals = 0
         self._pace = pace or Pace()
         self._lock = threading.Lock()
         self._body = body
@@ -171,7 +172,7 @@ class PolicyLoop(threading.Thread):
             report = self.take_turn(policy, agenda=self._agenda(policy))
             if self._refusal is not None:
                 log.info("turns are taken again", after=str(self._refusal))
-                self._refusal = None
+                self._refusal, self._refusals = None, 0
             return self._next(policy, report)
         except Refused as error:
             return self._refused(policy, error.reason, error)
@@ -308,6 +309,7 @@ class PolicyLoop(threading.Thread):
         if reason is Reason.STANDING_BY:
             return self._pace.lease_retry_seconds  # the process that leads writes the status
         log.warning("no turn", reason=str(reason), why=str(error))
+        self._refusals = self._refusals + 1 if self._refusal is reason else 1
         self._refusal = reason
         self._notices.failed(self.namespace, self.policy_name, type(error).__name__)
         holds = self._link is not None and self._link.lease.seconds_left() > 0
@@ -316,7 +318,7 @@ class PolicyLoop(threading.Thread):
         with self._lock:
             body = self._body
         self._notices.trouble(body, reason, str(error), policy)
-        return self._pace.lease_retry_seconds if reason is Reason.CLUSTER_CLAIMED else self._pace.retry_seconds
+        return self._pace.retry(reason, self._refusals)
 
     def _wait(self, seconds: float) -> bool:
         """Wait for news or the time to pass; True when halted. What only renews old news does not end the wait."""

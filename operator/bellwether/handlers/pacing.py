@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bellwether.core.appointments import appointment
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.policies import Policy
+from bellwether.core.reasons import Reason
 from bellwether.core.statuses import Report
 from bellwether.core.transitions import Standing
 
@@ -22,6 +23,18 @@ class Pace:
     idle_seconds: float = 60.0
     retry_seconds: float = 5.0
     lease_retry_seconds: float = 1.0
+    longest_retry_seconds: float = 30.0
+
+    def retry(self, reason: Reason, times: int) -> float:
+        """The wait after a turn that could not be made, for so many times on end.
+
+        Where a person must act, ever longer: who is refused again and again might be locked out.
+        """
+        if reason is Reason.CLUSTER_CLAIMED:
+            return self.lease_retry_seconds
+        if reason not in (Reason.CREDENTIALS_UNUSABLE, Reason.ACL_MISSING):
+            return self.retry_seconds
+        return min(self.retry_seconds * 2 ** min(times - 1, 10), self.longest_retry_seconds)
 
     def after(self, report: Report, policy: Policy, record: UndoRecord) -> float:
         """The wait after a turn that ended well and left this record."""

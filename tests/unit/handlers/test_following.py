@@ -175,6 +175,19 @@ def test_what_a_person_must_grant_or_renew_has_a_reason_of_its_own(office: Offic
     assert office.condition()[:2] == ("True", "Settled")
 
 
+def test_who_is_refused_again_and_again_asks_ever_less_often_and_at_once_again_when_it_was_let_in(office: Office):
+    loop = office.make()
+    office.linker.trouble = Unauthenticated("user 'u' is refused")
+    assert [office.step(loop) for _ in range(5)] == [5, 10, 20, 30, 30]
+    office.linker.trouble = Unauthorized("grant Alter on Cluster")
+    assert office.step(loop) == 5, "another trouble"
+    office.linker.trouble = None
+    office.step(loop)
+    office.linker.trouble = Transient("no answer")
+    loop._forget()
+    assert [office.step(loop) for _ in range(3)] == [5, 5, 5], "whom nobody refuses need not wait"
+
+
 def test_that_former_credentials_are_in_use_is_said_and_stops_nothing(office: Office):
     loop = office.make()
     why = "connected with what was read before: spec.kafka.tls.caSecretRef: secret default/ca does not exist"
