@@ -1,0 +1,175 @@
+"""What a Strimzi cluster may lack: each thing is named, with the remedy, and nothing needs a restart."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bellwether.adapters.kubernetes.client import SECRETS
+from testkit.sites import condition
+from testkit.strimzis import CLUSTER, kafka_user, listener, not_ready, scram_secret
+from testkit.strimzisites import CA, PASSWORD, USER
+
+if TYPE_CHECKING:
+    from testkit.strimzisites import StrimziSite
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+
+def test_a_cluster_is_waited_for_from_nothing_to_ready_and_each_lack_is_named(bare: StrimziSite) -> None:
+    site = bare.site
+    site.topics()
+    site.operator()
+    bare.policy()
+    bare.until_said("StrimziClusterMissing", "no Kafka my-cluster", "there is: none")
+
+    bare.cluster(bootstrap={}, conditions=[not_ready("Creating", "Kafka cluster is being deployed")])
+    words = ["no KafkaUser bellwether", "docs/strimzi.md", "tls (internal, TLS, scram-sha-512)"]
+    bare.until_said("StrimziListenerUnfit", *words)
+
+    bare.put(bare.users, kafka_user(namespace=site.namespace, ready=False))
+    bare.until_said("StrimziNotReady", "KafkaUser bellwether has no Secret yet", "Cluster CA is missing")
+
+    bare.user()
+    bare.until_said("StrimziNotReady", "no address of listener tls", "Creating: Kafka cluster is being deployed")
+
+    bare.cluster()
+    bare.until_said("CredentialsUnusable", f"secret {site.namespace}/{CA} does not exist", "cluster operator")
+
+    bare.authority()
+    bare.until_ready()
+    assert condition(site.status(), "Connected")["status"] == "True"
+    told = site.kubectl("get", "events", "-o", "jsonpath={.items[*].reason}").split()
+    for reason in ("StrimziClusterMissing", "StrimziListenerUnfit", "StrimziNotReady", "CredentialsUnusable"):
+        assert 1 <= told.count(reason) <= 2, f"{reason} is told when it is news: {told}"
+
+
+def test_a_wrong_name_is_told_with_the_right_ones(strimzi: StrimziSite) -> None:
+    site = strimzi.site
+    strimzi.policy(strimzi={"listener": "tsl"})
+    strimzi.until_said("StrimziListenerUnfit", "no listener tsl", "plain (internal", "external (loadbalancer")
+    strimzi.policy(strimzi={"clusterName": "my-clutser"})
+    strimzi.until_said("StrimziClusterMissing", "no Kafka my-clutser", "there is: my-cluster")
+    strimzi.policy(strimzi={"userName": "nobody"})
+    strimzi.until_said("StrimziUserUnfit", "no KafkaUser nobody", site.namespace)
+    strimzi.policy()
+    strimzi.until_ready()
+
+
+@pytest.mark.slow
+def test_a_cluster_of_another_namespace_has_to_agree(bare: StrimziSite) -> None:
+    site, lender = bare.site, bare.namespace
+    bare.everything()
+    site.topics()
+    borrower = site.namespace = site.server.create_namespace(f"{lender}-borrower")
+    site.operator()
+    bare.policy(strimzi={"namespace": lender})
+    bare.until_said("StrimziNotShared", f"Kafka {lender}/my-cluster does not admit", "bellwether.dev/policies-from=")
+    bare.annotate("bellwether.dev/policies-from", borrower)
+    bare.until_ready()
+    assert f"{lender}/my-cluster" in site.kubectl("get", "lp")
+    bare.annotate("bellwether.dev/policies-from", None)
+    site.demote(1)  # so that the loop looks often
+    bare.until_said("StrimziNotShared")
+
+
+@pytest.mark.slow
+def test_what_is_taken_away_under_a_demotion_is_said_and_the_demotion_stands(strimzi: StrimziSite) -> None:
+    site = strimzi.site
+    before = site.orders()
+    site.demote(3)
+    site.until_demoted(3, before)
+
+    strimzi.take(strimzi.users, USER)
+    strimzi.take(SECRETS, USER)
+    former(strimzi, "StrimziListenerUnfit", "no KafkaUser bellwether")
+    strimzi.take(strimzi.kafkas, CLUSTER)
+    former(strimzi, "StrimziClusterMissing", "no Kafka my-cluster")
+    assert site.displaced(3, before)
+    assert site.ready()[0] in ("Settled", "Held"), "a connection that works goes on working"
+
+    strimzi.everything()
+    site.until(lambda: not condition(site.status(), "CredentialsCurrent"), 40, "it is found again", site.status)
+    site.lift(3)
+    site.until_restored(before)
+
+
+@pytest.mark.slow
+def test_a_policy_whose_cluster_is_gone_for_good_can_be_deleted(strimzi: StrimziSite) -> None:
+    site = strimzi.site
+    before = site.orders()
+    site.demote(3)
+    site.until_demoted(3, before)
+    strimzi.take(strimzi.kafkas, CLUSTER)
+    site.delete()
+    site.until(site.gone, 60, "the policy is gone", site.status)
+    assert site.restored(before), "Kafka itself was still there, and got its orders back"
+
+
+@pytest.mark.slow
+def test_renewed_passwords_and_authorities_are_followed_without_a_restart(strimzi: StrimziSite) -> None:
+    site = strimzi.site
+    before = site.orders()
+    site.demote(2)
+    site.until_demoted(2, before)
+    log = site.processes[0].log
+    strimzi.user("renewed-by-the-user-operator")
+    site.until(lambda: connected_anew(log.read_text()) >= 1, 30, "the password is followed", site.logs)
+    known = strimzi.kafka.security
+    assert known is not None
+    former_authority = known.ca.read_text()
+    strimzi.authority(ca_2026_crt=former_authority)
+    site.until(lambda: connected_anew(log.read_text()) >= 2, 30, "the authorities are followed", site.logs)
+    strimzi.cluster(bootstrap={"tls": known.bootstrap.split(",")[0], "external": strimzi.kafka.external_bootstrap})
+    site.until(lambda: connected_anew(log.read_text()) >= 3, 30, "the addresses are followed", site.logs)
+    site.lift(2)
+    site.until_restored(before)
+    assert PASSWORD not in log.read_text()
+    assert "renewed-by" not in log.read_text()
+
+
+@pytest.mark.slow
+def test_a_listener_that_asks_nobody_needs_no_user(bare: StrimziSite) -> None:
+    site = bare.site
+    plain = [listener("plain", 9092, tls=False)]
+    bare.cluster(bootstrap={"plain": bare.kafka.bootstrap}, listeners=plain)
+    site.topics()
+    bare.policy()
+    site.operator()
+    bare.until_ready()
+    assert (site.status()["strimzi"]["listener"], site.status()["strimzi"]["user"]) == ("plain", "")
+
+
+@pytest.mark.slow
+def test_a_user_whose_secret_has_another_password_is_refused_by_kafka_and_said_so(bare: StrimziSite) -> None:
+    site = bare.site
+    bare.everything()
+    bare.put(SECRETS, scram_secret("not-the-one", namespace=site.namespace))
+    site.topics()
+    bare.policy()
+    process = site.operator()
+    message = bare.until_said("CredentialsUnusable", "bellwether")
+    assert "spec.kafka.strimzi.userName" in message
+    bare.user()
+    bare.until_ready()
+    assert "not-the-one" not in process.log.read_text() + site.kubectl("get", "lp,events", "-o", "yaml")
+
+
+def connected_anew(log: str) -> int:
+    """How often the operator has said that it connects anew."""
+    return len(re.findall("connecting anew", log))
+
+
+def former(strimzi: StrimziSite, reason: str, words: str) -> None:
+    """Wait until the policy says that it goes on with what it knew, and why."""
+    site = strimzi.site
+    site.until(
+        lambda: words in condition(site.status(), "CredentialsCurrent").get("message", ""),
+        40,
+        f"the policy says: {words}",
+        site.status,
+    )
+    said = condition(site.status(), "CredentialsCurrent")
+    assert (said["status"], said["reason"]) == ("False", reason)

@@ -1,0 +1,86 @@
+"""The chart's values that the page on Strimzi shows: the chart takes them and makes of them what the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from realparts.helm import Helm
+
+pytestmark = pytest.mark.chart
+
+ROOT = Path(__file__).parents[3]
+CHART = ROOT / "helm" / "bellwether"
+
+
+def shown() -> dict[str, Any]:
+    """All blocks of values on the page, as one."""
+    page = (ROOT / "docs" / "strimzi.md").read_text()
+    blocks = re.findall(r"^( *)```yaml\n *# values\.yaml\n(.*?)^ *```", page, re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 2, "one on what may be read, one on sidecars"
+    values: dict[str, Any] = {}
+    for indent, block in blocks:
+        values |= yaml.safe_load(re.sub(rf"^{indent}", "", block, flags=re.MULTILINE))
+    return values
+
+
+def rules(objects: list[dict[str, Any]], account: str) -> set[tuple[str, str, str]]:
+    """Group, resource and verb of everything that is granted to an account."""
+    bound = {
+        o["roleRef"]["name"]
+        for o in objects
+        if o["kind"].endswith("Binding") and "roleRef" in o and any(s["name"] == account for s in o["subjects"])
+    }
+    roles = [o for o in objects if o["kind"] in ("Role", "ClusterRole") and o["metadata"]["name"] in bound]
+    return {
+        (group, resource, verb)
+        for role in roles
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def test_the_operator_may_read_what_a_strimzi_cluster_is_found_by(tmp_path: Path) -> None:
+    objects = Helm(tmp_path).template(CHART, shown(), namespace="kafka")
+    granted = rules(objects, "bellwether-operator")
+    strimzi = "kafka.strimzi.io"
+    wanted = {(strimzi, "kafkas", "get"), (strimzi, "kafkas", "list"), (strimzi, "kafkausers", "get")}
+    assert granted >= wanted | {(strimzi, "kafkarebalances", "list"), ("", "pods", "list"), ("", "secrets", "get")}
+    named = {
+        n
+        for o in objects
+        if o["kind"] in ("Role", "ClusterRole")
+        for r in o["rules"]
+        for n in r.get("resourceNames", ())
+    }
+    assert {"my-cluster-cluster-ca-cert", "bellwether"} <= named
+
+
+def test_nothing_of_strimzis_may_be_written(tmp_path: Path) -> None:
+    objects = Helm(tmp_path).template(CHART, shown(), namespace="kafka")
+    verbs = {
+        verb
+        for o in objects
+        if o["kind"] in ("Role", "ClusterRole")
+        for rule in o["rules"]
+        if "kafka.strimzi.io" in rule["apiGroups"]
+        for verb in rule["verbs"]
+    }
+    assert verbs == {"get", "list"}
+
+
+def test_the_sidecars_are_added_to_the_pods_of_the_cluster_and_write_to_their_volume(tmp_path: Path) -> None:
+    objects = Helm(tmp_path).template(CHART, shown(), namespace="kafka")
+    (policy,) = [o for o in objects if o["kind"] == "MutatingAdmissionPolicy" and "sidecars" in o["metadata"]["name"]]
+    constraints = policy["spec"]["matchConstraints"]
+    assert constraints["objectSelector"]["matchLabels"] == shown()["sidecars"]["podSelector"]
+    assert constraints["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"] == "kafka"
+    added = " ".join(m["applyConfiguration"]["expression"] for m in policy["spec"]["mutations"])
+    for word in ("bellwether-storage", "bellwether-self", "/var/lib/kafka/data-0", '"data-0"', "--port=9094"):
+        assert word in added
