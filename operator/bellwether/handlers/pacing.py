@@ -34,7 +34,7 @@ class Pace:
             return self.lease_retry_seconds
         if reason not in (Reason.CREDENTIALS_UNUSABLE, Reason.ACL_MISSING):
             return self.retry_seconds
-        return min(self.retry_seconds * 2 ** min(times - 1, 10), self.longest_retry_seconds)
+        return min(self.retry_seconds * float(2 ** min(times - 1, 10)), self.longest_retry_seconds)
 
     def after(self, report: Report, policy: Policy, record: UndoRecord) -> float:
         """The wait after a turn that ended well and left this record."""
