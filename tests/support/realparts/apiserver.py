@@ -15,6 +15,7 @@ import shutil
 import ssl
 import subprocess
 import tempfile
+import time
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -171,8 +172,16 @@ class ApiServer:
         files = [part for path in paths for part in ("-f", str(path))]
         applied = self.kubectl("apply", "--server-side", "--force-conflicts", "-o", "name", *files).split()
         definitions = [name for name in applied if name.startswith("customresourcedefinition.")]
-        if definitions:
-            self.kubectl("wait", "--for=condition=Established", "--timeout=30s", *definitions)
+        deadline = time.monotonic() + 30
+        while definitions:
+            try:
+                self.kubectl("wait", "--for=condition=Established", "--timeout=30s", *definitions)
+                break
+            except KubectlFailed as problem:
+                # One that was made a moment ago may have no conditions at all, which kubectl takes for an error.
+                if "accessor error" not in str(problem) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
 
     def create_namespace(self, name: str) -> str:
         """Create a namespace, and say its name again."""

@@ -58,7 +58,8 @@ def test_a_user_with_a_password_connects_over_tls(secrets: SecretReader, authori
     assert (security.protocol, security.mechanism) == (Protocol.SASL_SSL, Mechanism.SCRAM_SHA_512)
     assert (security.username, security.password) == ("bellwether", "hunter2")
     assert Path(security.ca_file).read_text().strip() == authority.path.read_text().strip()
-    assert security.called("password") == "spec.kafka.strimzi.userName (bellwether)"
+    assert security.called("username") == "spec.kafka.strimzi.userName (bellwether)"
+    assert security.called("password") == "the password in its Secret"
     assert security.called("ca_file") == "spec.kafka.strimzi (my-cluster-cluster-ca-cert)"
 
 
