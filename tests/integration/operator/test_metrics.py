@@ -34,9 +34,15 @@ def test_the_operator_serves_what_it_does_what_it_knows_and_what_it_holds(bare_s
         f'bellwether_broker_verdict{{broker="2",{mine},verdict="Healthy"}} 1.0',
         f'bellwether_moves_held{{{mine},reason="OnlyReplica"}} 2.0',
         f'bellwether_errors_total{{kind="Transient",namespace="{site.namespace}",policy="lost"}}',
+        f'bellwether_policy_trouble{{namespace="{site.namespace}",policy="lost",reason="ClusterUnreachable"}} 1.0',
+        f'bellwether_broker_verdict_reason{{broker="2",{mine},reason="SignalsPassing"}} 1.0',
+        f"bellwether_policy_acts{{{mine}}} 1.0",
+        f'bellwether_signals{{{mine},state="passing",type="ExternalReachability"}} 3.0',
+        f'bellwether_kafka_requests_total{{namespace="{site.namespace}",outcome="ok",policy="main",request="ElectLeaders"}}',
+        'bellwether_kubernetes_requests_total{outcome="ok",resource="brokerhealths",verb="patch"}',
     ]
     site.until(lambda: all(line in site.scrape(port) for line in wanted), 30, str(wanted), lambda: site.scrape(port))
-    age = f'bellwether_signal_age_seconds{{broker="2",{mine},source="zone-a",type="ExternalReachability"}}'
+    age = f'bellwether_signal_age_seconds{{{mine},source="zone-a",type="ExternalReachability"}}'
     # Ages are told when the verdicts of a turn have been written.
     site.until(lambda: 0 <= float(values_of(site, port).get(age, -1)) < 15, 30, "zone-a is heard of")
     values = values_of(site, port)
