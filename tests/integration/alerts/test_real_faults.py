@@ -1,0 +1,112 @@
+"""Alerts that a real Prometheus fires, through real faults, and that stop once the fault is mended."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from testkit import alertrules
+
+if TYPE_CHECKING:
+    from realparts.kafka import KafkaCluster
+    from testkit.firing import WatchedSite
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.prometheus, pytest.mark.slow]
+
+
+def cut(kafka: KafkaCluster, *brokers: int) -> None:
+    assert kafka.proxy is not None
+    for broker in brokers:
+        kafka.proxy.cut(f"broker-{broker}")
+
+
+def test_promtool_has_nothing_to_say_against_what_is_really_served(watched: WatchedSite) -> None:
+    for name in watched.processes:
+        served = watched.site.scrape(watched.ports[name])
+        done = alertrules.promtool("check", "metrics", "--lint=all", stdin=served)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), name
+
+
+def test_more_brokers_than_the_cap_are_a_systemic_cause(watched: WatchedSite, kafka: KafkaCluster) -> None:
+    cut(kafka, 2, 3)
+    watched.until_fires("BellwetherSystemicCause")
+    watched.until_fires("BellwetherSickBrokerLeads")
+    kafka.mend()
+    watched.until_quiet(["BellwetherSystemicCause", "BellwetherSickBrokerLeads", "BellwetherBrokerDemoted"])
+
+
+def test_vantages_that_fall_silent_are_named_and_then_the_quorum_is_lost(watched: WatchedSite) -> None:
+    probers = [watched.processes[zone] for zone in ("zone-a", "zone-b")]
+    probers[0].pause()
+    try:
+        watched.until_fires("BellwetherProberSilent", 90, source="zone-a")
+        probers[1].pause()
+        watched.until_fires("BellwetherVantageQuorumLost", 90)
+    finally:
+        for prober in probers:
+            prober.resume()
+    watched.until_quiet(["BellwetherProberSilent", "BellwetherVantageQuorumLost"])
+
+
+def test_an_operator_that_is_killed_is_missed_until_another_one_leads(watched: WatchedSite) -> None:
+    watched.processes["operator"].kill()
+    watched.until_fires("BellwetherOperatorAbsent", namespace=watched.site.namespace, policy="main")
+    watched.operator()
+    watched.until_quiet(["BellwetherOperatorAbsent"])
+    watched.site.until(
+        lambda: watched.ask("max by (policy) (bellwether_leadership_held) == 1"), 60, "somebody leads", watched.firing
+    )
+
+
+def test_a_second_policy_for_the_cluster_is_told_until_it_is_gone(watched: WatchedSite) -> None:
+    watched.site.policy("second")
+    watched.until_fires("BellwetherClusterClaimed", policy="second")
+    assert not watched.fires("BellwetherNotLed")
+    watched.site.delete(name="second")
+    watched.site.until(lambda: watched.site.gone("second"), 60, "it is gone")
+    watched.until_quiet(["BellwetherClusterClaimed", "BellwetherNotLed"])
+
+
+def test_a_policy_whose_cluster_does_not_answer_is_told(watched: WatchedSite) -> None:
+    nowhere: dict[str, Any] = {"bootstrapServers": [f"127.0.0.1:{watched.site.free_port()}"]}
+    watched.site.policy("lost", kafka=nowhere)
+    for alert in ("BellwetherTurnsFail", "BellwetherNotLed", "BellwetherKafkaRequestsFail"):
+        watched.until_fires(alert, policy="lost")
+    watched.site.delete(name="lost")
+    watched.until_quiet(["BellwetherTurnsFail", "BellwetherNotLed", "BellwetherKafkaRequestsFail"])
+
+
+def test_an_undo_record_that_somebody_damaged_is_told(watched: WatchedSite, kafka: KafkaCluster) -> None:
+    site = watched.site
+    damaged = {"data": {"format": "99"}}  # as a later version would write
+    [name] = [n for n in site.kubectl("get", "cm", "-o", "name").split() if n.endswith("bellwether-undo-main")]
+    before = site.kubectl("get", name, "-o", "json")
+    site.kubectl("patch", name, "--type=merge", "-p", json.dumps(damaged))
+    watched.processes["operator"].kill()
+    watched.operator()
+    watched.until_fires("BellwetherUndoRecordUnavailable")
+    site.kubectl("patch", name, "--type=merge", "-p", json.dumps({"data": json.loads(before)["data"]}))
+    watched.until_quiet(["BellwetherUndoRecordUnavailable", "BellwetherTurnsFail"])
+
+
+def test_an_operator_that_is_stopped_in_good_order_hands_over_in_silence(watched: WatchedSite) -> None:
+    site, first = watched.site, watched.processes["operator"]
+    watched.operator("operator-2")
+    site.until(lambda: held(watched, "operator-2") == 0, 60, "another one stands by")
+    first.ask_to_stop()
+    heard: list[dict[str, str]] = []
+
+    def taken_over() -> bool:
+        heard.extend(watched.noise())
+        return held(watched, "operator-2") == 1
+
+    site.tell(f"handed over {site.until(taken_over, 60, 'the second one leads'):.1f} s after it was asked to stop")
+    assert heard == []
+
+
+def held(watched: WatchedSite, name: str) -> float | None:
+    """What an operator says of its leadership, as Prometheus has it."""
+    found = watched.ask(f'bellwether_leadership_held{{pod="{name}", policy="main"}}')
+    return float(found[0]["value"][1]) if found else None
