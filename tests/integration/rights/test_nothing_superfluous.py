@@ -238,7 +238,7 @@ LACKS: dict[Key, Lack] = {
     (P, "events", "patch"): Lack(counted, demote, settle_and_demote_once, recovers=False),
     (P, "secrets", "get"): Lack(reported, begin_over_tls),
     (P, "jobs", "create"): Lack(planning, ask_for_a_plan, settle_with_a_history, recovers=False),
-    (P, "jobs", "get"): Lack(plan_failed, ask_and_fail, settle_with_a_history),
+    (P, "jobs", "get"): Lack(explained, ask_and_fail, settle_with_a_history, recovers=False),
     (P, "pods", "list"): Lack(explained, ask_fail_and_wait, settle_with_a_history, recovers=False),
     (H, LE, "get"): Lack(reported, begin),
     (H, LE, "create"): Lack(reported, begin),
