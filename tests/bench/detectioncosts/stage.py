@@ -41,7 +41,7 @@ class Stage:
         self._probers = probers
         self._ports = HeldPorts()
         self._metrics: dict[str, int] = {}
-        self._api: KubernetesClient = connect(server.kubeconfig)
+        self._api: KubernetesClient = connect(server.kubeconfig).with_timeout(60)
         self.processes: dict[str, ManagedProcess] = {}
 
     def start(self) -> None:
