@@ -64,8 +64,9 @@ class KafkaOnNode:
         )
 
     def fill(self, topics: int, partitions: int) -> None:
-        """Make topics with three replicas, their leaders spread evenly."""
-        names = {f"orders-{number}": partitions for number in range(topics)}
+        """Make topics with three replicas, their leaders spread evenly, where they are not there yet."""
+        there = set(self._admin.list_topics(timeout=10).topics)
+        names = {f"orders-{number}": partitions for number in range(topics) if f"orders-{number}" not in there}
         create_topics(",".join(self.external), names, configs={"min.insync.replicas": "2"})
 
     def cut(self, broker: int) -> None:
