@@ -11,7 +11,7 @@ from node import machine
 DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\n'
 UBUNTU = "ID=ubuntu\nID_LIKE=debian\n"
 FEDORA = 'ID=fedora\nID_LIKE=""\n'
-HOME = Path("/home/somebody/.cache/bellwether/node")
+HOME = Path("/var/cache/bellwether/node")
 
 
 @pytest.mark.parametrize("release", [DEBIAN, UBUNTU])
