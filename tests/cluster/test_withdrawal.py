@@ -27,6 +27,8 @@ def test_uninstalled_in_mid_demotion_it_puts_the_orders_back_and_its_namespace_c
     stage.kafka.cut(CUT)
     eventually(lambda: stage.kafka.led_by(CUT), lambda led: led == 0, 60, "the cut broker still leads")
     stage.kafka.join(CUT)
+    # Orders of a broker that is still sick would be exported.
+    eventually(stage.release.verdicts, lambda seen: seen[CUT] != "Sick", 60, "the broker is still Sick")
     stage.release.uninstall()
     eventually(stage.kafka.leaders, lambda leaders: leaders == before, 60, "leaders are not back")
     assert stage.release.pods() == []

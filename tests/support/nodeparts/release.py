@@ -69,9 +69,9 @@ class Release:
         return list(yaml.safe_load(found["data"][f"{NAMESPACE}.{POLICY}.yaml"]))
 
     def pods(self, *, component: str = "") -> list[Mapping[str, Any]]:
-        """The release's pods, those of one component if it is named."""
-        selector = f"app.kubernetes.io/instance={NAME}"
-        selector += f",app.kubernetes.io/component={component}" if component else ""
+        """The release's pods, those of one component if it is named; errands, which end by themselves, are left out."""
+        wanted = f"app.kubernetes.io/component{f'={component}' if component else '!=errand'}"
+        selector = f"app.kubernetes.io/instance={NAME},{wanted}"
         return list(self.kubectl.get("pods", "--namespace", NAMESPACE, "--selector", selector))
 
     def acting(self) -> str:
