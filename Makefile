@@ -63,7 +63,7 @@ test-fast: setup ## What needs no real part, in under a minute
 
 .PHONY: test-slow
 test-slow: setup parts ## Only the tests that take longer than a minute each
-	@$(PYTEST) -m slow $(PYTEST_ARGS)
+	@$(PYTEST) $(BY_LOT) -m slow $(PYTEST_ARGS)
 
 .PHONY: test-all
 test-all: lint verify parts ## Every test but those on a node, the long ones too (for CI)

@@ -7,19 +7,20 @@ anybody change.)
 
 from __future__ import annotations
 
-THREE_BROKERS, FOUR_BROKERS = "three brokers", "four brokers"
+# The same work as that of three brokers, in another process and on another cluster: together it would take too long.
+THREE_BROKERS, THREE_MORE, FOUR_BROKERS = "three brokers", "three more brokers", "four brokers"
 LOTS = {
     "operator": THREE_BROKERS,
     "brokers": THREE_BROKERS,
     "parts": THREE_BROKERS,
     "probes": THREE_BROKERS,
     "load": THREE_BROKERS,
-    "alerts": THREE_BROKERS,
-    "rights": THREE_BROKERS,
+    "alerts": THREE_MORE,
+    "rights": THREE_MORE,
     "moving": FOUR_BROKERS,
     "contract": FOUR_BROKERS,
 }
-LONGEST_FIRST = (THREE_BROKERS, FOUR_BROKERS)
+LONGEST_FIRST = (THREE_BROKERS, THREE_MORE, FOUR_BROKERS)
 
 
 def lot_of(test: str) -> str:
