@@ -159,7 +159,8 @@ class Sasl(Model):
         ),
         Rule(
             cel="self.mechanism != 'OAUTHBEARER' || !(has(self.username) || has(self.passwordSecretRef))",
-            message="OAUTHBEARER takes neither username nor passwordSecretRef: put clientId and clientSecretRef into oauth",
+            message="OAUTHBEARER takes neither username nor passwordSecretRef: put clientId and clientSecretRef into"
+            " oauth",
             holds=lambda s: s.mechanism is not SaslMechanism.OAUTHBEARER or not (s.username or s.password_secret_ref),
             field="mechanism",
         ),
