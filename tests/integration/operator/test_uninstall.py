@@ -46,7 +46,7 @@ def test_all_orders_are_back_and_nothing_waits_for_an_operator(site: Site) -> No
     assert site.restored(before)
     assert held(site) == []
     assert not site.gone(), "the policy is its owner's"
-    assert site.ready()[0] == "Withdrawn"
+    site.until(lambda: site.ready()[0] == "Withdrawn", 10, "its condition says so", site.ready)
 
     again = uninstall(site)
     assert "every order is as it was" in again.log.read_text()
