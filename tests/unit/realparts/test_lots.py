@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testkit.lots import FOUR_BROKERS, LOTS, THREE_BROKERS, begins, lot_of
+from testkit.lots import FOUR_BROKERS, LOTS, THREE_BROKERS, THREE_MORE, begins, lot_of
 
 TESTS = Path(__file__).parents[2]
 
@@ -25,17 +25,17 @@ def test_a_test_is_of_its_folders_lot(test: str, lot: str) -> None:
 
 
 def test_the_longest_lot_begins_first() -> None:
-    folders = ("operator", "moving", "apiserver")
-    assert [begins(f"tests/integration/{folder}/test_a.py::test_x") for folder in folders] == [0, 1, 2]
+    folders = ("operator", "rights", "moving", "apiserver")
+    assert [begins(f"tests/integration/{folder}/test_a.py::test_x") for folder in folders] == [0, 1, 2, 3]
 
 
 def test_every_folder_that_has_a_lot_exists() -> None:
     assert set(LOTS) <= {path.name for path in TESTS.rglob("*") if path.is_dir()}
 
 
-@pytest.mark.parametrize(("fixture", "lot"), [("kafka", THREE_BROKERS), ("four", FOUR_BROKERS)])
-def test_a_cluster_is_asked_for_in_its_own_lot_alone(fixture: str, lot: str) -> None:
+@pytest.mark.parametrize(("fixture", "lots"), [("kafka", {THREE_BROKERS, THREE_MORE}), ("four", {FOUR_BROKERS})])
+def test_a_cluster_is_asked_for_in_its_own_lots_alone(fixture: str, lots: set[str]) -> None:
     asks = re.compile(rf"(?<!self, )\b{fixture}: KafkaCluster")
     files = [path for path in TESTS.rglob("*.py") if path.parent.name not in ("tests", "realparts", "testkit")]
     users = {path.parent.name for path in files if asks.search(path.read_text()) and "bench" not in path.parts}
-    assert {lot_of(f"tests/integration/{folder}/x.py::y") for folder in users - {"e2e"}} == {lot}
+    assert {lot_of(f"tests/integration/{folder}/x.py::y") for folder in users - {"e2e"}} == lots
