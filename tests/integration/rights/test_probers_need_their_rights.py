@@ -65,7 +65,7 @@ LACKS: dict[Key, tuple[str, Lack]] = {
     (P, LE, "get"): (SIDECARS, Lack(measured, start_storage)),
     (P, LE, "create"): (SIDECARS, Lack(measured, start_storage)),
     (P, LE, "update"): (SIDECARS, Lack(fresh, nothing, start_and_measure)),
-    (P, "secrets", "get"): (RULES, Lack(asked, start_rules)),
+    (P, "secrets", "get"): (RULES, Lack(asked, start_rules, recovers=False)),
 }
 
 
