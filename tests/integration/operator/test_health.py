@@ -67,11 +67,11 @@ def test_one_that_leads_and_one_that_stands_by_are_ready(bare_site: Site, port: 
     site.topics()
     site.policy()
     site.operator("--health-port", str(port))
-    site.until(lambda: ask(port, "/readyz")[0] == 200, 60, "it is ready", lambda: ask(port, "/readyz"))
+    site.until(lambda: answers(port) and ask(port, "/readyz")[0] == 200, 60, "it is ready")
     site.until_reported()
     other = site.free_port()
     site.operator("--health-port", str(other))
-    site.until(lambda: ask(other, "/readyz")[0] == 200, 60, "the other is ready", lambda: ask(other, "/readyz"))
+    site.until(lambda: answers(other) and ask(other, "/readyz")[0] == 200, 60, "the other is ready")
     assert ask(other, "/healthz") == (200, "ok\n")
 
 
