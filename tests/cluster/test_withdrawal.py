@@ -31,5 +31,5 @@ def test_uninstalled_in_mid_demotion_it_puts_the_orders_back_and_its_namespace_c
     eventually(stage.release.verdicts, lambda seen: seen[CUT] != "Sick", 60, "the broker is still Sick")
     stage.release.uninstall()
     eventually(stage.kafka.leaders, lambda leaders: leaders == before, 60, "leaders are not back")
-    assert stage.release.pods() == []
+    eventually(stage.release.pods, lambda pods: pods == [], 90, "pods of the release are left")
     kubectl("delete", "namespace", NAMESPACE, "--wait", "--timeout=90s")
