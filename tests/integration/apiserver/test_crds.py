@@ -124,7 +124,8 @@ def test_both_sides_judge_an_address_alike(server: ApiServer, server_name: str, 
 def test_the_examples_are_accepted(server: ApiServer):
     for path in sorted((ROOT / "examples" / "policies").glob("*.yaml")):
         for body in yaml.safe_load_all(path.read_text()):
-            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": body["metadata"]["namespace"]}}
+            name = body["metadata"].get("namespace", "default")
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             server.kubectl("apply", "-f", "-", stdin=json.dumps(namespace))
         server.kubectl("create", "--dry-run=server", "--validate=strict", "-f", str(path))
 

@@ -81,6 +81,6 @@ def test_the_sidecars_are_added_to_the_pods_of_the_cluster_and_write_to_their_vo
     constraints = policy["spec"]["matchConstraints"]
     assert constraints["objectSelector"]["matchLabels"] == shown()["sidecars"]["podSelector"]
     assert constraints["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"] == "kafka"
-    added = " ".join(m["applyConfiguration"]["expression"] for m in policy["spec"]["mutations"])
+    added = " ".join(m["jsonPatch"]["expression"] for m in policy["spec"]["mutations"])
     for word in ("bellwether-storage", "bellwether-self", "/var/lib/kafka/data-0", '"data-0"', "--port=9094"):
         assert word in added
