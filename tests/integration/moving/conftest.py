@@ -56,7 +56,9 @@ def others(whole: KafkaCluster) -> Others:
 
 @pytest.fixture
 def site(whole: KafkaCluster) -> KafkaSite:
-    return KafkaSite(whole)
+    site = KafkaSite(whole)
+    site.restore_leaders()  # other tests on these brokers end some of them
+    return site
 
 
 @pytest.fixture

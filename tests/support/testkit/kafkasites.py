@@ -97,6 +97,17 @@ class KafkaSite:
             time.sleep(0.05)
         return found
 
+    def restore_leaders(self) -> None:
+        """Every replica is in the ISR and the preferred one leads, which Kafka itself sees to once in five minutes."""
+
+        def astray(cluster: Cluster) -> list[TopicPartition]:
+            return [p.name for p in cluster.partitions if p.leader != p.replicas[0]]
+
+        whole = self.eventually(lambda c: all(len(p.isr) == len(p.replicas) for p in c.partitions))
+        if found := astray(whole):
+            KafkaMover(Nodes(Connection(self.bootstrap), PATIENT)).elect(found)
+        self.everywhere(lambda c: not astray(c))
+
     def everywhere(self, holds: Callable[[Cluster], bool], seconds: float = 120) -> None:
         """Wait until ``holds`` is true of what each broker shows by itself: each learns in its own time."""
         deadline = time.monotonic() + seconds
