@@ -19,7 +19,7 @@ PYTEST_ARGS ?=
 WORKERS ?= 4
 SPREAD = --numprocesses=$(WORKERS) --dist=worksteal
 # Those with real parts as well, where what shares a cluster stays in one process: it waits for brokers most of the time.
-PARTS_WORKERS ?= 2
+PARTS_WORKERS ?= 3
 BY_LOT = --numprocesses=$(PARTS_WORKERS) --dist=loadscope --no-loadscope-reorder
 PARTS = kafka or apiserver or prometheus or chart
 FAST = not kafka and not apiserver and not prometheus and not chart and not spark and not slow and not cluster and not image
