@@ -6,6 +6,7 @@ must not wait for anything that a stuck thread may hold: it is what finds the st
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterable
@@ -115,7 +116,8 @@ def _handler(health: Health, registry: CollectorRegistry | None) -> type[BaseHTT
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             if self.command != "HEAD":
-                self.wfile.write(body)
+                with contextlib.suppress(ConnectionError):  # whoever asked has hung up
+                    self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             """Say nothing: the kubelet asks every few seconds."""

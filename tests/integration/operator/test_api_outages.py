@@ -60,6 +60,7 @@ def test_demotions_stand_while_the_api_is_away_and_work_goes_on_afterwards(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(OUTAGE_SECONDS + 300)
 def test_five_minutes_without_the_api_need_no_restart(site: Site, breakable_apiserver: ApiServer) -> None:
     port = site.free_port()
     site.processes[0].stop()

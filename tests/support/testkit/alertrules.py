@@ -40,8 +40,8 @@ def alerts(folder: Path = FOLDER) -> list[Rule]:
 def shortened(folder: Path, *, hold: int = 5, pace: int = 60, silence: int = 8) -> list[Path]:
     """Copies of the rule files for tests that cannot wait.
 
-    A ``for`` lasts ``hold`` seconds at most; range selectors are ``pace`` times shorter, but never under five seconds;
-    a prober is silent after ``silence`` seconds instead of 45; groups are evaluated each second. Nothing else changes.
+    A ``for`` lasts ``hold`` seconds at most; range selectors are ``pace`` times shorter, but never under twenty seconds,
+    in which what is tried every few seconds is seen more than once; a prober is silent after ``silence`` seconds instead of 45; groups are evaluated each second. Nothing else changes.
     """
     folder.mkdir(parents=True, exist_ok=True)
     copies = []
@@ -53,7 +53,7 @@ def shortened(folder: Path, *, hold: int = 5, pace: int = 60, silence: int = 8) 
                 if "for" in rule:
                     rule["for"] = f"{min(hold, _seconds(rule['for']))}s"
                 ranges = re.compile(r"\[(\d+[smhd])\]")
-                quick = ranges.sub(lambda found: f"[{max(5, _seconds(found[1]) // pace)}s]", rule["expr"])
+                quick = ranges.sub(lambda found: f"[{max(20, _seconds(found[1]) // pace)}s]", rule["expr"])
                 rule["expr"] = re.sub(r"> 45\b", f"> {silence}", quick)
         copies.append(folder / path.name)
         copies[-1].write_text(json.dumps(found))  # JSON is YAML

@@ -81,7 +81,7 @@ def test_rules_shortened_for_tests_are_sound_and_the_same_but_for_their_times(tm
         assert times.sub("", copy["expr"]) == times.sub("", rule["expr"])
         assert copy.get("for") == ("3s" if "for" in rule else None)
     fast = [rule["expr"] for rule in alertrules.alerts(tmp_path) if rule["labels"].get("window") == "1h"]
-    assert all("[60s]" in expr and "[5s]" in expr for expr in fast)
+    assert all("[60s]" in expr and "[20s]" in expr for expr in fast)
 
 
 def test_every_query_of_the_dashboards_is_promql(tmp_path: Path) -> None:
