@@ -40,8 +40,9 @@ def alerts(folder: Path = FOLDER) -> list[Rule]:
 def shortened(folder: Path, *, hold: int = 5, pace: int = 60, silence: int = 8) -> list[Path]:
     """Copies of the rule files for tests that cannot wait.
 
-    A ``for`` lasts ``hold`` seconds at most; range selectors are ``pace`` times shorter, but never under twenty seconds,
-    in which what is tried every few seconds is seen more than once; a prober is silent after ``silence`` seconds instead of 45; groups are evaluated each second. Nothing else changes.
+    A ``for`` lasts ``hold`` seconds at most; range selectors are ``pace`` times shorter, but never under twenty
+    seconds, in which what is tried every few seconds is seen more than once; a prober is silent after ``silence``
+    seconds instead of 45; groups are evaluated each second. Nothing else changes.
     """
     folder.mkdir(parents=True, exist_ok=True)
     copies = []
