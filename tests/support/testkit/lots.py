@@ -14,7 +14,7 @@ LOTS = {
     "brokers": THREE_BROKERS,
     "parts": THREE_BROKERS,
     "probes": THREE_BROKERS,
-    "load": THREE_BROKERS,
+    "load": THREE_MORE,
     "alerts": THREE_MORE,
     "rights": THREE_MORE,
     "moving": FOUR_BROKERS,
