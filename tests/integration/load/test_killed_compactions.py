@@ -40,19 +40,21 @@ def test_compactions_killed_at_any_moment_lose_nothing_and_double_nothing(tmp_pa
     store = Store.open(str(tmp_path))
     wanted: Counter[object] = Counter()
     interrupted = 0
-    for number in range(4):
+    for number in range(24):
         for minute in range(number * ROUNDS, (number + 1) * ROUNDS):
-            one = rows(5 * minute, PARTITIONS)
+            one = rows(minute, PARTITIONS)
             samples.write_round(store, one, f"{minute:08x}")
             wanted += Counter(told(one))
         # Two at once: they see each other's files come and go.
         processes = [compacting(tmp_path), compacting(tmp_path)]
-        time.sleep(0.05 + 0.17 * number)
+        time.sleep(0.05 + 0.17 * (number % 4) + 0.04 * (number // 4))
         for process in processes:
             process.kill()
             process.wait()
         interrupted += len(store.list(temporary=True))
         assert Counter(held(store, DAY)) == wanted
+        if interrupted and number >= 3:  # how long a process takes to begin depends on what else the machine does
+            break
     assert interrupted, "some were killed while they wrote"
     for _ in range(2):
         now = max(file.modified for file in store.list() if file.modified is not None) + LINGER
