@@ -6,11 +6,9 @@ nothing, prints what differs and exits 1 when something does. ``make generate`` 
 
 from __future__ import annotations
 
-import argparse
-import difflib
-import sys
 from pathlib import Path
 
+from bellwether.api.generating import Generated
 from bellwether.api.v1alpha1.definitions import KINDS, manifest
 from bellwether.api.v1alpha1.reference import page
 
@@ -38,40 +36,8 @@ def files() -> dict[Path, str]:
     return generated
 
 
-def differences(root: Path) -> str:
-    """How the files below ``root`` differ from what the models say, as a unified diff; empty when they are fresh."""
-    lines: list[str] = []
-    for path, wanted in files().items():
-        found = (root / path).read_text(encoding="utf-8") if (root / path).exists() else ""
-        lines += difflib.unified_diff(
-            found.splitlines(keepends=True), wanted.splitlines(keepends=True), f"found/{path}", f"wanted/{path}"
-        )
-    return "".join(lines)
-
-
-def write(root: Path) -> None:
-    """Write every file below ``root``."""
-    for path, text in files().items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text, encoding="utf-8")
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """The exit status: 1 when ``--check`` finds a difference."""
-    parser = argparse.ArgumentParser(prog="python -m bellwether.api.v1alpha1.generate", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; print what differs and exit 1")
-    parser.add_argument("--root", type=Path, default=Path(), help="the repository's root (default: current directory)")
-    options = parser.parse_args(arguments)
-    if not (options.root / "pyproject.toml").exists():
-        parser.error(f"{options.root.resolve()} has no pyproject.toml: run it at the repository's root, or give --root")
-    if options.check:
-        difference = differences(options.root)
-        sys.stdout.write(difference)
-        if difference:
-            sys.stderr.write("error: generated files are stale; run: make generate\n")
-        return 1 if difference else 0
-    write(options.root)
-    return 0
+GENERATED = Generated("bellwether.api.v1alpha1.generate", __doc__, files)
+differences, write, main = GENERATED.differences, GENERATED.write, GENERATED.main
 
 
 if __name__ == "__main__":
