@@ -10,15 +10,15 @@ import datetime
 import json
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from realparts import gotools
 from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
+from realparts.started import Started
 
 
-class Alertmanager:
+class Alertmanager(Started):
     """One server. ``ca`` is trusted for an https webhook; ``repeat_seconds`` is its repeat_interval."""
 
     def __init__(
@@ -94,12 +94,3 @@ class Alertmanager:
             connection.close()
         if answer.status >= 300:
             raise RuntimeError(f"Alertmanager refused {method} {path}: {answer.status} {text}")
-
-    def __enter__(self) -> Alertmanager:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()

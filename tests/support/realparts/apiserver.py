@@ -20,12 +20,12 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from realparts import kubernetes_binaries, tls
 from realparts.ports import HeldPorts, accepts
 from realparts.processes import ManagedProcess
 from realparts.progress import step
+from realparts.started import Started
 
 ADMIN = "admin"
 ADMIN_GROUPS = ("system:masters",)
@@ -49,7 +49,7 @@ class Exposure:
     """Further names and addresses that its certificate is good for; the first is where kubeconfigs find it."""
 
 
-class ApiServer:
+class ApiServer(Started):
     """A running API server. A context manager: started on entry, gone on exit."""
 
     def __init__(
@@ -296,15 +296,6 @@ class ApiServer:
         }
         path.touch(mode=0o600)
         path.write_text(json.dumps(config, indent=2) + "\n")
-
-    def __enter__(self) -> ApiServer:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
 
 def _encoded(path: Path) -> str:

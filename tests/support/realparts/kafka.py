@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from realparts import kafka_jars, kafka_settings, kafka_storage
 from realparts.kafka_settings import SECURE_PASSWORD, SECURE_USER, Node
@@ -21,6 +20,7 @@ from realparts.ports import HeldPorts, accepts
 from realparts.processes import ManagedProcess
 from realparts.progress import step
 from realparts.slowdisk import SlowDisk
+from realparts.started import Started
 from realparts.tls import Authority
 from realparts.toxiproxy import Toxiproxy
 
@@ -102,7 +102,7 @@ class KafkaBroker:
         return accepts(self._internal_port) and self.id in live_brokers(self.internal)
 
 
-class KafkaCluster:
+class KafkaCluster(Started):
     """N brokers, ids from 1 on; see the module. A context manager: started on entry, gone on exit."""
 
     def __init__(
@@ -293,15 +293,6 @@ class KafkaCluster:
         everyone = frozenset(self.brokers)
         for broker in self.brokers.values():
             broker.process.wait_ready(lambda address=broker.internal: live_brokers(address) >= everyone, 60)  # type: ignore[misc]
-
-    def __enter__(self) -> KafkaCluster:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
 
 def _external_name(number: int) -> str:

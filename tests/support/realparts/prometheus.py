@@ -10,7 +10,6 @@ import json
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.error import URLError
 from urllib.parse import urlencode
@@ -19,9 +18,10 @@ from urllib.request import urlopen
 from realparts import gotools
 from realparts.ports import HeldPorts, accepts
 from realparts.processes import ManagedProcess, StartFailed
+from realparts.started import Started
 
 
-class PrometheusServer:
+class PrometheusServer(Started):
     """One Prometheus. ``targets`` maps addresses (``host:port``) to the labels that their series get.
 
     ``job`` is the name of the one job that they belong to; labels that a target tells itself win (``honor_labels``).
@@ -131,12 +131,3 @@ class PrometheusServer:
                 return bool(answer.status == 200)
         except OSError:
             return False
-
-    def __enter__(self) -> PrometheusServer:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()

@@ -15,17 +15,18 @@ import urllib.parse
 import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
+from realparts.started import Started
+
 AUDIENCE = "kafka"
 ISSUER = "https://token-endpoint"
 
 
-class TokenEndpoint:
+class TokenEndpoint(Started):
     """A context manager. ``answer`` replaces what it says: status and body; ``delay_seconds`` holds it back."""
 
     def __init__(self, folder: Path, certificate: tuple[Path, Path], clients: dict[str, str]) -> None:
@@ -139,15 +140,6 @@ class TokenEndpoint:
             return None
         name, secret = urllib.parse.unquote(pair[0]), urllib.parse.unquote(pair[2])
         return name if kind == "Basic" and secret and self.clients.get(name) == secret else None
-
-    def __enter__(self) -> TokenEndpoint:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
 
 def _encoded(data: bytes) -> str:

@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from realparts import gotools
 from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
+from realparts.started import Started
 
 
-class Toxiproxy:
+class Toxiproxy(Started):
     """A running toxiproxy. Names are the caller's; the Kafka starter uses ``broker-1`` and so on."""
 
     def __init__(self, log: Path, *, elsewhere: tuple[str, int] | None = None) -> None:
@@ -101,12 +101,3 @@ class Toxiproxy:
         if answer.status >= 300:
             raise RuntimeError(f"toxiproxy refused {method} {path}: {answer.status} {text.decode(errors='replace')}")
         return json.loads(text) if text.startswith((b"{", b"[")) else None
-
-    def __enter__(self) -> Toxiproxy:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
