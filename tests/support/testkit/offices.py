@@ -17,6 +17,7 @@ from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.adapters.kubernetes.trails import ConfigMapTrail
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.core.signals import Reading
 from bellwether.core.statuses import Condition
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.links import Link, Linker
@@ -111,6 +112,14 @@ class Office:
         self.notices = Notices(self.api, self.site.clock, self.holder, self.metrics)
         self.custody = Custody(self.api)
         self.linker = MemoryLinker(self, self.holder)
+
+    @classmethod
+    def well(cls) -> Office:
+        """An operator over three well brokers with six partitions."""
+        made = cls()
+        for broker in made.site.cluster.brokers:
+            made.site.signals.say(broker, Reading.PASSING)
+        return made
 
     def body(self, name: str = "main") -> dict[str, Any]:
         """The policy as it stands."""

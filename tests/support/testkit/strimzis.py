@@ -10,7 +10,8 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bellwether.adapters.kubernetes.client import Object, Resource
+from bellwether.adapters.kubernetes.client import SECRETS, Object, Resource
+from testkit.apistores import MemoryApi
 
 GROUP = "kafka.strimzi.io"
 CLUSTER = "my-cluster"
@@ -192,3 +193,18 @@ def rebalance(name: str, state: str, namespace: str = NAMESPACE, cluster: str = 
         "spec": {},
         "status": {"conditions": [{"type": state, "status": "True", "lastTransitionTime": MOMENT}]},
     }
+
+
+def put_cluster(
+    api: MemoryApi,
+    authority: str,
+    password: str,
+    namespace: str = NAMESPACE,
+    annotations: Mapping[str, str] | None = None,
+) -> None:
+    """Let a cluster stand as Strimzi leaves it, with its authority (PEM) and a user that has a password."""
+    api.put(GROUPS, served("v1"))
+    api.put(KAFKAS, kafka(namespace=namespace, annotations=annotations))
+    api.put(USERS, kafka_user(namespace=namespace))
+    api.put(SECRETS, scram_secret(password, namespace=namespace))
+    api.put(SECRETS, secret(f"{CLUSTER}-cluster-ca-cert", namespace, ca_crt=authority))

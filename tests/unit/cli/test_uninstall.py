@@ -22,10 +22,7 @@ from testkit.offices import Office
 
 @pytest.fixture
 def office() -> Iterator[Office]:
-    """An operator over three well brokers with six partitions."""
-    made = Office()
-    for broker in made.site.cluster.brokers:
-        made.site.signals.say(broker, Reading.PASSING)
+    made = Office.well()
     yield made
     made.close()
 

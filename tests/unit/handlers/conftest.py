@@ -5,17 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.core.signals import Reading
 from testkit.desks import Desked
 from testkit.offices import Office
 
 
 @pytest.fixture
 def office() -> Iterator[Office]:
-    """An operator over three well brokers with six partitions."""
-    made = Office()
-    for broker in made.site.cluster.brokers:
-        made.site.signals.say(broker, Reading.PASSING)
+    made = Office.well()
     yield made
     made.close()
 

@@ -25,7 +25,7 @@ from realparts.tls import Authority
 from testkit import apiobjects, strimzis
 from testkit.apistores import MemoryApi
 from testkit.offices import Office
-from testkit.strimzis import GROUPS, KAFKAS, REBALANCES, USERS, kafka, kafka_user
+from testkit.strimzis import KAFKAS, REBALANCES, USERS, kafka
 
 SHARED = {"bellwether.dev/policies-from": "default"}
 
@@ -43,13 +43,9 @@ def clock() -> ManualClock:
 def api(tmp_path: Path) -> MemoryApi:
     """The same cluster in the policy's namespace, and in another that lends it."""
     made = MemoryApi()
-    made.put(GROUPS, strimzis.served("v1"))
     authority = Authority(tmp_path / "tls").path.read_text()
     for namespace in ("default", "lender"):
-        made.put(KAFKAS, kafka(namespace=namespace, annotations=SHARED))
-        made.put(USERS, kafka_user(namespace=namespace))
-        made.put(SECRETS, strimzis.scram_secret("hunter2", namespace=namespace))
-        made.put(SECRETS, strimzis.secret("my-cluster-cluster-ca-cert", namespace, ca_crt=authority))
+        strimzis.put_cluster(made, authority, "hunter2", namespace, SHARED)
     return made
 
 

@@ -32,11 +32,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def api(authority: Authority) -> MemoryApi:
     """A cluster as Strimzi leaves it, with a user that has a password."""
     made = MemoryApi()
-    made.put(GROUPS, strimzis.served("v1"))
-    made.put(KAFKAS, kafka())
-    made.put(USERS, kafka_user())
-    made.put(SECRETS, strimzis.scram_secret(PASSWORD))
-    made.put(SECRETS, strimzis.secret("my-cluster-cluster-ca-cert", ca_crt=authority.path.read_text()))
+    strimzis.put_cluster(made, authority.path.read_text(), PASSWORD)
     return made
 
 

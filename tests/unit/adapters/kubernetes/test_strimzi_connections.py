@@ -18,7 +18,7 @@ from bellwether.ports import Terminal, Unauthenticated
 from realparts.tls import Authority
 from testkit import apiobjects, strimzis
 from testkit.apistores import MemoryApi
-from testkit.strimzis import GROUPS, KAFKAS, USERS, kafka, kafka_user, listener
+from testkit.strimzis import KAFKAS, USERS, kafka, kafka_user, listener
 
 INSIDE = "my-cluster-kafka-bootstrap.default.svc:9093"
 SASL = {"mechanism": "PLAIN", "username": "me", "passwordSecretRef": {"name": "mine", "key": "password"}}
@@ -32,11 +32,7 @@ def authority(tmp_path: Path) -> Authority:
 @pytest.fixture
 def api(authority: Authority) -> MemoryApi:
     made = MemoryApi()
-    made.put(GROUPS, strimzis.served("v1"))
-    made.put(KAFKAS, kafka())
-    made.put(USERS, kafka_user())
-    made.put(SECRETS, strimzis.scram_secret("hunter2"))
-    made.put(SECRETS, strimzis.secret("my-cluster-cluster-ca-cert", ca_crt=authority.path.read_text()))
+    strimzis.put_cluster(made, authority.path.read_text(), "hunter2")
     made.put(SECRETS, strimzis.secret("mine", password="my own"))
     return made
 
