@@ -15,6 +15,16 @@ from dataclasses import dataclass, replace
 
 from bellwether.core.clusters import Broker, Cluster, Partition, TopicPartition
 
+MIN_ISR = "min.insync.replicas"
+TOPIC_DEFAULTS = {MIN_ISR: "1", "unclean.leader.election.enable": "false"}
+BROKER_DEFAULTS = TOPIC_DEFAULTS | {
+    "auto.leader.rebalance.enable": "true",
+    "leader.imbalance.check.interval.seconds": "300",
+    "leader.imbalance.per.broker.percentage": "10",
+    "replica.lag.time.max.ms": "30000",
+}
+"""Kafka's own defaults of the settings that somebody here asks for."""
+
 
 @dataclass(slots=True)
 class MemoryBroker:
@@ -59,6 +69,8 @@ class MemoryCluster:
         self.mutations = 0
         self._partitions: dict[TopicPartition, Partition] = {}
         self._min_isr: dict[str, int] = {}
+        self._settings: dict[str, dict[str, str]] = {}
+        self._broker_settings: dict[int, dict[str, str]] = {}
         self._topics_made = 0
 
     # What there is.
@@ -86,6 +98,32 @@ class MemoryCluster:
             },
             partitions=self.partitions(),
         )
+
+    # Settings.
+
+    def topic_settings(self, topic: str) -> dict[str, str]:
+        """What is in force for a topic; ``min.insync.replicas`` is what the topic was made with, or given since."""
+        least = {MIN_ISR: str(self._min_isr[topic])}
+        return TOPIC_DEFAULTS | least | self._settings.get(topic, {})
+
+    def broker_settings(self, broker: int) -> dict[str, str]:
+        """What is in force on a broker."""
+        return BROKER_DEFAULTS | self._broker_settings.get(broker, {})
+
+    def configure_topic(self, topic: str, name: str, value: str) -> None:
+        """Someone sets a topic's setting. Raises KeyError where there is no such topic."""
+        if topic not in self._min_isr:
+            raise KeyError(topic)
+        if name == MIN_ISR:
+            self._min_isr[topic] = int(value)
+        else:
+            self._settings.setdefault(topic, {})[name] = value
+        self.mutations += 1
+
+    def configure_broker(self, broker: int, name: str, value: str) -> None:
+        """Someone sets a broker's setting."""
+        self._broker_settings.setdefault(broker, {})[name] = value
+        self.mutations += 1
 
     # Topics.
 
@@ -132,6 +170,7 @@ class MemoryCluster:
             raise KeyError(name)
         for key in gone:
             del self._partitions[key]
+        self._settings.pop(name, None)
         self.mutations += 1
 
     def recreate_topic(self, name: str, *, assignment: Sequence[Sequence[int]] | None = None) -> str:
