@@ -82,6 +82,7 @@ class PolicyLoop(threading.Thread):
         self._heard: object = None
         self._seen: object = None
         self._problems: tuple[str, ...] = ()
+        self._took_seconds = 0.0
         self._detection = Detection()
         self._make_desk = desk
         self._desk: Desk | None = None
@@ -225,7 +226,7 @@ class PolicyLoop(threading.Thread):
             must_lead()
         finally:
             self._notices.ends(self.namespace, self.policy_name)
-        seconds = self._clock.monotonic() - began
+        self._took_seconds = seconds = self._clock.monotonic() - began
         if self._desk is not None:
             self._desk.hear(policy, policy.metadata.annotations, report)
         run = self._desk.run if self._desk is not None else None
@@ -303,7 +304,9 @@ class PolicyLoop(threading.Thread):
 
     def _next(self, policy: LeadershipPolicy, report: Report) -> float:
         """How long the loop may wait when no news comes."""
-        return 0.0 if self._memory is None else self._pace.after(report, policy.policy(), self._memory.record)
+        if self._memory is None:
+            return 0.0
+        return self._pace.after(report, policy.policy(), self._memory.record, self._took_seconds)
 
     def _refused(self, policy: LeadershipPolicy, reason: Reason, error: BellwetherError) -> float:
         if reason is Reason.STANDING_BY:

@@ -90,6 +90,7 @@ class Notices:
         said.status = policy.status.body()
         verdicts, flaps = {}, {}
         for body in healths:
+            self._statuses.saw(BROKER_HEALTHS, body)
             try:
                 health = BrokerHealth.read(body)
             except InvalidObject as error:

@@ -24,6 +24,8 @@ class Pace:
     retry_seconds: float = 5.0
     lease_retry_seconds: float = 1.0
     longest_retry_seconds: float = 30.0
+    busy_share: float = 0.25
+    """Of the time, for reading metadata at most: where a turn takes long, the next one comes later."""
 
     def retry(self, reason: Reason, times: int) -> float:
         """The wait after a turn that could not be made, for so many times on end.
@@ -36,22 +38,25 @@ class Pace:
             return self.retry_seconds
         return min(self.retry_seconds * float(2 ** min(times - 1, 10)), self.longest_retry_seconds)
 
-    def after(self, report: Report, policy: Policy, record: UndoRecord) -> float:
-        """The wait after a turn that ended well and left this record."""
+    def after(self, report: Report, policy: Policy, record: UndoRecord, took_seconds: float = 0.0) -> float:
+        """The wait after a turn that took so long, ended well and left this record."""
         if report.deeds.changed:
             return 0.0
         if report.deeds.stopped is not None:
             return self.retry_seconds
         wave = report.progress.again_seconds if report.progress is not None else None
         waves = [wave] if wave is not None else []
-        return min([self._until_metadata(report, record), *waves, *_appointments(report, policy)])
+        return min([self._until_metadata(report, record, took_seconds), *waves, *_appointments(report, policy)])
 
-    def _until_metadata(self, report: Report, record: UndoRecord) -> float:
-        """How soon metadata is to be read again."""
+    def _until_metadata(self, report: Report, record: UndoRecord, took_seconds: float) -> float:
+        """How soon metadata is to be read again: of a large cluster that is most of what a turn takes."""
         held = any(b.hold is not None or b.verdict.standing in _AILING for b in report.brokers)
         progress = report.progress
         going_on = progress is not None and progress.waits is not None
-        return self.busy_seconds if held or going_on or not record.empty else self.idle_seconds
+        if not held and not going_on and record.empty:
+            return self.idle_seconds
+        rest = took_seconds * (1 - self.busy_share) / self.busy_share
+        return min(max(self.busy_seconds, rest), self.idle_seconds)
 
 
 def _appointments(report: Report, policy: Policy) -> list[float]:

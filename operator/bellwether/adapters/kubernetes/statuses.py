@@ -56,6 +56,14 @@ class StatusWriter:
             del self._last[key]
         return True
 
+    def saw(self, resource: Resource, found: Object) -> None:
+        """An object as it was just listed: what stands there need be neither read again nor written."""
+        metadata = found["metadata"]
+        with self._lock:
+            self._last[resource.plural, metadata["namespace"], metadata["name"]] = _Written(
+                _status_of(found), _version(found)
+            )
+
     def forget(self, namespace: str, policy: str) -> None:
         """Drop what is remembered of a policy that is gone."""
         prefix = f"{names.broker_health(policy, 0)[:-1]}"

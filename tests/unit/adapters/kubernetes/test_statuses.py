@@ -8,6 +8,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
 from bellwether.adapters.kubernetes.statuses import StatusWriter
+from bellwether.ports import Transient
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 
@@ -99,3 +100,29 @@ def test_a_process_that_has_written_nothing_leaves_others_alone(desk: Desk):
     desk.mine.forget("default", "main")
     desk.other.write_policy("default", "main", {**STALE, "epoch": 3})
     assert not desk.mine.overwritten(POLICIES, desk.policy())
+
+
+def test_what_a_list_shows_is_neither_read_again_nor_written(desk: Desk):
+    desk.other.write_broker_health("default", "main", 1, MINE)
+    desk.mine.saw(BROKER_HEALTHS, desk.health())
+    version = desk.health()["metadata"]["resourceVersion"]
+    desk.api.refuse("get", BROKER_HEALTHS, Transient("it need not be asked"))
+    assert not desk.mine.write_broker_health("default", "main", 1, MINE)
+    desk.api.refuse("get", BROKER_HEALTHS, None)
+    assert desk.health()["metadata"]["resourceVersion"] == version
+
+
+def test_news_is_written_over_what_a_list_showed(desk: Desk):
+    desk.other.write_broker_health("default", "main", 1, STALE)
+    desk.mine.saw(BROKER_HEALTHS, desk.health())
+    assert desk.mine.write_broker_health("default", "main", 1, MINE)
+    assert desk.health()["status"] == MINE
+
+
+def test_what_was_written_since_the_list_is_found(desk: Desk):
+    desk.other.write_broker_health("default", "main", 1, MINE)
+    desk.mine.saw(BROKER_HEALTHS, desk.health())
+    desk.other.write_broker_health("default", "main", 1, STALE)
+    assert not desk.mine.write_broker_health("default", "main", 1, MINE)
+    assert desk.mine.overwritten(BROKER_HEALTHS, desk.health())
+    assert desk.mine.write_broker_health("default", "main", 1, MINE)

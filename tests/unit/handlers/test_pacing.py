@@ -1,0 +1,56 @@
+"""How soon a loop reads metadata again: soon while something is displaced, but never for most of its time."""
+
+from __future__ import annotations
+
+import pytest
+
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.core.baselines import UndoRecord
+from bellwether.core.signals import Reading
+from bellwether.core.statuses import Report
+from bellwether.handlers.pacing import Pace
+from testkit.builders import site
+from testkit.operators import POLICY, Operator
+
+PACE = Pace()
+
+
+def after_turns(made: MemorySite, turns: int) -> tuple[Report, UndoRecord]:
+    operator = Operator(made)
+    for _ in range(turns):
+        report = operator.turn()
+    assert report is not None
+    return report, operator.memory.record
+
+
+@pytest.fixture
+def demoted() -> tuple[Report, UndoRecord]:
+    made = site()
+    for broker in made.cluster.brokers:
+        made.signals.say(broker, Reading.FAILING if broker == 1 else Reading.PASSING)
+    return after_turns(made, 2)
+
+
+@pytest.fixture
+def settled() -> tuple[Report, UndoRecord]:
+    made = site()
+    for broker in made.cluster.brokers:
+        made.signals.say(broker, Reading.PASSING)
+    return after_turns(made, 2)
+
+
+def test_while_a_broker_is_demoted_metadata_is_read_soon_again(demoted: tuple[Report, UndoRecord]):
+    assert PACE.after(demoted[0], POLICY, demoted[1], 0.1) == PACE.busy_seconds
+
+
+def test_where_a_turn_takes_long_the_next_comes_later(demoted: tuple[Report, UndoRecord]):
+    rest = PACE.after(demoted[0], POLICY, demoted[1], 4.0)
+    assert 4.0 / (4.0 + rest) == PACE.busy_share
+
+
+def test_however_long_a_turn_takes_the_next_comes_within_the_usual_time(demoted: tuple[Report, UndoRecord]):
+    assert PACE.after(demoted[0], POLICY, demoted[1], 300.0) == PACE.idle_seconds
+
+
+def test_at_rest_what_a_turn_takes_changes_nothing(settled: tuple[Report, UndoRecord]):
+    assert PACE.after(settled[0], POLICY, settled[1], 300.0) == PACE.idle_seconds
