@@ -76,7 +76,7 @@ image-test: setup parts ## Run and search the built images, and measure them: re
 .PHONY: cluster-test
 cluster-test: setup ## Install Bellwether on a whole Kubernetes node and break the Kafka that runs there (root, Debian)
 	@$(BIN)/python -m node build
-	@$(BIN)/python -m images build --target operator
+	@$(BIN)/python -m images build
 	@$(BIN)/python -m nodeparts.kafka_image
 	@$(BIN)/python -m realparts.prepare helm
 	@$(PYTEST) -m cluster tests/cluster $(PYTEST_ARGS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,43 +9,13 @@ import pytest
 
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.plans import read_plan
-from bellwether.adapters.parquet.samples import write_round
 from bellwether.core.baselines import Application, Ending
-from bellwether.sampling.rows import Rows
+from testkit.skewed import records_a_minute, write_skewed_history
 
 if TYPE_CHECKING:
     from testkit.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
-
-ROUNDS = 12
-RECORD = 1000
-
-
-def records_a_minute(partition: int) -> int:
-    """The first partitions carry most."""
-    return 60_000 // (1 + partition)
-
-
-def write_history(store: Store, site: Site, cluster_id: str) -> None:
-    """A quarter of an hour of samples, up to now, as the sampler writes them; nothing of other topics."""
-    standing = sorted(site.partitions().items())
-    now = datetime.now(UTC).replace(microsecond=0)  # noqa: TID251 - real parts live in real time
-    for number in range(ROUNDS):
-        ends = [1_000_000 + number * records_a_minute(name.partition) for name, _ in standing]
-        rows = Rows(
-            cluster_id=cluster_id,
-            at=now - timedelta(minutes=ROUNDS - number),
-            topic=[name.topic for name, _ in standing],
-            topic_id=[p.topic_id for _, p in standing],
-            partition=[name.partition for name, _ in standing],
-            leader=[p.leader or 0 for _, p in standing],
-            leader_epoch=[p.leader_epoch for _, p in standing],
-            end_offset=ends,
-            log_bytes=[end * RECORD for end in ends],
-            consume=[None] * len(standing),
-        )
-        write_round(store, rows, f"{number:08x}")
 
 
 def test_a_schedule_a_plan_on_spark_and_its_waves_need_nobody(bare_site: Site, tmp_path: Path) -> None:
@@ -64,7 +33,7 @@ def test_a_schedule_a_plan_on_spark_and_its_waves_need_nobody(bare_site: Site, t
     before = site.orders()
     site.operator()
     site.until_reported()
-    write_history(store, site, str(site.status()["clusterId"]))
+    write_skewed_history(store, site.partitions().values(), str(site.status()["clusterId"]))
 
     def applied() -> Application | None:
         record = site.record()

@@ -6,6 +6,7 @@ Helm is the real one, the chart the one in this tree. Called by the tests on a n
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,11 @@ UNINSTALL_SECONDS = 240
 METRICS_PORT = 9464
 ACTING = re.compile(r"^bellwether_leadership_held\{.*\} 1\.0$", re.MULTILINE)
 VANTAGES = ("zone-a", "zone-b")
+SPARK_IMAGE = "docker.io/library/bellwether-spark"
+USER = 10001
+"""Whom the images run as."""
+HISTORY = "/var/lib/bellwether/history"
+HISTORY_CLAIM = "history"
 
 
 class Release:
@@ -36,11 +42,13 @@ class Release:
         self.kubectl = kubectl
         self._helm = Helm(folder, kubectl.kubeconfig)
 
-    def prepare(self) -> None:
-        """Make the namespace."""
+    def prepare(self, history: Path) -> None:
+        """Make the namespace, and in it a claim for the history of loads, which lies in that folder of the host."""
+        history.mkdir(parents=True, exist_ok=True)
+        os.chown(history, USER, USER)
         enforce = {"pod-security.kubernetes.io/enforce": "restricted"}
         metadata = {"name": NAMESPACE, "labels": enforce}
-        self.kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}])
+        self.kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, *_claim(history)])
 
     def install(self, values: Mapping[str, Any], *options: str) -> None:
         """Install it, or upgrade it where it is installed. Raises HelmFailed."""
@@ -108,9 +116,15 @@ class Release:
 
 def values(internal: Sequence[str], brokers_account: str, brokers_namespace: str) -> dict[str, Any]:
     """What a platform team would set: an enforcing policy, probers, a sampler, sidecars for the brokers' account."""
+    volume = {"name": "history", "persistentVolumeClaim": {"claimName": HISTORY_CLAIM}}
     return {
         "image": {"repository": "bellwether", "tag": __version__, "pullPolicy": "Never"},
-        "operator": {"replicas": 2},
+        "operator": {
+            "replicas": 2,
+            "extraVolumes": [volume],
+            "extraVolumeMounts": [{"name": "history", "mountPath": HISTORY}],
+        },
+        "spark": {"enabled": True, "image": {"repository": SPARK_IMAGE}},
         "probers": [{"kind": "Reachability", "policy": POLICY, "vantage": vantage} for vantage in VANTAGES],
         "sidecars": {"accounts": [{"name": brokers_account, "namespace": brokers_namespace, "policy": POLICY}]},
         "sampler": {"enabled": True, "policy": POLICY, "store": "/tmp/loads", "periodSeconds": 10},
@@ -127,3 +141,19 @@ def values(internal: Sequence[str], brokers_account: str, brokers_namespace: str
             }
         ],
     }
+
+
+def _claim(folder: Path) -> list[Mapping[str, Any]]:
+    spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": ""}
+    volume = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteMany"],
+        "persistentVolumeReclaimPolicy": "Retain",
+        "hostPath": {"path": str(folder), "type": "Directory"},
+        "claimRef": {"namespace": NAMESPACE, "name": HISTORY_CLAIM},
+    }
+    claim = {"name": HISTORY_CLAIM, "namespace": NAMESPACE}
+    return [
+        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": HISTORY_CLAIM}, "spec": volume},
+        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": claim, "spec": spec},
+    ]

@@ -46,7 +46,7 @@ def set_up(where: Places, kubectl: Kubectl, folder: Path) -> Stage:
     bellwether = Release(kubectl, folder)
     values = release.values(kafka.internal, kafka_pods.ACCOUNT, kafka_pods.NAMESPACE)
     kubectl.apply(kafka_pods.namespace())
-    bellwether.prepare()
+    bellwether.prepare(where.volumes / "history")
     # A policy can only come once its definition is there: Helm leaves it out before.
     bellwether.install({**values, "policies": [], "probers": [], "sampler": {"enabled": False}})
     kubectl("wait", "crd/leadershippolicies.bellwether.dev", "--for=condition=Established", "--timeout=30s")

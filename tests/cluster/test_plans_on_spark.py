@@ -1,0 +1,135 @@
+"""A load plan on Spark whose executors are pods: asked for, made, the same as one machine makes, approved, applied."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from bellwether.adapters.kafka.nodes import Nodes
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.adapters.kubernetes.names import RUN_LABEL
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.plans import read_plan
+from bellwether.adapters.planwork import file_name
+from bellwether.connections import Connection
+from bellwether.core.clusters import Partition
+from node import images, lifecycle
+from node.kubectl import eventually
+from nodeparts import release
+from nodeparts.release import HISTORY, HISTORY_CLAIM, NAMESPACE, POLICY, SPARK_IMAGE
+from realparts.kafka_topics import create_topics
+from testkit.skewed import records_a_minute, write_skewed_history
+
+if TYPE_CHECKING:
+    from node.kubectl import Kubectl
+    from node.places import Places
+    from nodeparts.stage import Stage
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
+
+TOPIC = "uneven"
+ASSIGNMENT = [[1, 2, 3]] * 8 + [[1, 3, 2]] * 8
+EXECUTORS = 2
+# Three pods beside brokers and operators on two cores.
+SMALL = {"cpu": "250m", "memory": "1200Mi"}
+
+
+def uneven(stage: Stage) -> dict[int, Partition]:
+    reader = KafkaReader(Nodes(Connection(tuple(stage.kafka.external))))
+    return {p.index: p for p in reader.partitions([TOPIC])}
+
+
+@pytest.fixture
+def history(stage: Stage, places: Places) -> Path:
+    """Samples of a topic whose first partitions carry most and are all led by broker 1."""
+    from images import building
+
+    images.load(lifecycle.running(places), building.archive("spark"))
+    create_topics(",".join(stage.kafka.external), {TOPIC: len(ASSIGNMENT)}, assignments={TOPIC: ASSIGNMENT})
+    folder = places.volumes / "history"
+    cluster_id = str(stage.release.policy()["status"]["clusterId"])
+    write_skewed_history(Store.open(str(folder)), uneven(stage).values(), cluster_id)
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, release.USER, release.USER)
+    return folder
+
+
+@pytest.fixture
+def offered(stage: Stage, kubectl: Kubectl) -> Mapping[str, Any]:
+    """What the chart says that a policy is to say, with what only this node's people know."""
+    found = kubectl.get("configmap", "bellwether-spark", "--namespace", NAMESPACE)
+    rebalance: dict[str, Any] = yaml.safe_load(found["data"]["rebalance.yaml"])
+    runner = rebalance["runner"]
+    assert runner["image"].startswith(SPARK_IMAGE)
+    runner |= {"resources": SMALL, "persistentVolumeClaim": {"claimName": HISTORY_CLAIM}}
+    runner["executors"] |= {"instances": EXECUTORS, "resources": SMALL}
+    return {**rebalance, "history": {"uri": HISTORY}, "waves": {"partitions": 4, "pauseSeconds": 1}}
+
+
+def test_a_plan_made_by_executors_in_pods_is_what_one_machine_plans_and_is_applied(
+    whole: Stage, kubectl: Kubectl, history: Path, offered: Mapping[str, Any], tmp_path: Path
+) -> None:
+    policy = {**whole.values["policies"][0]}
+    policy["spec"] = {**policy["spec"], "rebalance": offered}
+    whole.release.install({**whole.values, "policies": [policy]})
+    kubectl("annotate", "lp", POLICY, "-n", NAMESPACE, "bellwether.dev/rebalance=now", "--overwrite")
+
+    seen: set[str] = set()
+
+    def proposed() -> Mapping[str, Any]:
+        selector = f"{RUN_LABEL},spark-role=executor"
+        pods = kubectl.get("pods", "--namespace", NAMESPACE, "--selector", selector)
+        seen.update(one["metadata"]["name"] for one in pods if one["status"]["phase"] == "Running")
+        found: Mapping[str, Any] = whole.release.policy()["status"].get("rebalance", {})
+        assert found.get("state") != "Failed", found
+        return found
+
+    status = eventually(proposed, lambda s: s.get("state") == "Proposed", 600, "no plan is proposed")
+    assert len(seen) >= 2 * EXECUTORS, "loads and plan each had executors of their own"
+    assert alone(history, status["run"], tmp_path) == status["digest"]
+
+    before = uneven(whole)
+    kubectl("annotate", "lp", POLICY, "-n", NAMESPACE, f"bellwether.dev/approve-plan={status['digest']}", "--overwrite")
+    eventually(
+        lambda: whole.release.policy()["status"]["rebalance"]["state"],
+        lambda state: state == "Done",
+        120,
+        "the plan is not applied",
+    )
+    led = dict.fromkeys((1, 2, 3), 0)
+    for number, partition in uneven(whole).items():
+        assert sorted(partition.replicas) == sorted(before[number].replicas)
+        assert partition.leader == partition.replicas[0]
+        led[partition.leader] += records_a_minute(number)
+    assert max(led.values()) < 1.1 * sum(led.values()) / 3
+    assert read_plan(Store.open(str(history)), status["digest"]).after.max > 0
+    eventually(
+        lambda: kubectl.get("pods", "--namespace", NAMESPACE, "--selector", f"{RUN_LABEL},spark-role=executor"),
+        lambda pods: pods == [],
+        60,
+        "executors are left",
+    )
+
+
+def alone(history: Path, run: str, folder: Path) -> str:
+    """The digest of the plan that this machine alone makes of the same problem and the same samples."""
+    store, name = folder / "store", file_name(NAMESPACE, POLICY, run)
+    shutil.copytree(history, store)
+    for made in ("plans", "loads"):
+        shutil.rmtree(store / made)
+    base = [sys.executable, "-m", "bellwether_load"]
+    where = ["--store", str(store), "--master", "local[2]", "--memory", "1g"]
+    done = ""
+    for arguments in (["loads", "--name", name], ["plan", "--problem", name, "--loads", name]):
+        ended = subprocess.run([*base, *arguments, *where], capture_output=True, text=True, timeout=300, check=False)
+        assert ended.returncode == 0, ended.stderr[-3000:]
+        done = ended.stdout
+    return done.strip().splitlines()[-1]
