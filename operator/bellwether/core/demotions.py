@@ -7,7 +7,7 @@ nobody new is demoted; holding never promotes. An override beats signals and cap
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bellwether.core.baselines import Cause, Demoted
@@ -17,6 +17,7 @@ from bellwether.core.signals import OverrideState
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
+from bellwether.core.waves import Returning
 
 HARD = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.STILL_UNFENCED, Reason.STORAGE_SLOW})
 """Faults of a broker's own. What else makes it Sick may well come of what others are doing to the cluster."""
@@ -40,6 +41,8 @@ class Decisions:
     held: tuple[BrokerHold, ...] = ()
     dwelling: tuple[int, ...] = ()
     """Brokers that have turned sick just now: demoted once they have been so for the dwell time."""
+    returning: Mapping[int, Returning] = field(default_factory=dict)
+    """Brokers that are well again and get their leaders back in waves; none of them is demoted."""
 
     def hold_of(self, broker: int) -> BrokerHold | None:
         """Why a broker's demotion or promotion is held back, if it is."""

@@ -19,6 +19,7 @@ from bellwether.core.placements import Displacement, order_with, spread
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
+from bellwether.core.waves import Returning, turn_of
 
 
 class MoveKind(StrEnum):
@@ -82,21 +83,26 @@ class Plan:
 
 def devise(snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict]) -> Plan:
     """The plan for a snapshot whose record has been recovered, given who is to be demoted."""
-    demoted = frozenset(decisions.demoted)
+    demoted, returning = frozenset(decisions.demoted), decisions.returning
     unwell = frozenset(b for b, v in verdicts.items() if v.standing in (Standing.SICK, Standing.DOWN))
     holds: list[Hold] = []
     ours: list[Partition] = []
     leading = dict.fromkeys(snapshot.cluster.live, 0)
     for partition in snapshot.cluster.partitions:
-        if partition.key in snapshot.record.entries or demoted.intersection(partition.replicas):
+        known = partition.key in snapshot.record.entries or demoted.intersection(partition.replicas)
+        if known or ((wave := returning.get(partition.replicas[0])) is not None and wave.withholds(partition.key)):
             ours.append(partition)
         elif partition.leader is not None:
             leading[partition.leader] = leading.get(partition.leader, 0) + 1
     displaced = []
     for partition in ours:
         baseline = _baseline(partition, snapshot)
-        if demoted.intersection(partition.replicas) and not partition.reassigning:
-            able = _able(partition, baseline, demoted, snapshot)
+        withheld = _withheld(partition, baseline, returning)
+        touched = demoted.intersection(partition.replicas) or baseline[0] in withheld
+        if touched and not partition.reassigning:
+            able = _able(partition, baseline, demoted | withheld, snapshot)
+            if withheld and unwell.issuperset(able):
+                able = _able(partition, baseline, demoted, snapshot)  # a wave gives way to a partition without a leader
             preferred = tuple(b for b in able if b not in unwell) or able
             displaced.append(Displacement(partition, baseline, able, preferred))
         else:
@@ -105,9 +111,9 @@ def devise(snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verd
     moves, entries, targets = [], {}, {}
     for partition in ours:
         baseline = _baseline(partition, snapshot)
-        target = baseline
-        if demoted.intersection(partition.replicas):
-            target = order_with(chosen.get(partition.key), baseline, demoted)
+        target, chosen_here = baseline, chosen.get(partition.key)
+        if chosen_here is not None or demoted.intersection(partition.replicas):
+            target = order_with(chosen_here, baseline, demoted)
         targets[partition.key] = target
         entry = snapshot.record.entries.get(partition.key)
         refusal = refuse_reorder(
@@ -116,12 +122,13 @@ def devise(snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verd
         if refusal is not None:
             holds.append(_hold(partition, refusal))
             continue
-        refusal = refuse_election(partition, target, demoted, chosen.get(partition.key), snapshot)
+        refusal = refuse_election(partition, target, demoted, chosen_here, snapshot)
         if refusal is not None and _worth_naming(partition, target, demoted):
             holds.append(_hold(partition, refusal))
         elect = refusal is None and partition.leader != target[0]
         if target != partition.replicas or elect:
-            kind = MoveKind.DISPLACE if demoted.intersection(partition.replicas) else MoveKind.RESTORE
+            away = target != baseline or demoted.intersection(partition.replicas)
+            kind = MoveKind.DISPLACE if away else MoveKind.RESTORE
             moves.append(
                 Move(
                     key=partition.key,
@@ -156,11 +163,17 @@ def _baseline(partition: Partition, snapshot: Snapshot) -> tuple[int, ...]:
     return entry.baseline
 
 
-def _able(
-    partition: Partition, baseline: tuple[int, ...], demoted: frozenset[int], snapshot: Snapshot
-) -> tuple[int, ...]:
-    """The live ISR members that are not demoted, in the baseline's order."""
-    return tuple(r for r in baseline if r in partition.isr and r in snapshot.cluster.live and r not in demoted)
+def _withheld(partition: Partition, baseline: tuple[int, ...], returning: Mapping[int, Returning]) -> frozenset[int]:
+    """The brokers of a partition that are on their way back and wait for a later wave to lead it."""
+    if not returning or returning.keys().isdisjoint(baseline):
+        return frozenset()
+    turn = turn_of(partition.key)
+    return frozenset(b for b in baseline if b in returning and returning[b].awaits(turn))
+
+
+def _able(partition: Partition, baseline: tuple[int, ...], kept: frozenset[int], snapshot: Snapshot) -> tuple[int, ...]:
+    """The live ISR members that are neither demoted nor withheld, in the baseline's order."""
+    return tuple(r for r in baseline if r in partition.isr and r in snapshot.cluster.live and r not in kept)
 
 
 def _worth_naming(partition: Partition, target: tuple[int, ...], demoted: frozenset[int]) -> bool:

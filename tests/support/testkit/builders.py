@@ -19,6 +19,7 @@ from bellwether.core.snapshots import Snapshot
 from bellwether.core.statuses import Deeds, Report, report
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
+from bellwether.core.waves import Returning
 
 CLUSTER_ID = "memory-cluster"
 
@@ -175,9 +176,20 @@ def verdicts(seen: Cluster, **standings: Sequence[int]) -> dict[int, Verdict]:
     return {b: verdict(b, named.get(b, Standing.HEALTHY)) for b in sorted(seen.named)}
 
 
-def decisions(*brokers: int, promoted: Sequence[int] = (), held: Sequence[BrokerHold] = ()) -> Decisions:
-    """These are demoted."""
-    return Decisions({b: demoted(b) for b in brokers}, tuple(promoted), tuple(held))
+def returning(broker: int = 1, share: int = 10, since: datetime = START) -> Returning:
+    """In its first wave."""
+    return Returning(broker, share, since, since)
+
+
+def decisions(
+    *brokers: int,
+    promoted: Sequence[int] = (),
+    held: Sequence[BrokerHold] = (),
+    back: Sequence[Returning] = (),
+) -> Decisions:
+    """These are demoted, those are on their way back."""
+    coming = {one.broker: one for one in back}
+    return Decisions({b: demoted(b) for b in brokers}, tuple(promoted), tuple(held), returning=coming)
 
 
 def move(
