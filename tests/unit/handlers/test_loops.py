@@ -189,16 +189,21 @@ def test_since_times_are_carried_over_a_take_over(office: Office):
 
 def test_taking_over_a_settled_cluster_neither_asks_for_a_brokers_object_nor_writes_one(office: Office):
     first = office.make()
-    office.step(first, 2)
+    office.step(first)
     first._unlink()
-    office.api.writes.clear()
-    office.api.refuse("get", BROKER_HEALTHS, Transient("they were listed"))
-    second = Office(office.site, office.api, holder="operator-b")
+    second = Office(office.site, office.api, holder="operator-b")  # the first to be told of the objects' generations
+    third = Office(office.site, office.api, holder="operator-c")
     try:
-        assert second.step(second.loop()) == PACE.idle_seconds
+        before = second.loop()
+        second.step(before)
+        before._unlink()
+        office.api.writes.clear()
+        office.api.refuse("get", BROKER_HEALTHS, Transient("they were listed"))
+        assert third.step(third.loop()) == PACE.idle_seconds
         assert [w for w in office.api.writes if "brokerhealths" in w] == []
     finally:
         second.close()
+        third.close()
 
 
 def test_a_second_policy_for_the_same_cluster_is_told_who_has_it(office: Office):
