@@ -7,22 +7,8 @@ import traceback
 
 import pytest
 
-from bellwether.connections import Connection, Mechanism, OAuth, Protocol, Security, join_address, split_address
-
-FULL = Security(
-    protocol=Protocol.SASL_SSL,
-    mechanism=Mechanism.SCRAM_SHA_512,
-    username="operator",
-    password="s3cr3t",
-    ca_file="/etc/ca.pem",
-    cert_file="/etc/client.pem",
-    key_file="/etc/client-key.pem",
-    verify_hostname=False,
-)
-
-
-OAUTH = OAuth(token_endpoint="https://login.example.com/token", client_id="bellwether", client_secret="s3cr3t")
-BY_TOKEN = Security(protocol=Protocol.SASL_SSL, mechanism=Mechanism.OAUTHBEARER, oauth=OAUTH)
+from bellwether.connections import Connection, Security, join_address, split_address
+from testkit.securities import BY_TOKEN, FULL, OAUTH
 
 
 def test_the_password_is_printed_nowhere() -> None:

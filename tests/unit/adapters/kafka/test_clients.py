@@ -11,20 +11,11 @@ from bellwether.adapters.kafka import clients, tokens
 from bellwether.adapters.kafka.clients import for_confluent, for_kafka_python
 from bellwether.adapters.kafka.tokenendpoint import Grant
 from bellwether.adapters.kafka.tokens import TokenSource
-from bellwether.connections import Connection, Hidden, Mechanism, OAuth, Protocol, Security
+from bellwether.connections import Connection, Hidden
+from testkit import securities
+from testkit.securities import FULL, OAUTH
 
-FULL = Security(
-    protocol=Protocol.SASL_SSL,
-    mechanism=Mechanism.SCRAM_SHA_512,
-    username="operator",
-    password="s3cr3t",
-    ca_file="/etc/ca.pem",
-    cert_file="/etc/client.pem",
-    key_file="/etc/client-key.pem",
-    verify_hostname=False,
-)
-OAUTH = OAuth(token_endpoint="https://login.example.com/token", client_id="bellwether", client_secret="s3cr3t")
-BY_TOKEN = Connection(("a:1",), Security(protocol=Protocol.SASL_SSL, mechanism=Mechanism.OAUTHBEARER, oauth=OAUTH))
+BY_TOKEN = Connection(("a:1",), securities.BY_TOKEN)
 
 
 @pytest.fixture
