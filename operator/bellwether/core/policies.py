@@ -42,6 +42,13 @@ class PromotionMode(StrEnum):
     MANUAL = "Manual"
 
 
+class QuarantineMode(StrEnum):
+    """Whether the process of a demoted broker may be paused."""
+
+    OFF = "Off"
+    ENABLED = "Enabled"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demotion:
     """How many brokers may be kept from leading at once, and how long a broker must be sick before it is."""
@@ -86,6 +93,19 @@ class Election:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantine:
+    """When a demoted broker that still holds ``acks=all`` back may be paused, and for how long.
+
+    Every partition that it holds must keep min.insync.replicas live ISR members, and ``spare_isr_members`` more.
+    """
+
+    mode: QuarantineMode = QuarantineMode.OFF
+    after_seconds: int = 30
+    limit_seconds: int = 600
+    spare_isr_members: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """One LeadershipPolicy, as the cycle sees it."""
 
@@ -100,6 +120,7 @@ class Policy:
     promotion: Promotion = field(default_factory=Promotion)
     election: Election = field(default_factory=Election)
     rebalance: Rebalance | None = None
+    quarantine: Quarantine = field(default_factory=Quarantine)
     session_timeout_seconds: int = 9
 
     @property

@@ -63,6 +63,23 @@ class Reason(StrEnum):
     # Whether a broker holds acks=all back
     FOLLOWING_FAST = "FollowingFast"
     AWAITED_BY_NOBODY = "AwaitedByNobody"
+    # Whether a broker is quarantined, and if not, why
+    QUARANTINE_ORDERED = "QuarantineOrdered"
+    QUARANTINED = "Quarantined"
+    QUARANTINE_WITHDRAWN = "QuarantineWithdrawn"
+    QUARANTINE_LIMIT = "QuarantineLimit"
+    QUARANTINE_RESTS = "QuarantineRests"
+    QUARANTINE_DWELLS = "QuarantineDwells"
+    ANOTHER_QUARANTINED = "AnotherQuarantined"
+    DISK_RECOVERED = "DiskRecovered"
+    DISK_UNSEEN = "DiskUnseen"
+    NO_WARDEN = "NoWarden"
+    WARDEN_RELEASED = "WardenReleased"
+    STILL_LEADS = "StillLeads"
+    ISR_TOO_SMALL = "IsrTooSmall"
+    QUORUM_TOO_SMALL = "QuorumTooSmall"
+    OTHER_BROKER_UNWELL = "OtherBrokerUnwell"
+    MARGINS_UNKNOWN = "MarginsUnknown"
     # Why a run stopped
     REPLICA_SET_TOUCHED = "ReplicaSetTouched"
     LEASE_TOO_SHORT = "LeaseTooShort"
@@ -159,6 +176,22 @@ SENTENCES: dict[Reason, str] = {
     Reason.PASSED_BY: "It could not move in its wave, or its old order was put back since; the next load plan may.",
     Reason.FOLLOWING_FAST: "Nothing shows that the broker follows slowly.",
     Reason.AWAITED_BY_NOBODY: "The broker follows slowly, and no other leader waits for it.",
+    Reason.QUARANTINE_ORDERED: "The warden beside the broker is told to pause it, and has not said yet that it did.",
+    Reason.QUARANTINED: "The broker's process is paused, so that acks=all does not wait for its slow disk.",
+    Reason.QUARANTINE_WITHDRAWN: "The policy no longer asks for a quarantine, or the broker may lead again.",
+    Reason.QUARANTINE_LIMIT: "The broker was paused for as long as the policy allows, and its disk is still slow.",
+    Reason.QUARANTINE_RESTS: "The last quarantine ended early; the broker is left running for as long as one may last.",
+    Reason.QUARANTINE_DWELLS: "The broker was demoted just now; demotion is given time to help.",
+    Reason.ANOTHER_QUARANTINED: "Another broker is, or may still be, paused: one at a time.",
+    Reason.DISK_RECOVERED: "The prober on the broker's disk finds it fast again.",
+    Reason.DISK_UNSEEN: "No prober on the broker's disk reports, so its recovery could not be seen.",
+    Reason.NO_WARDEN: "No warden beside the broker reports, or it cannot pause the broker; the message says which.",
+    Reason.WARDEN_RELEASED: "The warden beside the broker released it of its own accord; the message says why.",
+    Reason.STILL_LEADS: "The broker leads partitions still, and a pause would make them unavailable.",
+    Reason.ISR_TOO_SMALL: "Without the broker a partition would have too few in-sync replicas to lose another.",
+    Reason.QUORUM_TOO_SMALL: "Without the broker the controllers' quorum would have no voter to spare.",
+    Reason.OTHER_BROKER_UNWELL: "Another broker is down, silent or not well: a pause would be a second loss.",
+    Reason.MARGINS_UNKNOWN: "What the cluster could still lose cannot be read; the message names the remedy.",
     Reason.REPLICA_SET_TOUCHED: "A replica set changed around our reorder; the run stopped and undid what it could.",
     Reason.LEASE_TOO_SHORT: "The time left on the Lease does not cover another request.",
     Reason.NO_ANSWER: "Kafka did not answer in time; the request may still be carried out, and the next turn looks.",

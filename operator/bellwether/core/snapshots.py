@@ -8,7 +8,9 @@ from datetime import datetime
 
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Cluster, PartitionKey
+from bellwether.core.confinements import Confinement
 from bellwether.core.flapping import Flaps
+from bellwether.core.margins import Margins
 from bellwether.core.signals import Override, Signal
 from bellwether.core.strimzi import Lack, Strimzi
 
@@ -27,7 +29,8 @@ class Refused:
 class Snapshot:
     """The facts of one turn: metadata, signals, overrides, the undo record as recovered, flap counters, the time.
 
-    ``strimzi`` is what Strimzi says of the cluster; None where another runs it.
+    ``strimzi`` is what Strimzi says of the cluster; None where another runs it. ``confinements`` are the orders to
+    pause a broker that stood after the last turn; ``margins`` is what could still be lost, where that was asked.
     """
 
     now: datetime
@@ -38,6 +41,8 @@ class Snapshot:
     refused: Mapping[PartitionKey, Refused] = field(default_factory=dict)
     flaps: Mapping[int, Flaps] = field(default_factory=dict)
     strimzi: Strimzi | None = None
+    confinements: Mapping[int, Confinement] = field(default_factory=dict)
+    margins: Margins | None = None
 
     @property
     def at_work(self) -> Lack | None:
