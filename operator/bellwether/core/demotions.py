@@ -11,8 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bellwether.core.baselines import Cause, Demoted
+from bellwether.core.draining import objection
+from bellwether.core.maintenance import maintains
 from bellwether.core.policies import Policy, PromotionMode, WhenExceeded
 from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.returns import Wait, returns
 from bellwether.core.signals import OverrideState
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.transitions import Standing
@@ -42,7 +45,9 @@ class Decisions:
     dwelling: tuple[int, ...] = ()
     """Brokers that have turned sick just now: demoted once they have been so for the dwell time."""
     returning: Mapping[int, Returning] = field(default_factory=dict)
-    """Brokers that are well again and get their leaders back in waves; none of them is demoted."""
+    """Brokers that are demoted no longer and get their leaders back in waves."""
+    waits: Mapping[int, Wait] = field(default_factory=dict)
+    """What the next wave of a returning broker waits for."""
 
     def hold_of(self, broker: int) -> BrokerHold | None:
         """Why a broker's demotion or promotion is held back, if it is."""
@@ -53,9 +58,10 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
     """Who is demoted from now on, with the reasons for whoever is held."""
     kept, held = keep(snapshot, verdicts, policy)
     held += give_way(kept, snapshot, verdicts)
+    held += drain(kept, snapshot, verdicts, policy)
     for broker in sorted(verdicts):
         override = snapshot.override_of(broker)
-        if override is not None and override.state is OverrideState.DEMOTED:
+        if override is not None and override.state is OverrideState.DEMOTED and not maintains(override):
             # What signals demoted stays their demotion: the end of the override must not promote it.
             standing = kept.get(broker)
             if standing is None or standing.cause is not Cause.SIGNALS:
@@ -64,7 +70,10 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
     candidates = [
         v
         for v in verdicts.values()
-        if v.standing is Standing.SICK and v.broker not in kept and snapshot.override_of(v.broker) is None
+        if v.standing is Standing.SICK
+        and v.broker not in kept
+        and v.broker not in snapshot.maintenance
+        and snapshot.override_of(v.broker) is None
     ]
     if (busy := snapshot.at_work) is not None:
         soft = [v for v in candidates if v.reason not in HARD]
@@ -83,7 +92,15 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
         if o.broker not in verdicts and o.active(snapshot.now)
     ]
     promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
-    return Decisions(dict(sorted(kept.items())), promoted, (*held, *refused, *unknown), tuple(sorted(dwelling)))
+    back = returns(snapshot, verdicts, policy, kept, promoted)
+    return Decisions(
+        dict(sorted(kept.items())),
+        promoted,
+        (*held, *refused, *unknown),
+        tuple(sorted(dwelling)),
+        back.returning,
+        back.waits,
+    )
 
 
 Decide = Callable[[Snapshot, Mapping[int, Verdict], Policy], Decisions]
@@ -91,7 +108,7 @@ Decide = Callable[[Snapshot, Mapping[int, Verdict], Policy], Decisions]
 
 
 def part(snapshot: Snapshot, verdicts: Mapping[int, Verdict], _policy: Policy) -> Decisions:
-    """The decision when the policy is being deleted: who is not known to be sick may lead again.
+    """The decision when the policy is being deleted: who is not known to be sick may lead again, all at once.
 
     A broker that signals demoted needs evidence to lead again; one that a person demoted needs only not to be sick.
     """
@@ -113,7 +130,9 @@ def commanded(demote: Collection[int] = (), promote: Collection[int] = (), messa
         kept = {b: d for b, d in snapshot.record.demoted.items() if b not in promote}
         for broker in sorted(demote):
             kept[broker] = _demoted(kept.get(broker), snapshot, broker, Cause.COMMAND, message)
-        return Decisions(dict(sorted(kept.items())), tuple(sorted(set(snapshot.record.demoted) - set(kept))))
+        promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
+        returning = {b: r for b, r in snapshot.record.returning.items() if b not in kept and b not in promote}
+        return Decisions(dict(sorted(kept.items())), promoted, returning=returning)
 
     return as_commanded
 
@@ -131,7 +150,9 @@ def keep(
             continue  # decommissioned: no replica list names it any more, so there is nothing to keep it from
         if override is not None and override.state is OverrideState.PROMOTED:
             continue
-        if demoted.cause is Cause.COMMAND or (override is not None and demoted.cause is Cause.OVERRIDE):
+        if demoted.cause is Cause.MAINTENANCE:
+            kept |= _still_drained(demoted, verdict, snapshot)
+        elif demoted.cause is Cause.COMMAND or (override is not None and demoted.cause is Cause.OVERRIDE):
             kept[broker] = demoted
         elif demoted.cause is Cause.OVERRIDE:
             if verdict.standing not in (Standing.HEALTHY, Standing.UNKNOWN):  # the word has ended, the sickness has not
@@ -157,6 +178,40 @@ def give_way(kept: dict[int, Demoted], snapshot: Snapshot, verdicts: Mapping[int
     return held
 
 
+def drain(
+    kept: dict[int, Demoted], snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
+) -> list[BrokerHold]:
+    """Brokers in maintenance lead nothing, one after another while the others can do without: adds to ``kept``."""
+    held = []
+    drained = {b for b, d in kept.items() if d.cause is Cause.MAINTENANCE}
+    for broker, why in sorted(snapshot.maintenance.items()):
+        before, override = kept.get(broker), snapshot.override_of(broker)
+        if override is not None and override.state is OverrideState.PROMOTED:
+            continue  # a person's word goes before a pod's state
+        if broker not in verdicts or broker in drained or (before is not None and before.cause is Cause.SIGNALS):
+            continue  # what signals demoted stays their demotion, as with any override
+        refused = objection(why, kept, drained, snapshot, verdicts, policy) if before is None else None
+        if refused is not None:
+            held.append(BrokerHold(broker, refused.reason, f"not drained: {refused.message}"))
+            continue
+        since = before.since if before is not None else snapshot.now
+        text = why.message or SENTENCES[why.reason]
+        kept[broker] = Demoted(broker, Cause.MAINTENANCE, why.reason, text, since)
+        drained.add(broker)
+    return held
+
+
+def _still_drained(demoted: Demoted, verdict: Verdict, snapshot: Snapshot) -> dict[int, Demoted]:
+    """A drained broker as it is kept, until its maintenance is over and it is well; nothing once it may lead again."""
+    broker, why = demoted.broker, snapshot.maintenance.get(demoted.broker)
+    if why is not None:
+        return {broker: replace(demoted, reason=why.reason, message=why.message or SENTENCES[why.reason])}
+    unasked = verdict.standing is Standing.UNKNOWN and not any(s.broker == broker for s in snapshot.signals)
+    if verdict.standing is Standing.HEALTHY or unasked:
+        return {}  # where nobody reports on it, nobody can say that it is well
+    return {broker: replace(demoted, reason=Reason.HANDING_BACK, message=SENTENCES[Reason.HANDING_BACK])}
+
+
 def admit(
     candidates: list[Verdict],
     kept: frozenset[int],
@@ -169,7 +224,8 @@ def admit(
         return [], []
     worst_first = sorted(candidates, key=lambda v: (-v.severity, v.since, v.broker))
     down = {v.broker for v in verdicts.values() if v.standing is Standing.DOWN}
-    cannot_lead = (snapshot.cluster.named - snapshot.cluster.live) | kept | down
+    maintained = snapshot.maintenance.keys() & snapshot.cluster.named
+    cannot_lead = (snapshot.cluster.named - snapshot.cluster.live) | kept | down | maintained
     ailing = cannot_lead | {v.broker for v in candidates}
     total = len(snapshot.cluster.named)
     if 2 * len(ailing) >= total:

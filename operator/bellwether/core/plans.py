@@ -68,6 +68,8 @@ class Plan:
     decisions: Decisions = field(default_factory=lambda: Decisions({}))
     entries: Mapping[PartitionKey, Entry | None] = field(default_factory=dict)
     targets: Mapping[PartitionKey, tuple[int, ...]] = field(default_factory=dict)
+    withheld: Mapping[int, int] = field(default_factory=dict)
+    """How many partitions each returning broker still waits for."""
 
     @property
     def quiet(self) -> bool:
@@ -94,10 +96,12 @@ def devise(snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verd
             ours.append(partition)
         elif partition.leader is not None:
             leading[partition.leader] = leading.get(partition.leader, 0) + 1
-    displaced = []
+    displaced, awaited = [], dict.fromkeys(returning, 0)
     for partition in ours:
         baseline = _baseline(partition, snapshot)
-        withheld = _withheld(partition, baseline, returning)
+        withheld = _withheld(partition, baseline, demoted, returning)
+        if baseline[0] in withheld:
+            awaited[baseline[0]] += 1
         touched = demoted.intersection(partition.replicas) or baseline[0] in withheld
         if touched and not partition.reassigning:
             able = _able(partition, baseline, demoted | withheld, snapshot)
@@ -146,7 +150,7 @@ def devise(snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verd
             entries[partition.key] = replace(
                 entry.write(baseline, EntryState.RESTORED), finished_at=snapshot.now, contests=0, contested_at=None
             )
-    return Plan(tuple(sorted(moves, key=_turn)), tuple(holds), decisions, entries, targets)
+    return Plan(tuple(sorted(moves, key=_turn)), tuple(holds), decisions, entries, targets, awaited)
 
 
 def _turn(move: Move) -> tuple[int, PartitionKey]:
@@ -163,9 +167,15 @@ def _baseline(partition: Partition, snapshot: Snapshot) -> tuple[int, ...]:
     return entry.baseline
 
 
-def _withheld(partition: Partition, baseline: tuple[int, ...], returning: Mapping[int, Returning]) -> frozenset[int]:
-    """The brokers of a partition that are on their way back and wait for a later wave to lead it."""
-    if not returning or returning.keys().isdisjoint(baseline):
+def _withheld(
+    partition: Partition, baseline: tuple[int, ...], demoted: frozenset[int], returning: Mapping[int, Returning]
+) -> frozenset[int]:
+    """The brokers of a partition that are on their way back and wait for a later wave to lead it.
+
+    A partition is looked up only where somebody else than its baseline's first may have to lead it.
+    """
+    matters = baseline[0] in returning or not demoted.isdisjoint(baseline)
+    if not matters or returning.keys().isdisjoint(baseline):
         return frozenset()
     turn = turn_of(partition.key)
     return frozenset(b for b in baseline if b in returning and returning[b].awaits(turn))

@@ -66,6 +66,29 @@ class Demotion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waves:
+    """In which steps a broker gets its leaders back.
+
+    ``steps`` are percentages that rise and end at 100; a step comes ``pause_seconds`` after the last one at the
+    earliest. A broker with at most ``few_leaders`` to get back gets them at once. ``after_down_seconds`` is how long a
+    broker must have been down to count as cold, so that its leaders return in steps, too; 0 leaves them to Kafka.
+    """
+
+    steps: tuple[int, ...] = (10, 50, 100)
+    pause_seconds: int = 60
+    few_leaders: int = 20
+    after_down_seconds: int = 0
+
+    def after(self, share: int) -> int:
+        """The share of the next step, in percent."""
+        return next((step for step in self.steps if step > share), 100)
+
+    def number(self, share: int) -> int:
+        """How many steps a share has come; 0 before the first one."""
+        return sum(step <= share for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
     """When a demoted broker gets its leaders back.
 
@@ -77,6 +100,7 @@ class Promotion:
     stabilization_seconds: int = 60
     flap_window_seconds: int = 3600
     longest_stabilization_seconds: int = 3600
+    waves: Waves = field(default_factory=Waves)
 
     def stabilization(self, demotions: int) -> int:
         """How long a broker must stay well, in seconds, at its so-manieth demotion in short succession."""

@@ -31,17 +31,27 @@ class Reason(StrEnum):
     PLUGIN_FAILING = "PluginFailing"
     NO_EVIDENCE = "NoEvidence"
     NOT_REGISTERED = "NotRegistered"
+    IN_MAINTENANCE = "InMaintenance"
     FENCED = "Fenced"
     # Why a broker is, or is not, kept from leading
     OVERRIDE_DEMOTED = "OverrideDemoted"
     DWELLING = "Dwelling"
     COMMANDED = "Commanded"
+    RESTARTING = "Restarting"
+    HANDING_BACK = "HandingBack"
+    LAST_HEALTHY_BROKER = "LastHealthyBroker"
+    NO_LEADER_LEFT = "NoLeaderLeft"
+    OVERRIDE_ENDED = "OverrideEnded"
+    # Whether a broker may be stopped
+    DRAINING = "Draining"
+    DRAINED = "Drained"
     CAP_REACHED = "CapReached"
     SYSTEMIC_CAUSE = "SystemicCause"
     PROMOTION_MANUAL = "PromotionManual"
     STRIMZI_PAUSED = "StrimziPaused"
     STRIMZI_REBALANCING = "StrimziRebalancing"
     LEADING_ALLOWED = "LeadingAllowed"
+    RETURNING_IN_WAVES = "ReturningInWaves"
     UNKNOWN_BROKER = "UnknownBroker"
     OTHER_VERSION = "OtherVersion"
     # Why a partition's move is held back
@@ -147,16 +157,25 @@ SENTENCES: dict[Reason, str] = {
     Reason.PLUGIN_FAILING: "A kind of signal that was plugged in finds the broker failing.",
     Reason.NO_EVIDENCE: "There is no fresh evidence from enough sources; nothing moves on it.",
     Reason.NOT_REGISTERED: "Replica lists name the broker and it is not registered with the controller.",
+    Reason.IN_MAINTENANCE: "A person has the broker in maintenance: it is drained, and its signals demote nobody.",
     Reason.FENCED: "The controller has fenced the broker: it missed its heartbeats and leads nothing.",
     Reason.OVERRIDE_DEMOTED: "A person asked for the broker to be demoted.",
     Reason.DWELLING: "The broker has turned sick just now; a moment is left for other brokers' signals to come in.",
     Reason.COMMANDED: "A person demoted the broker from the command line.",
+    Reason.RESTARTING: "The broker's pod is terminating or not ready: it is drained, and its signals demote nobody.",
+    Reason.HANDING_BACK: "The broker's maintenance is over; its leaders come back once it is well.",
+    Reason.LAST_HEALTHY_BROKER: "No other broker is well and free to lead, so this one is not drained.",
+    Reason.NO_LEADER_LEFT: "Partitions would be left without a leader if the broker stopped, so it is not drained.",
+    Reason.OVERRIDE_ENDED: "The override's time is over: it has no effect, and stands until it is taken away.",
+    Reason.DRAINING: "The broker is to lead nothing, and still leads or is about to be moved behind.",
+    Reason.DRAINED: "The broker leads nothing and stands last in every replica order: it may be stopped.",
     Reason.CAP_REACHED: "As many brokers as the policy's cap allows cannot lead already.",
     Reason.SYSTEMIC_CAUSE: "Half of the brokers or more cannot lead or are sick: the cause is elsewhere.",
     Reason.PROMOTION_MANUAL: "The broker is well again and the policy leaves its promotion to a person.",
     Reason.STRIMZI_PAUSED: "The reconciliation of the Strimzi cluster is paused: what can wait waits.",
     Reason.STRIMZI_REBALANCING: "A KafkaRebalance of the Strimzi cluster is running: what can wait waits.",
     Reason.LEADING_ALLOWED: "Nothing keeps the broker from leading.",
+    Reason.RETURNING_IN_WAVES: "The broker gets its leaders back in waves; others lead what a later wave returns.",
     Reason.UNKNOWN_BROKER: "No broker with this id is registered and no replica list names it.",
     Reason.OTHER_VERSION: "Another version of Bellwether gave a reason that this one does not know.",
     Reason.ONLY_REPLICA: "The demoted broker holds the partition's only replica.",

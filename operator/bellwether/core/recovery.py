@@ -158,7 +158,8 @@ def _projected(entry: Entry, partition: Partition) -> tuple[Entry | None, Note |
 def _foreign(entry: Entry, partition: Partition, record: UndoRecord, now: datetime) -> tuple[Entry | None, Note | None]:
     """An order that nobody of us wrote is somebody's wish: it becomes the baseline (law 9)."""
     note = _contest_note(partition, f"set the order {_order(partition.replicas)}, which becomes the baseline")
-    if entry.state is EntryState.RESTORED or not set(partition.replicas) & set(record.demoted):
+    kept = record.demoted.keys() | record.returning.keys()
+    if entry.state is EntryState.RESTORED or kept.isdisjoint(partition.replicas):
         return None, note
     after = _contested(entry, now)
     return replace(after, baseline=partition.replicas, written=partition.replicas, earlier=()), note
