@@ -59,7 +59,9 @@ def turn(
         cluster = cluster.including(world.clusters.partitions(topics))
     recovered = recover(memory.record, cluster, now, memory.grace_seconds)
     signals, overrides = world.signals.signals(), world.signals.overrides()
-    snapshot = Snapshot(now, cluster, recovered.record, signals, overrides, memory.refused, memory.flaps, world.strimzi)
+    flaps = {broker: one for broker, one in memory.flaps.items() if broker in cluster.named}
+    snapshot = Snapshot(now, cluster, recovered.record, signals, overrides, memory.refused, flaps, world.strimzi)
+    snapshot = replace(snapshot, pods=world.pods)
 
     # 2. Judge every broker, then decide who may lead. "Unknown" is a verdict and moves nothing.
     verdicts = judge(snapshot, policy, memory.verdicts)
@@ -82,7 +84,7 @@ def turn(
 
     # 5. Report. The same news makes the same bytes.
     window = policy.promotion.flap_window_seconds
-    flaps = count_flaps(memory.flaps, memory.record.demoted, record.demoted, now, window)
+    flaps = count_flaps(flaps, memory.record.demoted, record.demoted, now, window)
     said = report(replace(snapshot, flaps=flaps), policy, verdicts, plan, deeds, recovered.notes, progress, problem)
     refused = remember_refusals(memory.refused, deeds.holds, plan.targets, now)
     return said, replace(memory, record=record, verdicts=verdicts, refused=refused, flaps=flaps)

@@ -16,7 +16,7 @@ from bellwether.core.audits import AuditEntry
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Cluster, Partition, TopicPartition
 from bellwether.core.signals import Override, Signal
-from bellwether.core.strimzi import Strimzi
+from bellwether.core.strimzi import Pod, Strimzi
 
 
 class BellwetherError(Exception):
@@ -208,6 +208,8 @@ class World:
     clock: Clock
     strimzi: Strimzi | None = None
     trail: AuditTrail = field(default_factory=Untold)
+    pods: Mapping[int, Pod] | None = None
+    """The brokers' pods right before the turn, where the policy has their restarts watched."""
 
 
 class JobState(StrEnum):

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Cluster, PartitionKey
 from bellwether.core.confinements import Confinement
 from bellwether.core.flapping import Flaps
+from bellwether.core.maintenance import Maintenance, under_maintenance
 from bellwether.core.margins import Margins
 from bellwether.core.signals import Override, Signal
-from bellwether.core.strimzi import Lack, Strimzi
+from bellwether.core.strimzi import Lack, Pod, Strimzi
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,13 @@ class Snapshot:
     strimzi: Strimzi | None = None
     confinements: Mapping[int, Confinement] = field(default_factory=dict)
     margins: Margins | None = None
+    pods: Mapping[int, Pod] | None = None
+    """The brokers' pods, where the policy has their restarts watched."""
+
+    @cached_property
+    def maintenance(self) -> Mapping[int, Maintenance]:
+        """The brokers that are in maintenance now, and why."""
+        return under_maintenance(self.overrides, self.pods, self.record.demoted, self.now)
 
     @property
     def at_work(self) -> Lack | None:

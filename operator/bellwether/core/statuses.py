@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 from bellwether.core.baselines import Demoted
 from bellwether.core.demotions import BrokerHold, ripe
@@ -95,9 +95,18 @@ class BrokerReport:
     pod: str = ""
     """The name of its pod, where that is known."""
 
+    way: Way | None = None
+    """How far its way back has come, while it gets its leaders back in waves."""
+    drained: Condition | None = None
+    """Whether it may be stopped; None unless it is in maintenance."""
+    ended: datetime | None = None
+    """When the override ended that still stands in its object."""
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """``Healthy``, ``Demoted`` and ``HoldsBackISR``, with the reasons that the judgement gave."""
+        """``Healthy``, ``Demoted`` and ``HoldsBackISR``, with the reasons that the judgement gave.
+
+        ``Drained`` while it is in maintenance, ``Overridden`` while an override stands that has ended.
+        """
         standing = self.verdict.standing
         healthy = None if standing is Standing.UNKNOWN else standing is Standing.HEALTHY
         return (
@@ -105,12 +114,20 @@ class BrokerReport:
             self._demoted(),
             self._holds_back(),
         )
+            *([self.drained] if self.drained is not None else []),
+            *self._ended(),
 
     def condition(self, type_: str) -> Condition:
         """The condition of that type. Raises KeyError where there is none."""
         return of_type(self.conditions, type_)
 
     def _demoted(self) -> Condition:
+    def _ended(self) -> Iterable[Condition]:
+        if self.ended is not None:
+            moment = self.ended.astimezone(UTC)
+            text = f"spec.override ended at {moment:%Y-%m-%dT%H:%M:%SZ} and has no effect: take it away"
+            yield Condition("Overridden", False, Reason.OVERRIDE_ENDED, text)
+
         if self.demoted is not None:
             reason, text = known(self.demoted.reason), self.demoted.message
             if self.hold is not None:
@@ -230,7 +247,10 @@ def _brokers(
     preferred = Counter(p.replicas[0] for p in snapshot.cluster.partitions)
     slow = {b for b, v in verdicts.items() if v.slow is not None}
     waited_for = Counter(b for p in snapshot.cluster.partitions for b in slow.intersection(p.isr) if p.leader != b)
-    pods = snapshot.strimzi.pods if snapshot.strimzi is not None else {}
+    pods = {**(snapshot.strimzi.pods if snapshot.strimzi is not None else {}), **(snapshot.pods or {})}
+    back = plan.decisions.returning if policy.acts else snapshot.record.returning
+    waves = policy.promotion.waves
+    ended = {o.broker: o.until for o in snapshot.overrides if o.until is not None and not o.active(snapshot.now)}
     reports = []
     for broker, verdict in sorted(verdicts.items()):
         registered = snapshot.cluster.brokers.get(broker)
@@ -255,11 +275,31 @@ def _brokers(
             )
         )
     return tuple(reports)
+                way=Way.of(back.get(broker), waves, plan.withheld.get(broker, 0), plan.decisions.waits.get(broker)),
+                drained=_drained(broker, snapshot, policy, plan, leaders.get(broker, 0)),
+                ended=ended.get(broker),
 
 
 def _conditions(
     snapshot: Snapshot,
     policy: Policy,
+def _drained(broker: int, snapshot: Snapshot, policy: Policy, plan: Plan, leads: int) -> Condition | None:
+    """Whether a broker in maintenance may be stopped: nothing is left with it, and nothing comes back to it."""
+    if broker not in snapshot.maintenance:
+        return None
+    if not policy.acts:
+        reason = Reason.SUSPENDED if policy.suspend else Reason.OBSERVING
+        return Condition("Drained", False, reason, f"not drained: {SENTENCES[reason]}")
+    hold = plan.decisions.hold_of(broker)
+    if broker not in plan.decisions.demoted and hold is not None:
+        return Condition("Drained", False, hold.reason, hold.message)
+    ahead = sum(1 for p in snapshot.cluster.held_by(broker) if p.replicas[0] == broker)
+    if leads or ahead or broker not in plan.decisions.demoted:
+        text = f"leads {leads} partitions, and stands first in the order of {ahead}"
+        return Condition("Drained", False, Reason.DRAINING, text)
+    return Condition("Drained", True, Reason.DRAINED, SENTENCES[Reason.DRAINED])
+
+
     plan: Plan,
     deeds: Deeds,
     held: tuple[Hold, ...],

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from bellwether.core.baselines import Cause, Demoted
-from bellwether.core.signals import Override, OverrideState, Reading, Signal
+from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal
 from bellwether.traces.lines import UnreadableTrace, text_of, time_of
 from bellwether.traces.patches import Document, Json
 
@@ -77,6 +77,8 @@ def overrides_section(overrides: Iterable[Override]) -> dict[str, Json]:
             row["reason"] = override.reason
         if override.until is not None:
             row["until"] = text_of(override.until)
+        if override.purpose is not None:
+            row["purpose"] = str(override.purpose)
         section[str(override.broker)] = row
     return section
 
@@ -91,6 +93,7 @@ def read_overrides(section: Document) -> tuple[Override, ...]:
                 OverrideState(row["state"]),
                 str(row.get("reason", "")),
                 time_of(row["until"]) if "until" in row else None,
+                purpose=Purpose(row["purpose"]) if "purpose" in row else None,
             )
             for broker, row in section.items()
         ]

@@ -14,7 +14,7 @@ from bellwether.core.demotions import BrokerHold, Decisions
 from bellwether.core.plans import Move, MoveKind, Plan
 from bellwether.core.policies import Policy
 from bellwether.core.reasons import Reason
-from bellwether.core.signals import Override, OverrideState, Reading, Signal, SignalType
+from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.statuses import Deeds, Report, report
 from bellwether.core.transitions import Standing
@@ -134,6 +134,11 @@ def override(
     broker: int = 1, state: OverrideState = OverrideState.DEMOTED, reason: str = "", until: datetime | None = None
 ) -> Override:
     return Override(broker, state, reason, until)
+
+
+def drain(broker: int = 1, reason: str = "new disk", until: datetime | None = None) -> Override:
+    """A person's word that a broker goes into maintenance."""
+    return Override(broker, OverrideState.DEMOTED, reason, until, purpose=Purpose.MAINTENANCE)
 
 
 def snapshot(

@@ -87,6 +87,14 @@ def test_an_exported_record_reads_back_as_it_was(record: UndoRecord) -> None:
     assert recordcodec.import_record(recordcodec.export_record(record), "test") == record
 
 
+def test_a_drain_is_an_override_to_versions_before_it():
+    one = Demoted(1, Cause.MAINTENANCE, "InMaintenance", "new disk", datetime(2026, 1, 1, tzinfo=UTC))
+    row = json.loads(recordcodec.pack_demoted({1: one}))[0]
+    assert row["cause"] == "Override"
+    del row["purpose"]  # they pass it over
+    assert recordcodec.unpack_demoted(json.dumps([row]), "test")[1].cause is Cause.OVERRIDE
+
+
 @given(RECORDS)
 def test_packed_parts_read_back_as_they_were(record: UndoRecord) -> None:
     packed = recordcodec.pack_entries(record.entries.items())

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.baselines import Cause, Demoted
-from bellwether.core.signals import Override, OverrideState, Reading, Signal
+from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal
 from bellwether.traces.lines import UnreadableTrace
 from bellwether.traces.sections import (
     aged,
@@ -95,6 +95,7 @@ def test_overrides_are_read_back():
     found = (
         Override(1, OverrideState.DEMOTED, "disk replaced (ann)", T0),
         Override(2, OverrideState.PROMOTED),
+        Override(3, OverrideState.DEMOTED, "new disk", T0, purpose=Purpose.MAINTENANCE),
     )
     assert read_overrides(as_json(overrides_section(found))) == found
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.core.signals import Override, OverrideState, Reading, Signal, SignalType
+from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType
 from bellwether.ports import Clock, World
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -140,9 +140,20 @@ class MemorySignals:
         """The prober renews again."""
         self._silent_since.pop(source, None)
 
-    def override(self, broker: int, state: OverrideState, reason: str = "", until: datetime | None = None) -> None:
+    def override(
+        self,
+        broker: int,
+        state: OverrideState,
+        reason: str = "",
+        until: datetime | None = None,
+        purpose: Purpose | None = None,
+    ) -> None:
         """A person's word on a broker."""
-        self._overrides[broker] = Override(broker, state, reason, until)
+        self._overrides[broker] = Override(broker, state, reason, until, purpose=purpose)
+
+    def drain(self, broker: int, reason: str = "new disk", until: datetime | None = None) -> None:
+        """A person's word that a broker goes into maintenance."""
+        self.override(broker, OverrideState.DEMOTED, reason, until, Purpose.MAINTENANCE)
 
     def lift(self, broker: int) -> None:
         """A person takes an override away."""
