@@ -15,8 +15,10 @@ from typing import Protocol
 from bellwether.core.audits import AuditEntry
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Cluster, Partition, TopicPartition
+from bellwether.core.margins import Margins
 from bellwether.core.signals import Override, Signal
 from bellwether.core.strimzi import Pod, Strimzi
+from bellwether.core.wardens import Process, Read
 
 
 class BellwetherError(Exception):
@@ -197,7 +199,8 @@ class Clock(Protocol):
 class World:
     """Everything outside that one policy's cycle needs.
 
-    ``strimzi`` is what Strimzi said of the cluster right before the turn; None where another runs it.
+    ``strimzi`` is what Strimzi said of the cluster right before the turn; None where another runs it. Without
+    ``margins`` nobody is quarantined.
     """
 
     clusters: ClusterReader
@@ -208,8 +211,45 @@ class World:
     clock: Clock
     strimzi: Strimzi | None = None
     trail: AuditTrail = field(default_factory=Untold)
+    margins: MarginReader | None = None
     pods: Mapping[int, Pod] | None = None
     """The brokers' pods right before the turn, where the policy has their restarts watched."""
+
+
+class MarginReader(Protocol):
+    """Reads what a cluster could lose besides: facts that metadata does not hold."""
+
+    def margins(self, topics: Collection[str], peers: Collection[int]) -> Margins:
+        """min.insync.replicas of these topics, the quorum, and which of these brokers do not answer; never raises."""
+        ...
+
+
+class BrokerProcess(Protocol):
+    """The process of the broker that a warden stands beside."""
+
+    def state(self) -> Process:
+        """How it is now."""
+        ...
+
+    def pause(self) -> None:
+        """Stop it. Raises Transient, and lets it run, when that fails."""
+        ...
+
+    def release(self) -> None:
+        """Let it go on; nothing happens to one that runs. Raises Transient."""
+        ...
+
+    def guarded(self) -> bool:
+        """Whether it would be released should we die this moment; asking is a sign of life."""
+        ...
+
+
+class Orders(Protocol):
+    """Where a warden's orders stand. Raises Transient or Terminal."""
+
+    def read(self) -> Read:
+        """The order that stands for its broker, and whether another broker is paused."""
+        ...
 
 
 class JobState(StrEnum):
