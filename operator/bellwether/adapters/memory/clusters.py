@@ -97,6 +97,7 @@ class MemoryCluster:
                 if b.alive
             },
             partitions=self.partitions(),
+            keeps_elr=self.elr,
         )
 
     # Settings.
