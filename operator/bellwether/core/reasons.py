@@ -42,6 +42,7 @@ class Reason(StrEnum):
     LAST_HEALTHY_BROKER = "LastHealthyBroker"
     NO_LEADER_LEFT = "NoLeaderLeft"
     OVERRIDE_ENDED = "OverrideEnded"
+    PODS_UNKNOWN = "PodsUnknown"
     # Whether a broker may be stopped
     DRAINING = "Draining"
     DRAINED = "Drained"
@@ -167,6 +168,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.LAST_HEALTHY_BROKER: "No other broker is well and free to lead, so this one is not drained.",
     Reason.NO_LEADER_LEFT: "Partitions would be left without a leader if the broker stopped, so it is not drained.",
     Reason.OVERRIDE_ENDED: "The override's time is over: it has no effect, and stands until it is taken away.",
+    Reason.PODS_UNKNOWN: "The brokers' pods cannot be seen, so nobody's restart is taken for one.",
     Reason.DRAINING: "The broker is to lead nothing, and still leads or is about to be moved behind.",
     Reason.DRAINED: "The broker leads nothing and stands last in every replica order: it may be stopped.",
     Reason.CAP_REACHED: "As many brokers as the policy's cap allows cannot lead already.",

@@ -22,6 +22,7 @@ from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, ClusterLease
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.adapters.kubernetes.pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.trails import ConfigMapTrail
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.connections import Connection
@@ -111,6 +112,7 @@ class Linker:
                 f"the bootstrap servers lead to Kafka cluster {cluster_id}, and this policy is pinned to {pinned}: "
                 "correct spec.kafka.bootstrapServers or strimzi, or make another policy for the other cluster"
             )
+        self._pods = PodWatch(api, clock)
             raise Refused(Reason.CLUSTER_CHANGED, text)
         lease = ClusterLease(
             self._api,
@@ -152,6 +154,11 @@ class Linker:
         try:
             found = self._api.find(LEASES, self._lease_namespace, names.cluster_lease(policy.status.cluster_id))
         except BellwetherError:
+    def restarts(self, policy: LeadershipPolicy) -> PodWatch:
+        """The pods of the policy's brokers, where it has their restarts watched."""
+        self._pods.want(Wanted.of(policy))
+        return self._pods
+
             return False
         spec = (found or {}).get("spec") or {}
         annotations = ((found or {}).get("metadata") or {}).get("annotations") or {}

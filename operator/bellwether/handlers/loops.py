@@ -16,6 +16,7 @@ import structlog
 
 from bellwether.adapters.kubernetes.client import POLICIES, Resource
 from bellwether.adapters.kubernetes.owners import owner_of
+from bellwether.adapters.kubernetes.pods import PodWatch
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
@@ -26,7 +27,7 @@ from bellwether.core.detection import Detection
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.rebalances import Agenda
 from bellwether.core.runs import Run
-from bellwether.core.statuses import Report
+from bellwether.core.statuses import Condition, Report
 from bellwether.cycle import NOTHING, Memory, turn
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.following import reason_of
@@ -86,6 +87,7 @@ class PolicyLoop(threading.Thread):
         self._detection = Detection()
         self._make_desk = desk
         self._desk: Desk | None = None
+        self._pods: PodWatch | None = None
 
     def update(self, body: dict[str, Any]) -> None:
         """The policy's object as last seen; a changed spec or a deletion is news."""
@@ -224,10 +226,12 @@ class PolicyLoop(threading.Thread):
         try:
             report, self._memory = turn(attended(link.world, self._pulse.beat), policy.policy(), before, decide, agenda)
             must_lead()
+        self._pods = self._linker.restarts(policy)
         finally:
             self._notices.ends(self.namespace, self.policy_name)
         self._took_seconds = seconds = self._clock.monotonic() - began
         if self._desk is not None:
+        world = replace(attended(link.world, self._pulse.beat), pods=self._pods.seen)
             self._desk.hear(policy, policy.metadata.annotations, report)
         run = self._desk.run if self._desk is not None else None
         report = replace(report, problem=None)  # it may be large, and was handed on
@@ -241,6 +245,9 @@ class PolicyLoop(threading.Thread):
         self._name_problems()
         return report
 
+        if self._pods.problem:
+            unseen = Condition("RestartsWatched", False, Reason.PODS_UNKNOWN, self._pods.problem[:1024])
+            report = replace(report, conditions=(*report.conditions, unseen))
     def _agenda(self, policy: LeadershipPolicy) -> Agenda:
         """What the next turn is to do for a rebalance: nothing, where the policy asks for none."""
         if policy.spec.rebalance is None:
@@ -357,7 +364,8 @@ class PolicyLoop(threading.Thread):
             if (patience := self._detection.patience(s.type, s.source)) is not None
         )
         overrides = tuple((o, o.active(now)) for o in self.signals.overrides())
-        return signals, overrides, self._desk.version if self._desk is not None else None
+        pods = self._pods.look() if self._pods is not None else None
+        return signals, overrides, self._desk.version if self._desk is not None else None, pods
 
     def _renew(self, policy: LeadershipPolicy) -> BellwetherError | None:
         """Connect anew, with whatever the policy's Secrets say by now; returns what was wrong with that."""

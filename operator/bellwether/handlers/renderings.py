@@ -132,6 +132,7 @@ def broker_status(
         ),
         leaders=report.leaders,
         preferred_leaders=report.preferred_leaders,
+            resumed_at=report.verdict.resumed,
         replicas=report.replicas,
         registered=report.registered,
         rack=report.rack,

@@ -18,7 +18,7 @@ from bellwether.core.clusters import Broker, Cluster, Partition
 from bellwether.core.signals import Override, Signal
 from bellwether.traces.patches import Document, Json
 
-_KEPT_WORDS = frozenset({"standing", "reason", "since", "status", "restartedAt", "last"})
+_KEPT_WORDS = frozenset({"standing", "reason", "since", "status", "restartedAt", "resumedAt", "last"})
 
 
 class Anonymity:

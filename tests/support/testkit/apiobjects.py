@@ -10,6 +10,7 @@ import copy
 from typing import Any
 
 Body = dict[str, Any]
+LATER = "2126-01-01T00:00:00Z"
 
 
 def policy(name: str = "main", **spec: Any) -> Body:
@@ -297,6 +298,19 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     ),
     "a batch that the controller refuses": (policy(election={"batchSize": 10001}), "spec.election.batchSize"),
     "a name that is too long for a label": (policy("m" * 64), "metadata.name"),
+    "pods without labels": (policy(maintenance={"pods": {}}), "spec.maintenance.pods.selector"),
+    "pods with a label without a value": (
+        policy(maintenance={"pods": {"selector": "app"}}),
+        "spec.maintenance.pods.selector",
+    ),
+    "pods by an expression": (
+        policy(maintenance={"pods": {"selector": "app in (kafka)"}}),
+        "spec.maintenance.pods.selector",
+    ),
+    "a negative first broker": (
+        policy(maintenance={"pods": {"selector": "app=kafka", "firstBrokerId": -1}}),
+        "spec.maintenance.pods.firstBrokerId",
+    ),
     "a rebalance without a history": (policy(rebalance={"runner": {"type": "Process"}}), "spec.rebalance.history"),
     "a rebalance without an image": (rebalance(runner={}), "spec.rebalance.runner.image"),
     "a rebalance with nothing but a history": (
@@ -365,6 +379,18 @@ BAD_HEALTHS: dict[str, tuple[Body, str]] = {
     "an override until sometime": (
         health(override={"state": "Demoted", "reason": "x", "until": "tomorrow"}),
         "spec.override.until",
+    ),
+    "an override that leads in maintenance": (
+        health(override={"state": "Promoted", "reason": "x", "until": LATER, "purpose": "Maintenance"}),
+        "spec.override.state",
+    ),
+    "maintenance without an end": (
+        health(override={"state": "Demoted", "reason": "x", "purpose": "Maintenance"}),
+        "spec.override.until",
+    ),
+    "an unknown purpose": (
+        health(override={"state": "Demoted", "reason": "x", "until": LATER, "purpose": "Holiday"}),
+        "spec.override.purpose",
     ),
 }
 

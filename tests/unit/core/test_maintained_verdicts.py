@@ -16,7 +16,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, Reading, Signal, SignalType
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict, judge
-from testkit.builders import after, cluster, demoted, drain, partition, record, signal, snapshot
+from testkit.builders import START, after, cluster, demoted, drain, partition, record, signal, snapshot
 
 POLICY = Policy(name="main")
 GRACE = POLICY.detection.reachability.startup_grace_seconds
@@ -24,7 +24,7 @@ SEEN = cluster(*(partition(index=i, replicas=[i % 3 + 1, (i + 1) % 3 + 1, (i + 2
 GOOD, BAD = Reading.PASSING, Reading.FAILING
 
 
-def words(broker: int, reading: Reading, since: datetime = after(0)) -> list[Signal]:
+def words(broker: int, reading: Reading, since: datetime = START) -> list[Signal]:
     return [signal(broker, reading, source=s, since=since) for s in ("vantage-a", "vantage-b")]
 
 

@@ -46,6 +46,26 @@ class Override(Model):
     )
     by: str = Field(default="", max_length=256, description="Who asks.")
 
+    purpose: signals.Purpose | None = Field(
+        default=None,
+        description="Maintenance drains the broker so that it may be stopped: held where partitions would have no"
+        " leader; its signals demote nobody meanwhile; it leads again once it is well.",
+    )
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="!has(self.purpose) || self.state == 'Demoted'",
+            message="must be Demoted with purpose Maintenance: a broker that is worked on leads nothing",
+            holds=lambda said: said.purpose is None or said.state is signals.OverrideState.DEMOTED,
+            field="state",
+        ),
+        Rule(
+            cel="!has(self.purpose) || has(self.until)",
+            message="is needed with purpose Maintenance: say when it ends at the latest",
+            holds=lambda said: said.purpose is None or said.until is not None,
+            field="until",
+        ),
+    )
 
 class BrokerHealthSpec(Model):
     """Which broker, and a person's word on it."""
@@ -115,13 +135,24 @@ class BrokerVerdict(Reported):
         if self.reason not in set(Reason):
             return None
         return Verdict(
-            broker, self.standing, Reason(self.reason), self.message, self.since, restarted=self.restarted_at
+            broker,
+            self.standing,
+            Reason(self.reason),
+            self.message,
+            self.since,
+            restarted=self.restarted_at,
+            resumed=self.resumed_at,
         )
 
 
 class BrokerHealthStatus(Reported):
     """What is known of the broker."""
 
+    resumed_at: AwareDatetime | None = Field(
+        default=None,
+        description="When its maintenance was seen to be over, until startupGraceSeconds after that: what has failed"
+        " ever since before counts only then.",
+    )
     observed_generation: int | None = Field(
         default=None, ge=0, description="metadata.generation of the object that this status is about."
     )
@@ -146,7 +177,9 @@ class BrokerHealthStatus(Reported):
     conditions: Conditions = Field(
         default=(),
         description="Healthy: whether the broker is well. Demoted: whether it is kept from leading. HoldsBackISR: it"
-        " follows slowly, and acks=all waits for it, whatever it leads.",
+        " follows slowly, and acks=all waits for it, whatever it leads. Drained: whether it may be stopped, while it is"
+        " in maintenance. Overridden: False while an override stands that has ended."
+        " Quarantined: it is paused, was lately, or would be but for the reason.",
     )
 
 
@@ -178,4 +211,4 @@ class BrokerHealth(Object):
         if said is None:
             return None
         reason = f"{said.reason} ({said.by})" if said.by else said.reason
-        return signals.Override(self.spec.broker_id, said.state, reason, said.until)
+        return signals.Override(self.spec.broker_id, said.state, reason, said.until, purpose=said.purpose)

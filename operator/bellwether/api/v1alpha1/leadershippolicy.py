@@ -12,6 +12,7 @@ from pydantic import Field
 
 from bellwether.api.v1alpha1.connections import Kafka
 from bellwether.api.v1alpha1.detection import Detection
+from bellwether.api.v1alpha1.maintenance import Maintenance
 from bellwether.api.v1alpha1.models import Model, Object, Rule, integer
 from bellwether.api.v1alpha1.policystatus import LeadershipPolicyStatus
 from bellwether.api.v1alpha1.rebalance import Rebalance
@@ -162,6 +163,25 @@ class LeadershipPolicy(Object):
 
     longest_name: ClassVar[int] = 63  # it is the value of a label on what belongs to the policy
 
+    maintenance: Maintenance | None = Field(
+        default=None, description="Restarts that nobody announces. Absent: none is told from other trouble."
+    )
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="!has(self.maintenance) || !has(self.maintenance.pods) || has(self.kafka.strimzi)"
+            " || has(self.maintenance.pods.selector)",
+            message="is needed: the labels of the brokers' pods, such as app=kafka (or name the cluster by"
+            " spec.kafka.strimzi, whose pods are known)",
+            holds=lambda spec: spec.pods_known(),
+            field="maintenance.pods.selector",
+        ),
+    )
+
+    def pods_known(self) -> bool:
+        """Whether the brokers' pods can be found, if anybody wants them watched."""
+        pods = self.maintenance.pods if self.maintenance is not None else None
+        return pods is None or pods.selector is not None or self.kafka.strimzi is not None
     kind: Literal["LeadershipPolicy"] = "LeadershipPolicy"
     spec: LeadershipPolicySpec
     status: LeadershipPolicyStatus = Field(default_factory=LeadershipPolicyStatus)
