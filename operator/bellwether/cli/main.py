@@ -12,6 +12,8 @@ VERBS = {
     "check": "bellwether.cli.check:check",
     "crds": "bellwether.cli.crds:crds",
     "demote": "bellwether.cli.demote:demote",
+    "doctor": "bellwether.cli.doctor:doctor",
+    "drain": "bellwether.cli.drain:drain",
     "explain": "bellwether.cli.explain:explain",
     "history": "bellwether.cli.history:history",
     "operator": "bellwether.cli.operate:operator",

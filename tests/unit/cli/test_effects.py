@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
-from bellwether.cli import demote, effects
+from bellwether.cli import demote, effects, overrides
 from bellwether.cli.main import main
 from bellwether.ports import Terminal
 from testkit import apiobjects
@@ -327,7 +327,7 @@ def test_a_person_without_a_name_is_told_by_their_number(api: MemoryApi, monkeyp
     def nameless() -> str:
         raise KeyError("no such user")
 
-    monkeypatch.setattr(demote.getpass, "getuser", nameless)
+    monkeypatch.setattr(overrides.getpass, "getuser", nameless)
     run("demote", 1, "--policy", "main", "--wait", 0)
     override = override_on(api)
     assert override is not None
