@@ -150,6 +150,8 @@ def released(was: str | None) -> Outcome:
             if view.reason in _UNDECIDED:
                 return None
             return f"broker {view.broker} is sick, and not demoted ({view.reason}: {view.message})"
+        if view.demoted is False and view.reason == Reason.RETURNING_IN_WAVES:
+            return f"broker {view.broker} leads {view.leaders} partitions; {view.message}"
         return (
             f"broker {view.broker} leads {view.leaders} partitions; its signals decide again"
             if view.leads_again

@@ -169,6 +169,20 @@ def _changes(
             drained = was is not None and was.cause is Cause.MAINTENANCE
             word, reason, message = _promoted_by(snapshot.override_of(broker), verdict, occasion, drained=drained)
             yield BrokerChange(broker, False, word, reason, _clip(message), _evidence(verdict))
+    yield from _waves(before, plan)
+
+
+def _waves(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:
+    """Which wave each returning broker has come to in this turn."""
+    for broker, wave in sorted(plan.decisions.returning.items()):
+        was = before.returning.get(broker)
+        if was is None or was.share != wave.share:
+            text = f"it may lead {wave.share} % of its leaders, {plan.withheld.get(broker, 0)} partitions wait"
+            rolled_back = wave.share < (was.share if was is not None else 1)
+            yield BrokerChange(broker, rolled_back, "waves", str(Reason.RETURNING_IN_WAVES), text)
+    for broker in sorted(before.returning.keys() - plan.decisions.returning.keys() - plan.decisions.demoted.keys()):
+        text = "it may lead all of its leaders"
+        yield BrokerChange(broker, False, "waves", str(Reason.RETURNING_IN_WAVES), text)
 
 
 def _word(demoted: Demoted, override: Override | None) -> str:

@@ -42,6 +42,35 @@ class Returns:
     waits: Mapping[int, Wait] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How far a broker's way back has come: wave ``number`` of ``waves``, 0 before the first.
+
+    ``withheld`` counts the partitions that later waves return; ``wait`` is what the next one waits for.
+    """
+
+    returning: Returning
+    number: int
+    waves: int
+    withheld: int
+    wait: Wait | None = None
+
+    @property
+    def message(self) -> str:
+        """In one sentence, without anything that time alone changes."""
+        text = f"wave {self.number} of {self.waves}: it may lead {self.returning.share} % of its leaders again"
+        if self.number == 0:
+            text = f"its leaders return in {self.waves} waves"
+        return text if self.wait is None else f"{text}; the next one waits: {self.wait.message}"
+
+    @classmethod
+    def of(cls, returning: Returning | None, waves: Waves, withheld: int, wait: Wait | None) -> Way | None:
+        """How far it has come under a policy's waves; None where the broker is not on its way back."""
+        if returning is None:
+            return None
+        return cls(returning, waves.number(returning.share), len(waves.steps), withheld, wait)
+
+
 def returns(
     snapshot: Snapshot,
     verdicts: Mapping[int, Verdict],

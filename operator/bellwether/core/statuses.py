@@ -12,15 +12,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bellwether.core.baselines import Demoted
+from bellwether.core.confinements import Confinement
 from bellwether.core.demotions import BrokerHold, ripe
 from bellwether.core.flapping import Flaps, stabilization
 from bellwether.core.guards import Hold
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.problems import Problem
+from bellwether.core.quarantine import Quarantines
 from bellwether.core.reasons import SENTENCES, Reason, known
 from bellwether.core.rebalances import Progress
 from bellwether.core.recovery import Note
+from bellwether.core.returns import Way
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.strimzi import Strimzi
 from bellwether.core.transitions import Standing
@@ -94,18 +97,23 @@ class BrokerReport:
     stabilization_seconds: int = 0
     pod: str = ""
     """The name of its pod, where that is known."""
-
     way: Way | None = None
     """How far its way back has come, while it gets its leaders back in waves."""
     drained: Condition | None = None
     """Whether it may be stopped; None unless it is in maintenance."""
     ended: datetime | None = None
     """When the override ended that still stands in its object."""
+    confinement: Confinement | None = None
+    """The order to pause it that stands, or that ended lately."""
+    unpaused: BrokerHold | None = None
+    """Why it is not paused though ``acks=all`` waits for it; None where no policy asks for that."""
+
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """``Healthy``, ``Demoted`` and ``HoldsBackISR``, with the reasons that the judgement gave.
 
-        ``Drained`` while it is in maintenance, ``Overridden`` while an override stands that has ended.
+        ``Drained`` while it is in maintenance, ``Overridden`` while an override stands that has ended, ``Quarantined``
+        where it is paused, was lately, or would be but for a reason.
         """
         standing = self.verdict.standing
         healthy = None if standing is Standing.UNKNOWN else standing is Standing.HEALTHY
@@ -113,21 +121,22 @@ class BrokerReport:
             Condition("Healthy", healthy, self.verdict.reason, self.verdict.message),
             self._demoted(),
             self._holds_back(),
-        )
             *([self.drained] if self.drained is not None else []),
             *self._ended(),
+            *self._quarantined(),
+        )
 
     def condition(self, type_: str) -> Condition:
         """The condition of that type. Raises KeyError where there is none."""
         return of_type(self.conditions, type_)
 
-    def _demoted(self) -> Condition:
     def _ended(self) -> Iterable[Condition]:
         if self.ended is not None:
             moment = self.ended.astimezone(UTC)
             text = f"spec.override ended at {moment:%Y-%m-%dT%H:%M:%SZ} and has no effect: take it away"
             yield Condition("Overridden", False, Reason.OVERRIDE_ENDED, text)
 
+    def _demoted(self) -> Condition:
         if self.demoted is not None:
             reason, text = known(self.demoted.reason), self.demoted.message
             if self.hold is not None:
@@ -135,8 +144,18 @@ class BrokerReport:
             return Condition("Demoted", True, reason, text)
         if self.hold is not None:
             return Condition("Demoted", False, self.hold.reason, self.hold.message)
+        if self.way is not None and not self.dwelling:
+            return Condition("Demoted", False, Reason.RETURNING_IN_WAVES, self.way.message)
         reason = Reason.DWELLING if self.dwelling else Reason.LEADING_ALLOWED
         return Condition("Demoted", False, reason, SENTENCES[reason])
+
+    def _quarantined(self) -> Iterable[Condition]:
+        order = self.confinement
+        if order is not None and (order.stands or self.unpaused is None):
+            paused = order.stands and order.obeyed_at is not None
+            yield Condition("Quarantined", paused, known(order.reason), order.message)
+        elif self.unpaused is not None:
+            yield Condition("Quarantined", False, self.unpaused.reason, self.unpaused.message)
 
     def _holds_back(self) -> Condition:
         """Whether ``acks=all`` waits for this broker: a slow follower in an ISR, whether it leads or not."""
@@ -204,6 +223,7 @@ def report(
     notes: tuple[Note, ...] = (),
     progress: Progress | None = None,
     problem: Problem | None = None,
+    quarantines: Quarantines | None = None,
 ) -> Report:
     """What to say of a turn. Pure, and without anything that changes from turn to turn by itself."""
     held = tuple({h.key: h for h in (*plan.holds, *deeds.holds)}.values())
@@ -222,7 +242,7 @@ def report(
         cluster_id=snapshot.cluster.cluster_id,
         epoch=snapshot.record.epoch,
         conditions=_conditions(snapshot, policy, plan, deeds, held, would),
-        brokers=_brokers(snapshot, policy, verdicts, plan, demoted),
+        brokers=_brokers(snapshot, policy, verdicts, plan, demoted, quarantines or Quarantines()),
         standings={s: sum(1 for v in verdicts.values() if v.standing is s) for s in Standing},
         partitions=len(snapshot.cluster.partitions),
         leaderless=sum(p.leader is None for p in snapshot.cluster.partitions),
@@ -240,7 +260,12 @@ def report(
 
 
 def _brokers(
-    snapshot: Snapshot, policy: Policy, verdicts: Mapping[int, Verdict], plan: Plan, demoted: Mapping[int, Demoted]
+    snapshot: Snapshot,
+    policy: Policy,
+    verdicts: Mapping[int, Verdict],
+    plan: Plan,
+    demoted: Mapping[int, Demoted],
+    quarantines: Quarantines,
 ) -> tuple[BrokerReport, ...]:
     leaders = snapshot.cluster.leaders()
     replicas = Counter(r for p in snapshot.cluster.partitions for r in p.replicas)
@@ -272,17 +297,16 @@ def _brokers(
                 flaps=flaps,
                 stabilization_seconds=stabilization(flaps, policy),
                 pod=pods[broker].name if broker in pods else "",
-            )
-        )
-    return tuple(reports)
                 way=Way.of(back.get(broker), waves, plan.withheld.get(broker, 0), plan.decisions.waits.get(broker)),
                 drained=_drained(broker, snapshot, policy, plan, leaders.get(broker, 0)),
                 ended=ended.get(broker),
+                confinement=quarantines.orders.get(broker),
+                unpaused=quarantines.held.get(broker),
+            )
+        )
+    return tuple(reports)
 
 
-def _conditions(
-    snapshot: Snapshot,
-    policy: Policy,
 def _drained(broker: int, snapshot: Snapshot, policy: Policy, plan: Plan, leads: int) -> Condition | None:
     """Whether a broker in maintenance may be stopped: nothing is left with it, and nothing comes back to it."""
     if broker not in snapshot.maintenance:
@@ -300,12 +324,15 @@ def _drained(broker: int, snapshot: Snapshot, policy: Policy, plan: Plan, leads:
     return Condition("Drained", True, Reason.DRAINED, SENTENCES[Reason.DRAINED])
 
 
+def _conditions(
+    snapshot: Snapshot,
+    policy: Policy,
     plan: Plan,
     deeds: Deeds,
     held: tuple[Hold, ...],
     would: tuple[int, ...],
 ) -> tuple[Condition, ...]:
-    settled = _settled(plan, deeds, held)
+    settled = _settled(plan, deeds, held, snapshot)
     return (
         _ready(snapshot, policy, plan, settled, would),
         settled,
@@ -329,11 +356,15 @@ def _ready(snapshot: Snapshot, policy: Policy, plan: Plan, settled: Condition, w
     return Condition("Ready", True, settled.reason, settled.message)
 
 
-def _settled(plan: Plan, deeds: Deeds, held: tuple[Hold, ...]) -> Condition:
+def _settled(plan: Plan, deeds: Deeds, held: tuple[Hold, ...], snapshot: Snapshot) -> Condition:
     if deeds.stopped is not None:
         return Condition("Settled", False, deeds.stopped.reason, deeds.stopped.message)
     if not plan.quiet:
         return Condition("Settled", False, Reason.MOVING, f"{len(plan.moves)} partitions are to move")
+    coming = [str(b) for b in sorted(plan.decisions.returning) if b in snapshot.cluster.live]
+    if coming:
+        text = f"brokers get their leaders back in waves: {', '.join(coming)}"
+        return Condition("Settled", False, Reason.RETURNING_IN_WAVES, text[:1024])
     if held:
         counts = Counter(h.reason for h in held)
         text = ", ".join(f"{n} {r}" for r, n in sorted(counts.items()))

@@ -11,8 +11,10 @@ from datetime import datetime
 
 from bellwether.adapters.kubernetes.client import Object
 from bellwether.api.v1alpha1 import brokerhealth, conditions, policystatus, rebalancestatus, signalentries
+from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.core.findings import Fact
 from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.returns import Way
 from bellwether.core.runs import Run
 from bellwether.core.statuses import BrokerReport, Condition, Report
 from bellwether.core.transitions import Standing
@@ -35,6 +37,7 @@ def policy_status(
     told = run.conditions if run is not None else ()
     counts = {str(standing).lower(): n for standing, n in report.standings.items()}
     demoted = sum(1 for b in report.brokers if b.demoted is not None)
+    returning = sum(1 for b in report.brokers if b.way is not None)
     elections = sum(1 for m in report.plan.moves if m.elect)
     ready = report.condition("Ready")
     status = policystatus.LeadershipPolicyStatus(
@@ -44,7 +47,7 @@ def policy_status(
         cluster=_called(report, namespace),
         strimzi=_strimzi(report),
         epoch=report.epoch,
-        brokers=policystatus.BrokerCounts(**counts, demoted=demoted),
+        brokers=policystatus.BrokerCounts(**counts, demoted=demoted, returning=returning or None),
         displaced_partitions=report.displaced,
         leaders_out_of_place=report.leaders_out_of_place,
         plan=policystatus.PlanSummary(
@@ -129,10 +132,10 @@ def broker_status(
             evidence=tuple(_evidence(f) for f in report.verdict.facts[: signalentries.SIGNAL_LIMIT]),
             change=_clip(report.verdict.change),
             restarted_at=report.verdict.restarted,
+            resumed_at=report.verdict.resumed,
         ),
         leaders=report.leaders,
         preferred_leaders=report.preferred_leaders,
-            resumed_at=report.verdict.resumed,
         replicas=report.replicas,
         registered=report.registered,
         rack=report.rack,
@@ -144,10 +147,24 @@ def broker_status(
             last=report.flaps.at,
             stabilization_seconds=report.stabilization_seconds,
         ),
+        returning=None if report.way is None else _returning(report.way),
+        quarantine=QuarantineStatus.of(report.confinement) if report.confinement is not None else None,
         conditions=rendered(report.conditions, generation, before, now),
     ).body()
     status.pop("signals", None)
     return status
+
+
+def _returning(way: Way) -> brokerhealth.Returning:
+    return brokerhealth.Returning(
+        wave=way.number,
+        waves=way.waves,
+        share_percent=way.returning.share,
+        withheld=way.withheld,
+        since=way.returning.since,
+        waved_at=way.returning.waved_at,
+        waits_for=_clip(way.wait.message) if way.wait is not None else "",
+    )
 
 
 def connected(cluster_id: str) -> Condition:

@@ -223,4 +223,5 @@ def _pause(report: Report, memory: Memory, policy: Policy) -> float:
         appointment(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=policy, now=report.now)
         for b in report.brokers
     )
-    return min([step, *(seconds for seconds in met if seconds is not None)])
+    waves = (b.way.wait.again_seconds for b in report.brokers if b.way is not None and b.way.wait is not None)
+    return min([step, *(seconds for seconds in (*met, *waves) if seconds is not None)])

@@ -286,6 +286,16 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "a cap of half": (policy(demotion={"maxBrokers": "50%"}), "spec.demotion.maxBrokers"),
     "a cap of zero percent": (policy(demotion={"maxBrokers": "0%"}), "spec.demotion.maxBrokers"),
     "a number that is text": (policy(demotion={"maxBrokers": "2"}), "spec.demotion.maxBrokers"),
+    "waves that do not rise": (policy(promotion={"waves": {"steps": [50, 10, 100]}}), "spec.promotion.waves.steps"),
+    "waves that stand still": (policy(promotion={"waves": {"steps": [10, 10, 100]}}), "spec.promotion.waves.steps"),
+    "waves that do not reach all": (policy(promotion={"waves": {"steps": [10, 50]}}), "spec.promotion.waves.steps"),
+    "waves of nothing": (policy(promotion={"waves": {"steps": [0, 100]}}), "spec.promotion.waves.steps"),
+    "waves of more than all": (policy(promotion={"waves": {"steps": [50, 101]}}), "spec.promotion.waves.steps"),
+    "no waves at all": (policy(promotion={"waves": {"steps": []}}), "spec.promotion.waves.steps"),
+    "a pause before the last wave": (
+        policy(promotion={"waves": {"pauseSeconds": -1}}),
+        "spec.promotion.waves.pauseSeconds",
+    ),
     "an answer to an exceeded cap that nobody knows": (
         policy(demotion={"whenExceeded": "Panic"}),
         "spec.demotion.whenExceeded",

@@ -51,7 +51,7 @@ def says(
     api: MemoryApi, reason: str, leaders: int, *, broker: int = 1, standing: str = "Healthy", why: str = ""
 ) -> None:
     """The operator reports of a broker; every reason but these demotes."""
-    leads = reason in ("LeadingAllowed", "Dwelling", "CapReached")
+    leads = reason in ("LeadingAllowed", "Dwelling", "CapReached", "ReturningInWaves")
     status = {
         "conditions": [condition("Demoted", str(not leads), reason, why or "so the operator says")],
         "leaders": leaders,
@@ -270,6 +270,19 @@ def test_releasing_a_promoted_sick_broker_waits_for_what_signals_do(api: MemoryA
     says(api, "CapReached", 2, standing="Sick", why="the cap is 1")
     found = run("release", 1, "--policy", "main")
     assert "broker 1 is sick, and not demoted (CapReached: the cap is 1)" in words(found)
+
+
+def test_releasing_does_not_wait_for_the_last_wave(api: MemoryApi):
+    run("demote", 1, "--policy", "main", "--wait", 0)
+    policy = api.find(POLICIES, "default", "main")
+    assert policy is not None
+    coming = [condition("Ready", "True", "ReturningInWaves"), condition("Settled", "False", "ReturningInWaves")]
+    policy["status"]["conditions"] = coming
+    api.put(POLICIES, policy)
+    says(api, "ReturningInWaves", 3, why="wave 1 of 3: it may lead 10 % of its leaders again")
+    found = run("release", 1, "--policy", "main")
+    assert found.exit_code == 0
+    assert "broker 1 leads 3 partitions; wave 1 of 3: it may lead 10 % of its leaders again" in words(found)
 
 
 def test_releasing_whom_nobody_spoke_of_says_so():

@@ -12,6 +12,7 @@ from bellwether.core.guards import Hold
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.returns import Wait
 from bellwether.core.runs import Run, RunState
 from bellwether.core.statuses import Condition, Report
 from bellwether.core.strimzi import Pod, Strimzi
@@ -25,6 +26,7 @@ from testkit.builders import (
     move,
     partition,
     record,
+    returning,
     said,
     snapshot,
     verdict,
@@ -167,6 +169,50 @@ class TestBrokers:
         body = self.body(verdict=verdict(1, Standing.SICK), hold=BrokerHold(1, Reason.CAP_REACHED, "the cap is 1"))
         demoted = by_type(body)["Demoted"]
         assert (demoted["status"], demoted["reason"], demoted["message"]) == ("False", "CapReached", "the cap is 1")
+
+
+class TestReturning:
+    PLAN = Plan(
+        decisions=replace(
+            decisions(back=[returning(1, 10)]),
+            waits={1: Wait(Reason.REPLICATION_LAGGING, "its log trails")},
+        ),
+        withheld={1: 27},
+    )
+
+    def test_how_far_it_has_come_stands_in_its_status(self):
+        report = said(policy=ENFORCE, plan=self.PLAN)
+        body = renderings.broker_status(report.brokers[0], 0, {}, after(0))
+        assert body["returning"] == {
+            "wave": 1,
+            "waves": 3,
+            "sharePercent": 10,
+            "withheld": 27,
+            "since": "2026-01-01T00:00:00Z",
+            "wavedAt": "2026-01-01T00:00:00Z",
+            "waitsFor": "its log trails",
+        }
+        demoted = by_type(body)["Demoted"]
+        assert (demoted["status"], demoted["reason"]) == ("False", "ReturningInWaves")
+        assert demoted["message"] == (
+            "wave 1 of 3: it may lead 10 % of its leaders again; the next one waits: its log trails"
+        )
+
+    def test_the_policy_counts_it_and_is_not_settled(self):
+        body = status(said(policy=ENFORCE, plan=self.PLAN))
+        assert body["brokers"]["returning"] == 1
+        settled = by_type(body)["Settled"]
+        assert (settled["status"], settled["reason"]) == ("False", "ReturningInWaves")
+
+    def test_nobody_on_the_way_back_is_nothing_to_say(self):
+        assert "returning" not in status(said(policy=ENFORCE))["brokers"]
+        assert "returning" not in renderings.broker_status(said().brokers[0], 0, {}, after(0))
+
+    def test_a_dead_broker_whose_leaders_wait_for_it_leaves_a_policy_settled(self):
+        seen = snapshot(cluster(partition(replicas=[2, 3, 1], isr=[2, 3]), brokers=[2, 3]))
+        report = said(seen, ENFORCE, plan=Plan(decisions=decisions(back=[returning(1, 0)])))
+        assert by_type(status(report))["Settled"]["status"] == "True"
+        assert report.brokers[0].condition("Demoted").message == "its leaders return in 3 waves"
 
 
 def test_an_empty_record_says_its_epoch():

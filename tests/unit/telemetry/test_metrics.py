@@ -17,7 +17,18 @@ from bellwether.core.signals import Reading, SignalType
 from bellwether.core.statuses import Deeds, Report, Stop
 from bellwether.telemetry.brokers import SIGNAL_STATES
 from bellwether.telemetry.metrics import OperatorMetrics
-from testkit.builders import cluster, decisions, move, partition, said, signal, snapshot, verdict, verdicts
+from testkit.builders import (
+    cluster,
+    decisions,
+    move,
+    partition,
+    returning,
+    said,
+    signal,
+    snapshot,
+    verdict,
+    verdicts,
+)
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 
@@ -148,9 +159,13 @@ def test_what_the_loop_of_a_deleted_policy_says_at_its_end_is_not_told(metrics: 
     metrics.forget("default", "main")
     metrics.leading("default", "main", False)
     metrics.turn_failed("default", "main", "Fenced")
+    metrics.turn_begins("default", "main", 1000.0)
     metrics.turn_ends("default", "main")
+    metrics.exchanges.kafka("default", "main", "Metadata", "ok", 0.1)
+    metrics.exchanges.certificate("default", "main", "own", 2000.0)
     ended(metrics)
-    assert value(metrics, "leadership_held") is None
+    left = {s.name for family in metrics.registry.collect() for s in family.samples}
+    assert left == {"bellwether_build_info"}
     metrics.known("default", "main")
     assert value(metrics, "leadership_held") == 0
 
@@ -215,6 +230,17 @@ def test_a_broker_has_its_reason_and_what_holds_it(metrics: OperatorMetrics):
     assert value(metrics, "broker_held", broker="1", reason="CapReached") == 1
     ended(metrics)
     assert value(metrics, "broker_held", broker="1", reason="CapReached") is None
+
+
+def test_how_far_a_way_back_has_come_is_told_while_it_lasts(metrics: OperatorMetrics):
+    plan = Plan(decisions=decisions(back=[returning(1, 10)]), withheld={1: 27})
+    ended(metrics, said(policy=ENFORCE, plan=plan))
+    assert value(metrics, "broker_returning_ratio", broker="1") == 0.1
+    assert value(metrics, "broker_partitions_withheld", broker="1") == 27
+    assert value(metrics, "broker_returning_ratio", broker="2") is None
+    ended(metrics)
+    assert value(metrics, "broker_returning_ratio", broker="1") is None
+    assert value(metrics, "broker_partitions_withheld", broker="1") is None
 
 
 def test_since_when_a_broker_is_demoted_is_told_while_it_is(metrics: OperatorMetrics):

@@ -14,6 +14,7 @@ from pydantic import AwareDatetime, Field
 from bellwether.api.v1alpha1.conditions import Conditions
 from bellwether.api.v1alpha1.models import Model, Object, Reported, Rule, as_map
 from bellwether.api.v1alpha1.policystatus import BrokerId, Count, Message, ReasonName
+from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.api.v1alpha1.signalentries import SIGNAL_LIMIT, Signals
 from bellwether.core import signals
 from bellwether.core.flapping import Flaps
@@ -45,7 +46,6 @@ class Override(Model):
         default=None, description="When the override ends by itself, RFC 3339. Absent: when it is taken away."
     )
     by: str = Field(default="", max_length=256, description="Who asks.")
-
     purpose: signals.Purpose | None = Field(
         default=None,
         description="Maintenance drains the broker so that it may be stopped: held where partitions would have no"
@@ -66,6 +66,7 @@ class Override(Model):
             field="until",
         ),
     )
+
 
 class BrokerHealthSpec(Model):
     """Which broker, and a person's word on it."""
@@ -111,6 +112,18 @@ class Flapping(Reported):
         return Flaps(self.demotions, self.last)
 
 
+class Returning(Reported):
+    """How far the broker's way back has come: it gets its leaders in waves."""
+
+    wave: Count = Field(description="The step of promotion.waves that it has come to; 0 before the first one.")
+    waves: Count = Field(description="How many steps there are.")
+    share_percent: Count = Field(description="The share of its leaders that it may lead by now.")
+    withheld: Count = Field(description="Partitions that it gets back with a later wave.")
+    since: AwareDatetime = Field(description="When its return began.")
+    waved_at: AwareDatetime = Field(description="When the step began that it has come to.")
+    waits_for: Message = Field(default="", description="What the next step waits for.")
+
+
 class BrokerVerdict(Reported):
     """What the signals of the broker add up to. A judgement and not an action: a Sick broker may lead."""
 
@@ -128,6 +141,11 @@ class BrokerVerdict(Reported):
     restarted_at: AwareDatetime | None = Field(
         default=None,
         description="When the broker came up, until it was reachable once or startupGraceSeconds are over.",
+    )
+    resumed_at: AwareDatetime | None = Field(
+        default=None,
+        description="When its maintenance was seen to be over, until startupGraceSeconds after that: what has failed"
+        " ever since before counts only then.",
     )
 
     def to_core(self, broker: int) -> Verdict | None:
@@ -148,11 +166,6 @@ class BrokerVerdict(Reported):
 class BrokerHealthStatus(Reported):
     """What is known of the broker."""
 
-    resumed_at: AwareDatetime | None = Field(
-        default=None,
-        description="When its maintenance was seen to be over, until startupGraceSeconds after that: what has failed"
-        " ever since before counts only then.",
-    )
     observed_generation: int | None = Field(
         default=None, ge=0, description="metadata.generation of the object that this status is about."
     )
@@ -173,6 +186,13 @@ class BrokerHealthStatus(Reported):
     )
     flapping: Flapping | None = Field(
         default=None, description="Absent unless signals demoted the broker lately (promotion.flapWindowSeconds)."
+    )
+    returning: Returning | None = Field(
+        default=None, description="Absent unless the broker gets its leaders back in waves (promotion.waves)."
+    )
+    quarantine: QuarantineStatus | None = Field(
+        default=None,
+        description="The order to pause the broker that stands, or that ended lately; the warden beside it obeys.",
     )
     conditions: Conditions = Field(
         default=(),

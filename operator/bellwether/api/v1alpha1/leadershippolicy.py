@@ -15,7 +15,9 @@ from bellwether.api.v1alpha1.detection import Detection
 from bellwether.api.v1alpha1.maintenance import Maintenance
 from bellwether.api.v1alpha1.models import Model, Object, Rule, integer
 from bellwether.api.v1alpha1.policystatus import LeadershipPolicyStatus
+from bellwether.api.v1alpha1.quarantine import Quarantine
 from bellwether.api.v1alpha1.rebalance import Rebalance
+from bellwether.api.v1alpha1.waves import Waves
 from bellwether.core import policies
 
 _DEFAULTS = policies.Policy(name="")
@@ -96,10 +98,11 @@ class Promotion(Model):
         604800,
         "The longest that a flapping broker must stay well; stabilizationSeconds where that is longer.",
     )
+    waves: Waves = Field(default_factory=Waves, description="In which steps the broker gets its leaders back.")
 
     def to_core(self) -> policies.Promotion:
         """The same as a value of the core."""
-        return policies.Promotion(**dict(self))
+        return policies.Promotion(**{**dict(self), "waves": self.waves.to_core()})
 
 
 class Election(Model):
@@ -153,16 +156,13 @@ class LeadershipPolicySpec(Model):
     election: Election = Field(
         default_factory=Election, description="How large the batches are that reorder and elect."
     )
+    quarantine: Quarantine = Field(
+        default_factory=Quarantine,
+        description="Whether a demoted broker that still holds acks=all back may have its process paused.",
+    )
     rebalance: Rebalance | None = Field(
         default=None, description="How leaders are spread by measured load. Absent: they are not."
     )
-
-
-class LeadershipPolicy(Object):
-    """Keeps leadership of one Kafka cluster away from sick brokers, and gives it back when they are well."""
-
-    longest_name: ClassVar[int] = 63  # it is the value of a label on what belongs to the policy
-
     maintenance: Maintenance | None = Field(
         default=None, description="Restarts that nobody announces. Absent: none is told from other trouble."
     )
@@ -182,6 +182,13 @@ class LeadershipPolicy(Object):
         """Whether the brokers' pods can be found, if anybody wants them watched."""
         pods = self.maintenance.pods if self.maintenance is not None else None
         return pods is None or pods.selector is not None or self.kafka.strimzi is not None
+
+
+class LeadershipPolicy(Object):
+    """Keeps leadership of one Kafka cluster away from sick brokers, and gives it back when they are well."""
+
+    longest_name: ClassVar[int] = 63  # it is the value of a label on what belongs to the policy
+
     kind: Literal["LeadershipPolicy"] = "LeadershipPolicy"
     spec: LeadershipPolicySpec
     status: LeadershipPolicyStatus = Field(default_factory=LeadershipPolicyStatus)
@@ -201,5 +208,6 @@ class LeadershipPolicy(Object):
             promotion=spec.promotion.to_core(),
             election=spec.election.to_core(),
             rebalance=spec.rebalance.to_core() if spec.rebalance is not None else None,
+            quarantine=spec.quarantine.to_core(),
             session_timeout_seconds=spec.kafka.broker_session_timeout_seconds,
         )

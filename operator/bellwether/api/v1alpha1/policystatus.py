@@ -34,6 +34,9 @@ class BrokerCounts(Reported):
     recovering: Count = Field(default=0, description="Brokers judged Recovering.")
     unknown: Count = Field(default=0, description="Brokers without enough fresh evidence.")
     demoted: Count = Field(default=0, description="Brokers kept from leading, whatever their verdict.")
+    returning: Count | None = Field(
+        default=None, description="Getting their leaders back in waves; absent while none is."
+    )
 
 
 class PlanSummary(Reported):
