@@ -20,9 +20,9 @@ from bellwether.adapters.kubernetes.client import LEASES, KubernetesClient
 from bellwether.adapters.kubernetes.connections import surroundings
 from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, ClusterLease
+from bellwether.adapters.kubernetes.pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.kubernetes.signals import SignalBook
-from bellwether.adapters.kubernetes.pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.trails import ConfigMapTrail
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.connections import Connection
@@ -100,6 +100,7 @@ class Linker:
         self._secrets: SecretReader | None = None
         self._strimzi: Strimzi | None = None
         self._followed = Followed(self._connection, clock)
+        self._pods = PodWatch(api, clock)
 
     def link(self, policy: LeadershipPolicy) -> Link:
         """A link to the cluster that the policy names. Raises Transient, Terminal, or Refused with the reason."""
@@ -112,7 +113,6 @@ class Linker:
                 f"the bootstrap servers lead to Kafka cluster {cluster_id}, and this policy is pinned to {pinned}: "
                 "correct spec.kafka.bootstrapServers or strimzi, or make another policy for the other cluster"
             )
-        self._pods = PodWatch(api, clock)
             raise Refused(Reason.CLUSTER_CHANGED, text)
         lease = ClusterLease(
             self._api,
@@ -142,6 +142,11 @@ class Linker:
             return self._over(found, link, policy)
         return link if link.world.strimzi == self._strimzi else replace(link, world=self._seen(link.world))
 
+    def restarts(self, policy: LeadershipPolicy) -> PodWatch:
+        """The pods of the policy's brokers, where it has their restarts watched."""
+        self._pods.want(Wanted.of(policy))
+        return self._pods
+
     @property
     def former_credentials(self) -> Condition | None:
         """That the connection goes on with what the Secrets said before, and why; None when it does not."""
@@ -154,11 +159,6 @@ class Linker:
         try:
             found = self._api.find(LEASES, self._lease_namespace, names.cluster_lease(policy.status.cluster_id))
         except BellwetherError:
-    def restarts(self, policy: LeadershipPolicy) -> PodWatch:
-        """The pods of the policy's brokers, where it has their restarts watched."""
-        self._pods.want(Wanted.of(policy))
-        return self._pods
-
             return False
         spec = (found or {}).get("spec") or {}
         annotations = ((found or {}).get("metadata") or {}).get("annotations") or {}

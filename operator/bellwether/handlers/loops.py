@@ -219,25 +219,28 @@ class PolicyLoop(threading.Thread):
                 raise Fenced("the Lease ran out during the turn: whoever holds it now says how things stand")
 
         before = self._memory
+        self._pods = self._linker.restarts(policy)
         heard = self._fingerprint()  # before the turn reads the signals: what comes during it is news afterwards
         generations = self.signals.generations()  # before the turn as well: what is judged is never older
         began = self._clock.monotonic()
         self._notices.begins(self.namespace, self.policy_name)
+        world = replace(attended(link.world, self._pulse.beat), pods=self._pods.seen)
         try:
             report, self._memory = turn(attended(link.world, self._pulse.beat), policy.policy(), before, decide, agenda)
             must_lead()
-        self._pods = self._linker.restarts(policy)
         finally:
             self._notices.ends(self.namespace, self.policy_name)
         self._took_seconds = seconds = self._clock.monotonic() - began
         if self._desk is not None:
-        world = replace(attended(link.world, self._pulse.beat), pods=self._pods.seen)
             self._desk.hear(policy, policy.metadata.annotations, report)
         run = self._desk.run if self._desk is not None else None
         report = replace(report, problem=None)  # it may be large, and was handed on
         former = self._linker.former_credentials
         if former is not None:
             report = replace(report, conditions=(*report.conditions, former))
+        if self._pods.problem:
+            unseen = Condition("RestartsWatched", False, Reason.PODS_UNKNOWN, self._pods.problem[:1024])
+            report = replace(report, conditions=(*report.conditions, unseen))
         self._notices.publish(policy, report, self._memory, seconds, generations, run, must_lead)
         signals = self.signals.signals()
         self._notices.heard(self.namespace, self.policy_name, signals, self._detection.patience)
@@ -245,9 +248,6 @@ class PolicyLoop(threading.Thread):
         self._name_problems()
         return report
 
-        if self._pods.problem:
-            unseen = Condition("RestartsWatched", False, Reason.PODS_UNKNOWN, self._pods.problem[:1024])
-            report = replace(report, conditions=(*report.conditions, unseen))
     def _agenda(self, policy: LeadershipPolicy) -> Agenda:
         """What the next turn is to do for a rebalance: nothing, where the policy asks for none."""
         if policy.spec.rebalance is None:
