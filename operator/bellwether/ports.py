@@ -125,6 +125,17 @@ class LeaderMover(Protocol):
         ...
 
 
+class UncleanElections(Protocol):
+    """Elections that lose records: a person's own command has it, and no turn ever does (law 2)."""
+
+    def elect(self, name: TopicPartition) -> Outcome:
+        """ElectLeaders, unclean, of one partition (KIP-460); one that has a leader is left as it is.
+
+        Raises Transient when no answer came in time: it may have been carried out.
+        """
+        ...
+
+
 class UndoRecords(Protocol):
     """Keeps one policy's undo record durably. Raises Transient, or Fenced when another epoch has written."""
 
@@ -212,6 +223,8 @@ class World:
     strimzi: Strimzi | None = None
     trail: AuditTrail = field(default_factory=Untold)
     margins: MarginReader | None = None
+    configs: ConfigReader | None = None
+    """Asked for marks of throttled replicas, while somebody else moves some."""
     pods: Mapping[int, Pod] | None = None
     """The brokers' pods right before the turn, where the policy has their restarts watched."""
 

@@ -22,10 +22,15 @@ _IN_USE: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """How commands reach the cluster. ``config`` is a file of client settings, where the listener asks for one."""
+    """How commands reach the cluster.
+
+    ``config`` is a file of client settings, where the listener asks for one; ``options`` are those of our own command
+    for the same, with a space before each.
+    """
 
     bootstrap: str
     config: str = ""
+    options: str = ""
 
     def kafka(self, tool: str, arguments: str) -> str:
         """A command line of one of Kafka's own tools."""
@@ -34,7 +39,7 @@ class Tools:
 
     def ours(self, arguments: str) -> str:
         """A command line of our own."""
-        return f"bellwether {arguments} --bootstrap {self.bootstrap}"
+        return f"bellwether {arguments} --bootstrap {self.bootstrap}{self.options}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,8 @@ class Diagnosis:
     awaited: tuple[int, ...] = ()
     loss: Loss | None = None
     unclean: bool | None = None
+    further: tuple[int, int] | None = None
+    """A living replica whose log ends beyond the candidate's, and where: taking it instead loses less."""
 
     @property
     def designed(self) -> bool:
@@ -174,7 +176,8 @@ def diagnose(partition: Partition, live: Collection[int], facts: Facts) -> Diagn
     candidate = next((r for r in p.replicas if r in live), None)
     if candidate is None:
         return Diagnosis(p, Risk.ALL_REPLICAS_LOST, floor, missing, awaited, unclean=unclean)
-    return Diagnosis(p, Risk.LAST_ISR_MEMBER_LOST, floor, missing, awaited, _loss(p, candidate, facts), unclean=unclean)
+    loss, further = _loss(p, candidate, facts), _further(p, candidate, facts)
+    return Diagnosis(p, Risk.LAST_ISR_MEMBER_LOST, floor, missing, awaited, loss, unclean, further)
 
 
 def _loss(p: Partition, candidate: int, facts: Facts) -> Loss:
@@ -182,6 +185,12 @@ def _loss(p: Partition, candidate: int, facts: Facts) -> Loss:
     # The epoch rises by one as the leader is lost.
     last_term = sample is not None and sample.leader_epoch >= p.leader_epoch - (p.leader is None)
     return Loss(candidate, facts.ends.get(p.name, {}).get(candidate), sample, last_term)
+
+
+def _further(p: Partition, candidate: int, facts: Facts) -> tuple[int, int] | None:
+    ends = facts.ends.get(p.name, {})
+    best = max(ends, key=lambda b: ends[b], default=candidate)
+    return (best, ends[best]) if candidate in ends and ends[best] > ends[candidate] else None
 
 
 def _led(p: Partition, floor: int | None, missing: tuple[int, ...]) -> Risk:

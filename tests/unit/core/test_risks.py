@@ -163,6 +163,15 @@ class TestLoss:
         assert self.loss(Sample(120, START, 1, 7), 100, unfenced).least == 20
         assert self.loss(Sample(120, START, 1, 6), 100, unfenced).least is None
 
+    def test_a_living_replica_that_reaches_further_than_the_candidate_is_named(self):
+        def further(ends: dict[int, int]) -> tuple[int, int] | None:
+            return told(self.LOST, live=frozenset({2, 3}), facts=Facts(ends={name(): ends})).further
+
+        assert further({2: 100, 3: 110}) == (3, 110)
+        assert further({2: 100, 3: 100}) is None
+        assert further({3: 110}) is None
+        assert further({}) is None
+
     def test_another_topic_of_the_same_name_has_other_samples(self):
         facts = Facts(samples={PartitionKey("another", 0): Sample(120, START, 1, 6)}, ends={name(): {2: 100}})
         found = told(self.LOST, live=frozenset({2}), facts=facts)

@@ -3,7 +3,7 @@
 Tests and simulations drive it by the verbs of ``MemoryCluster``; ``views`` turns it into the ports. It keeps the real
 one's vices: names instead of ids, no compare-and-set, elections only to the first of the order, leaders that are moved
 back by the controller. It decides like Kafka 4's ``ReplicationControlManager`` and ``PartitionChangeBuilder``, eligible
-leader replicas (KIP-966) included; unclean elections never happen.
+leader replicas (KIP-966) included; unclean elections happen by a person's command alone.
 """
 
 from __future__ import annotations
@@ -302,6 +302,15 @@ class MemoryCluster:
     def elect_preferred(self, p: Partition) -> bool:
         """A preferred election; whether anything changed."""
         return self._update(p, election=_preferred)
+
+    def elect_unclean(self, p: Partition) -> bool:
+        """Take the first of the order that is active, its log as it is; whether anything changed."""
+        taken = next((b for b in p.replicas if self._active(b)), None)
+        if p.leader is not None or taken is None:
+            return False
+        self._partitions[p.name] = replace(p, leader=taken, leader_epoch=p.leader_epoch + 1, isr=(taken,), elr=())
+        self.mutations += 1
+        return True
 
     # Inside.
 
