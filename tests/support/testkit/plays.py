@@ -15,13 +15,22 @@ from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.faults import Faults, Interruptions, Killed
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.clusters import PartitionKey
-from bellwether.core.policies import Demotion
+from bellwether.core.policies import Demotion, Waves
 from bellwether.core.signals import Reading
 from testkit.operators import POLICY, Operator
 from testkit.strategies import Act, deeds, fates
 from testkit.watchers import Watcher
 
 GENEROUS = replace(POLICY, demotion=Demotion(max_brokers=2))
+
+WAVING = replace(
+    GENEROUS,
+    promotion=replace(
+        GENEROUS.promotion,
+        waves=Waves(steps=(30, 60, 100), pause_seconds=2, few_leaders=0, after_down_seconds=3),
+    ),
+)
+"""However few its leaders are, a broker gets them back in waves, and so does one that was down for a moment."""
 
 Step = tuple[str, Callable[["Play"], object]]
 Orders = dict[PartitionKey, tuple[int, ...]]
@@ -41,7 +50,7 @@ class Play:
     def begin(self, at: int | None = None) -> Operator:
         """A new process; ``at`` is the side effect after which it dies."""
         self.number += 1
-        operator = Operator(self.site, GENEROUS, identity=f"operator-{self.number}", faults=self.faults)
+        operator = Operator(self.site, WAVING, identity=f"operator-{self.number}", faults=self.faults)
         operator.world = Interruptions(at).around(self.watcher.around(operator.world))
         self.operator = operator
         return operator
