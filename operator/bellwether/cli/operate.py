@@ -89,14 +89,14 @@ def operator(
     logs.configure(log_format, log_level)
     # kopf tells of every watched event; ours are told by the loops.
     logging.getLogger("kopf").setLevel(logging.WARNING)
-    clock, metrics = SystemClock(), OperatorMetrics()
+    clock, metrics, health = SystemClock(), OperatorMetrics(), Health()
     try:
         api = connect().observed(metrics.exchanges.kubernetes)
     except BellwetherError as error:
         raise click.ClickException(str(error)) from None
     if metrics_port:
         try:
-            start_http_server(metrics_port, registry=metrics.registry)
+            HealthServer(health, metrics_port, metrics.registry)
         except OSError as error:
             raise click.ClickException(f"--metrics-port {metrics_port}: {error.strerror}; choose another") from None
     notices = Notices(api, clock, socket.gethostname(), metrics)
@@ -123,7 +123,6 @@ def operator(
     # Definitions belong to no namespace: who may look into some only cannot watch them.
     register(registry, loops, scan=not namespaces, pulse=pulse)
     readiness = Readiness(api, namespaces, loops.known, clock)
-    health = Health()
     health.watch(lambda: [text for text in (pulse.amiss(stuck_after),) if text])
     health.watch(lambda: loops.amiss(stuck_after))
     health.watch(readiness.stuck)

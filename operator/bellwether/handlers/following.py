@@ -58,7 +58,8 @@ class Followed:
         except Terminal as error:
             self._why = reason_of(error)
             if self._why is Reason.STRIMZI_NOT_SHARED:
-                raise  # what was lent is not kept
+                self._look_at = float("-inf")  # no turn is taken before it is lent again
+                raise
             if self._problem != str(error):
                 self._problem = str(error)
                 log.warning("going on with former credentials", why=str(error))

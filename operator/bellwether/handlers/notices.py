@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
+from pydantic import ValidationError
 
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths
@@ -29,6 +31,7 @@ from bellwether.api.v1alpha1.brokerhealth import BrokerHealth
 from bellwether.api.v1alpha1.conditions import Condition
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import API_VERSION, InvalidObject
+from bellwether.api.v1alpha1.policystatus import LeadershipPolicyStatus
 from bellwether.core.flapping import Flaps
 from bellwether.core.reasons import Reason
 from bellwether.core.runs import Run
@@ -129,6 +132,8 @@ class Notices:
 
     def leading(self, namespace: str, name: str, held: bool) -> None:
         """This process holds the Lease of the policy's cluster, or does not."""
+        if not held:  # whoever holds it finds out what can be written
+            self._outdated.pop((namespace, name), None)
         self._metrics.leading(namespace, name, held)
 
     def publish(
@@ -174,15 +179,16 @@ class Notices:
         """How old the signals of a policy are; ``patience`` says how old they may be."""
         self._metrics.heard(namespace, name, signals, patience)
 
-    def trouble(self, body: dict[str, Any], reason: Reason, message: str, policy: LeadershipPolicy | None) -> None:
-        """No turn could be made, and why. ``policy`` is None when the object cannot be understood."""
+    def trouble(self, body: dict[str, Any], reason: Reason, message: str) -> None:
+        """No turn could be made of the policy, and why."""
         metadata = body["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
         self._metrics.troubled(namespace, name, reason)
         said = self._of(namespace, name)
-        if not said.conditions and policy is not None:
-            said.conditions = {c.type: c for c in policy.status.conditions}
-            said.status = policy.status.body()
+        if not said.conditions:  # what others have said stays, whether or not the rest can be understood
+            with suppress(ValidationError):
+                stood = LeadershipPolicyStatus.model_validate(body.get("status") or {})
+                said.conditions, said.status = {c.type: c for c in stood.conditions}, stood.body()
         generation = int(metadata.get("generation") or 0)
         status = renderings.trouble_status(reason, message, generation, said.conditions, self._clock.now(), said.status)
         said.conditions.update({c["type"]: Condition.model_validate(c) for c in status["conditions"]})

@@ -53,14 +53,24 @@ class ExchangeMetrics:
             registry=registry,
         )
 
+        self._gone: set[tuple[str, str]] = set()
+
+    def known(self, namespace: str, policy: str) -> None:
+        """A policy is watched from now on."""
+        self._gone.discard((namespace, policy))
+
     def kafka(self, namespace: str, policy: str, request: str, outcome: str, seconds: float) -> None:
         """One request to a broker of a policy's cluster."""
+        if (namespace, policy) in self._gone:
+            return
         self.kafka_requests.labels(namespace, policy, request, outcome).inc()
         if outcome == "ok":
             self.kafka_seconds.labels(namespace, policy, request).observe(seconds)
 
     def certificate(self, namespace: str, policy: str, which: str, ends: float | None) -> None:
         """When a certificate ends (Unix time); None where there is none any more."""
+        if (namespace, policy) in self._gone:
+            return
         if ends is None:
             self.certificates.remove_by_labels({"namespace": namespace, "policy": policy, "certificate": which})
         else:
@@ -72,6 +82,7 @@ class ExchangeMetrics:
         self.kubernetes_seconds.labels(verb).observe(seconds)
 
     def forget(self, namespace: str, policy: str) -> None:
-        """Drop everything about a policy that is gone."""
+        """Drop everything about a policy that is gone; what its loop asks while it ends is not counted."""
+        self._gone.add((namespace, policy))
         for metric in (self.kafka_requests, self.kafka_seconds, self.certificates):
             metric.remove_by_labels({"namespace": namespace, "policy": policy})

@@ -73,11 +73,13 @@ class OperatorMetrics:
     def known(self, namespace: str, policy: str) -> None:
         """A policy is watched from now on; nobody is said to lead it yet."""
         self._gone.discard((namespace, policy))
+        self.exchanges.known(namespace, policy)
         self.leading(namespace, policy, False)
 
     def turn_begins(self, namespace: str, policy: str, timestamp: float) -> None:
         """A turn starts; ``timestamp`` is Unix time in seconds."""
-        self._started.labels(namespace, policy).set(timestamp)
+        if (namespace, policy) not in self._gone:
+            self._started.labels(namespace, policy).set(timestamp)
 
     def turn_ends(self, namespace: str, policy: str) -> None:
         """No turn is under way any more."""

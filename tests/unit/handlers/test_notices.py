@@ -144,7 +144,7 @@ def test_a_status_that_cannot_be_written_is_written_by_the_next_report(desk: Des
 
 def test_trouble_is_a_status_and_a_warning(desk: Desk):
     body = desk.api.get(POLICIES, "default", "main")
-    desk.notices.trouble(body, Reason.CLUSTER_UNREACHABLE, "kafka:9092: refused", desk.policy)
+    desk.notices.trouble(body, Reason.CLUSTER_UNREACHABLE, "kafka:9092: refused")
     assert desk.status["message"] == "kafka:9092: refused"
     assert desk.events() == [("Warning", "ClusterUnreachable", "main")]
 
@@ -152,14 +152,32 @@ def test_trouble_is_a_status_and_a_warning(desk: Desk):
 def test_trouble_keeps_what_a_former_process_had_said(desk: Desk):
     desk.publish()
     again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
-    again.trouble(desk.api.get(POLICIES, "default", "main"), Reason.CLUSTER_UNREACHABLE, "gone", desk.policy)
+    again.trouble(desk.api.get(POLICIES, "default", "main"), Reason.CLUSTER_UNREACHABLE, "gone")
     assert desk.status["brokers"]["healthy"] == 3
+
+
+def test_trouble_of_a_policy_that_cannot_be_understood_keeps_the_cluster_that_it_is_pinned_to(desk: Desk):
+    desk.publish()
+    pinned = desk.status["clusterId"]
+    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    body = desk.api.get(POLICIES, "default", "main")
+    again.trouble({**body, "spec": {"mode": "Perhaps"}}, Reason.INVALID_POLICY, "spec.mode")
+    assert (desk.status["clusterId"], desk.status["brokers"]["healthy"]) == (pinned, 3)
+
+
+def test_two_processes_that_say_the_same_trouble_write_it_once(desk: Desk):
+    desk.notices.trouble(desk.api.get(POLICIES, "default", "main"), Reason.INVALID_POLICY, "spec.mode")
+    desk.clock.advance(60)
+    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    desk.api.writes.clear()
+    again.trouble(desk.api.get(POLICIES, "default", "main"), Reason.INVALID_POLICY, "spec.mode")
+    assert [w for w in desk.api.writes if "leadershippolicies" in w] == []
 
 
 def test_trouble_while_the_api_is_away_is_no_trouble(desk: Desk):
     body = desk.api.get(POLICIES, "default", "main")
     desk.api.away = True
-    desk.notices.trouble(body, Reason.INVALID_POLICY, "spec.mode", None)
+    desk.notices.trouble(body, Reason.INVALID_POLICY, "spec.mode")
 
 
 def test_a_forgotten_policy_leaves_no_metric(desk: Desk):
@@ -172,7 +190,7 @@ def test_a_forgotten_policy_leaves_no_metric(desk: Desk):
 
 def test_why_no_turn_can_be_taken_is_told_as_a_metric(desk: Desk):
     body = desk.api.get(POLICIES, "default", "main")
-    desk.notices.trouble(body, Reason.CLUSTER_CHANGED, "another cluster", desk.policy)
+    desk.notices.trouble(body, Reason.CLUSTER_CHANGED, "another cluster")
     labels = {"namespace": "default", "policy": "main", "reason": "ClusterChanged"}
     assert desk.metrics.registry.get_sample_value("bellwether_policy_trouble", labels) == 1
 
@@ -219,7 +237,11 @@ def test_a_definition_that_is_too_old_is_said_in_fields_that_it_knows_and_work_g
     assert desk.status["clusterId"], "the policy stays pinned to its cluster"
     assert desk.notices.amiss() == [str(old)]
     assert ("Warning", "DefinitionOutdated", "main") in desk.events()
+    desk.notices.leading("default", "main", False)
+    assert desk.notices.amiss() == [], "whoever leads by now finds out what can be written"
 
+    desk.publish()
+    assert desk.notices.amiss() == [str(old)]
     desk.api.apply = real  # type: ignore[method-assign]
     desk.publish()
     assert "plan" in desk.status

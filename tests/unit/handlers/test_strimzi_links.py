@@ -144,12 +144,32 @@ def test_what_is_taken_away_is_said_and_the_connection_goes_on(
     assert linker.former_credentials is None
 
 
-def test_what_was_lent_is_given_back(linker: Linker, api: MemoryApi, clock: ManualClock):
+def test_a_pause_is_noticed_while_the_credentials_cannot_be_read(linker: Linker, api: MemoryApi, clock: ManualClock):
+    link = linker.link(policy())
+    api.delete(SECRETS, "default", "my-cluster-cluster-ca-cert")
+    api.put(KAFKAS, kafka(annotations={"strimzi.io/pause-reconciliation": "true"}))
+    api.put(REBALANCES, strimzis.rebalance("full", "Rebalancing"))
+    link = later(linker, link, clock)
+    assert linker.former_credentials is not None
+    assert link.world.strimzi is not None
+    assert (link.world.strimzi.paused, link.world.strimzi.rebalancing) == (True, ("full",))
+    api.put(KAFKAS, kafka())
+    link = later(linker, link, clock)
+    assert link.world.strimzi is not None
+    assert not link.world.strimzi.paused, "and so is its end"
+
+
+def test_what_was_lent_is_given_back_until_it_is_lent_again(linker: Linker, api: MemoryApi, clock: ManualClock):
     link = linker.link(policy(namespace="lender"))
     api.put(KAFKAS, kafka(namespace="lender"))
-    with pytest.raises(Undiscovered) as caught:
-        later(linker, link, clock, namespace="lender")
-    assert caught.value.reason is Reason.STRIMZI_NOT_SHARED
+    clock.advance(LOOK_SECONDS)
+    for _ in range(3):  # a turn is tried sooner than Secrets are read again
+        with pytest.raises(Undiscovered) as caught:
+            linker.follow(link, policy(namespace="lender"))
+        assert caught.value.reason is Reason.STRIMZI_NOT_SHARED
+        clock.advance(1)
+    api.put(KAFKAS, kafka(namespace="lender", annotations=SHARED))
+    assert linker.follow(link, policy(namespace="lender")) is link
 
 
 def test_why_there_is_no_turn_is_said_in_the_finders_own_word(office: Office):

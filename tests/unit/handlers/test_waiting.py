@@ -10,6 +10,7 @@ import pytest
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.handlers.loops import Pace, PolicyLoop
 from testkit import apiobjects
 from testkit.offices import Office
@@ -108,10 +109,17 @@ def test_evidence_that_goes_stale_ends_it_without_any_news(loop: PolicyLoop):
 
 
 def test_a_status_that_somebody_wrote_over_ends_it_once(loop: PolicyLoop, monkeypatch: pytest.MonkeyPatch):
+    loop.ensure_linked(LeadershipPolicy.read(body()))
     monkeypatch.setattr(loop._notices, "overwritten", lambda *_: True)
     soon(lambda: loop.compare(POLICIES, body()))
     assert waited(loop, LONG) < LONG
     loop.wake()
+    assert waited(loop, SHORT) >= SHORT
+
+
+def test_who_does_not_lead_leaves_others_their_words(loop: PolicyLoop, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(loop._notices, "overwritten", lambda *_: True)
+    soon(lambda: loop.compare(POLICIES, body()))
     assert waited(loop, SHORT) >= SHORT
 
 

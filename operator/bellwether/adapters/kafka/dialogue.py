@@ -224,5 +224,5 @@ class Dialogue:
                     problem, ours = str(error), security.oauth is not None
             if problem:
                 message = f"{problem}: {sasl.remedy()}" if ours else problem
-                sasl.refused(f"{self.address}: {message}")
+                sasl.refused()
                 raise Broken(Stage.SASL, self.address, message, lasting=True, refused=ours)

@@ -147,10 +147,10 @@ class Exchange:
         except (KeyError, UnicodeError, ValueError):
             raise ValueError("the server's SCRAM answer is not valid") from None
 
-    def refused(self, why: str) -> None:
-        """The broker did not take it: a token is not offered again."""
+    def refused(self) -> None:
+        """The broker did not take it: another token is fetched soon, as this one may be at fault."""
         if self._source is not None and self._token is not None:
-            self._source.refuse(self._token, why)
+            self._source.refuse(self._token)
 
     def remedy(self) -> str:
         """What to check after a refusal."""

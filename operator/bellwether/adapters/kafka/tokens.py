@@ -11,12 +11,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bellwether.adapters.kafka import tokenendpoint
 from bellwether.adapters.kafka.tokenendpoint import Grant
 from bellwether.connections import Hidden, OAuth
-from bellwether.ports import BellwetherError, Transient, Unauthenticated
+from bellwether.ports import BellwetherError, Transient
 
 FETCH_SECONDS = 10.0
 RENEW_SHARE = 0.8
@@ -57,6 +57,8 @@ class TokenSource:
         self._failure: BellwetherError | None = None
         self._pause = 0.0
         self._again_at = float("-inf")
+        self._refusal_pause = 0.0
+        self._refused_at = float("-inf")
 
     def token(self, wait_seconds: float) -> Token:
         """A token that is good for now. Raises what fetching raises; Transient when that takes longer than the wait.
@@ -87,15 +89,20 @@ class TokenSource:
         """How long a token is good for."""
         return max(0.0, token.ends_at - self._monotonic())
 
-    def refuse(self, token: Token, why: str) -> None:
-        """Kafka does not take this token: the next one is fetched anew, though not more often than after a failure.
+    def refuse(self, token: Token) -> None:
+        """A broker does not take this token: the next one is fetched soon, ever more rarely while that goes on.
 
-        ``why`` is what whoever asks is told until then.
+        Until then it still serves: it may be that broker alone which cannot tell a good one.
         """
         with self._lock:
-            if self._token is token:
-                self._token, self._failure = None, Unauthenticated(why)
-                self._wait_longer()
+            now = self._monotonic()
+            if self._token is not token or token.renew_at <= now:
+                return
+            if now - self._refused_at > 2 * LONGEST_PAUSE_SECONDS:
+                self._refusal_pause = 0.0
+            self._refusal_pause, self._refused_at = _longer(self._refusal_pause), now
+            self._again_at = max(self._again_at, now + self._refusal_pause)
+            self._token = replace(token, renew_at=now)
 
     def _renew(self) -> None:
         asked_at = self._monotonic()
@@ -116,7 +123,7 @@ class TokenSource:
                     self._token = _token(grant, asked_at)
 
     def _wait_longer(self) -> None:
-        self._pause = min(max(FIRST_PAUSE_SECONDS, 2 * self._pause), LONGEST_PAUSE_SECONDS)
+        self._pause = _longer(self._pause)
         self._again_at = self._monotonic() + self._pause
 
 
@@ -134,6 +141,10 @@ def source_of(oauth: OAuth) -> TokenSource:
                 _sources.popitem(last=False)
         _sources.move_to_end(oauth)
         return source
+
+
+def _longer(pause: float) -> float:
+    return min(max(FIRST_PAUSE_SECONDS, 2 * pause), LONGEST_PAUSE_SECONDS)
 
 
 def _token(grant: Grant, asked_at: float) -> Token:

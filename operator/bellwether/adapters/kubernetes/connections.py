@@ -38,6 +38,11 @@ def surroundings(kafka: Kafka, secrets: SecretReader) -> tuple[Connection, Strim
     return made, clusters.surroundings(found.strimzi) if found is not None else None
 
 
+def at_work_now(known: Strimzi, secrets: SecretReader) -> Strimzi:
+    """What Strimzi does now with a cluster that was found before, whether or not it could be connected to."""
+    return StrimziClusters(secrets).at_work_now(known)
+
+
 @dataclass(frozen=True, slots=True)
 class Sides:
     """How to connect, and the listener of clients outside: what brokers call it, and where it is first connected to."""

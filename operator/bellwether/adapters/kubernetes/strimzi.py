@@ -93,6 +93,11 @@ class StrimziClusters:
             credentials=credentials,
         )
 
+    def at_work_now(self, known: Strimzi) -> Strimzi:
+        """A cluster that was found before, with what goes on by now. Raises Transient or Terminal."""
+        kafka = self._kafka(known.namespace, known.name)
+        return self.surroundings(replace(known, paused=shapes.paused(kafka)))
+
     def surroundings(self, strimzi: Strimzi) -> Strimzi:
         """The same with what goes on around it: rebalances that run, brokers' pods. Raises Transient or Terminal."""
         labels = {shapes.CLUSTER_LABEL: strimzi.name}

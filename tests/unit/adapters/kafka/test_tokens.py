@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -143,15 +144,31 @@ def test_a_failed_renewal_leaves_the_token_that_still_is_good(endpoint: Endpoint
         endpoint.token()
 
 
-def test_a_token_that_kafka_refuses_is_not_offered_again(endpoint: Endpoint):
+def test_a_token_that_a_broker_refuses_serves_until_the_next_one_is_there(endpoint: Endpoint):
     refused = endpoint.source.token(SOON)
-    endpoint.source.refuse(refused, "kafka:9092: refused the token of client 'bellwether'")
-    with pytest.raises(Unauthenticated, match="kafka:9092: refused the token"):
-        endpoint.token()
+    endpoint.source.refuse(refused)
+    assert endpoint.token() == "token-1", "another broker may take it"
     endpoint.now = 1.0
+    endpoint.token()
+    endpoint.settle()
     assert endpoint.token() == "token-2"
-    endpoint.source.refuse(refused, "kafka:9092: refused the token of client 'bellwether'")
+    endpoint.source.refuse(refused)
     assert endpoint.token() == "token-2", "that was about another one"
+    assert endpoint.asked == 2
+
+
+def test_a_broker_that_refuses_every_token_does_not_keep_the_endpoint_busy(endpoint: Endpoint):
+    fetched_at = []
+    for _ in range(600):
+        asked = endpoint.asked
+        endpoint.source.refuse(endpoint.source.token(SOON))
+        endpoint.settle()
+        if endpoint.asked > asked:
+            fetched_at.append(endpoint.now)
+        endpoint.now += 0.5
+    pauses = [later - sooner for sooner, later in pairwise(fetched_at)]
+    assert pauses == sorted(pauses)
+    assert pauses[-1] >= LONGEST_PAUSE_SECONDS
 
 
 def test_failures_do_not_grow_a_traceback(endpoint: Endpoint):
