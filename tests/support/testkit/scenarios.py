@@ -50,7 +50,7 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
     policy = LeadershipPolicy.read(apiobjects.policy(**{"mode": "Enforce", **scenario.get("policy", {})})).policy()
     operator = Operator(site, policy)
     plan = _plan(site, scenario.get("plan", {}))
-    standing: Said = {key: {} for key in ("demoted", "held", "flapping", "slow")} | {"plan": [], "notes": []}
+    standing: Said = {key: {} for key in ("demoted", "returning", "held", "flapping", "slow")} | {"plan": [], "notes": []}
     events = {int(second): happening for second, happening in scenario["events"].items()}
     timeline: list[Said] = []
     for second in range(int(scenario["seconds"]) + 1):
@@ -100,6 +100,7 @@ def _observed(report: Report, site: MemorySite) -> Said:
     return {
         "verdicts": {b.broker: f"{b.verdict.standing}, {b.verdict.reason}" for b in report.brokers},
         "demoted": {b.broker: f"{b.demoted.cause}: {b.demoted.message}" for b in report.brokers if b.demoted},
+        "returning": {b.broker: f"{b.way.message}; {b.way.withheld} wait" for b in report.brokers if b.way is not None},
         "flapping": {
             b.broker: f"{b.flaps.demotions} demotions: {b.stabilization_seconds} s to be well for"
             for b in report.brokers
