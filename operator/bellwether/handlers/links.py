@@ -6,6 +6,7 @@ Called by ``loops``. Nothing here decides; it only keeps the adapters of one pol
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,7 +18,7 @@ from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.adapters.kafka.security import certificate_ends
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import LEASES, KubernetesClient
-from bellwether.adapters.kubernetes.connections import surroundings
+from bellwether.adapters.kubernetes.connections import at_work_now, surroundings
 from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, ClusterLease
 from bellwether.adapters.kubernetes.pods import PodWatch, Wanted
@@ -171,7 +172,14 @@ class Linker:
     def _connection(self, policy: LeadershipPolicy) -> Connection:
         if self._secrets is None:
             self._secrets = SecretReader(self._api, policy.metadata.namespace)
-        made, self._strimzi = surroundings(policy.spec.kafka, self._secrets)
+        try:
+            made, self._strimzi = surroundings(policy.spec.kafka, self._secrets)
+        except Terminal:
+            # Turns may go on with former credentials: what Strimzi is at now counts all the same (law 10).
+            if self._strimzi is not None:
+                with suppress(BellwetherError):
+                    self._strimzi = at_work_now(self._strimzi, self._secrets)
+            raise
         return made
 
     def _through(self, made: Connection, policy: LeadershipPolicy) -> tuple[KafkaReader, KafkaMover]:

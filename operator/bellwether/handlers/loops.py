@@ -99,7 +99,13 @@ class PolicyLoop(threading.Thread):
         self.compare(POLICIES, body)
 
     def compare(self, resource: Resource, body: dict[str, Any]) -> None:
-        """Take a turn, to say it again, if somebody else has written over what was said of this object."""
+        """Take a turn, to say it again, if somebody else has written over what was said of this object.
+
+        Only who leads insists: of two that do not, each would find the other's words written over its own.
+        """
+        link = self._link
+        if link is None or link.lease.seconds_left() <= 0:
+            return
         if self._notices.overwritten(resource, body):
             self._overwritten.set()
             self._news.set()
@@ -156,14 +162,14 @@ class PolicyLoop(threading.Thread):
         if parting is not None and parting.over:
             self._forget()
             if parting.asked is not None:
-                self._notices.trouble(body, Reason.WITHDRAWN, f"{SENTENCES[Reason.WITHDRAWN]} ({parting.asked})", None)
+                self._notices.trouble(body, Reason.WITHDRAWN, f"{SENTENCES[Reason.WITHDRAWN]} ({parting.asked})")
             return parting.rest()
         try:
             policy = LeadershipPolicy.read(body)
         except InvalidObject as error:
             if parting is not None:
                 return parting.finish(f"the policy cannot be understood: {error}")
-            self._notices.trouble(body, Reason.INVALID_POLICY, str(error), None)
+            self._notices.trouble(body, Reason.INVALID_POLICY, str(error))
             return self._pace.idle_seconds
         self._detection = policy.policy().detection
         try:
@@ -327,7 +333,7 @@ class PolicyLoop(threading.Thread):
             return self._pace.retry_seconds  # this process stands by: its own trouble is not the policy's
         with self._lock:
             body = self._body
-        self._notices.trouble(body, reason, str(error), policy)
+        self._notices.trouble(body, reason, str(error))
         return self._pace.retry(reason, self._refusals)
 
     def _wait(self, seconds: float) -> bool:
