@@ -7,6 +7,7 @@ so a turn can be replayed in memory; everything it decides is decided in :mod:`b
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from bellwether.core.audits import intent
@@ -18,6 +19,8 @@ from bellwether.core.guards import remember_refusals
 from bellwether.core.plans import devise
 from bellwether.core.policies import Policy
 from bellwether.core.posing import problem_of
+from bellwether.core.quarantine import quarantine, wanted
+from bellwether.core.reassigners import MARKS, Reassigners, foreign, recognise, topics_of
 from bellwether.core.rebalances import Agenda, take_up
 from bellwether.core.recovery import doubtful, recover
 from bellwether.core.snapshots import Refused, Snapshot
@@ -25,7 +28,7 @@ from bellwether.core.statuses import Deeds, Report, report
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict, judge
 from bellwether.execution import carry_out
-from bellwether.ports import World, WrongCluster
+from bellwether.ports import Terminal, Transient, World, WrongCluster
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,10 @@ def turn(
     signals, overrides = world.signals.signals(), world.signals.overrides()
     flaps = {broker: one for broker, one in memory.flaps.items() if broker in cluster.named}
     snapshot = Snapshot(now, cluster, recovered.record, signals, overrides, memory.refused, flaps, world.strimzi)
-    snapshot = replace(snapshot, pods=world.pods)
+    snapshot = replace(snapshot, pods=world.pods, reassigners=_reassigners(cluster, recovered.record, world))
+    floors = _floors(cluster, world, memory.floors, now)
+    snapshot = replace(snapshot, confinements=memory.confinements, floors=floors.values)
+    snapshot = _with_margins(snapshot, world, policy)
 
     # 2. Judge every broker, then decide who may lead. "Unknown" is a verdict and moves nothing.
     verdicts = judge(snapshot, policy, memory.verdicts)
@@ -87,7 +93,37 @@ def turn(
     flaps = count_flaps(flaps, memory.record.demoted, record.demoted, now, window)
     said = report(replace(snapshot, flaps=flaps), policy, verdicts, plan, deeds, recovered.notes, progress, problem)
     refused = remember_refusals(memory.refused, deeds.holds, plan.targets, now)
-    return said, replace(memory, record=record, verdicts=verdicts, refused=refused, flaps=flaps)
+    kept = replace(memory, record=record, verdicts=verdicts, refused=refused, flaps=flaps)
+    return said, replace(kept, confinements=quarantines.orders, floors=floors)
+
+
+def _with_margins(snapshot: Snapshot, world: World, policy: Policy) -> Snapshot:
+    """The snapshot with what the cluster could still lose, where somebody is paused, or is to be."""
+    asked = wanted(snapshot.cluster, snapshot.record, snapshot.signals, snapshot.confinements, policy)
+    if asked is None or world.margins is None:
+        return snapshot
+    return replace(snapshot, margins=world.margins.margins(asked.topics, asked.peers))
+
+
+def _floors(cluster: Cluster, world: World, known: Floors, now: datetime) -> Floors:
+    """How many replicas must be in sync, asked for where some are missing; what is not told is unknown."""
+    topics = short_of_replicas(cluster.partitions)
+    if world.configs is None or not known.stale(topics, now):
+        return known
+    found: Mapping[str, Mapping[str, str]] = {}
+    with suppress(Transient, Terminal):
+        found = world.configs.topic_configs(topics, [MIN_ISR])
+    return Floors({topic: int(told[MIN_ISR]) for topic, told in found.items() if MIN_ISR in told}, topics, now)
+
+
+def _reassigners(cluster: Cluster, record: UndoRecord, world: World) -> Reassigners | None:
+    """Who else moves replicas. What marks them is asked for only while some move; untold, it is not there."""
+    moving = foreign(cluster, record)
+    settings: Mapping[str, Mapping[str, str]] = {}
+    if moving and world.configs is not None:
+        with suppress(Transient, Terminal):
+            settings = world.configs.topic_configs(topics_of(moving), MARKS)
+    return recognise(moving, cluster, settings)
 
 
 def same_cluster(cluster: Cluster, record: UndoRecord) -> Cluster:

@@ -51,6 +51,7 @@ class Reason(StrEnum):
     PROMOTION_MANUAL = "PromotionManual"
     STRIMZI_PAUSED = "StrimziPaused"
     STRIMZI_REBALANCING = "StrimziRebalancing"
+    OTHERS_REBALANCING = "OthersRebalancing"
     LEADING_ALLOWED = "LeadingAllowed"
     RETURNING_IN_WAVES = "ReturningInWaves"
     UNKNOWN_BROKER = "UnknownBroker"
@@ -176,6 +177,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.PROMOTION_MANUAL: "The broker is well again and the policy leaves its promotion to a person.",
     Reason.STRIMZI_PAUSED: "The reconciliation of the Strimzi cluster is paused: what can wait waits.",
     Reason.STRIMZI_REBALANCING: "A KafkaRebalance of the Strimzi cluster is running: what can wait waits.",
+    Reason.OTHERS_REBALANCING: "Somebody else moves replicas in bulk, as Cruise Control does: what can wait waits.",
     Reason.LEADING_ALLOWED: "Nothing keeps the broker from leading.",
     Reason.RETURNING_IN_WAVES: "The broker gets its leaders back in waves; others lead what a later wave returns.",
     Reason.UNKNOWN_BROKER: "No broker with this id is registered and no replica list names it.",

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from bellwether.core.baselines import Entry, EntryState, UndoRecord
 from bellwether.core.clusters import Cluster, Partition, PartitionKey
 from bellwether.core.reasons import Reason
+from bellwether.core.reassigners import astray
 
 CONTEST_FIRST_SECONDS = 5
 CONTEST_LONGEST_SECONDS = 600
@@ -75,16 +76,6 @@ def doubtful(record: UndoRecord, cluster: Cluster) -> frozenset[str]:
         for key, entry in record.entries.items()
         if (seen := cluster.by_key.get(key)) is None or (seen.replicas != entry.written and not seen.reassigning)
     )
-
-
-def astray(entry: Entry, partition: Partition) -> bool:
-    """Whether the reassignment in flight is what became of our reorder.
-
-    It leads to the very order that we set out to write and never saw: the replicas had changed under it, and its answer
-    was lost, or came late, or whoever sent it was killed before it looked.
-    """
-    unseen = entry.state in (EntryState.INTENDED, EntryState.RESTORING)
-    return unseen and partition.reassigning and partition.target == entry.written
 
 
 def contest_delay(entry: Entry) -> timedelta:

@@ -13,6 +13,7 @@ from bellwether.core.confinements import Confinement
 from bellwether.core.flapping import Flaps
 from bellwether.core.maintenance import Maintenance, under_maintenance
 from bellwether.core.margins import Margins
+from bellwether.core.reassigners import Reassigners
 from bellwether.core.signals import Override, Signal
 from bellwether.core.strimzi import Lack, Pod, Strimzi
 
@@ -45,6 +46,8 @@ class Snapshot:
     strimzi: Strimzi | None = None
     confinements: Mapping[int, Confinement] = field(default_factory=dict)
     margins: Margins | None = None
+    reassigners: Reassigners | None = None
+    """Who else moves replicas now."""
     pods: Mapping[int, Pod] | None = None
     """The brokers' pods, where the policy has their restarts watched."""
 
@@ -56,7 +59,8 @@ class Snapshot:
     @property
     def at_work(self) -> Lack | None:
         """Why promotion, rebalancing and re-assertion wait for whoever runs the cluster, if they do (law 10)."""
-        return self.strimzi.at_work if self.strimzi is not None else None
+        busy = self.strimzi.at_work if self.strimzi is not None else None
+        return busy or (self.reassigners.at_work if self.reassigners is not None else None)
 
     def override_of(self, broker: int) -> Override | None:
         """The override of a broker that holds now, if any."""

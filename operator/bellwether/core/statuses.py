@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bellwether.core.baselines import Demoted
+from bellwether.core.coexistence import waiting_for_others
 from bellwether.core.confinements import Confinement
 from bellwether.core.demotions import BrokerHold, ripe
 from bellwether.core.flapping import Flaps, stabilization
@@ -241,7 +242,7 @@ def report(
         now=snapshot.now,
         cluster_id=snapshot.cluster.cluster_id,
         epoch=snapshot.record.epoch,
-        conditions=_conditions(snapshot, policy, plan, deeds, held, would),
+        conditions=(*_conditions(snapshot, policy, plan, deeds, held, would), *_waiting(plan, held, progress)),
         brokers=_brokers(snapshot, policy, verdicts, plan, demoted, quarantines or Quarantines()),
         standings={s: sum(1 for v in verdicts.values() if v.standing is s) for s in Standing},
         partitions=len(snapshot.cluster.partitions),
@@ -339,6 +340,13 @@ def _conditions(
         _contested(held),
         _held(plan),
     )
+
+
+def _waiting(plan: Plan, held: tuple[Hold, ...], progress: Progress | None) -> Iterable[Condition]:
+    """For whom something of the policy waits; nothing where nothing does."""
+    waiting = waiting_for_others(plan, held, progress)
+    if waiting is not None:
+        yield Condition("WaitingForOthers", True, waiting.reason, waiting.message[:1024])
 
 
 def _ready(snapshot: Snapshot, policy: Policy, plan: Plan, settled: Condition, would: tuple[int, ...]) -> Condition:

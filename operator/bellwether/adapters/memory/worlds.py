@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.adapters.memory.configs import MemoryConfigs
 from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType
@@ -203,6 +204,7 @@ class MemorySite:
             leadership=MemoryLeadership(self.lease, identity),
             signals=self.signals,
             clock=self.clock,
+            configs=MemoryConfigs(self.cluster, route),
         )
 
 
