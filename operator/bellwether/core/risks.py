@@ -35,6 +35,9 @@ class Risk(StrEnum):
 
 
 WORST_FIRST = tuple(Risk)
+FLOOR_SECONDS = 60
+"""For how long a setting that was read is believed, where it is asked for turn after turn."""
+
 OFFLINE = frozenset({Risk.ALL_REPLICAS_LOST, Risk.LAST_ISR_MEMBER_LOST, Risk.LEADER_LOST})
 
 SENTENCES: Mapping[Risk, str] = {
@@ -153,6 +156,28 @@ class Ward:
         """How many of those at risk are in each class, the worst first; classes without any are left out."""
         counted = Counter(d.risk for d in self.at_risk)
         return {risk: counted[risk] for risk in WORST_FIRST if counted[risk]}
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """What ``min.insync.replicas`` was, by topic, when it was ``asked`` for; a topic that is absent was not told."""
+
+    values: Mapping[str, int] = field(default_factory=dict)
+    asked: frozenset[str] = frozenset()
+    at: datetime | None = None
+
+    def stale(self, topics: frozenset[str], now: datetime) -> bool:
+        """Whether to ask again for the sake of these topics: a person may have lowered it to get writes back."""
+        if not topics:
+            return False
+        return self.at is None or not topics <= self.asked or (now - self.at).total_seconds() >= FLOOR_SECONDS
+
+
+def shortcomings(cluster: Cluster, floors: Mapping[str, int]) -> Ward:
+    """The diagnoses of those partitions alone that are not led by a full ISR: all that can be at risk."""
+    live, facts = cluster.live, Facts(floors)
+    short = (p for p in cluster.partitions if p.leader not in live or len(p.isr) < len(p.replicas))
+    return Ward(tuple(diagnose(p, live, facts) for p in short))
 
 
 def examine(cluster: Cluster, facts: Facts, silent: Collection[int] = ()) -> Ward:

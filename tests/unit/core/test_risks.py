@@ -8,19 +8,22 @@ import pytest
 
 from bellwether.core.clusters import Partition, PartitionKey
 from bellwether.core.risks import (
+    FLOOR_SECONDS,
     OFFLINE,
     SENTENCES,
     WORST_FIRST,
     Diagnosis,
     Facts,
+    Floors,
     Loss,
     Risk,
     Sample,
     diagnose,
     examine,
     short_of_replicas,
+    shortcomings,
 )
-from testkit.builders import START, cluster, name, partition
+from testkit.builders import START, after, cluster, name, partition
 
 LIVE = frozenset({1, 2, 3})
 
@@ -208,6 +211,38 @@ class TestWard:
 def test_settings_are_worth_asking_for_only_where_a_replica_is_missing():
     seen = [partition("full"), partition("short", isr=(1, 2)), partition("led by nobody", leader=None)]
     assert short_of_replicas(seen) == {"short", "led by nobody"}
+
+
+class TestShortcomings:
+    def test_what_is_led_by_a_full_isr_is_not_looked_at(self):
+        seen = cluster(partition(), partition(index=1, isr=(1, 2)), partition(index=2, leader=None))
+        ward = shortcomings(seen, {"orders": 2})
+        assert [(d.partition.index, d.risk) for d in ward.at_risk] == [(2, Risk.LEADER_LOST), (1, Risk.AT_MIN_ISR)]
+        assert len(ward.diagnoses) == 2
+
+    def test_they_are_all_that_a_whole_examination_finds_at_risk(self):
+        facts = Facts(floors={t: 2 for t in "abcdef"})
+        assert shortcomings(TestWard.SEEN, facts.floors).at_risk == examine(TestWard.SEEN, facts).at_risk
+
+    def test_a_leader_that_is_fenced_counts_as_none(self):
+        seen = cluster(partition(), fenced=[1])
+        assert [d.risk for d in shortcomings(seen, {}).diagnoses] == [Risk.LEADER_LOST]
+
+
+class TestFloors:
+    READ = Floors({"a": 2}, frozenset({"a", "gone"}), START)
+
+    def test_nothing_is_asked_while_every_replica_is_in_sync(self):
+        assert not Floors().stale(frozenset(), START)
+
+    def test_what_was_never_asked_for_is_asked_for_at_once(self):
+        assert Floors().stale(frozenset({"a"}), START)
+        assert self.READ.stale(frozenset({"a", "b"}), START)
+
+    def test_what_was_asked_for_is_believed_for_a_while_told_or_not(self):
+        for topics in (frozenset({"a"}), frozenset({"gone"})):
+            assert not self.READ.stale(topics, after(FLOOR_SECONDS - 1))
+            assert self.READ.stale(topics, after(FLOOR_SECONDS))
 
 
 def test_every_risk_has_a_sentence_and_a_rank():
