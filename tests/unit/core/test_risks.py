@@ -221,7 +221,7 @@ class TestShortcomings:
         assert len(ward.diagnoses) == 2
 
     def test_they_are_all_that_a_whole_examination_finds_at_risk(self):
-        facts = Facts(floors={t: 2 for t in "abcdef"})
+        facts = Facts(floors=dict.fromkeys("abcdef", 2))
         assert shortcomings(TestWard.SEEN, facts.floors).at_risk == examine(TestWard.SEEN, facts).at_risk
 
     def test_a_leader_that_is_fenced_counts_as_none(self):
