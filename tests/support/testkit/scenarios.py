@@ -50,7 +50,10 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
     policy = LeadershipPolicy.read(apiobjects.policy(**{"mode": "Enforce", **scenario.get("policy", {})})).policy()
     operator = Operator(site, policy)
     plan = _plan(site, scenario.get("plan", {}))
-    standing: Said = {key: {} for key in ("demoted", "returning", "held", "flapping", "slow")} | {"plan": [], "notes": []}
+    standing: Said = {key: {} for key in ("demoted", "returning", "held", "flapping", "slow")} | {
+        "plan": [],
+        "notes": [],
+    }
     events = {int(second): happening for second, happening in scenario["events"].items()}
     timeline: list[Said] = []
     for second in range(int(scenario["seconds"]) + 1):
