@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from bellwether.core.audits import intent
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Cluster, PartitionKey
+from bellwether.core.confinements import Confinement
 from bellwether.core.demotions import Decide, decide
 from bellwether.core.flapping import Flaps, count_flaps
 from bellwether.core.guards import remember_refusals
@@ -23,6 +24,7 @@ from bellwether.core.quarantine import quarantine, wanted
 from bellwether.core.reassigners import MARKS, Reassigners, foreign, recognise, topics_of
 from bellwether.core.rebalances import Agenda, take_up
 from bellwether.core.recovery import doubtful, recover
+from bellwether.core.risks import MIN_ISR, Floors, short_of_replicas
 from bellwether.core.snapshots import Refused, Snapshot
 from bellwether.core.statuses import Deeds, Report, report
 from bellwether.core.transitions import Standing
@@ -40,6 +42,10 @@ class Memory:
     grace_seconds: float = 15.0
     refused: Mapping[PartitionKey, Refused] = field(default_factory=dict)
     flaps: Mapping[int, Flaps] = field(default_factory=dict)
+    confinements: Mapping[int, Confinement] = field(default_factory=dict)
+    """Orders to pause a broker, as they stand in status."""
+    floors: Floors = field(default_factory=Floors)
+    """``min.insync.replicas``, as last read where replicas were missing."""
     distrusted: frozenset[int] = frozenset()
     """Brokers that a person distrusts: asked last from the first request on."""
 
@@ -69,9 +75,11 @@ def turn(
     snapshot = replace(snapshot, confinements=memory.confinements, floors=floors.values)
     snapshot = _with_margins(snapshot, world, policy)
 
-    # 2. Judge every broker, then decide who may lead. "Unknown" is a verdict and moves nothing.
+    # 2. Judge every broker, then decide who may lead, and whose process is paused. "Unknown" is a verdict and moves
+    # nothing.
     verdicts = judge(snapshot, policy, memory.verdicts)
     decisions = decide(snapshot, verdicts, policy)
+    quarantines = quarantine(snapshot, policy, verdicts, decisions)
 
     # 3. Plan: the order every partition should have. What a guard refuses stays in the plan, with its reason. The next
     # wave of an approved load plan changes what is home; the rest follows from that.
@@ -91,7 +99,8 @@ def turn(
     # 5. Report. The same news makes the same bytes.
     window = policy.promotion.flap_window_seconds
     flaps = count_flaps(flaps, memory.record.demoted, record.demoted, now, window)
-    said = report(replace(snapshot, flaps=flaps), policy, verdicts, plan, deeds, recovered.notes, progress, problem)
+    snapshot = replace(snapshot, flaps=flaps)
+    said = report(snapshot, policy, verdicts, plan, deeds, recovered.notes, progress, problem, quarantines)
     refused = remember_refusals(memory.refused, deeds.holds, plan.targets, now)
     kept = replace(memory, record=record, verdicts=verdicts, refused=refused, flaps=flaps)
     return said, replace(kept, confinements=quarantines.orders, floors=floors)

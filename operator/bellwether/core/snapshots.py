@@ -44,6 +44,8 @@ class Snapshot:
     refused: Mapping[PartitionKey, Refused] = field(default_factory=dict)
     flaps: Mapping[int, Flaps] = field(default_factory=dict)
     strimzi: Strimzi | None = None
+    floors: Mapping[str, int] = field(default_factory=dict)
+    """``min.insync.replicas`` of topics with missing replicas, as far as it was told."""
     confinements: Mapping[int, Confinement] = field(default_factory=dict)
     margins: Margins | None = None
     reassigners: Reassigners | None = None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bellwether.core.baselines import Demoted
+from bellwether.core.confinements import Confinement
 from bellwether.core.coexistence import waiting_for_others
 from bellwether.core.confinements import Confinement
 from bellwether.core.demotions import BrokerHold, ripe

@@ -213,7 +213,8 @@ class PolicyLoop(threading.Thread):
             for health in healths:
                 self.signals.on_broker_health(health)
             verdicts, flaps = self._notices.last_said(policy, healths)
-            self._memory = Memory(record, verdicts, self._linker.grace_seconds(link), flaps=flaps)
+            grace, orders = self._linker.grace_seconds(link), self._notices.orders(healths)
+            self._memory = Memory(record, verdicts, grace, flaps=flaps, confinements=orders)
             structlog.contextvars.bind_contextvars(epoch=record.epoch)
             log.info("took over", displaced=len(record.entries), demoted=sorted(record.demoted))
         else:

@@ -32,6 +32,7 @@ from bellwether.api.v1alpha1.conditions import Condition
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import API_VERSION, InvalidObject
 from bellwether.api.v1alpha1.policystatus import LeadershipPolicyStatus
+from bellwether.core.confinements import Confinement
 from bellwether.core.flapping import Flaps
 from bellwether.core.reasons import Reason
 from bellwether.core.runs import Run
@@ -107,6 +108,18 @@ class Notices:
             if health.status.flapping is not None:
                 flaps[broker] = health.status.flapping.to_core()
         return verdicts, flaps
+
+    def orders(self, healths: Iterable[Object]) -> Mapping[int, Confinement]:
+        """The orders to pause a broker that stand in status, so that a take-over goes on with them, or ends them."""
+        found = {}
+        for body in healths:
+            try:
+                health = BrokerHealth.read(body)
+            except InvalidObject:
+                continue  # named by ``last_said``
+            if health.status.quarantine is not None:
+                found[health.spec.broker_id] = health.status.quarantine.to_core(health.spec.broker_id)
+        return found
 
     def run_of(self, policy: LeadershipPolicy) -> Run:
         """How the policy's rebalance was last said to stand, by whoever said it. Raises Transient or Terminal."""
