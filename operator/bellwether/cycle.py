@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from bellwether.core.audits import intent
 from bellwether.core.baselines import UndoRecord
@@ -17,6 +18,7 @@ from bellwether.core.confinements import Confinement
 from bellwether.core.demotions import Decide, decide
 from bellwether.core.flapping import Flaps, count_flaps
 from bellwether.core.guards import remember_refusals
+from bellwether.core.imbalances import ASKED, AUTO, AutoRebalance, Rounds, look
 from bellwether.core.plans import devise
 from bellwether.core.policies import Policy
 from bellwether.core.posing import problem_of
@@ -44,6 +46,8 @@ class Memory:
     flaps: Mapping[int, Flaps] = field(default_factory=dict)
     confinements: Mapping[int, Confinement] = field(default_factory=dict)
     """Orders to pause a broker, as they stand in status."""
+    rounds: Rounds | None = None
+    """Of the periodic election."""
     floors: Floors = field(default_factory=Floors)
     """``min.insync.replicas``, as last read where replicas were missing."""
     distrusted: frozenset[int] = frozenset()
@@ -74,6 +78,7 @@ def turn(
     floors = _floors(cluster, world, memory.floors, now)
     snapshot = replace(snapshot, confinements=memory.confinements, floors=floors.values)
     snapshot = _with_margins(snapshot, world, policy)
+    rounds = _asked(cluster, world, memory, policy, now)
 
     # 2. Judge every broker, then decide who may lead, and whose process is paused. "Unknown" is a verdict and moves
     # nothing.
@@ -87,6 +92,8 @@ def turn(
     progress = take_up(agenda, snapshot, decisions, verdicts, policy)
     snapshot = replace(snapshot, record=progress.record)
     plan = devise(snapshot, decisions, verdicts)
+    election = look(rounds, snapshot, plan, decisions, verdicts, policy)
+    plan = replace(plan, moves=(*plan.moves, *election.moves)) if election is not None else plan
 
     # 4. Elect: batch by batch, each checked once more against fresh facts. Observing or suspended, nothing is touched.
     deeds, record = Deeds(), memory.record
@@ -97,12 +104,16 @@ def turn(
         deeds, record = execution.deeds, execution.record
 
     # 5. Report. The same news makes the same bytes.
+    if election is not None:
+        election = replace(election, rounds=election.done(deeds.elected, now))
     window = policy.promotion.flap_window_seconds
     flaps = count_flaps(flaps, memory.record.demoted, record.demoted, now, window)
     snapshot = replace(snapshot, flaps=flaps)
     said = report(snapshot, policy, verdicts, plan, deeds, recovered.notes, progress, problem, quarantines)
+    said = replace(said, election=election)
     refused = remember_refusals(memory.refused, deeds.holds, plan.targets, now)
     kept = replace(memory, record=record, verdicts=verdicts, refused=refused, flaps=flaps)
+    kept = replace(kept, rounds=election.rounds if election is not None else None)
     return said, replace(kept, confinements=quarantines.orders, floors=floors)
 
 
@@ -112,6 +123,17 @@ def _with_margins(snapshot: Snapshot, world: World, policy: Policy) -> Snapshot:
     if asked is None or world.margins is None:
         return snapshot
     return replace(snapshot, margins=world.margins.margins(asked.topics, asked.peers))
+
+
+def _asked(cluster: Cluster, world: World, memory: Memory, policy: Policy, now: datetime) -> Rounds | None:
+    """What is remembered of the periodic election, with what a few brokers say of Kafka's own, asked for rarely."""
+    rounds = memory.rounds or Rounds(now)
+    if not policy.election.interval_seconds or world.configs is None or not rounds.asks(now):
+        return rounds
+    told: Mapping[int, Mapping[str, str]] = {}
+    with suppress(Transient, Terminal):
+        told = world.configs.broker_configs(sorted(cluster.live - _suspects(memory))[:ASKED], [AUTO])
+    return replace(rounds, auto=AutoRebalance.of(told.values()), asked_at=now)
 
 
 def _floors(cluster: Cluster, world: World, known: Floors, now: datetime) -> Floors:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bellwether.core.baselines import Demoted
-from bellwether.core.confinements import Confinement
 from bellwether.core.coexistence import waiting_for_others
 from bellwether.core.confinements import Confinement
 from bellwether.core.demotions import BrokerHold, ripe
 from bellwether.core.flapping import Flaps, stabilization
 from bellwether.core.guards import Hold
+from bellwether.core.imbalances import Look
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.problems import Problem
@@ -26,6 +26,7 @@ from bellwether.core.reasons import SENTENCES, Reason, known
 from bellwether.core.rebalances import Progress
 from bellwether.core.recovery import Note
 from bellwether.core.returns import Way
+from bellwether.core.risks import Ward, shortcomings
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.strimzi import Strimzi
 from bellwether.core.transitions import Standing
@@ -189,12 +190,16 @@ class Report:
     would_demote: tuple[int, ...]
     notes: tuple[Note, ...] = ()
     deeds: Deeds = field(default_factory=Deeds)
+    election: Look | None = None
+    """What the periodic election found; None where the policy asks for none."""
     progress: Progress | None = None
     """How far the load plan has come, and why it does not go on now."""
     problem: Problem | None = None
     """What a rebalance is asked to solve, where the turn was to pose that."""
     strimzi: Strimzi | None = None
     """What Strimzi says of the cluster, where it runs it."""
+    ward: Ward = field(default_factory=lambda: Ward(()))
+    """The partitions that are not led by a full ISR, each with its risk."""
 
     @property
     def held_by_reason(self) -> dict[Reason, int]:
@@ -258,6 +263,7 @@ def report(
         progress=progress,
         problem=problem,
         strimzi=snapshot.strimzi,
+        ward=shortcomings(snapshot.cluster, snapshot.floors),
     )
 
 

@@ -14,7 +14,9 @@ from bellwether.api.v1alpha1 import brokerhealth, conditions, policystatus, reba
 from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.core.findings import Fact
 from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.imbalances import Look
 from bellwether.core.returns import Way
+from bellwether.core.risks import SENTENCES as RISKS
 from bellwether.core.runs import Run
 from bellwether.core.statuses import BrokerReport, Condition, Report
 from bellwether.core.transitions import Standing
@@ -50,6 +52,7 @@ def policy_status(
         brokers=policystatus.BrokerCounts(**counts, demoted=demoted, returning=returning or None),
         displaced_partitions=report.displaced,
         leaders_out_of_place=report.leaders_out_of_place,
+        periodic_election=_election(report.election),
         plan=policystatus.PlanSummary(
             digest=report.plan.digest if report.plan.moves else "",
             moves=len(report.plan.moves),
@@ -63,6 +66,7 @@ def policy_status(
                 for h in report.held_sample
             ),
         ),
+        partition_risks=_risks(report),
         held_by_reason=tuple(
             policystatus.HeldReason(reason=str(reason), count=n, message=SENTENCES[reason])
             for reason, n in report.held_by_reason.items()
@@ -155,6 +159,19 @@ def broker_status(
     return status
 
 
+def _election(found: Look | None) -> policystatus.PeriodicElection | None:
+    if found is None:
+        return None
+    last = found.rounds.last
+    return policystatus.PeriodicElection(
+        auto_rebalance=found.rounds.auto,
+        last_run=last.at if last is not None else None,
+        imbalance_before=last.before if last is not None else None,
+        elected=last.elected if last is not None else None,
+        imbalance_after=last.after if last is not None else None,
+    )
+
+
 def _returning(way: Way) -> brokerhealth.Returning:
     return brokerhealth.Returning(
         wave=way.number,
@@ -212,6 +229,23 @@ def _strimzi(report: Report) -> policystatus.StrimziStatus | None:
         user=strimzi.user,
         paused=strimzi.paused,
         rebalancing=strimzi.rebalancing[: policystatus.SAMPLE_LIMIT],
+    )
+
+
+def _risks(report: Report) -> policystatus.PartitionRisks | None:
+    at_risk = report.ward.at_risk
+    if not at_risk:
+        return None
+    return policystatus.PartitionRisks(
+        total=len(at_risk),
+        classes=tuple(
+            policystatus.RiskCount(risk=str(risk), count=count, message=RISKS[risk])
+            for risk, count in report.ward.counts.items()
+        ),
+        sample=tuple(
+            policystatus.RiskyPartition(topic=d.partition.topic, partition=d.partition.index, risk=str(d.risk))
+            for d in at_risk[: policystatus.SAMPLE_LIMIT]
+        ),
     )
 
 

@@ -13,6 +13,8 @@ from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.returns import Wait
+from bellwether.core.risks import SENTENCES as RISKS
+from bellwether.core.risks import Risk
 from bellwether.core.runs import Run, RunState
 from bellwether.core.statuses import Condition, Report
 from bellwether.core.strimzi import Pod, Strimzi
@@ -71,6 +73,27 @@ def test_what_is_held_is_a_total_a_sample_and_counts_by_reason():
     assert body["heldByReason"] == [
         {"reason": "OnlyReplica", "count": 30, "message": SENTENCES[Reason.ONLY_REPLICA]},
     ]
+
+
+def test_partitions_at_risk_are_counts_by_class_and_a_sample_of_the_worst():
+    short = [partition("orders", i, isr=(1, 2)) for i in range(30)]
+    seen = replace(snapshot(cluster(*short, partition("lost", leader=None, isr=()))), floors={"orders": 2})
+    body = status(said(seen, ENFORCE))["partitionRisks"]
+    assert body["total"] == 31
+    assert body["classes"] == [
+        {"risk": "LastIsrMemberLost", "count": 1, "message": RISKS[Risk.LAST_ISR_MEMBER_LOST]},
+        {"risk": "AtMinIsr", "count": 30, "message": RISKS[Risk.AT_MIN_ISR]},
+    ]
+    assert len(body["sample"]) == 20
+    assert body["sample"][:2] == [
+        {"topic": "lost", "partition": 0, "risk": "LastIsrMemberLost"},
+        {"topic": "orders", "partition": 0, "risk": "AtMinIsr"},
+    ]
+
+
+def test_nothing_is_said_of_risks_where_every_replica_is_in_sync():
+    designed = replace(snapshot(cluster(partition(replicas=(1, 2)))), floors={"orders": 2})
+    assert "partitionRisks" not in status(said(designed, ENFORCE))
 
 
 def test_who_would_be_demoted_says_since_when_they_are_sick():

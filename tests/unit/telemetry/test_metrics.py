@@ -12,6 +12,7 @@ from bellwether.core.guards import Hold
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import Reason
+from bellwether.core.risks import Risk
 from bellwether.core.runs import Figures, Run, RunState
 from bellwether.core.signals import Reading, SignalType
 from bellwether.core.statuses import Deeds, Report, Stop
@@ -220,6 +221,17 @@ def test_trouble_is_over_for_whoever_stands_by(metrics: OperatorMetrics):
     metrics.troubled("default", "main", Reason.NO_ANSWER)
     metrics.leading("default", "main", False)
     assert value(metrics, "policy_trouble", reason="NoAnswer") is None
+
+
+def test_partitions_at_risk_are_counted_by_class_and_the_other_classes_stand_at_zero(metrics: OperatorMetrics):
+    short = cluster(partition(isr=(1, 2)), partition(index=1, isr=(1,)), partition(index=2))
+    ended(metrics, said(replace(snapshot(short), floors={"orders": 2}), ENFORCE))
+    counts = {risk: value(metrics, "partitions_at_risk", risk=str(risk)) for risk in Risk}
+    assert counts == dict.fromkeys(Risk, 0.0) | {Risk.AT_MIN_ISR: 1, Risk.UNDER_MIN_ISR: 1, Risk.IN_SYNC: None}
+    ended(metrics)
+    assert value(metrics, "partitions_at_risk", risk="AtMinIsr") == 0
+    metrics.leading("default", "main", False)
+    assert value(metrics, "partitions_at_risk", risk="AtMinIsr") is None
 
 
 def test_a_broker_has_its_reason_and_what_holds_it(metrics: OperatorMetrics):
