@@ -15,6 +15,7 @@ from bellwether.adapters.memory.configs import MemoryConfigs
 from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType
+from bellwether.core.strimzi import Pod
 from bellwether.ports import Clock, World
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -182,6 +183,8 @@ class MemorySite:
     cluster: MemoryCluster = field(default_factory=MemoryCluster)
     clock: ManualClock = field(default_factory=ManualClock)
     store: MemoryRecordStore = field(default_factory=MemoryRecordStore)
+    pods: dict[int, Pod] | None = None
+    """The brokers' pods as they are at any moment; None where nobody watches them."""
     signals: MemorySignals = field(init=False)
     lease: MemoryLease = field(init=False)
 
@@ -205,6 +208,7 @@ class MemorySite:
             signals=self.signals,
             clock=self.clock,
             configs=MemoryConfigs(self.cluster, route),
+            pods=self.pods,
         )
 
 
