@@ -23,10 +23,11 @@ from bellwether.core.waves import Returning, turn_of
 
 
 class MoveKind(StrEnum):
-    """Whether a move takes leadership from a demoted broker or gives it back."""
+    """Whether a move takes leadership from a demoted broker, gives it back, or only elects the first of an order."""
 
     DISPLACE = "Displace"
     RESTORE = "Restore"
+    BALANCE = "Balance"
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,10 +110,14 @@ class Promotion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Election:
-    """How large the batches are that reorder and elect."""
+    """How large the batches are that reorder and elect, and how often leaders are brought back to where they belong.
+
+    Every ``interval_seconds`` those that are not the first in their order are elected where that one is well; 0: never.
+    """
 
     batch_size: int = 1000
     internal_batch_size: int = 50
+    interval_seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ Called by ``demotions``, whose cap counts a broker that is down; one on its way 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -104,6 +104,11 @@ def returns(
     return Returns(returning, waits)
 
 
+def judged(snapshot: Snapshot, verdicts: Mapping[int, Verdict]) -> bool:
+    """Whether anybody judges brokers: signals have been heard, though they may be stale, or somebody is well."""
+    return bool(snapshot.signals) or any(v.standing is Standing.HEALTHY for v in verdicts.values())
+
+
 def home_of(partition: Partition, snapshot: Snapshot) -> int:
     """Who leads the partition when everybody is back: the first of its baseline, or of its order as it stands."""
     entry = snapshot.record.entries.get(partition.key)
@@ -147,14 +152,14 @@ def _wait(wave: Returning, snapshot: Snapshot, verdicts: Mapping[int, Verdict], 
     """The first reason why a broker's next wave may not come now, if any."""
     verdict = verdicts[wave.broker]
     return (
-        _unwell(wave, verdict, verdicts.values(), snapshot)
+        _unwell(wave, verdict, verdicts, snapshot)
         or _others_at_work(snapshot)
         or _too_soon(wave, snapshot, waves)
         or _out_of_sync(wave, verdict, snapshot, waves)
     )
 
 
-def _unwell(wave: Returning, verdict: Verdict, everybody: Iterable[Verdict], snapshot: Snapshot) -> Wait | None:
+def _unwell(wave: Returning, verdict: Verdict, verdicts: Mapping[int, Verdict], snapshot: Snapshot) -> Wait | None:
     """Only a well broker gets more.
 
     Where nothing is known of one that signals had not demoted, that is well enough if nobody is judged, and in the end
@@ -164,10 +169,9 @@ def _unwell(wave: Returning, verdict: Verdict, everybody: Iterable[Verdict], sna
         return Wait(verdict.slow, SENTENCES[verdict.slow])
     if verdict.standing is Standing.HEALTHY:
         return None
-    if verdict.standing is Standing.UNKNOWN and wave.coming is not Coming.RECOVERED:
-        judged = any(v.standing is Standing.HEALTHY for v in everybody)
-        if not judged or _overdue(wave, verdict, snapshot):
-            return None
+    unknown = verdict.standing is Standing.UNKNOWN and wave.coming is not Coming.RECOVERED
+    if unknown and (not judged(snapshot, verdicts) or _overdue(wave, verdict, snapshot)):
+        return None
     return Wait(verdict.reason, f"it is {verdict.standing}: {verdict.message}")
 
 

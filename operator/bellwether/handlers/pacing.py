@@ -49,6 +49,8 @@ class Pace:
             return self.retry_seconds
         wave = report.progress.again_seconds if report.progress is not None else None
         waves = [wave] if wave is not None else []
+        if report.election is not None:
+            waves.append(report.election.again_seconds)
         return min([self._until_metadata(report, record, took_seconds), *waves, *_appointments(report, policy)])
 
     def _until_metadata(self, report: Report, record: UndoRecord, took_seconds: float) -> float:

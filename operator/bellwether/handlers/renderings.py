@@ -13,8 +13,8 @@ from bellwether.adapters.kubernetes.client import Object
 from bellwether.api.v1alpha1 import brokerhealth, conditions, policystatus, rebalancestatus, signalentries
 from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.core.findings import Fact
-from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.imbalances import Look
+from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.returns import Way
 from bellwether.core.risks import SENTENCES as RISKS
 from bellwether.core.runs import Run

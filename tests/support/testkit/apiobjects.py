@@ -292,6 +292,8 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "waves of nothing": (policy(promotion={"waves": {"steps": [0, 100]}}), "spec.promotion.waves.steps"),
     "waves of more than all": (policy(promotion={"waves": {"steps": [50, 101]}}), "spec.promotion.waves.steps"),
     "no waves at all": (policy(promotion={"waves": {"steps": []}}), "spec.promotion.waves.steps"),
+    "elections every second": (policy(election={"intervalSeconds": 1}), "spec.election.intervalSeconds"),
+    "elections at a negative interval": (policy(election={"intervalSeconds": -5}), "spec.election.intervalSeconds"),
     "a pause before the last wave": (
         policy(promotion={"waves": {"pauseSeconds": -1}}),
         "spec.promotion.waves.pauseSeconds",

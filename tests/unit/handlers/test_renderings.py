@@ -9,6 +9,7 @@ import pytest
 from bellwether.api.v1alpha1.conditions import Condition as Rendered
 from bellwether.core.demotions import BrokerHold
 from bellwether.core.guards import Hold
+from bellwether.core.imbalances import AutoRebalance, Look, Ran, Rounds
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import SENTENCES, Reason
@@ -236,6 +237,20 @@ class TestReturning:
         report = said(seen, ENFORCE, plan=Plan(decisions=decisions(back=[returning(1, 0)])))
         assert by_type(status(report))["Settled"]["status"] == "True"
         assert report.brokers[0].condition("Demoted").message == "its leaders return in 3 waves"
+
+
+def test_a_periodic_election_stands_in_status_where_the_policy_asks_for_one():
+    assert "periodicElection" not in status(said())
+    found = Look(Rounds(after(0), AutoRebalance.DISABLED), imbalance=7)
+    assert status(replace(said(), election=found))["periodicElection"] == {"autoRebalance": "Disabled"}
+    ran = replace(found.rounds, last=Ran(after(0), before=7, elected=6, after=1))
+    assert status(replace(said(), election=replace(found, rounds=ran)))["periodicElection"] == {
+        "autoRebalance": "Disabled",
+        "lastRun": "2026-01-01T00:00:00Z",
+        "imbalanceBefore": 7,
+        "elected": 6,
+        "imbalanceAfter": 1,
+    }
 
 
 def test_an_empty_record_says_its_epoch():

@@ -106,7 +106,15 @@ class Promotion(Model):
 
 
 class Election(Model):
-    """How large the batches are that reorder and elect."""
+    """How large the batches are that reorder and elect, and how often leaders are brought back where they belong."""
+
+    interval_seconds: int = integer(
+        _DEFAULTS.election.interval_seconds,
+        0,
+        604800,
+        "How often leaders that are not the first in their replica order are moved back to that one, where it is in the"
+        " ISR and well. 0, the default, never does.",
+    )
 
     batch_size: int = integer(
         _DEFAULTS.election.batch_size,
@@ -119,6 +127,15 @@ class Election(Model):
         1,
         1000,
         "Partitions of internal topics in one request; each moves a coordinator, which reloads its log.",
+    )
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="self.intervalSeconds == 0 || self.intervalSeconds >= 5",
+            message="must be 0, which switches it off, or at least 5",
+            holds=lambda election: election.interval_seconds == 0 or election.interval_seconds >= 5,
+            field="intervalSeconds",
+        ),
     )
 
     def to_core(self) -> policies.Election:

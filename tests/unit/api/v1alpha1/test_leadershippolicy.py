@@ -67,7 +67,7 @@ def test_a_full_policy_reaches_the_core():
             "stabilizationSeconds": 0,
             "waves": {"steps": [25, 100], "pauseSeconds": 5, "fewLeaders": 0, "afterDownSeconds": 300},
         },
-        election={"batchSize": 7, "internalBatchSize": 3},
+        election={"batchSize": 7, "internalBatchSize": 3, "intervalSeconds": 600},
     )
     assert LeadershipPolicy.read(body).policy() == policies.Policy(
         name="main",
@@ -85,7 +85,7 @@ def test_a_full_policy_reaches_the_core():
             stabilization_seconds=0,
             waves=policies.Waves(steps=(25, 100), pause_seconds=5, few_leaders=0, after_down_seconds=300),
         ),
-        election=policies.Election(batch_size=7, internal_batch_size=3),
+        election=policies.Election(batch_size=7, internal_batch_size=3, interval_seconds=600),
         session_timeout_seconds=18,
     )
 
