@@ -55,7 +55,7 @@ class Operator(Workload):
         " Empty: the release's namespace.",
     )
     lease_duration_seconds: int = Field(
-        default=10, ge=5, le=300, description="How long a Lease lasts that is not renewed."
+        default=10, ge=7, le=300, description="How long a Lease lasts that is not renewed."
     )
     lease_renew_seconds: float = Field(
         default=2, ge=0.5, le=60, description="Time between renewals; at most a third of the duration."

@@ -48,8 +48,12 @@ values.probers. Fails on what no schema can say. In: the root.
 {{- fail (printf "%s.vantage: a Prometheus prober has none: its rules are its sources" $where) }}
 {{- end }}
 {{- $component := printf "prober-%s%s%s" $kind (empty $one.vantage | ternary "" (printf "-%s" $one.vantage)) (gt (len $policies) 1 | ternary (printf "-%s" $one.policy) "") }}
+{{- $namespace := $one.namespace | default $root.Release.Namespace }}
+{{- if ne $namespace $root.Release.Namespace }}
+{{- $component = printf "%s-%s" $component $namespace }}
+{{- end }}
 {{- $source := $one.vantage | default (eq $one.kind "Prometheus" | ternary "*" "replication") }}
-{{- $items = append $items (dict "name" (include "bellwether.legal" (printf "%s-%s" $full $component)) "component" (include "bellwether.legal" $component) "policy" $one.policy "namespace" ($one.namespace | default $root.Release.Namespace) "signal" (include "bellwether.signal" $one) "source" $source "secrets" ($one.secretNames | default $root.Values.rbac.secretNames) "prober" $one "where" $where) }}
+{{- $items = append $items (dict "name" (include "bellwether.legal" (printf "%s-%s" $full $component)) "component" (include "bellwether.legal" $component) "policy" $one.policy "namespace" $namespace "signal" (include "bellwether.signal" $one) "source" $source "secrets" ($one.secretNames | default $root.Values.rbac.secretNames) "prober" $one "where" $where) }}
 {{- end }}
 {{- with .Values.alertmanager }}
 {{- if .enabled }}

@@ -12,7 +12,6 @@ from typing import Any
 import click
 import kopf
 import structlog
-from prometheus_client import start_http_server
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.nodes import Limits

@@ -62,6 +62,11 @@ class NoAnswer:
         """Nothing was said."""
         return {}
 
+    @property
+    def result(self) -> str:
+        """``ok``, or what it broke at."""
+        return "ok" if self.ok else self.stage
+
 
 @dataclass(frozen=True, slots=True)
 class _Asked:

@@ -30,6 +30,11 @@ class Answer(Protocol):
         ...
 
     @property
+    def result(self) -> str:
+        """``ok``, or what it broke at: for metrics."""
+        ...
+
+    @property
     def stage(self) -> str:
         """How far it came: ``Connect``, ``Tls``, ``Sasl``, ``Request``, ``WrongBroker``."""
         ...

@@ -33,8 +33,8 @@ class Answer(Protocol):
         ...
 
     @property
-    def stage(self) -> str:
-        """How far it came."""
+    def result(self) -> str:
+        """``ok``, or what it broke at."""
         ...
 
 
@@ -67,7 +67,8 @@ class ProbeMetrics:
         asked = ["broker", "path"]
         self._asks = Counter(
             "bellwether_probe_asks",
-            "Questions to brokers, by path (external, internal) and result (ok, or the stage at which they broke).",
+            "Questions to brokers, by path (external, internal) and result (ok, Silent, or the stage at which"
+            " they broke).",
             [*asked, "result"],
             registry=self.registry,
         )
@@ -127,9 +128,8 @@ class ProbeMetrics:
 
     def asked(self, broker: int, path: str, answer: Answer) -> None:
         """One answer over ``external`` or ``internal``."""
-        result = "ok" if answer.ok else str(answer.stage)
-        self._results.setdefault(broker, set()).add((path, result))
-        self._asks.labels(broker, path, result).inc()
+        self._results.setdefault(broker, set()).add((path, answer.result))
+        self._asks.labels(broker, path, answer.result).inc()
         if answer.ok:
             self._ask_seconds.labels(broker, path).observe(answer.seconds)
 

@@ -47,6 +47,11 @@ class Found:
     advertised: Mapping[str, str] = field(default_factory=dict)
     weaker: bool = False
 
+    @property
+    def result(self) -> str:
+        """``ok``, or what it broke at."""
+        return "ok" if self.ok else self.stage
+
 
 @dataclass(frozen=True, slots=True)
 class News:

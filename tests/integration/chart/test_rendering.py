@@ -164,6 +164,26 @@ def test_no_role_says_all_and_none_belongs_to_no_namespace_where_namespaces_are_
     assert where == {"a", "b"}
 
 
+def test_two_releases_of_one_name_can_keep_their_leases_in_one_namespace(helm: Helm, chart: Path):
+    shared = {"operator": {"leaseNamespace": "leases"}, "rbac": {"aggregateRoles": False}}
+    found = [
+        {(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in objects}
+        for objects in (helm.template(chart, shared, namespace=one) for one in ("a", "b"))
+    ]
+    both = {one for one in set.intersection(*found) if one[0] != "CustomResourceDefinition"}
+    assert both == set()
+
+
+def test_policies_of_one_name_in_two_namespaces_each_have_their_prober(helm: Helm, chart: Path):
+    one: Object = {"kind": "Reachability", "policy": "main", "vantage": "zone-a"}
+    alone = of(helm.template(chart, {"probers": [one]}), "Deployment", "zone-a")
+    probers = [one, {**one, "namespace": "elsewhere"}]
+    beside = of(helm.template(chart, {"probers": probers}), "Deployment")
+    names = {o["metadata"]["name"] for o in beside}
+    assert {o["metadata"]["name"] for o in alone} < names, "the first keeps its name"
+    assert len([name for name in names if "zone-a" in name]) == 2
+
+
 def test_definitions_are_the_products_own_and_stay(helm: Helm, chart: Path):
     objects = {o["metadata"]["name"]: o for o in of(helm.template(chart), "CustomResourceDefinition")}
     assert set(objects) == {f"{kind.plural}.bellwether.dev" for kind in KINDS}

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import pytest
 
@@ -9,16 +8,7 @@ from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.clusters import Broker
 from bellwether.ports import Transient
 from bellwether.probes.listeners import Listeners
-
-
-@dataclass(frozen=True)
-class Said:
-    advertised: Mapping[str, str] = field(default_factory=dict)
-    ok: bool = True
-    seconds: float = 0.0
-    stage: str = "Request"
-    message: str = ""
-    weaker: bool = False
+from testkit.answers import Said
 
 
 class Cluster:
@@ -26,7 +16,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.listed = {b: Broker(b, host=f"in-{b}", port=9092) for b in (1, 2)}
-        self.said = {b: Said({"INTERNAL": f"in-{b}:9092", "EXTERNAL": f"out-{b}:1"}) for b in (1, 2)}
+        self.said = {b: Said(advertised={"INTERNAL": f"in-{b}:9092", "EXTERNAL": f"out-{b}:1"}) for b in (1, 2)}
         self.asked: list[tuple[int, str]] = []
         self.away = False
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -16,18 +15,9 @@ from bellwether.probes.brokerwatch import Seat
 from bellwether.probes.reachability import ReachabilityProbe
 from bellwether.probes.rounds import Rounds
 from bellwether.telemetry.probing import ProbeMetrics
+from testkit.answers import Said
 
 FAST: Any = Reachability(period_seconds=0.05, timeout_seconds=0.2)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class Said:
-    ok: bool = True
-    seconds: float = 0.001
-    stage: str = "Request"
-    message: str = ""
-    advertised: Mapping[str, str] = field(default_factory=dict)
-    weaker: bool = False
 
 
 class Network:

@@ -1,25 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from bellwether.core.detection import Reachability
 from bellwether.core.signals import Reading
 from bellwether.probes.sightings import Round, Sighting
+from testkit.answers import Said
 
 SETTINGS = Reachability(failure_threshold=3)
 START = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class Said:
-    ok: bool = True
-    seconds: float = 0.002
-    stage: str = "Request"
-    message: str = ""
-    advertised: Mapping[str, str] = field(default_factory=dict)
-    weaker: bool = False
 
 
 GOOD = Said()

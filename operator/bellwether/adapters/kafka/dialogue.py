@@ -136,7 +136,7 @@ class Dialogue:
             with deadline.paused() if large else nullcontext():
                 return self._read(decode, request, frame, stage)
         except Broken as broken:
-            outcome = str(broken.stage)
+            outcome = broken.outcome
             raise
         finally:
             if self.observe is not None:

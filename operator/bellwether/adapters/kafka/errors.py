@@ -46,12 +46,15 @@ class Stage(StrEnum):
     WRONG_BROKER = "WrongBroker"
 
 
+SILENT = "Silent"
+
+
 class Broken(Exception):
     """A conversation with one broker broke.
 
     ``lasting``: repeating it will not help, a person must act. ``suspicious``: it may be a wrong configuration (a wrong
     port or protocol) as well as a broker in trouble; it is lasting only while the configuration has never yet worked.
-    ``refused``: the broker answered, and does not believe who we are.
+    ``refused``: the broker answered, and does not believe who we are. ``silent``: it said nothing in time.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Broken(Exception):
         lasting: bool = False,
         suspicious: bool = False,
         refused: bool = False,
+        silent: bool = False,
     ) -> None:
         super().__init__(f"{address}: {message}")
         self.stage = stage
@@ -71,6 +75,17 @@ class Broken(Exception):
         self.lasting = lasting
         self.suspicious = suspicious
         self.refused = refused
+        self.silent = silent
+
+    @property
+    def outcome(self) -> str:
+        """In a word, for metrics: the stage, or ``Silent`` where TLS or SASL broke for want of an answer alone."""
+        return outcome(self.stage, silent=self.silent)
+
+
+def outcome(stage: Stage, *, silent: bool) -> str:
+    """How a conversation that broke is counted: whoever says nothing has not refused a certificate or a password."""
+    return SILENT if silent and stage in (Stage.TLS, Stage.SASL) else str(stage)
 
 
 def error_name(code: int) -> str:

@@ -153,7 +153,7 @@ class Nodes:
         try:
             dialogue = Dialogue.open(address, self.connection, deadline)
         except Broken as broken:
-            outcome = str(broken.stage)
+            outcome = broken.outcome
             raise
         finally:
             self._observe("Open", outcome, time.monotonic() - began)

@@ -23,6 +23,7 @@ from bellwether.adapters.kafka.errors import (
     Broken,
     Stage,
     error_name,
+    outcome,
 )
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.connections import Connection
@@ -40,7 +41,7 @@ class ProbeAnswer:
 
     ``stage`` is the last one reached, on success ``Request``; ``weaker`` says that something answered, but not that it
     was this broker (the describe is not authorised). ``advertised`` is the broker's own word on its addresses, by name
-    of listener, ``host:port``; empty when it was not said.
+    of listener, ``host:port``; empty when it was not said. ``result`` is how it is counted.
     """
 
     ok: bool
@@ -49,6 +50,12 @@ class ProbeAnswer:
     message: str = ""
     advertised: Mapping[str, str] = field(default_factory=dict)
     weaker: bool = False
+    silent: bool = False
+
+    @property
+    def result(self) -> str:
+        """``ok``, or what the conversation broke at."""
+        return "ok" if self.ok else outcome(self.stage, silent=self.silent)
 
 
 class BrokerProbe:
@@ -79,7 +86,7 @@ class BrokerProbe:
         except Broken as broken:
             if broken.refused and time.monotonic() - self._taken_at > self._credit:
                 raise Unauthenticated(str(broken)) from broken
-            return ProbeAnswer(False, time.monotonic() - started, broken.stage, str(broken))
+            return ProbeAnswer(False, time.monotonic() - started, broken.stage, str(broken), silent=broken.silent)
         seconds = time.monotonic() - started
         if result is None or result.error_code == CLUSTER_AUTHORIZATION_FAILED:
             message = f"{address}: a broker answered, which one is not known: grant the ACL DescribeConfigs on Cluster"

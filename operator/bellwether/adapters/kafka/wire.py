@@ -148,7 +148,7 @@ class Wire:
 def _left(deadline: Deadline, stage: Stage, address: str) -> float:
     left = deadline.left
     if left <= 0:
-        raise Broken(stage, address, _silence(stage))
+        raise Broken(stage, address, _silence(stage), silent=True)
     return left
 
 
@@ -180,7 +180,7 @@ def _connect(address: str, host: str, port: int, deadline: Deadline) -> socket.s
     if failure is not None and failure.errno in _OURS:
         raise Transient(f"this process cannot open a connection: {failure.strerror}. Raise its limits") from failure
     if failure is None or isinstance(failure, TimeoutError):
-        raise Broken(Stage.CONNECT, address, _silence(Stage.CONNECT)) from failure
+        raise Broken(Stage.CONNECT, address, _silence(Stage.CONNECT), silent=True) from failure
     raise Broken(Stage.CONNECT, address, f"cannot connect: {failure.strerror or failure}") from failure
 
 
@@ -249,7 +249,7 @@ def _resolve(address: str, host: str, port: int, deadline: Deadline) -> list[tup
 
 def _tls_failure(error: OSError, address: str, security: Security) -> Broken:
     if isinstance(error, TimeoutError):
-        return Broken(Stage.TLS, address, _silence(Stage.TLS))
+        return Broken(Stage.TLS, address, _silence(Stage.TLS), silent=True)
     if isinstance(error, ssl.SSLCertVerificationError):
         return Broken(Stage.TLS, address, _unverified(error, security), lasting=True)
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
@@ -289,7 +289,7 @@ def _own(security: Security) -> str:
 
 def _request_failure(error: OSError, address: str, stage: Stage, security: Security) -> Broken:
     if isinstance(error, TimeoutError):
-        return Broken(stage, address, _silence(stage))
+        return Broken(stage, address, _silence(stage), silent=True)
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         # TLS 1.3 reports a refused client certificate only after the handshake, on the first read.
         message = f"TLS failed ({error.reason or error}): check {_own(security)}"

@@ -171,6 +171,19 @@ CASES = (
     Case("BellwetherCertificateTrouble", "the probers' password is wrong", "6m", {asks("Sasl"): "0+5x50"}, OURS),
     Case(
         "BellwetherCertificateTrouble",
+        "brokers take connections and say nothing",
+        "6m",
+        {kafka("Open", "Silent"): "0+5x50", kafka("Open", "ok"): "50x50", asks("Silent"): "0+9x50"},
+    ),
+    Case(
+        "BellwetherKafkaRequestsFail",
+        "brokers take connections and say nothing",
+        "9m",
+        {kafka("Open", "Silent"): "0+5x50", kafka("Open", "ok"): "50x50"},
+        OURS,
+    ),
+    Case(
+        "BellwetherCertificateTrouble",
         "a broker restarts in the middle of handshakes",
         "6m",
         {kafka("Open", "Tls"): "0x8 1x2 2x40", kafka("Open", "ok"): "0+5x50", asks("Connect"): "0+9x50"},
