@@ -20,8 +20,8 @@ class ExchangeMetrics:
         self.kafka_requests = Counter(
             "bellwether_kafka_requests",
             "Requests to brokers, opening a connection (Open) among them, by outcome: ok when an answer came, else the"
-            " stage at which the conversation broke (Connect, Tls, Sasl, Request); Silent where TLS or SASL got no answer"
-            " in time.",
+            " stage at which the conversation broke (Connect, Tls, Sasl, Request); Silent where TLS or SASL got no"
+            " answer in time.",
             (*_POLICY, "request", "outcome"),
             registry=registry,
         )
