@@ -28,6 +28,7 @@ VERBS = {
     "undo-record": "bellwether.cli.undorecord:undo_record",
     "uninstall": "bellwether.cli.uninstall:uninstall",
     "verify-plan": "bellwether.cli.verifyplan:verify_plan",
+    "warden": "bellwether.cli.warden:warden",
 }
 
 

@@ -62,9 +62,9 @@ class Warden:
         """Begin to watch; a broker that is found paused is released at once."""
         self._thread.start()
 
-    def configure(self, settings: Quarantine) -> None:
-        """Go on under these settings: where the policy quarantines nobody, whoever is paused is released."""
-        self._wanted = settings.mode is QuarantineMode.ENABLED
+    def configure(self, settings: Quarantine | None) -> None:
+        """Go on under these settings; where nobody is to be quarantined, or the policy is gone, release whoever is."""
+        self._wanted = settings is not None and settings.mode is QuarantineMode.ENABLED
 
     def repeat(self) -> None:
         """Tell the present word again, news or not."""
