@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import cast
 
+from bellwether.adapters.kafka.configs import KafkaConfigs
 from bellwether.adapters.kafka.margins import KafkaMargins
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Nodes
@@ -36,6 +37,7 @@ from bellwether.ports import (
     BellwetherError,
     Clock,
     ClusterReader,
+    ConfigReader,
     LeaderMover,
     MarginReader,
     Terminal,
@@ -71,6 +73,7 @@ def attended(world: World, beat: Callable[[], None]) -> World:
         leaders=cast(LeaderMover, Attended(world.leaders, beat)),
         records=cast(UndoRecords, Attended(world.records, beat)),
         margins=cast(MarginReader, Attended(world.margins, beat)) if world.margins is not None else None,
+        configs=cast(ConfigReader, Attended(world.configs, beat)) if world.configs is not None else None,
     )
 
 
@@ -117,7 +120,7 @@ class Linker:
     def link(self, policy: LeadershipPolicy) -> Link:
         """A link to the cluster that the policy names. Raises Transient, Terminal, or Refused with the reason."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
-        reader, mover, margins = self._through(self._followed.now(policy), policy)
+        reader, mover, margins, configs = self._through(self._followed.now(policy), policy)
         cluster_id = reader.read().cluster_id
         pinned = policy.status.cluster_id
         if pinned and pinned != cluster_id:
@@ -138,7 +141,7 @@ class Linker:
         )
         records = ConfigMapRecords(self._api, namespace, name)
         trail = ConfigMapTrail(self._api, namespace, name, self._clock)
-        world = World(reader, mover, records, lease, self._signals, self._clock, self._strimzi, trail, margins=margins)
+        world = World(reader, mover, records, lease, self._signals, self._clock, self._strimzi, trail, margins, configs)
         return Link(world, lease, records, cluster_id)
 
     def renew(self, link: Link, policy: LeadershipPolicy) -> Link:
@@ -193,16 +196,19 @@ class Linker:
             raise
         return made
 
-    def _through(self, made: Connection, policy: LeadershipPolicy) -> tuple[KafkaReader, KafkaMover, KafkaMargins]:
+    def _through(
+        self, made: Connection, policy: LeadershipPolicy
+    ) -> tuple[KafkaReader, KafkaMover, KafkaMargins, KafkaConfigs]:
         who = (policy.metadata.namespace, policy.metadata.name)
         for which, ends in certificate_ends(made.security).items():
             self._certificate(*who, which, ends)
         nodes = Nodes(made, None, partial(self._observe, *who), partial(self._certificate, *who, "broker"))
-        return KafkaReader(nodes), KafkaMover(nodes), KafkaMargins(nodes)
+        return KafkaReader(nodes), KafkaMover(nodes), KafkaMargins(nodes), KafkaConfigs(nodes)
 
     def _over(self, made: Connection, link: Link, policy: LeadershipPolicy) -> Link:
-        reader, mover, margins = self._through(made, policy)
-        return replace(link, world=replace(self._seen(link.world), clusters=reader, leaders=mover, margins=margins))
+        reader, mover, margins, configs = self._through(made, policy)
+        seen = replace(self._seen(link.world), clusters=reader, leaders=mover, margins=margins, configs=configs)
+        return replace(link, world=seen)
 
     def _seen(self, world: World) -> World:
         """The same world as Strimzi describes it by now."""

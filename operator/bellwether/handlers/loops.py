@@ -233,7 +233,7 @@ class PolicyLoop(threading.Thread):
         self._notices.begins(self.namespace, self.policy_name)
         world = replace(attended(link.world, self._pulse.beat), pods=self._pods.seen)
         try:
-            report, self._memory = turn(attended(link.world, self._pulse.beat), policy.policy(), before, decide, agenda)
+            report, self._memory = turn(world, policy.policy(), before, decide, agenda)
             must_lead()
         finally:
             self._notices.ends(self.namespace, self.policy_name)
