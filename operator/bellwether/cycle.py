@@ -70,7 +70,7 @@ def turn(
     cluster = same_cluster(world.clusters.read(), memory.record)
     if topics := doubtful(memory.record, cluster):
         cluster = cluster.including(world.clusters.partitions(topics))
-    recovered = recover(memory.record, cluster, now, memory.grace_seconds)
+    recovered = recover(memory.record, cluster, now, memory.grace_seconds, policy.placement)
     signals, overrides = world.signals.signals(), world.signals.overrides()
     flaps = {broker: one for broker, one in memory.flaps.items() if broker in cluster.named}
     snapshot = Snapshot(now, cluster, recovered.record, signals, overrides, memory.refused, flaps, world.strimzi)
@@ -91,7 +91,7 @@ def turn(
     problem = problem_of(snapshot, decisions.demoted, verdicts, policy) if agenda.posing else None
     progress = take_up(agenda, snapshot, decisions, verdicts, policy)
     snapshot = replace(snapshot, record=progress.record)
-    plan = devise(snapshot, decisions, verdicts)
+    plan = devise(snapshot, decisions, verdicts, policy)
     election = look(rounds, snapshot, plan, decisions, verdicts, policy)
     plan = replace(plan, moves=(*plan.moves, *election.moves)) if election is not None else plan
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bellwether.core.baselines import Cause, Demoted
+from bellwether.core.capacities import NO_LOADS, Account, too_many
 from bellwether.core.draining import objection
 from bellwether.core.maintenance import maintains
 from bellwether.core.policies import Policy, PromotionMode, WhenExceeded
@@ -24,6 +25,23 @@ from bellwether.core.waves import Returning
 
 HARD = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.STILL_UNFENCED, Reason.STORAGE_SLOW})
 """Faults of a broker's own. What else makes it Sick may well come of what others are doing to the cluster."""
+
+
+SICKNESS: Mapping[str, int] = {
+    Reason.OVERRIDE_DEMOTED: 0,
+    Reason.COMMANDED: 0,
+    Reason.STORAGE_SLOW: 3,
+    Reason.EXTERNALLY_UNREACHABLE: 4,
+    Reason.STILL_UNFENCED: 5,
+}
+"""How little a demoted broker is worth as a leader, by the reason that stands in the undo record: it does not change
+from turn to turn as a severity may. A person's word alone is no sickness; what is not listed is ``LESS_SICK``."""
+LESS_SICK = 2
+
+
+def sickness(demoted: Demoted) -> int:
+    """How sick a demoted broker is beside others: where only demoted ones are left, the lowest leads."""
+    return SICKNESS.get(demoted.reason, LESS_SICK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +66,8 @@ class Decisions:
     """Brokers that are demoted no longer and get their leaders back in waves."""
     waits: Mapping[int, Wait] = field(default_factory=dict)
     """What the next wave of a returning broker waits for."""
+    parting: bool = False
+    """The policy ends: every order goes back to its baseline, whatever racks and limits the policy wanted."""
 
     def hold_of(self, broker: int) -> BrokerHold | None:
         """Why a broker's demotion or promotion is held back, if it is."""
@@ -120,7 +140,7 @@ def part(snapshot: Snapshot, verdicts: Mapping[int, Verdict], _policy: Policy) -
         if verdict.standing is Standing.UNKNOWN and demoted.cause is not Cause.SIGNALS:
             continue
         kept[broker] = demoted
-    return Decisions(kept, tuple(sorted(set(snapshot.record.demoted) - set(kept))))
+    return Decisions(kept, tuple(sorted(set(snapshot.record.demoted) - set(kept))), parting=True)
 
 
 def commanded(demote: Collection[int] = (), promote: Collection[int] = (), message: str = "") -> Decide:
@@ -266,7 +286,22 @@ def one_failure_domain(
     if len(domains) > policy.demotion.max_failure_domains or len(domains) >= len(racks):
         return False
     safe = snapshot.cluster.live - ailing
-    return all(safe & set(p.isr) for p in snapshot.cluster.partitions if not ailing.isdisjoint(p.replicas))
+    if not all(safe & set(p.isr) for p in snapshot.cluster.partitions if not ailing.isdisjoint(p.replicas)):
+        return False
+    return not policy.demotion.capacity.bounded or not overload(ailing, snapshot, policy)
+
+
+def overload(without: Collection[int], snapshot: Snapshot, policy: Policy) -> int:
+    """How many partitions that these brokers lead would find nobody with room among the others."""
+    safe = snapshot.cluster.live.difference(without)
+    account = Account(dict.fromkeys(safe, 0), policy.demotion.capacity, snapshot.loads or NO_LOADS)
+    wanting = []
+    for partition in snapshot.cluster.partitions:
+        if partition.leader in without:
+            wanting.append((partition.key, tuple(b for b in partition.isr if b in safe)))
+        elif partition.leader is not None:
+            account.add(partition.leader, partition.key)
+    return too_many(account, wanting)
 
 
 def _demoted(before: Demoted | None, snapshot: Snapshot, broker: int, cause: Cause, message: str) -> Demoted:

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from bellwether.core.balancing import Rebalance
+from bellwether.core.capacities import UNBOUNDED, Capacity
 from bellwether.core.detection import Detection
+from bellwether.core.racks import Placement
 
 
 class Mode(StrEnum):
@@ -57,6 +59,7 @@ class Demotion:
     max_brokers: int | str = "20%"
     when_exceeded: WhenExceeded = WhenExceeded.WORST_FIRST
     max_failure_domains: int = 1
+    capacity: Capacity = UNBOUNDED
 
     def cap(self, brokers: int) -> int:
         """The cap as a number for a cluster of ``brokers``; a percentage rounds down, with a floor of one."""
@@ -149,6 +152,7 @@ class Policy:
     election: Election = field(default_factory=Election)
     rebalance: Rebalance | None = None
     quarantine: Quarantine = field(default_factory=Quarantine)
+    placement: Placement | None = None
     session_timeout_seconds: int = 9
 
     @property

@@ -60,6 +60,8 @@ class Reason(StrEnum):
     ONLY_REPLICA = "OnlyReplica"
     NO_HEALTHY_ISR_MEMBER = "NoHealthyIsrMember"
     ALL_REPLICAS_DEMOTED = "AllReplicasDemoted"
+    CAPACITY_REACHED = "CapacityReached"
+    RACK_NOT_PREFERRED = "RackNotPreferred"
     PREFERRED_NOT_IN_ISR = "PreferredNotInIsr"
     REASSIGNING = "Reassigning"
     CONTESTED = "Contested"
@@ -92,6 +94,14 @@ class Reason(StrEnum):
     QUORUM_TOO_SMALL = "QuorumTooSmall"
     OTHER_BROKER_UNWELL = "OtherBrokerUnwell"
     MARGINS_UNKNOWN = "MarginsUnknown"
+    # Whether the racks that a policy prefers are there, and lead
+    PLACEMENT_FITS = "PlacementFits"
+    RACK_WITHOUT_BROKERS = "RackWithoutBrokers"
+    PATTERN_WITHOUT_TOPICS = "PatternWithoutTopics"
+    PATTERN_MATCHES_ALL = "PatternMatchesAll"
+    RULE_OVERSHADOWED = "RuleOvershadowed"
+    PREFERRED_RACKS_LEAD = "PreferredRacksLead"
+    OTHER_RACKS_LEAD = "OtherRacksLead"
     # Why a run stopped
     REPLICA_SET_TOUCHED = "ReplicaSetTouched"
     LEASE_TOO_SHORT = "LeaseTooShort"
@@ -185,6 +195,8 @@ SENTENCES: dict[Reason, str] = {
     Reason.ONLY_REPLICA: "The demoted broker holds the partition's only replica.",
     Reason.NO_HEALTHY_ISR_MEMBER: "No healthy, live member of the ISR is left to lead: availability first.",
     Reason.ALL_REPLICAS_DEMOTED: "Every replica of the partition is on a demoted broker.",
+    Reason.CAPACITY_REACHED: "Whoever could lead it instead leads as much as the policy lets a broker carry.",
+    Reason.RACK_NOT_PREFERRED: "The broker that a load plan wants to lead it is in a rack that is less preferred.",
     Reason.PREFERRED_NOT_IN_ISR: "The preferred leader is not in the ISR, so Kafka would refuse the election.",
     Reason.REASSIGNING: "Replicas of the partition are being added or removed; it is left alone until that ends.",
     Reason.CONTESTED: "Somebody else keeps overwriting our order; re-assertion backs off.",
@@ -215,6 +227,13 @@ SENTENCES: dict[Reason, str] = {
     Reason.QUORUM_TOO_SMALL: "Without the broker the controllers' quorum would have no voter to spare.",
     Reason.OTHER_BROKER_UNWELL: "Another broker is down, silent or not well: a pause would be a second loss.",
     Reason.MARGINS_UNKNOWN: "What the cluster could still lose cannot be read; the message names the remedy.",
+    Reason.PLACEMENT_FITS: "Every rack that the policy prefers has brokers, and every rule has topics of its own.",
+    Reason.RACK_WITHOUT_BROKERS: "No broker is in a rack that the policy prefers.",
+    Reason.PATTERN_WITHOUT_TOPICS: "No topic matches the pattern of a placement rule.",
+    Reason.PATTERN_MATCHES_ALL: "The pattern of a placement rule matches every topic.",
+    Reason.RULE_OVERSHADOWED: "Earlier placement rules take every topic that a later one matches.",
+    Reason.PREFERRED_RACKS_LEAD: "Every partition is led from the most preferred rack that holds a replica of it.",
+    Reason.OTHER_RACKS_LEAD: "Partitions are led from a less preferred rack than one that holds a replica of them.",
     Reason.REPLICA_SET_TOUCHED: "A replica set changed around our reorder; the run stopped and undid what it could.",
     Reason.LEASE_TOO_SHORT: "The time left on the Lease does not cover another request.",
     Reason.NO_ANSWER: "Kafka did not answer in time; the request may still be carried out, and the next turn looks.",

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from bellwether.core.baselines import Entry, EntryState, UndoRecord
 from bellwether.core.clusters import Cluster, Partition, PartitionKey
+from bellwether.core.racks import Placement
 from bellwether.core.reasons import Reason
 from bellwether.core.reassigners import astray
 
@@ -40,11 +41,14 @@ class Recovered:
     """Partitions whose replicas a request of ours has set moving, with nobody there to cancel that."""
 
 
-def recover(record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: float) -> Recovered:
+def recover(
+    record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: float, placement: Placement | None = None
+) -> Recovered:
     """The record, reconciled with the cluster.
 
     ``grace_seconds`` is how long an older holder's batch may still arrive (law 7): tombstones, and the baselines of
-    partitions that metadata no longer names, are kept that long.
+    partitions that metadata no longer names, are kept that long. ``placement`` says which topics prefer racks: whoever
+    reorders these works against us as much as whoever lifts a demoted broker.
     """
     changes: dict[PartitionKey, Entry | None] = {}
     notes: list[Note] = []
@@ -55,7 +59,7 @@ def recover(record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: 
         if partition is None:
             after, note = _missing(key, entry, now, grace)
         else:
-            after, note = _reconcile(entry, partition, record, cluster, now, grace)
+            after, note = _reconcile(entry, partition, record, cluster, now, grace, placement)
             if astray(entry, partition):
                 strays.append(partition)
         if after != entry:
@@ -107,7 +111,13 @@ def _missing(key: PartitionKey, entry: Entry, now: datetime, grace: timedelta) -
 
 
 def _reconcile(
-    entry: Entry, partition: Partition, record: UndoRecord, cluster: Cluster, now: datetime, grace: timedelta
+    entry: Entry,
+    partition: Partition,
+    record: UndoRecord,
+    cluster: Cluster,
+    now: datetime,
+    grace: timedelta,
+    placement: Placement | None,
 ) -> tuple[Entry | None, Note | None]:
     if entry.topic != partition.topic:
         entry = replace(entry, topic=partition.topic)
@@ -119,7 +129,7 @@ def _reconcile(
     if set(observed) != set(entry.baseline):
         return _projected(entry, partition)
     if not entry.knows(observed):
-        return _foreign(entry, partition, record, now)
+        return _foreign(entry, partition, record, now, placement)
     if entry.state is EntryState.RESTORED:
         return _tombstone(entry, partition, cluster, now, grace), None
     if observed == entry.written:
@@ -146,11 +156,14 @@ def _projected(entry: Entry, partition: Partition) -> tuple[Entry | None, Note |
     return after, Note(partition.topic, partition.index, Reason.REPLICA_SET_CHANGED, text)
 
 
-def _foreign(entry: Entry, partition: Partition, record: UndoRecord, now: datetime) -> tuple[Entry | None, Note | None]:
+def _foreign(
+    entry: Entry, partition: Partition, record: UndoRecord, now: datetime, placement: Placement | None
+) -> tuple[Entry | None, Note | None]:
     """An order that nobody of us wrote is somebody's wish: it becomes the baseline (law 9)."""
     note = _contest_note(partition, f"set the order {_order(partition.replicas)}, which becomes the baseline")
     kept = record.demoted.keys() | record.returning.keys()
-    if entry.state is EntryState.RESTORED or kept.isdisjoint(partition.replicas):
+    placed = placement is not None and placement.of(partition.topic) is not None
+    if entry.state is EntryState.RESTORED or (kept.isdisjoint(partition.replicas) and not placed):
         return None, note
     after = _contested(entry, now)
     return replace(after, baseline=partition.replicas, written=partition.replicas, earlier=()), note

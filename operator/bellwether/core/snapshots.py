@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 
 from bellwether.core.baselines import UndoRecord
+from bellwether.core.capacities import Loads
 from bellwether.core.clusters import Cluster, PartitionKey
 from bellwether.core.confinements import Confinement
 from bellwether.core.flapping import Flaps
@@ -57,6 +58,9 @@ class Snapshot:
     def maintenance(self) -> Mapping[int, Maintenance]:
         """The brokers that are in maintenance now, and why."""
         return under_maintenance(self.overrides, self.pods, self.record.demoted, self.now)
+
+    loads: Loads | None = None
+    """What leading each partition costs, where that was measured."""
 
     @property
     def at_work(self) -> Lack | None:

@@ -22,6 +22,7 @@ from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.problems import Problem
 from bellwether.core.quarantine import Quarantines
+from bellwether.core.rackreports import words
 from bellwether.core.reasons import SENTENCES, Reason, known
 from bellwether.core.rebalances import Progress
 from bellwether.core.recovery import Note
@@ -242,6 +243,8 @@ def report(
     for partition in snapshot.cluster.partitions:
         entry = entries.get(partition.key)
         home = entry.baseline[0] if entry is not None else partition.replicas[0]
+        if policy.placement is not None:
+            home = plan.targets.get(partition.key, partition.replicas)[0]
         out_of_place += partition.leader != home
         displaced += entry is not None and partition.replicas != entry.baseline
     return Report(
@@ -346,6 +349,7 @@ def _conditions(
         settled,
         _contested(held),
         _held(plan),
+        *(Condition(*word) for word in words(policy.placement, snapshot.cluster)),
     )
 
 
@@ -368,6 +372,9 @@ def _ready(snapshot: Snapshot, policy: Policy, plan: Plan, settled: Condition, w
     for hold in plan.decisions.held:
         if hold.reason in (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE):
             return Condition("Ready", True, hold.reason, f"broker {hold.broker} is sick and leads on: {hold.message}")
+    if stay := sum(h.reason is Reason.CAPACITY_REACHED for h in plan.holds):
+        text = f"{stay} leaders stay where they are: the others carry as much as spec.demotion.capacity allows"
+        return Condition("Ready", True, Reason.CAPACITY_REACHED, text)
     return Condition("Ready", True, settled.reason, settled.message)
 
 

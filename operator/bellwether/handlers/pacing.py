@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bellwether.core.appointments import appointment
-from bellwether.core.baselines import UndoRecord
+from bellwether.core.baselines import EntryState, UndoRecord
 from bellwether.core.confinements import RENEW_SECONDS
 from bellwether.core.policies import Policy
 from bellwether.core.reasons import Reason
@@ -58,12 +58,24 @@ class Pace:
         held = any(b.hold is not None or b.verdict.standing in _AILING for b in report.brokers)
         progress = report.progress
         going_on = progress is not None and progress.waits is not None
-        if not held and not going_on and record.empty:
+        if not held and not going_on and at_rest(report, record):
             return self.idle_seconds
         rest = took_seconds * (1 - self.busy_share) / self.busy_share
         if any(b.confinement is not None and b.confinement.stands for b in report.brokers):
             return min(max(self.paused_seconds, rest), RENEW_SECONDS)
         return min(max(self.busy_seconds, rest), self.idle_seconds)
+
+
+def at_rest(report: Report, record: UndoRecord) -> bool:
+    """Whether nothing is displaced but for the sake of preferred racks, and nothing is on its way."""
+    if record.empty:
+        return True
+    stands = not record.demoted and not record.returning and report.settled and not report.held
+    return (
+        stands
+        and not report.leaders_out_of_place
+        and all(e.state is EntryState.DISPLACED for e in record.entries.values())
+    )
 
 
 def _appointments(report: Report, policy: Policy) -> list[float]:

@@ -14,11 +14,13 @@ from bellwether.api.v1alpha1.connections import Kafka
 from bellwether.api.v1alpha1.detection import Detection
 from bellwether.api.v1alpha1.maintenance import Maintenance
 from bellwether.api.v1alpha1.models import Model, Object, Rule, integer
+from bellwether.api.v1alpha1.placement import Capacity, Placement
 from bellwether.api.v1alpha1.policystatus import LeadershipPolicyStatus
 from bellwether.api.v1alpha1.quarantine import Quarantine
 from bellwether.api.v1alpha1.rebalance import Rebalance
 from bellwether.api.v1alpha1.waves import Waves
 from bellwether.core import policies
+from bellwether.core.capacities import UNBOUNDED
 
 _DEFAULTS = policies.Policy(name="")
 _CAP = "^([1-9]|[1-4][0-9])%$"
@@ -55,6 +57,11 @@ class Demotion(Model):
         100,
         "Sick brokers of so many racks, all other racks being well, count as one cause and may exceed maxBrokers.",
     )
+    capacity: Capacity | None = Field(
+        default=None,
+        description="What a broker can carry. Absent: anything. Where others cannot carry what a demoted broker leads,"
+        " it is demoted in part, the heaviest effect first; the rest stays and is counted as CapacityReached.",
+    )
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -68,7 +75,8 @@ class Demotion(Model):
 
     def to_core(self) -> policies.Demotion:
         """The same as a value of the core."""
-        return policies.Demotion(**dict(self))
+        given = {**dict(self), "capacity": self.capacity.to_core() if self.capacity is not None else UNBOUNDED}
+        return policies.Demotion(**given)
 
 
 class Promotion(Model):
@@ -180,6 +188,9 @@ class LeadershipPolicySpec(Model):
     rebalance: Rebalance | None = Field(
         default=None, description="How leaders are spread by measured load. Absent: they are not."
     )
+    placement: Placement | None = Field(
+        default=None, description="Which racks are to lead. Absent: leaders stay where replica orders have them."
+    )
     maintenance: Maintenance | None = Field(
         default=None, description="Restarts that nobody announces. Absent: none is told from other trouble."
     )
@@ -192,6 +203,14 @@ class LeadershipPolicySpec(Model):
             " spec.kafka.strimzi, whose pods are known)",
             holds=lambda spec: spec.pods_known(),
             field="maintenance.pods.selector",
+        ),
+        Rule(
+            cel="!has(self.placement) || !has(self.rebalance) || size(self.rebalance.objective.preferredRacks) == 0",
+            message="must go where spec.placement is: that says which racks lead, and load plans keep to it",
+            holds=lambda spec: (
+                spec.placement is None or spec.rebalance is None or not spec.rebalance.objective.preferred_racks
+            ),
+            field="rebalance.objective.preferredRacks",
         ),
     )
 
@@ -225,6 +244,7 @@ class LeadershipPolicy(Object):
             promotion=spec.promotion.to_core(),
             election=spec.election.to_core(),
             rebalance=spec.rebalance.to_core() if spec.rebalance is not None else None,
+            placement=spec.placement.to_core() if spec.placement is not None else None,
             quarantine=spec.quarantine.to_core(),
             session_timeout_seconds=spec.kafka.broker_session_timeout_seconds,
         )

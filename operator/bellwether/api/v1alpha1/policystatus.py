@@ -163,7 +163,8 @@ class LeadershipPolicyStatus(Reported):
         description="Ready sums up: the policy does its work. Connected: the pinned Kafka cluster answers."
         " Settled: nothing is left to move. Contested: somebody"
         " else reorders what the policy displaced. DemotionHeld: a broker's demotion or promotion is held back."
-        " RebalanceProposed: a load plan waits for approval. Rebalancing: one is being applied.",
+        " RebalanceProposed: a load plan waits for approval. Rebalancing: one is being applied."
+        " PlacementFits: the racks that it prefers are there. PlacementMet: they lead.",
     )
     cluster_id: str = Field(
         default="", max_length=64, description="Id of the Kafka cluster that the policy is pinned to once seen."

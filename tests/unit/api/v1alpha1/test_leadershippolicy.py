@@ -19,7 +19,7 @@ PLACES = {
     "session_timeout_seconds": ("kafka", "brokerSessionTimeoutSeconds"),
 }
 """Where a field of the core's policy stands in spec, where that is not its own name."""
-CHOSEN = {"name", "namespace", "mode", "prometheus", "alertmanager", "rebalance"}
+CHOSEN = {"name", "namespace", "mode", "prometheus", "alertmanager", "rebalance", "placement", "capacity"}
 """Fields without a default in spec: those that a person has to choose, and what is absent unless it is wanted."""
 
 
