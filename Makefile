@@ -105,6 +105,10 @@ bench-spark: setup ## Plan for clusters of up to 2,000,000 partitions; report ga
 bench-loads: setup ## Measure loads from a day of up to 288,000,000 samples; report time, memory and errors (BENCH_ARGS=...)
 	@$(BIN)/python -m sparkloads $(BENCH_ARGS)
 
+.PHONY: bench-restart
+bench-restart: setup parts ## Restart six real brokers one after another, with the operator and without (BENCH_ARGS=...)
+	@$(BIN)/python -m restarts $(BENCH_ARGS)
+
 .PHONY: bench-detection-costs
 bench-detection-costs: setup parts ## Measure what it costs to watch 1,000 brokers while nothing happens (BENCH_ARGS=...)
 	@$(BIN)/python -m detectioncosts $(BENCH_ARGS)
