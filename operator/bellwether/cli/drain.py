@@ -48,6 +48,12 @@ class Sight:
         """Whether the operator refuses to drain the broker for now."""
         return self.current and self.drained is False and self.reason not in UNDER_WAY
 
+    @property
+    def leads(self) -> bool:
+        """Whether the maintenance is over and all leaders may be back, later waves included."""
+        returning = self.reason == Reason.RETURNING_IN_WAVES
+        return self.current and self.drained is None and self.demoted is False and not returning
+
 
 @click.command()
 @click.argument("broker", type=click.IntRange(min=0))
@@ -109,10 +115,8 @@ def _end(api: KubernetesClient, namespace: str, policy: str, broker: int, limit:
         click.echo(f"broker {broker}: its maintenance is over; it leads again once it is well")
     if limit is None:
         return
-    last = _look_until(
-        api, namespace, policy, broker, limit, lambda s: s.current and s.drained is None and not s.demoted
-    )
-    if last.drained is not None or last.demoted or not last.current:
+    last = _look_until(api, namespace, policy, broker, limit, lambda sight: sight.leads)
+    if not last.leads:
         _give_up(f"broker {broker} does not lead again within {_seconds(limit)}: {last.message} ({last.reason})")
     click.echo(f"nothing keeps broker {broker} from leading")
 

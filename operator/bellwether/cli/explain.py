@@ -115,7 +115,8 @@ def _history(health: BrokerHealth, verdict: BrokerVerdict, now: datetime) -> Ite
         ended = override.until is not None and override.until <= now
         by = f" by {override.by}" if override.by else ""
         said = "asked for" if not ended else "asked for, and has ended"
-        yield f"Override {override.state}{by}{until}: {said}: {override.reason}"
+        purpose = f" for {override.purpose}" if override.purpose is not None else ""
+        yield f"Override {override.state}{purpose}{by}{until}: {said}: {override.reason}"
 
 
 def _evidence(items: tuple[EvidenceItem, ...], now: datetime) -> Iterator[str]:

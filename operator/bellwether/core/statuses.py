@@ -370,7 +370,7 @@ def _ready(snapshot: Snapshot, policy: Policy, plan: Plan, settled: Condition, w
         text = f"would demote {named}" if would else "would demote nobody"
         return Condition("Ready", True, Reason.OBSERVING, text)
     for hold in plan.decisions.held:
-        if hold.reason in (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE):
+        if hold.reason in (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE) and hold.broker not in snapshot.maintenance:
             return Condition("Ready", True, hold.reason, f"broker {hold.broker} is sick and leads on: {hold.message}")
     if stay := sum(h.reason is Reason.CAPACITY_REACHED for h in plan.holds):
         text = f"{stay} leaders stay where they are: the others carry as much as spec.demotion.capacity allows"

@@ -91,7 +91,7 @@ def test_the_script_restarts_every_broker_while_it_leads_nothing_and_all_leaders
     assert led == {1: 0, 2: 0, 3: 0}
     assert amiss == []
     assert site.orders() == orders
-    assert {b: site.led_by(b) for b in (1, 2, 3)} == before
+    site.until(lambda: {b: site.led_by(b) for b in (1, 2, 3)} == before, 30, "all leaders are back", site.partitions)
     said = log.read_text()
     for broker in (1, 2, 3):
         assert f"broker {broker} is drained: it may be stopped" in said

@@ -224,6 +224,15 @@ class TestEnding:
             shift.turn()
         assert {p.key: p.replicas for p in office.site.cluster.partitions()} == before
 
+    def test_leaders_that_come_back_in_waves_are_waited_for(self, shift: Shift, office: Office):
+        office.change(promotion={"stabilizationSeconds": 3, "waves": {"pauseSeconds": 5, "fewLeaders": 0}})
+        run(*ASKED, "--wait")
+        found = run(*ASKED, "--end", "--wait")
+        assert found.exit_code == 0
+        assert "wave 1 of 3" in words(found)
+        shift.turn()
+        assert leaders(office) == 2
+
     def test_without_waiting_it_is_enough_that_it_was_said(self):
         run(*ASKED)
         found = run(*ASKED, "--end")

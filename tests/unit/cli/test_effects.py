@@ -257,6 +257,22 @@ def test_releasing_a_sick_broker_says_that_it_stays_demoted(api: MemoryApi, monk
     assert "broker 1 stays demoted (StorageSlow: its disk is slow)" in words(found)
 
 
+def test_a_drain_that_stood_before_is_not_taken_for_this_word(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
+    says(api, "InMaintenance", 0, why="new disk")
+    plays(monkeypatch, lambda: says(api, "OverrideDemoted", 0, why="new kernel"))
+    found = run("demote", 1, "--policy", "main", "--reason", "new kernel")
+    assert (found.exit_code, found.output.splitlines()[-1]) == (0, "broker 1 is demoted (OverrideDemoted)")
+
+
+def test_releasing_a_broker_in_maintenance_tells_what_it_waits_for(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
+    run("demote", 1, "--policy", "main", "--wait", 0)
+    says(api, "InMaintenance", 0, why="new disk")
+    plays(monkeypatch, lambda: says(api, "HandingBack", 0, why="its maintenance is over"))
+    found = run("release", 1, "--policy", "main")
+    assert found.exit_code == 0
+    assert "broker 1 stays demoted (HandingBack: its maintenance is over)" in words(found)
+
+
 def test_releasing_a_promoted_sick_broker_waits_for_what_signals_do(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
     run("promote", 1, "--policy", "main", "--wait", 0)
     says(api, "LeadingAllowed", 2, standing="Sick")
