@@ -122,7 +122,7 @@ def _with_margins(snapshot: Snapshot, world: World, policy: Policy) -> Snapshot:
     asked = wanted(snapshot.cluster, snapshot.record, snapshot.signals, snapshot.confinements, policy)
     if asked is None or world.margins is None:
         return snapshot
-    return replace(snapshot, margins=world.margins.margins(asked.topics, asked.peers))
+    return replace(snapshot, margins=world.margins.margins(asked.topics, asked.peers, asked.followed))
 
 
 def _asked(cluster: Cluster, world: World, memory: Memory, policy: Policy, now: datetime) -> Rounds | None:

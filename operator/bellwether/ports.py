@@ -232,8 +232,13 @@ class World:
 class MarginReader(Protocol):
     """Reads what a cluster could lose besides: facts that metadata does not hold."""
 
-    def margins(self, topics: Collection[str], peers: Collection[int]) -> Margins:
-        """min.insync.replicas of these topics, the quorum, and which of these brokers do not answer; never raises."""
+    def margins(
+        self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
+    ) -> Margins:
+        """min.insync.replicas of these topics, the quorum, and which of these brokers do not answer; never raises.
+
+        ``followed`` names brokers, partitions that they follow, and who leads those: which of them trail.
+        """
         ...
 
 

@@ -28,10 +28,12 @@ class Quorum:
 class Margins:
     """``minimum_isr`` is min.insync.replicas by topic, ``silent`` are peers that did not answer just now.
 
-    ``problem`` says why they could not be read; what was not read is not known.
+    ``trailing`` are brokers whose logs ended before those of their leaders, time and again: the high watermark, and
+    with it ``acks=all``, waits for them. ``problem`` says why they could not be read; what was not read is not known.
     """
 
     minimum_isr: Mapping[str, int] = field(default_factory=dict)
     quorum: Quorum | None = None
     silent: frozenset[int] = frozenset()
+    trailing: frozenset[int] = frozenset()
     problem: str = ""

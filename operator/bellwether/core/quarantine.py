@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from itertools import islice
 
 from bellwether.core.baselines import UndoRecord
-from bellwether.core.clusters import Cluster
+from bellwether.core.clusters import Cluster, TopicPartition
 from bellwether.core.confinements import PATIENCE_SECONDS, RENEW_SECONDS, WARDEN, WORD_SECONDS, Confinement
 from bellwether.core.demotions import BrokerHold, Decisions
 from bellwether.core.findings import fresh
@@ -29,6 +30,9 @@ OBEY_SECONDS = 30.0
 RELEASE_SECONDS = 2 * PATIENCE_SECONDS
 """So long after the last renewal a broker runs again, though nobody says so: the warden, or its keeper, saw to it."""
 
+MOST_FOLLOWED = 200
+"""So many partitions of a broker are compared with their leaders."""
+
 _UNWELL = (Standing.SICK, Standing.DOWN, Standing.SUSPECT)
 _AT_REST = frozenset({Reason.DISK_RECOVERED, Reason.QUARANTINE_WITHDRAWN})
 
@@ -43,10 +47,14 @@ class Quarantines:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be read before a pause is weighed: min.insync.replicas of topics, and whether peers answer."""
+    """What is to be read before a pause is weighed: min.insync.replicas of topics, and whether peers answer.
+
+    ``followed`` are some partitions of each broker in question, with their leaders: whether it trails them.
+    """
 
     topics: frozenset[str]
     peers: frozenset[int]
+    followed: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
 
 
 def wanted(
@@ -66,7 +74,14 @@ def wanted(
         return None
     held = [p for p in cluster.partitions if not about.isdisjoint(p.replicas)]
     peers = {r for p in held for r in p.replicas} & cluster.live - about
-    return Wanted(frozenset(p.topic for p in held), frozenset(peers))
+    asked = {b for b in about if b not in orders or not orders[b].stands}
+    return Wanted(frozenset(p.topic for p in held), frozenset(peers), {b: _followed(cluster, b) for b in sorted(asked)})
+
+
+def _followed(cluster: Cluster, broker: int) -> Mapping[TopicPartition, int]:
+    """Partitions in whose ISR a broker follows, as many as are worth a look, with their leaders."""
+    found = ((p.name, p.leader) for p in cluster.held_by(broker) if broker in p.isr)
+    return dict(islice(((name, leader) for name, leader in found if leader not in (None, broker)), MOST_FOLLOWED))
 
 
 def quarantine(
@@ -176,7 +191,14 @@ class _Scene:
         if now - self.decisions.demoted[broker].since < timedelta(seconds=settings.after_seconds):
             text = f"demoted for less than {settings.after_seconds} s (spec.quarantine.afterSeconds)"
             return BrokerHold(broker, Reason.QUARANTINE_DWELLS, text)
-        return self._disk(broker) or self.danger(broker)
+        return self._disk(broker) or self.danger(broker) or self._pace(broker)
+
+    def _pace(self, broker: int) -> BrokerHold | None:
+        """Its disk may be slow and nobody wait for it: what Kafka leaves to the page cache costs nothing."""
+        margins = self.snapshot.margins
+        if margins is not None and broker in margins.trailing:
+            return None
+        return BrokerHold(broker, Reason.KEEPS_PACE, SENTENCES[Reason.KEEPS_PACE])
 
     def danger(self, broker: int) -> BrokerHold | None:
         """What could not stand one more loss, were this broker out: brokers, partitions, the controllers' quorum."""

@@ -90,6 +90,7 @@ class Reason(StrEnum):
     NO_WARDEN = "NoWarden"
     WARDEN_RELEASED = "WardenReleased"
     STILL_LEADS = "StillLeads"
+    KEEPS_PACE = "KeepsPace"
     ISR_TOO_SMALL = "IsrTooSmall"
     QUORUM_TOO_SMALL = "QuorumTooSmall"
     OTHER_BROKER_UNWELL = "OtherBrokerUnwell"
@@ -223,6 +224,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.NO_WARDEN: "No warden beside the broker reports, or it cannot pause the broker; the message says which.",
     Reason.WARDEN_RELEASED: "The warden beside the broker released it of its own accord; the message says why.",
     Reason.STILL_LEADS: "The broker leads partitions still, and a pause would make them unavailable.",
+    Reason.KEEPS_PACE: "The broker's disk is slow, and its log keeps pace with its leaders': nothing waits for it.",
     Reason.ISR_TOO_SMALL: "Without the broker a partition would have too few in-sync replicas to lose another.",
     Reason.QUORUM_TOO_SMALL: "Without the broker the controllers' quorum would have no voter to spare.",
     Reason.OTHER_BROKER_UNWELL: "Another broker is down, silent or not well: a pause would be a second loss.",

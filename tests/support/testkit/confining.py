@@ -21,7 +21,8 @@ from testkit.builders import after, cluster, decisions, partition, record, verdi
 GOOD, BAD, SILENT = Reading.PASSING, Reading.FAILING, Reading.UNKNOWN
 NOW = after(300)
 CONTROLLERS = Quorum(frozenset({101, 102, 103}), frozenset({101, 102, 103}))
-AMPLE = Margins({"orders": 1}, CONTROLLERS)
+SLOW = frozenset({1, 2})
+AMPLE = Margins({"orders": 1}, CONTROLLERS, trailing=SLOW)
 
 
 def opted_in(**settings: int) -> Policy:

@@ -50,6 +50,7 @@ class QuarantineSite:
         self.cluster = cluster
         self.policy = policy or strict()
         self.voters = frozenset(voters)
+        self.margins = MemoryMargins(cluster, voters)
         self.statuses: Mapping[int, Confinement] = {}
         self.slow: set[int] = set()
         self.api = True
@@ -91,7 +92,7 @@ class QuarantineSite:
         """An operator starts, and goes on with what stands in status."""
         if self.operator is None:
             operator = Operator(self.site, self.policy)
-            operator.world = replace(operator.world, margins=MemoryMargins(self.cluster, self.voters))
+            operator.world = replace(operator.world, margins=self.margins)
             self._remember(operator)
             self.operator = operator
 

@@ -21,6 +21,7 @@ from testkit.confining import (
     GOOD,
     NOW,
     SILENT,
+    SLOW,
     disk,
     held_in,
     opted_in,
@@ -136,7 +137,7 @@ def test_nobody_is_paused_on_words_that_are_missing(words: list[Signal], reason:
 def test_every_partition_that_it_holds_keeps_enough_isr_members(
     seen: Cluster, least: int, spare: int, reason: Reason | None
 ):
-    facts = scene(seen, margins=Margins({"orders": least}, CONTROLLERS))
+    facts = scene(seen, margins=Margins({"orders": least}, CONTROLLERS, trailing=SLOW))
     assert refused(facts, opted_in(spare_isr_members=spare)) is reason
 
 
@@ -153,7 +154,7 @@ def test_every_partition_that_it_holds_keeps_enough_isr_members(
 )
 def test_the_quorum_keeps_a_voter_to_spare(voters: list[int], current: list[int], reason: Reason | None):
     quorum = Quorum(frozenset(voters), frozenset(current))
-    assert refused(scene(margins=Margins({"orders": 1}, quorum))) is reason
+    assert refused(scene(margins=Margins({"orders": 1}, quorum, trailing=SLOW))) is reason
 
 
 @pytest.mark.parametrize(
@@ -191,6 +192,11 @@ def test_demotion_comes_first_and_is_given_its_time():
     assert refused(scene(leads)) is Reason.STILL_LEADS
     assert refused(policy=opted_in(after_seconds=301)) is Reason.QUARANTINE_DWELLS
     assert refused(policy=opted_in(after_seconds=300)) is None
+
+
+def test_a_slow_disk_for_which_nobody_waits_is_no_reason_to_pause():
+    assert refused(scene(margins=Margins({"orders": 1}, CONTROLLERS))) is Reason.KEEPS_PACE
+    assert ended(margins=Margins({"orders": 1}, CONTROLLERS)) is None, "who is paused is not asked again"
 
 
 def test_an_order_is_renewed_while_nothing_speaks_against_it():
@@ -304,7 +310,10 @@ def test_margins_are_read_only_where_a_pause_is_in_question():
     asked = wanted(seen, undo, (disk(), warden()), {}, opted_in())
     assert asked is not None
     assert (asked.topics, asked.peers) == ({"orders"}, {2, 3})
+    assert asked.followed == {1: {ORDINARY.name: 2}}
     assert wanted(seen, undo, (disk(1, GOOD), warden()), {}, opted_in()) is None, "its disk is well"
     assert wanted(seen, undo, (disk(),), {}, opted_in()) is None, "nobody could pause it"
     assert wanted(seen, record(), (disk(), warden()), {}, opted_in()) is None, "it is not demoted"
-    assert wanted(seen, record(), (), {1: paused()}, opted_in()) is not None, "an order stands"
+    standing = wanted(seen, record(), (), {1: paused()}, opted_in())
+    assert standing is not None
+    assert not standing.followed, "who is paused trails, and is not asked"

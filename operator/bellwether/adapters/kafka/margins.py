@@ -1,8 +1,9 @@
 """What a cluster could still lose, as its brokers and its active controller tell it: ``ports.MarginReader``.
 
 In: topics and brokers. Out: min.insync.replicas of each topic (remembered for a moment), the voters of the KRaft quorum
-and which of them keep up (DescribeQuorum, KIP-595), and which brokers do not answer now. Read each turn while a broker
-is paused or is to be. Called by the cycle.
+and which of them keep up (DescribeQuorum, KIP-595), which brokers do not answer now, and whose logs trail their
+leaders' (ListOffsets, as the replication probe asks). Read each turn while a broker is paused or is to be. Called by
+the cycle.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from kafka.protocol.admin.cluster import DescribeQuorumRequest, DescribeQuorumRe
 from bellwether.adapters.kafka.configs import KafkaConfigs
 from bellwether.adapters.kafka.dialogue import Dialogue
 from bellwether.adapters.kafka.errors import NONE, from_code
+from bellwether.adapters.kafka.logends import LogEnds
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.wire import Deadline
+from bellwether.core.clusters import TopicPartition
 from bellwether.core.margins import Margins, Quorum
 from bellwether.ports import Terminal, Transient
 
@@ -31,6 +34,10 @@ BEHIND_MILLISECONDS = 5000
 MOST_PEERS = 64
 """So many peers are asked whether they answer; all the others are seen once Kafka has fenced them."""
 
+LOOKS = 3
+LOOK_SECONDS = 0.1
+"""So often a follower's ends are compared with its leaders', and so far apart."""
+
 _METADATA = "__cluster_metadata"
 
 
@@ -40,16 +47,20 @@ class KafkaMargins:
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
         self._configs = KafkaConfigs(nodes)
+        self._log_ends = LogEnds(nodes.connection)
         self._known: dict[str, tuple[int, float]] = {}
 
-    def margins(self, topics: Collection[str], peers: Collection[int]) -> Margins:
+    def margins(
+        self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
+    ) -> Margins:
         """What could still be lost; what cannot be read is said in ``problem``."""
         try:
             least = self._minimum_isr(topics)
             quorum = self._nodes.read(_quorum)
         except (Transient, Terminal) as error:
             return Margins(problem=str(error))
-        return Margins(least, quorum, self._silent(peers))
+        trailing = frozenset(broker for broker, names in followed.items() if self._trails(broker, names))
+        return Margins(least, quorum, self._silent(peers), trailing)
 
     def _minimum_isr(self, topics: Collection[str]) -> Mapping[str, int]:
         now = time.monotonic()
@@ -68,6 +79,31 @@ class KafkaMargins:
             if not any(self._answers(broker, deadline) for _ in range(2)):
                 silent.add(broker)
         return frozenset(silent)
+
+    def _trails(self, broker: int, followed: Mapping[TopicPartition, int]) -> bool:
+        """Whether a follower, asked after its leaders, had not come to where they were, in most of some looks."""
+        deadline, behind = Deadline(self._nodes.limits.read_seconds), 0
+        for _ in range(LOOKS):
+            leaders: dict[TopicPartition, int] = {}
+            for leader in sorted(set(followed.values())):
+                leaders |= self._ends(leader, [name for name, of in followed.items() if of == leader], deadline)
+            own = self._ends(broker, list(followed), deadline)
+            behind += any(end < leaders.get(name, end) for name, end in own.items())
+            if deadline.left <= 0:
+                break
+            time.sleep(min(LOOK_SECONDS, deadline.left))
+        return 2 * behind > LOOKS
+
+    def _ends(self, broker: int, names: Collection[TopicPartition], deadline: Deadline) -> Mapping[TopicPartition, int]:
+        """Where a broker's copies end now; nothing where it does not tell."""
+        address = self._nodes.address_of(broker)
+        if address is None or deadline.left <= 0:
+            return {}
+        limit = min(self._nodes.limits.request_seconds, deadline.left)
+        try:
+            return self._log_ends.ask(address, dict.fromkeys(names, -1), limit, limit).ends
+        except (Transient, Terminal):
+            return {}
 
     def _answers(self, broker: int, deadline: Deadline) -> bool:
         try:

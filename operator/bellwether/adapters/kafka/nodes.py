@@ -109,6 +109,10 @@ class Nodes:
                 return answer
         raise from_attempts(attempts, proven=self._answered is not None)
 
+    def address_of(self, broker: int) -> str | None:
+        """Where metadata said that a broker is; None where it has not."""
+        return self._known.get(broker)
+
     def read_from(self, broker: int, ask: Callable[[Dialogue, Deadline], T], deadline: Deadline) -> T:
         """The answer of that very broker, before the deadline and the limit of a request; Transient without one."""
         address = self._known.get(broker)

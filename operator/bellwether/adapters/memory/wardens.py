@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from bellwether.adapters.memory.clusters import MIN_ISR, MemoryCluster
+from bellwether.core.clusters import TopicPartition
 from bellwether.core.margins import Margins, Quorum
 from bellwether.core.wardens import Command, Process, Read
 from bellwether.ports import Transient
@@ -81,9 +82,12 @@ class MemoryMargins:
         self.voters = frozenset(voters)
         self.problem = ""
         self.asked = 0
+        self.keeping_pace: set[int] = set()
 
-    def margins(self, topics: Collection[str], peers: Collection[int]) -> Margins:
-        """What could still be lost."""
+    def margins(
+        self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
+    ) -> Margins:
+        """What could still be lost. Whoever is asked about trails, unless it is in ``keeping_pace``."""
         self.asked += 1
         if self.problem:
             return Margins(problem=self.problem)
@@ -92,7 +96,8 @@ class MemoryMargins:
         silent = frozenset(b for b in peers if not self._answers(b))
         others = frozenset({-1, -2, -3})
         voters = self.voters or others
-        return Margins(least, Quorum(voters, frozenset(v for v in voters if v in others or self._answers(v))), silent)
+        quorum = Quorum(voters, frozenset(v for v in voters if v in others or self._answers(v)))
+        return Margins(least, quorum, silent, frozenset(b for b, of in followed.items() if of) - self.keeping_pace)
 
     def _answers(self, broker: int) -> bool:
         found = self.cluster.brokers.get(broker)

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from kafka.protocol.admin.cluster import DescribeQuorumRequest, DescribeQuorumResponse
 from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
+from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from bellwether.adapters.kafka import margins as reading
 from bellwether.adapters.kafka.margins import KafkaMargins
 from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.connections import Connection
-from bellwether.core.clusters import Broker
+from bellwether.core.clusters import Broker, TopicPartition
 from bellwether.core.margins import Quorum
 from testkit.scriptedbroker import ScriptedBroker, versions
 
@@ -99,23 +100,23 @@ def asking(answer: Any, **scripted: Any) -> Iterator[tuple[ScriptedBroker, Kafka
 )
 def test_voters_keep_up_while_they_were_caught_up_lately(answer: Any, quorum: Quorum):
     with asking(answer) as (_, margins):
-        assert margins.margins([], []).quorum == quorum
+        assert margins.margins([], [], {}).quorum == quorum
 
 
 def test_min_isr_is_told_of_each_topic_and_remembered_for_a_moment(monkeypatch: pytest.MonkeyPatch):
     with asking(voters((1, 0))) as (broker, margins):
         for _ in range(3):
-            assert margins.margins(["orders", "users"], []).minimum_isr == {"orders": 2, "users": 2}
+            assert margins.margins(["orders", "users"], [], {}).minimum_isr == {"orders": 2, "users": 2}
         assert len(broker.asked(DescribeConfigsRequest)) == 1
         assert len(broker.asked(DescribeQuorumRequest)) == 3, "a voter may be lost at any moment"
         monkeypatch.setattr(reading, "REMEMBERED_SECONDS", 0.0)
-        margins.margins(["orders"], [])
+        margins.margins(["orders"], [], {})
         assert len(broker.asked(DescribeConfigsRequest)) == 2
 
 
 def test_peers_that_do_not_answer_are_silent_those_whom_nobody_knows_as_well():
     with asking(voters((1, 0))) as (_, margins):
-        assert margins.margins([], [2, 3, 4]).silent == {3, 4}
+        assert margins.margins([], [2, 3, 4], {}).silent == {3, 4}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_peers_that_do_not_answer_are_silent_those_whom_nobody_knows_as_well():
 )
 def test_what_cannot_be_read_is_said_and_nothing_is_taken_for_known(answer: Any, problem: str):
     with asking(answer) as (_, margins):
-        found = margins.margins(["orders"], [2])
+        found = margins.margins(["orders"], [2], {})
     assert problem in found.problem
     assert found.quorum is None
 
@@ -136,4 +137,62 @@ def test_what_cannot_be_read_is_said_and_nothing_is_taken_for_known(answer: Any,
 def test_a_cluster_that_cannot_tell_of_its_quorum_is_said_to_be_too_old():
     old = versions({DescribeQuorumRequest: (0, 0)})
     with asking(voters((1, 0)), versions=old) as (_, margins):
-        assert "Kafka 3.3" in margins.margins([], []).problem
+        assert "Kafka 3.3" in margins.margins([], [], {}).problem
+
+
+def ends(*offsets: int) -> Any:
+    """Answers ListOffsets with one end after the other, for every partition that is asked for."""
+    told = iter(offsets)
+    topic = ListOffsetsResponse.ListOffsetsTopicResponse
+
+    def answer(request: Any) -> Any:
+        offset = next(told)
+        return ListOffsetsResponse(
+            throttle_time_ms=0,
+            topics=[
+                topic(
+                    name=asked.name,
+                    partitions=[
+                        topic.ListOffsetsPartitionResponse(
+                            partition_index=p.partition_index, error_code=0, timestamp=-1, offset=offset, leader_epoch=1
+                        )
+                        for p in asked.partitions
+                    ],
+                )
+                for asked in request.topics
+            ],
+        )
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("leader", "follower", "trails"),
+    [
+        pytest.param((10, 20, 30), (9, 19, 29), True, id="always behind"),
+        pytest.param((10, 20, 30), (10, 20, 30), False, id="never behind"),
+        pytest.param((10, 10, 10), (12, 15, 20), False, id="asked later, it is further"),
+        pytest.param((10, 20, 30), (10, 19, 29), True, id="mostly behind"),
+        pytest.param((10, 20, 30), (9, 20, 30), False, id="once is chance"),
+    ],
+)
+def test_a_follower_trails_that_is_asked_after_its_leader_and_has_not_come_so_far(
+    leader: tuple[int, ...], follower: tuple[int, ...], trails: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(reading, "LOOK_SECONDS", 0.0)
+    with (
+        asking(voters((1, 0))) as (broker, margins),
+        ScriptedBroker({ListOffsetsRequest: ends(*follower), ApiVersionsRequest: versions()}) as slow,
+    ):
+        broker._answers[ListOffsetsRequest] = ends(*leader)
+        nodes = margins._nodes
+        nodes.learn([Broker(1, host="127.0.0.1", port=slow.port), Broker(2, host="127.0.0.1", port=broker.port)])
+        found = margins.margins([], [], {1: {TopicPartition("orders", 0): 2}})
+    assert found.trailing == ({1} if trails else set())
+
+
+def test_a_follower_that_does_not_tell_is_not_said_to_trail(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reading, "LOOK_SECONDS", 0.0)
+    with asking(voters((1, 0))) as (broker, margins):
+        broker._answers[ListOffsetsRequest] = ends(10, 20, 30)
+        assert not margins.margins([], [], {3: {TopicPartition("orders", 0): 2}}).trailing
