@@ -252,6 +252,7 @@ class Notices:
             self._healths.ensure_broker_healths(about, ids)
             self._healths.collect(namespace, name)
             said.known, said.tidied_at = ids, now
+            said.brokers = {b: told for b, told in said.brokers.items() if b in ids}
         for broker in report.brokers:
             before = said.brokers.get(broker.broker, {})
             generation = generations.get(broker.broker)
