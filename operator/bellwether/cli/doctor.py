@@ -94,7 +94,7 @@ def doctor(
                 KafkaUnclean(nodes),
                 clock,
                 click.echo,
-                lambda question: click.prompt(question, default="", show_default=False),
+                _ask,
                 accepted=accept_loss,
             )
             stands = after.of(chosen)
@@ -119,6 +119,14 @@ def status(offline: Any) -> int:
     """The exit status: ``offline`` tells of each partition at risk whether it can be neither read nor written."""
     told = list(offline)
     return OFFLINE_STATUS if any(told) else AT_RISK if told else 0
+
+
+def _ask(question: str) -> str:
+    """What the person answers; nothing where nobody does."""
+    try:
+        return str(click.prompt(question, default="", show_default=False))
+    except click.Abort:
+        return ""
 
 
 def _partition(text: str) -> TopicPartition:

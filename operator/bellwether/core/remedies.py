@@ -193,7 +193,10 @@ def _wait(found: Diagnosis, elr: bool) -> Way:
     if elr and not p.isr and not p.elr:
         cost = "time, and what that broker had not on its disk when it was killed"
     elif elr:
-        cost += "; a broker that was killed, not shut down, is struck from those eligible as it returns"
+        cost += "; who was killed, not shut down, is not eligible any more once it is back"
+        if p.last_known_elr:
+            last = p.last_known_elr[0]
+            cost += f", and once nobody is, broker {last} leads, which led last, with what it had on its disk"
     return Way(f"start {_brokers(awaited, ' or ')}: it leads by itself once it is back", cost)
 
 

@@ -19,6 +19,7 @@ LOTS = {
     "rights": THREE_MORE,
     "moving": FOUR_BROKERS,
     "contract": FOUR_BROKERS,
+    "doctor": FOUR_BROKERS,
 }
 LONGEST_FIRST = (THREE_BROKERS, THREE_MORE, FOUR_BROKERS)
 

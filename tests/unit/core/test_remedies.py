@@ -159,7 +159,10 @@ def test_eligible_replicas_that_were_killed_are_no_longer_eligible_when_they_ret
     waiting = partition(replicas=(4, 5, 1), isr=(), elr=(4, 5), leader=None)
     way = told(waiting).ways[0]
     assert way.do == "start brokers 4 or 5: it leads by itself once it is back"
-    assert "a broker that was killed, not shut down, is struck" in way.cost
+    assert "who was killed, not shut down, is not eligible any more once it is back" in way.cost
+    assert "led last" not in way.cost
+    last = replace(waiting, last_known_elr=(5,))
+    assert "once nobody is, broker 5 leads, which led last, with what it had on its disk" in told(last).ways[0].cost
     assert "do not change min.insync.replicas now" in told(waiting).safe
 
 
