@@ -18,7 +18,7 @@ from bellwether.core.confinements import Confinement
 from bellwether.core.demotions import Decide, decide
 from bellwether.core.flapping import Flaps, count_flaps
 from bellwether.core.guards import remember_refusals
-from bellwether.core.imbalances import ASKED, AUTO, AutoRebalance, Rounds, look
+from bellwether.core.imbalances import ASKED, AUTO, AutoRebalance, Balance, Rounds, look
 from bellwether.core.plans import devise
 from bellwether.core.policies import Policy
 from bellwether.core.posing import problem_of
@@ -104,17 +104,17 @@ def turn(
         deeds, record = execution.deeds, execution.record
 
     # 5. Report. The same news makes the same bytes.
-    if election is not None:
-        election = replace(election, rounds=election.done(deeds.elected, now))
+    rounds = election.done(deeds.elected, now) if election is not None else None
     window = policy.promotion.flap_window_seconds
     flaps = count_flaps(flaps, memory.record.demoted, record.demoted, now, window)
     snapshot = replace(snapshot, flaps=flaps)
     said = report(snapshot, policy, verdicts, plan, deeds, recovered.notes, progress, problem, quarantines)
-    said = replace(said, election=election)
+    if election is not None and rounds is not None:
+        balance = Balance(election.imbalance, rounds.auto, rounds.last, election.again_seconds)
+        said = replace(said, election=balance)
     refused = remember_refusals(memory.refused, deeds.holds, plan.targets, now)
     kept = replace(memory, record=record, verdicts=verdicts, refused=refused, flaps=flaps)
-    kept = replace(kept, rounds=election.rounds if election is not None else None)
-    return said, replace(kept, confinements=quarantines.orders, floors=floors)
+    return said, replace(kept, rounds=rounds, confinements=quarantines.orders, floors=floors)
 
 
 def _with_margins(snapshot: Snapshot, world: World, policy: Policy) -> Snapshot:

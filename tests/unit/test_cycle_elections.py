@@ -51,8 +51,8 @@ def test_leaders_are_back_once_the_interval_is_over_and_the_figures_say_so(resta
     assert imbalance(restarted) == 0
     found = last(operator).election
     assert found is not None
-    assert found.rounds.last is not None
-    assert (found.rounds.last.before, found.rounds.last.elected, found.rounds.last.after) == (10, 10, 0)
+    assert found.last is not None
+    assert (found.last.before, found.last.elected, found.last.after) == (10, 10, 0)
     assert found.imbalance == 0
 
 
@@ -121,7 +121,7 @@ def test_it_says_what_it_found_of_kafkas_own_balancing(
     operator.turns(40)
     found = last(operator).election
     assert found is not None
-    assert found.rounds.auto is auto
+    assert found.auto is auto
     assert operator.world.configs.asked == 1  # type: ignore[union-attr]
 
 
@@ -142,5 +142,5 @@ def test_what_cannot_be_asked_is_unknown_and_the_election_goes_on(restarted: Mem
     operator.turns(40)
     found = last(operator).election
     assert found is not None
-    assert found.rounds.auto is AutoRebalance.UNKNOWN
+    assert found.auto is AutoRebalance.UNKNOWN
     assert imbalance(restarted) == 0

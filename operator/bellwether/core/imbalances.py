@@ -8,7 +8,7 @@ is its own. Kafka's ``auto.leader.rebalance.enable`` does the same and asks nobo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -93,6 +93,16 @@ class Look:
         if not self.moves or not elected:
             return self.rounds
         return replace(self.rounds, last=Ran(now, self.imbalance, elected))
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What is to be said of the periodic election. ``again_seconds``, the wait for the next look, is no news."""
+
+    imbalance: int
+    auto: AutoRebalance = AutoRebalance.UNKNOWN
+    last: Ran | None = None
+    again_seconds: float = field(default=0.0, compare=False)
 
 
 def look(

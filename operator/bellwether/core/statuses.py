@@ -17,7 +17,7 @@ from bellwether.core.confinements import Confinement
 from bellwether.core.demotions import BrokerHold, ripe
 from bellwether.core.flapping import Flaps, stabilization
 from bellwether.core.guards import Hold
-from bellwether.core.imbalances import Look
+from bellwether.core.imbalances import Balance
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.problems import Problem
@@ -191,7 +191,7 @@ class Report:
     would_demote: tuple[int, ...]
     notes: tuple[Note, ...] = ()
     deeds: Deeds = field(default_factory=Deeds)
-    election: Look | None = None
+    election: Balance | None = None
     """What the periodic election found; None where the policy asks for none."""
     progress: Progress | None = None
     """How far the load plan has come, and why it does not go on now."""

@@ -13,7 +13,7 @@ from bellwether.adapters.kubernetes.client import Object
 from bellwether.api.v1alpha1 import brokerhealth, conditions, policystatus, rebalancestatus, signalentries
 from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.core.findings import Fact
-from bellwether.core.imbalances import Look
+from bellwether.core.imbalances import Balance
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.returns import Way
 from bellwether.core.risks import SENTENCES as RISKS
@@ -159,12 +159,12 @@ def broker_status(
     return status
 
 
-def _election(found: Look | None) -> policystatus.PeriodicElection | None:
+def _election(found: Balance | None) -> policystatus.PeriodicElection | None:
     if found is None:
         return None
-    last = found.rounds.last
+    last = found.last
     return policystatus.PeriodicElection(
-        auto_rebalance=found.rounds.auto,
+        auto_rebalance=found.auto,
         last_run=last.at if last is not None else None,
         imbalance_before=last.before if last is not None else None,
         elected=last.elected if last is not None else None,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from bellwether.core.imbalances import Look
+from bellwether.core.imbalances import Balance
 from bellwether.core.reasons import Reason
 from bellwether.core.risks import Risk
 from bellwether.core.runs import Run
@@ -197,11 +197,11 @@ class OperatorMetrics:
         return Counter(f"bellwether_{name}", text, (*_POLICY, *labels), registry=self.registry)
 
 
-def _imbalances(found: Look | None) -> dict[tuple[str, ...], float]:
+def _imbalances(found: Balance | None) -> dict[tuple[str, ...], float]:
     if found is None:
         return {}
     told: dict[tuple[str, ...], float] = {("now",): float(found.imbalance)}
-    if (last := found.rounds.last) is not None:
+    if (last := found.last) is not None:
         told[("before",)] = float(last.before)
         if last.after is not None:
             told[("after",)] = float(last.after)

@@ -8,14 +8,14 @@ import pytest
 
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.baselines import UndoRecord
-from bellwether.core.imbalances import Look, Rounds
+from bellwether.core.imbalances import Balance
 from bellwether.core.plans import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.returns import Wait
 from bellwether.core.signals import Reading
 from bellwether.core.statuses import Report
 from bellwether.handlers.pacing import Pace
-from testkit.builders import after, decisions, returning, said, site
+from testkit.builders import decisions, returning, said, site
 from testkit.operators import POLICY, Operator
 
 PACE = Pace()
@@ -67,7 +67,7 @@ def test_the_next_wave_is_looked_after_when_its_time_comes(again: float | None, 
 
 
 def test_a_periodic_election_is_looked_after_when_its_time_comes():
-    due = Look(Rounds(after(0)), imbalance=3, again_seconds=12.5)
+    due = Balance(3, again_seconds=12.5)
     assert PACE.after(replace(said(policy=POLICY), election=due), POLICY, UndoRecord("c")) == 12.5
     assert PACE.after(said(policy=POLICY), POLICY, UndoRecord("c")) == PACE.idle_seconds
 

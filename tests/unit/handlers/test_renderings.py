@@ -9,7 +9,7 @@ import pytest
 from bellwether.api.v1alpha1.conditions import Condition as Rendered
 from bellwether.core.demotions import BrokerHold
 from bellwether.core.guards import Hold
-from bellwether.core.imbalances import AutoRebalance, Look, Ran, Rounds
+from bellwether.core.imbalances import AutoRebalance, Balance, Ran
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import SENTENCES, Reason
@@ -241,10 +241,10 @@ class TestReturning:
 
 def test_a_periodic_election_stands_in_status_where_the_policy_asks_for_one():
     assert "periodicElection" not in status(said())
-    found = Look(Rounds(after(0), AutoRebalance.DISABLED), imbalance=7)
+    found = Balance(7, AutoRebalance.DISABLED)
     assert status(replace(said(), election=found))["periodicElection"] == {"autoRebalance": "Disabled"}
-    ran = replace(found.rounds, last=Ran(after(0), before=7, elected=6, after=1))
-    assert status(replace(said(), election=replace(found, rounds=ran)))["periodicElection"] == {
+    ran = Ran(after(0), before=7, elected=6, after=1)
+    assert status(replace(said(), election=replace(found, last=ran)))["periodicElection"] == {
         "autoRebalance": "Disabled",
         "lastRun": "2026-01-01T00:00:00Z",
         "imbalanceBefore": 7,

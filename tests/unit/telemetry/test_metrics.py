@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.core.demotions import BrokerHold
 from bellwether.core.guards import Hold
-from bellwether.core.imbalances import Look, Ran, Rounds
+from bellwether.core.imbalances import Balance, Ran
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import Reason
@@ -260,12 +260,12 @@ def test_how_far_a_way_back_has_come_is_told_while_it_lasts(metrics: OperatorMet
 def test_the_imbalance_is_told_now_before_and_after_the_last_election(metrics: OperatorMetrics):
     ended(metrics)
     assert value(metrics, "preferred_leader_imbalance", when="now") is None
-    found = Look(Rounds(after(0), last=Ran(after(0), before=7, elected=6)), imbalance=3)
+    found = Balance(3, last=Ran(after(0), before=7, elected=6))
     ended(metrics, replace(said(policy=ENFORCE), election=found))
     assert value(metrics, "preferred_leader_imbalance", when="now") == 3
     assert value(metrics, "preferred_leader_imbalance", when="before") == 7
     assert value(metrics, "preferred_leader_imbalance", when="after") is None
-    read = replace(found, rounds=Rounds(after(0), last=Ran(after(0), 7, 6, after=1)))
+    read = replace(found, last=Ran(after(0), 7, 6, after=1))
     ended(metrics, replace(said(policy=ENFORCE), election=read))
     assert value(metrics, "preferred_leader_imbalance", when="after") == 1
     metrics.leading("default", "main", False)
