@@ -67,6 +67,23 @@ def test_it_is_not_while_a_reassignment_keeps_it_first_somewhere():
     assert drained.status is True
 
 
+def test_it_is_not_while_it_stands_first_where_somebody_else_leads():
+    made = site(4, {"orders": 6})
+    operator = Operator(made)
+    operator.turns(1)
+    led = next(p for p in made.cluster.partitions() if p.leader == 2)
+    made.cluster.kill(2)
+    made.cluster.revive(2, catch_up=False)
+    (other,) = made.cluster.brokers.keys() - set(led.replicas)
+    made.cluster.foreign_reassign(led.name, (*led.replicas, other))
+    made.signals.drain(2)
+    operator.turns(3)
+    assert made.cluster.snapshot().leaders()[2] == 0
+    assert said(operator, "Drained") == Condition(
+        "Drained", False, Reason.DRAINING, "leads 0 partitions, and stands first in the order of 1"
+    )
+
+
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [

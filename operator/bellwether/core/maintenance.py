@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bellwether.core.baselines import Cause, Demoted
+from bellwether.core.baselines import Demoted
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Purpose
 from bellwether.core.strimzi import Pod
@@ -41,7 +41,7 @@ def under_maintenance(
             found[broker] = Maintenance(broker, Reason.RESTARTING, f"pod {pod.name} {how}", asked=False)
     if pods is not None:
         for broker, one in demoted.items():
-            if broker not in pods and one.cause is Cause.MAINTENANCE and one.reason == Reason.RESTARTING:
+            if broker not in pods and one.reason == Reason.RESTARTING:
                 found[broker] = Maintenance(broker, Reason.RESTARTING, "its pod is gone", asked=False)
     for override in overrides:
         if maintains(override) and override.active(now):

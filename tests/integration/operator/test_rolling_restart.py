@@ -12,12 +12,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bellwether.ports import Transient
 from testkit.brokerpods import pod
 from testkit.sites import condition, demoted
 
@@ -53,7 +54,8 @@ def watching(site: Site) -> Iterator[list[str]]:
 
     def look() -> None:
         while not over.wait(0.2):
-            amiss.extend(str(name) for name, p in site.partitions().items() if p.leader is None)
+            with suppress(Transient):  # whoever was asked has just been stopped
+                amiss.extend(str(name) for name, p in site.partitions().items() if p.leader is None)
 
     watcher = threading.Thread(target=look, daemon=True)
     watcher.start()

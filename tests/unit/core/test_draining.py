@@ -208,6 +208,12 @@ class TestPods:
             1, Cause.MAINTENANCE, Reason.RESTARTING, "pod kafka-1 is terminating", after(100)
         )
 
+    def test_where_that_is_held_its_signals_do_not_demote_it_instead(self):
+        seen = ring(10, partition("alone", replicas=[4]))
+        judged = {**verdicts(seen), 4: verdict(4, severity=9)}
+        made = decided(seen, pods={4: Pod("kafka-4", ready=False)}, cap=2, judged=judged)
+        assert (dict(made.demoted), held(made)) == ({}, {4: "NoLeaderLeft"})
+
     def test_it_is_bound_by_the_cap(self):
         made = decided(ring(10), pods={1: self.LEAVING, 4: Pod("kafka-4", ready=False)}, cap=1)
         assert (list(made.demoted), held(made)) == ([1], {4: "CapReached"})

@@ -76,6 +76,21 @@ def test_what_it_was_before_is_no_reason_afterwards():
     assert after_it[1].standing is not Standing.SICK
 
 
+def test_a_fault_that_comes_back_afterwards_is_as_old_as_it_is():
+    def disk(since: float) -> list[Signal]:
+        slow = signal(1, BAD, kind=SignalType.STORAGE_LATENCY, source="disk-1", since=after(since))
+        return [*words(1, GOOD), replace(slow, latency_seconds=0.5)]
+
+    sick = judged(disk(0))
+    assert sick[1].reason is Reason.STORAGE_SLOW
+    inside = judged(disk(0), 5, drain(1), before=sick)
+    over = judged(words(1, GOOD), 10, before=inside)
+    back = judged(disk(12), 12, before=over)
+    assert (back[1].standing, back[1].since) == (Standing.SICK, after(12))
+    at_once = judged(disk(6), 10, before=inside)
+    assert at_once[1].standing is not Standing.SICK
+
+
 class TestAfterwards:
     def ended(self, first: Sequence[Signal], at: float = 100) -> dict[int, Verdict]:
         inside = judged(first, at - 1, drain(1))
