@@ -115,7 +115,8 @@ def safe(found: Diagnosis, *, elr: bool) -> str:
             return f"{_brokers(found.awaited)} may lead without loss of what acks=all had acknowledged"
         case _:
             careful = f"; do not change {MIN_ISR} now: Kafka forgets who is eligible when it is changed" if elr else ""
-            return f"the records are on the disks of {_brokers(found.awaited)}: do not wipe them{careful}"
+            where = found.awaited or p.replicas
+            return f"the records are on the disks of {_brokers(where)}: do not wipe them{careful}"
 
 
 def _nothing(_found: Diagnosis, _tools: Tools, _elr: bool) -> Iterator[Way]:
@@ -132,9 +133,9 @@ def _at_floor(found: Diagnosis, tools: Tools, _elr: bool) -> Iterator[Way]:
         yield _bring_back(found, tools, "--at-min-isr-partitions")
         return
     if len(p.replicas) == 1:
-        yield Way("give it more replicas", "disk and network for each copy", (_more_replicas(tools),))
+        yield Way("give it more replicas", "disk and network for each copy", (_reassign(tools),))
         return
-    yield Way("give it one more replica", "disk and network for one copy", (_more_replicas(tools),))
+    yield Way("give it one more replica", "disk and network for one copy", (_reassign(tools),))
     yield _lower(found, tools, len(p.replicas) - 1)
 
 
@@ -164,6 +165,15 @@ def _last_lost(found: Diagnosis, tools: Tools, elr: bool) -> Iterator[Way]:
             "or look on: unclean.leader.election.enable is set for this topic, so Kafka takes any replica by itself",
             f"records: {found.loss}",
         )
+    if found.further is not None:
+        broker, end = found.further
+        order = [broker, *(r for r in p.replicas if r != broker)]
+        yield Way(
+            f"or, before an unclean election, put broker {broker} first in the order, {order}: its log reaches "
+            f"further, to offset {end}",
+            "nothing: the replicas stay the same",
+            (_reassign(tools),),
+        )
     yield Way(
         f"or take broker {found.loss.candidate if found.loss else '?'} as it is, by an unclean election",
         f"records: {found.loss}. What the lost log holds beyond is truncated when its broker returns",
@@ -188,7 +198,12 @@ def _all_lost(found: Diagnosis, _tools: Tools, elr: bool) -> Iterator[Way]:
 def _wait(found: Diagnosis, elr: bool) -> Way:
     p, awaited = found.partition, found.awaited
     if not awaited:
-        return Way("nobody is left who may lead without loss: waiting does not help", "nothing")
+        everyone = _brokers(p.replicas)
+        return Way(
+            f"start {everyone}, so that the log that reaches furthest can be chosen: Kafka knows nobody any more who "
+            "may lead without loss, and waits for nobody",
+            "time without the partition",
+        )
     cost = "time without the partition; no record that was acknowledged to acks=all"
     if elr and not p.isr and not p.elr:
         cost = "time, and what that broker had not on its disk when it was killed"
@@ -222,7 +237,7 @@ def _set(p: Partition, tools: Tools, least: int) -> str:
     return tools.kafka("kafka-configs.sh", change)
 
 
-def _more_replicas(tools: Tools) -> str:
+def _reassign(tools: Tools) -> str:
     return tools.kafka("kafka-reassign-partitions.sh", "--reassignment-json-file FILE --execute")
 
 

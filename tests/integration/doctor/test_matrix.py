@@ -107,7 +107,10 @@ def test_in_every_state_the_brokers_do_what_the_doctor_says(
     third = walk.step("all lost, 3 and 1 back (case 2b)", "NANMUAAN" if clean else "NNNNUANN")
     walk.start(2)
     walk.returned(third, 2)
-    walk.step("all lost, all back (case 2a)", "SSSASSSS")
+    walk.step("all lost, all back (case 2a)", "SSSASSSN")
+    if elr:
+        _choose_the_furthest_log(walk)
+        walk.step("all lost, all back, the furthest log chosen", "SSSASSSS")
     assert stranger.ward.counts[Risk.LAST_ISR_MEMBER_LOST] == (6 if elr else 5)
     _nothing_is_lost_but_what_was_said(walk, losses, clean=clean)
     _the_page_holds(walk, request.config.getoption("update_golden"))
@@ -137,6 +140,19 @@ def _elect_uncleanly(walk: Walk, reached: dict[str, int]) -> dict[str, int]:
     assert led.exit_code == 3
     assert "nobody needs electing" in led.output
     return lost
+
+
+def _choose_the_furthest_log(walk: Walk) -> None:
+    """Kafka has forgotten who may lead, though all are back: the doctor tells whose log reaches furthest."""
+    name = TopicPartition(walk.topic(TRAPPED.name), 0)
+    found = walk.examined().of(name)
+    assert found.awaited == ()
+    assert (found.loss.candidate if found.loss else None, found.further and found.further[0]) == (1, 2)
+    assert "put it first in the order to lose less" in walk.doctor("--unclean-election", str(name)).output
+    walk.reorder(name, (2, 1, 3))
+    done = walk.doctor("--unclean-election", str(name), "--accept-loss", typed=f"{name}\n")
+    assert done.exit_code == 0, done.output
+    assert f"{name} is led by broker 2 now" in done.output
 
 
 def _nothing_is_lost_but_what_was_said(walk: Walk, losses: dict[str, int], *, clean: bool) -> None:

@@ -28,6 +28,7 @@ from bellwether.cli.main import main
 from bellwether.connections import Connection
 from bellwether.core.clusters import Partition, TopicPartition
 from bellwether.core.risks import OFFLINE, Diagnosis, Risk
+from bellwether.ports import Reorder
 from testkit.riskclients import NOBODY, TAKEN, TOO_FEW, consume, produce
 
 PATIENT = Limits(opening_seconds=5, finding_seconds=10, request_seconds=10, read_seconds=30)
@@ -264,6 +265,14 @@ class Walk:
         """A preferred election of every topic: Kafka's word by topic."""
         names = [TopicPartition(topic, 0) for topic in self.topics]
         return {name.topic: outcome.error for name, outcome in self._mover.elect(names).items()}
+
+    def reorder(self, name: TopicPartition, order: tuple[int, ...]) -> None:
+        """Somebody gives a partition another order of its replicas, and it is seen."""
+        assert self._mover.reorder([Reorder(name, order)])[name].ok
+        deadline = time.monotonic() + WAIT_SECONDS
+        while self.examined().of(name).partition.replicas != order:
+            assert time.monotonic() < deadline, f"{name} is not reordered"
+            time.sleep(0.3)
 
     def led_by(self, broker: int) -> None:
         """Wait until the broker leads all topics."""

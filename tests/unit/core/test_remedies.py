@@ -171,9 +171,20 @@ def test_the_last_known_leader_may_lack_what_it_had_not_written():
     assert "had not on its disk" in told(last).ways[0].cost
 
 
-def test_where_nobody_may_lead_without_loss_waiting_is_not_advised():
+def test_where_kafka_knows_nobody_any_more_all_are_started_so_that_the_furthest_log_can_be_chosen():
     nobody = partition(replicas=(4, 1), isr=(), leader=None)
-    assert told(nobody).ways[0].do.startswith("nobody is left who may lead without loss")
+    advice = told(nobody)
+    assert advice.ways[0].do.startswith("start brokers 4 and 1, so that the log that reaches furthest can be chosen")
+    assert "on the disks of brokers 4 and 1" in advice.safe
+
+
+def test_a_log_that_reaches_further_than_the_candidates_is_put_first_before_an_unclean_election():
+    lost = partition(replicas=(4, 1, 2), isr=(4,), leader=None)
+    known = Facts({"orders": 1}, ends={lost.name: {1: 70, 2: 80}})
+    ways = advise(diagnose(lost, LIVE, known), TOOLS, elr=False).ways
+    assert ways[1].do.startswith("or, before an unclean election, put broker 2 first in the order, [2, 4, 1]")
+    assert ways[1].commands[0].startswith("kafka-reassign-partitions.sh --bootstrap-server broker:9092")
+    assert "--unclean-election" in ways[2].commands[0]
 
 
 def test_a_file_of_client_settings_is_handed_to_kafkas_tools():
