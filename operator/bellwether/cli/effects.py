@@ -93,7 +93,9 @@ def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> Vie
     work = f"; {amiss}" if amiss else ""
     if not amiss and settled is not None and settled["status"] != "True":
         work = f"; {settled.get('message')}"
-    done = amiss is None and settled is not None and settled["status"] == "True"
+    # Another broker's way back in waves takes minutes, and holds nothing else up.
+    rests = settled is not None and (settled["status"] == "True" or settled.get("reason") == Reason.RETURNING_IN_WAVES)
+    done = amiss is None and rests
     return View(
         broker=broker,
         demoted=None if demoted is None else demoted["status"] == "True",

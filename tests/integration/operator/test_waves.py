@@ -1,4 +1,4 @@
-"""Leaders that return in waves on real brokers: step by step, rolled back by a relapse, gone on with by another process."""
+"""Leaders that return in waves on real brokers: step by step, rolled back by a relapse, gone on with by a successor."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
 WAVES = {"steps": [20, 60, 100], "pauseSeconds": 6, "fewLeaders": 2}
 LEADS = 20
+QUICK = ("--lease-duration", "6", "--lease-renew", "0.5")
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def waved(bare_site: Site) -> tuple[Site, Voice]:
         promotion={"stabilizationSeconds": 2, "waves": WAVES},
         demotion={"dwellSeconds": 0},
     )
-    site.operator()
+    site.operator(*QUICK)
     site.until_reported()
     voice = site.voice("zone-a")
     voice.calls_well(1, 2, 3)
@@ -98,7 +99,7 @@ def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, V
     site.until(lambda: wave(site).get("wave") == 1, 30, "it begins with the first wave", lambda: site.health(1))
     site.until_restored(before, 90)
     site.tell(f"back in three waves {time.monotonic() - began:.1f} s after the mending, 6 s from wave to wave")
-    site.until(lambda: site.ready()[0] == "Settled", 30, "the policy is settled", lambda: site.ready())
+    site.until(lambda: site.ready()[0] == "Settled", 30, "the policy is settled", site.ready)
 
 
 @pytest.mark.slow
@@ -113,7 +114,7 @@ def test_another_operator_goes_on_with_the_wave_that_it_finds(waved: tuple[Site,
     standing, record = led(site), site.record()
     assert record is not None
     assert record.returning[1].share == 20
-    site.operator()
+    site.operator(*QUICK)
     site.until(lambda: led(site) > standing, 90, "the next wave", lambda: site.health(1))
     taken_over = site.record()
     assert taken_over is not None

@@ -301,6 +301,19 @@ def test_releasing_does_not_wait_for_the_last_wave(api: MemoryApi):
     assert "broker 1 leads 3 partitions; wave 1 of 3: it may lead 10 % of its leaders again" in words(found)
 
 
+def test_promoting_does_not_wait_for_the_waves_of_another_broker(api: MemoryApi):
+    policy = api.find(POLICIES, "default", "main")
+    assert policy is not None
+    coming = [condition("Ready", "True", "ReturningInWaves"), condition("Settled", "False", "ReturningInWaves")]
+    policy["status"]["conditions"] = coming
+    api.put(POLICIES, policy)
+    says(api, "ReturningInWaves", 3, broker=2)
+    says(api, "LeadingAllowed", 2)
+    found = run("promote", 1, "--policy", "main")
+    assert found.exit_code == 0
+    assert "broker 1 leads 2 partitions; the override keeps its signals from demoting it" in words(found)
+
+
 def test_releasing_whom_nobody_spoke_of_says_so():
     found = run("release", 1, "--policy", "main")
     assert (found.exit_code, found.output) == (0, "broker 1 has no override: nothing was taken away\n")
