@@ -182,7 +182,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.OVERRIDE_ENDED: "The override's time is over: it has no effect, and stands until it is taken away.",
     Reason.PODS_UNKNOWN: "The brokers' pods cannot be seen, so nobody's restart is taken for one.",
     Reason.DRAINING: "The broker is to lead nothing, and still leads or is about to be moved behind.",
-    Reason.DRAINED: "The broker leads nothing and stands last in every replica order: it may be stopped.",
+    Reason.DRAINED: "The broker leads nothing and stands first in no replica order: it may be stopped.",
     Reason.CAP_REACHED: "As many brokers as the policy's cap allows cannot lead already.",
     Reason.SYSTEMIC_CAUSE: "Half of the brokers or more cannot lead or are sick: the cause is elsewhere.",
     Reason.PROMOTION_MANUAL: "The broker is well again and the policy leaves its promotion to a person.",
