@@ -109,6 +109,10 @@ bench-loads: setup ## Measure loads from a day of up to 288,000,000 samples; rep
 bench-restart: setup parts ## Restart six real brokers one after another, with the operator and without (BENCH_ARGS=...)
 	@$(BIN)/python -m restarts $(BENCH_ARGS)
 
+.PHONY: bench-quarantine
+bench-quarantine: setup parts ## Measure acks=all beside a slow disk: demoted, quarantined, and when another broker is lost (BENCH_ARGS=...)
+	@$(BIN)/python -m quarantines $(BENCH_ARGS)
+
 .PHONY: bench-detection-costs
 bench-detection-costs: setup parts ## Measure what it costs to watch 1,000 brokers while nothing happens (BENCH_ARGS=...)
 	@$(BIN)/python -m detectioncosts $(BENCH_ARGS)
