@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bellwether.core.baselines import Cause
 from bellwether.core.confinements import Confinement
 from bellwether.core.reasons import Reason, known
 from bellwether.core.returns import Way
@@ -83,7 +84,11 @@ def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]
         yield News("HoldsBackISR", holds.message, now.broker, warning=True)
     was_demoted = before is not None and before.demoted is not None
     if now.demoted is not None and not was_demoted:
-        yield News("Demoted", f"kept from leading: {now.demoted.message}", now.broker, warning=True)
+        planned = now.demoted.cause is Cause.MAINTENANCE
+        yield News("Demoted", f"kept from leading: {now.demoted.message}", now.broker, warning=not planned)
+    was_drained = before is not None and before.drained is not None and before.drained.status
+    if now.drained is not None and now.drained.status and not was_drained:
+        yield News(now.drained.reason, now.drained.message, now.broker)
     if now.demoted is None and was_demoted:
         yield News("Promoted", "may lead again; its leaders return", now.broker)
     yield from _of_return(before.way if before is not None else None, now)
@@ -109,6 +114,8 @@ def _of_return(before: Way | None, now: BrokerReport) -> Iterator[News]:
         elif was != way.returning.share:
             yield News("LeadersReturning", way.message, now.broker)
     elif before is not None:
+        if now.demoted is not None and now.demoted.cause is Cause.MAINTENANCE:
+            return  # a person, or its pod, has begun another restart
         if now.demoted is not None:
             share = before.returning.share
             yield News("WaveRolledBack", f"it sickened with {share} % of its leaders back", now.broker, warning=True)
