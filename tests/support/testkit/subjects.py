@@ -15,12 +15,14 @@ from bellwether.adapters.kafka.configs import KafkaConfigs
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.adapters.kafka.unclean import KafkaUnclean
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.configs import MemoryConfigs
+from bellwether.adapters.memory.unclean import MemoryUnclean
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.connections import Connection
 from bellwether.core.clusters import Partition
-from bellwether.ports import ClusterReader, ConfigReader, LeaderMover
+from bellwether.ports import ClusterReader, ConfigReader, LeaderMover, UncleanElections
 
 
 class Subject(Protocol):
@@ -37,6 +39,10 @@ class Subject(Protocol):
     @property
     def configs(self) -> ConfigReader:
         """Reads its settings."""
+
+    @property
+    def unclean(self) -> UncleanElections:
+        """Elects at the price of records."""
 
     def configure(self, topic: str, name: str, value: str) -> None:
         """Somebody sets a topic's setting."""
@@ -72,6 +78,7 @@ class MemorySubject:
         self.reader = MemoryReader(self.cluster, route)
         self.mover = MemoryMover(self.cluster, route=route)
         self.configs = MemoryConfigs(self.cluster, route)
+        self.unclean = MemoryUnclean(self.cluster, route)
         self._names = (f"contract-{n}" for n in itertools.count())
 
     def create(self, *orders: Sequence[int], min_isr: int = 1, topic: str | None = None) -> str:
@@ -108,6 +115,7 @@ class KafkaSubject:
         self.reader = KafkaReader(nodes)
         self.mover = KafkaMover(nodes)
         self.configs = KafkaConfigs(nodes)
+        self.unclean = KafkaUnclean(nodes)
         self._names = (f"contract-{time.monotonic_ns()}-{n}" for n in itertools.count())
 
     def create(self, *orders: Sequence[int], min_isr: int = 1, topic: str | None = None) -> str:

@@ -308,7 +308,8 @@ class MemoryCluster:
         taken = next((b for b in p.replicas if self._active(b)), None)
         if p.leader is not None or taken is None:
             return False
-        self._partitions[p.name] = replace(p, leader=taken, leader_epoch=p.leader_epoch + 1, isr=(taken,), elr=())
+        led = replace(p, leader=taken, leader_epoch=p.leader_epoch + 1, isr=(taken,), elr=(), last_known_elr=())
+        self._partitions[p.name] = led
         self.mutations += 1
         return True
 
@@ -361,6 +362,9 @@ class MemoryCluster:
         # A leader from outside the ISR is one of the ELR: it starts the ISR anew.
         if leader is not None and leader not in new.isr:
             new = replace(new, isr=(leader,), elr=_without(new.elr, leader))
+        # Who led last is remembered while nobody may lead.
+        nobody = self.elr and leader is None and not new.isr
+        new = replace(new, last_known_elr=((p.leader,) if p.leader is not None else p.last_known_elr) if nobody else ())
         lost_replica = bool(set(p.replicas) - set(new.replicas))
         new = replace(new, leader=leader, leader_epoch=p.leader_epoch + int(leader != p.leader or lost_replica))
         if new == p:

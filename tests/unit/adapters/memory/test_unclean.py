@@ -53,3 +53,14 @@ def test_a_frozen_broker_lets_the_request_time_out(kafka):
     kafka.freeze(1)
     with pytest.raises(Transient):
         MemoryUnclean(kafka).elect(name())
+
+
+def test_who_led_last_is_remembered_while_nobody_may_lead():
+    kept = MemoryCluster(3)
+    kept.create_topic("orders", assignment=[(1, 2)], min_isr=2)
+    kept.kill(1)
+    assert kept.partition("orders").last_known_elr == ()
+    kept.kill(2)
+    assert (kept.partition("orders").elr, kept.partition("orders").last_known_elr) == ((1, 2), (2,))
+    kept.revive(1)
+    assert (kept.partition("orders").leader, kept.partition("orders").last_known_elr) == (1, ())
