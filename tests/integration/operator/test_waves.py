@@ -108,7 +108,7 @@ def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, V
     began = time.monotonic()
     site.until(lambda: wave(site).get("wave") == 1, 30, "it begins with the first wave", lambda: site.health(1))
     words = ["main", site.namespace, "1"]
-    path = f"{Path(kubernetes_binaries.kubectl()).parent}:{os.environ['PATH']}"
+    path = f"{kubernetes_binaries.kubectl().parent}:{os.environ['PATH']}"
     environment = {**os.environ, "KUBECONFIG": str(site.server.kubeconfig), "PATH": path}
     watch = [EXAMPLES / "waves" / "watch.sh", *words]
     told = subprocess.run(watch, env=environment, capture_output=True, text=True, timeout=90, check=True)
