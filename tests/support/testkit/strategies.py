@@ -12,6 +12,7 @@ from bellwether.adapters.memory.faults import Fate
 from bellwether.adapters.memory.worlds import START
 from bellwether.core.baselines import Cause, Demoted, Entry, EntryState, UndoRecord
 from bellwether.core.clusters import Broker, Cluster, Partition, PartitionKey
+from bellwether.core.waves import Coming, Returning
 
 Act = Callable[[MemoryCluster], object]
 """Something that befalls a cluster; a no-op where it makes no sense any more."""
@@ -71,6 +72,10 @@ def records(draw: st.DrawFn) -> UndoRecord:
         {
             PartitionKey(f"id-{t}", i): draw(entries())
             for t, i in draw(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=6))
+        },
+        returning={
+            b: Returning(b, draw(st.integers(0, 99)), START, START, draw(st.sampled_from(Coming)))
+            for b in draw(st.sets(st.integers(1, 5), max_size=2)) - brokers
         },
     )
 
