@@ -60,6 +60,12 @@ class Displacement:
             return home
         return first if self._may_stay(first, self.ranking) else None
 
+    @property
+    def stays(self) -> int | None:
+        """Who leads it now and may go on, though somebody else would be preferred; None where nobody may."""
+        leader = self.partition.leader
+        return leader if leader is not None and leader in self.able else None
+
     def _may_stay(self, broker: int, ranking: Ranking) -> bool:
         return (self.untouched or broker in self.able) and ranking.settles(broker, self.preferred)
 
@@ -117,14 +123,19 @@ def spread_within(displaced: Sequence[Displacement], account: Account) -> Spread
             shares.add(item.ranking, standing)
         elif item.preferred:
             undecided.append(item)
+            if account.capacity.bounded and item.stays is not None:
+                account.add(item.stays, item.key)  # until it goes, it takes room there
     for item in sorted(undecided, key=lambda i: _place(i, account)):
         pick = _pick(item, account, shares)
         if pick is None:
             left.add(item.key)
         else:
             chosen[item.key] = pick
-            account.add(pick, item.key)
             shares.add(item.ranking, pick)
+            if not account.capacity.bounded or item.stays is None:
+                account.add(pick, item.key)
+            elif item.stays != pick:
+                account.move(item.key, item.stays, pick)
     _proportion(displaced, chosen, account, shares)
     _improve([i for i in displaced if _away(i, chosen)], chosen, account)
     return Spread(chosen, frozenset(left))
@@ -140,7 +151,7 @@ def _place(item: Displacement, account: Account) -> tuple[int, int, int, Partiti
 
 def _pick(item: Displacement, account: Account, shares: Shares) -> int | None:
     """The emptiest candidate of the best rack that has room; whoever leads anyway needs none."""
-    key, counts, leader = item.key, account.counts, item.partition.leader
+    key, counts, leader = item.key, account.counts, item.stays
     if not account.capacity.bounded:
         of_rack = shares.wanting(item.ranking, item.preferred)
         return min(of_rack, key=lambda b: (counts.get(b, 0), item.preferred.index(b)))
@@ -153,7 +164,7 @@ def _pick(item: Displacement, account: Account, shares: Shares) -> int | None:
         fitting = [b for b in tier if account.fits(b, key)]
         if fitting:
             return min(fitting, key=lambda b: (counts.get(b, 0), item.able.index(b)))
-    return leader if leader in item.able else None
+    return leader
 
 
 def _away(item: Displacement, chosen: Mapping[PartitionKey, int]) -> bool:

@@ -12,7 +12,11 @@ from bellwether.adapters.memory.faults import Fate
 from bellwether.adapters.memory.worlds import START
 from bellwether.core.baselines import Cause, Demoted, Entry, EntryState, UndoRecord
 from bellwether.core.clusters import Broker, Cluster, Partition, PartitionKey
+<<<<<<< HEAD
 from bellwether.core.waves import Coming, Returning
+=======
+from bellwether.core.racks import Placement, Preference, TopicRule
+>>>>>>> 1e9e3d1 (wip laws)
 
 Act = Callable[[MemoryCluster], object]
 """Something that befalls a cluster; a no-op where it makes no sense any more."""
@@ -168,3 +172,20 @@ def _do_to_partition(c: MemoryCluster, kind: str, topic: str, pick: int, seed: i
         free = [b for b in active if b not in p.replicas]
         if free and not p.reassigning:
             c.foreign_reassign(p.name, (*p.replicas[1:], free[seed % len(free)]))
+
+
+@st.composite
+def placements(draw: st.DrawFn) -> Placement:
+    """Wishes for the racks of ``memory_clusters``, one that no broker has among them; in order, by weight, by topic."""
+    racks = st.lists(st.sampled_from(["rack-0", "rack-1", "rack-2", "gone"]), min_size=1, max_size=3, unique=True)
+
+    def preference() -> Preference:
+        named = tuple(draw(racks))
+        if draw(st.booleans()):
+            return Preference(named)
+        return Preference(weights=tuple((rack, draw(st.integers(1, 9))) for rack in named))
+
+    rules = [
+        TopicRule(pattern, preference()) for pattern in draw(st.sets(st.sampled_from(["topic-0", "*-1", "new-?"])))
+    ]
+    return Placement(draw(st.sampled_from([None, preference(), preference()])), tuple(rules))
