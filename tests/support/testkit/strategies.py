@@ -12,11 +12,8 @@ from bellwether.adapters.memory.faults import Fate
 from bellwether.adapters.memory.worlds import START
 from bellwether.core.baselines import Cause, Demoted, Entry, EntryState, UndoRecord
 from bellwether.core.clusters import Broker, Cluster, Partition, PartitionKey
-<<<<<<< HEAD
-from bellwether.core.waves import Coming, Returning
-=======
 from bellwether.core.racks import Placement, Preference, TopicRule
->>>>>>> 1e9e3d1 (wip laws)
+from bellwether.core.waves import Coming, Returning
 
 Act = Callable[[MemoryCluster], object]
 """Something that befalls a cluster; a no-op where it makes no sense any more."""
@@ -185,7 +182,6 @@ def placements(draw: st.DrawFn) -> Placement:
             return Preference(named)
         return Preference(weights=tuple((rack, draw(st.integers(1, 9))) for rack in named))
 
-    rules = [
-        TopicRule(pattern, preference()) for pattern in draw(st.sets(st.sampled_from(["topic-0", "*-1", "new-?"])))
-    ]
+    patterns = draw(st.sets(st.sampled_from(["topic-0", "*-1", "new-?"])))
+    rules = [TopicRule(pattern, preference()) for pattern in sorted(patterns)]
     return Placement(draw(st.sampled_from([None, preference(), preference()])), tuple(rules))
