@@ -23,8 +23,9 @@ from testkit.operators import GRACE_SECONDS, Operator
 
 SESSION_SECONDS = 9.0
 LIMIT_SECONDS = 60
-LOSS_SECONDS = 4.0
-"""The longest that a pause may outlast a loss while operator and API are at work: a turn, a write, a read."""
+LOSS_SECONDS = 6.0
+"""The longest that a pause may outlast a loss while operator and API are at work: turns that ask brokers in vain, one
+that does not, a read."""
 LOST_SECONDS = PATIENCE_SECONDS + 2.0
 """The longest that a pause may outlast its orders."""
 
