@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
@@ -31,7 +31,7 @@ from bellwether.replays.timelines import Timeline
 from bellwether.traces.clustersections import cluster_section, read_cluster
 from bellwether.traces.lines import Header, Instant
 from bellwether.traces.patches import Document, Json
-from bellwether.traces.sections import KAFKA, aged, read_demoted, read_overrides, read_signals
+from bellwether.traces.sections import KAFKA, aged, read_demoted, read_overrides, read_pods, read_signals
 from bellwether.traces.states import following
 
 STEP_SECONDS = 1.0
@@ -177,7 +177,8 @@ class Replay:
             return  # the cluster was not read yet
         before, began = self._memory, self._now()
         try:
-            report, self._memory = turn(self._world, self._policy, before)
+            pods = read_pods(self._state["pods"]) if "pods" in self._state else None
+            report, self._memory = turn(replace(self._world, pods=pods), self._policy, before)
         except Transient:
             self._due = self._clock.monotonic() + STEP_SECONDS  # no broker answers
             return

@@ -15,6 +15,7 @@ from typing import Any
 
 from bellwether.core.baselines import Cause, Demoted
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal
+from bellwether.core.strimzi import Pod
 from bellwether.traces.lines import UnreadableTrace, text_of, time_of
 from bellwether.traces.patches import Document, Json
 
@@ -99,6 +100,27 @@ def read_overrides(section: Document) -> tuple[Override, ...]:
         ]
 
     return tuple(sorted(reading("an override", read), key=lambda o: o.broker))
+
+
+def pods_section(pods: Mapping[int, Pod]) -> dict[str, Json]:
+    """By broker: its pod, whether it is ready, and whether it is being deleted."""
+    section: dict[str, Json] = {}
+    for broker, pod in pods.items():
+        section[str(broker)] = {"name": pod.name, "ready": pod.ready, "leaving": pod.leaving}
+    return section
+
+
+def read_pods(section: Document) -> dict[int, Pod]:
+    """The pods, by broker."""
+
+    def read() -> dict[int, Pod]:
+        return {
+            int(broker): Pod(str(row["name"]), bool(row["ready"]), bool(row["leaving"]))
+            for broker, row in section.items()
+        }
+
+    found: dict[int, Pod] = reading("a pod", read)
+    return found
 
 
 def demoted_section(demoted: Mapping[int, Demoted]) -> dict[str, Json]:

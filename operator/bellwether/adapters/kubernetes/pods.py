@@ -47,9 +47,10 @@ class Wanted:
 class PodWatch:
     """See the module. Used by one thread."""
 
-    def __init__(self, api: KubernetesClient, clock: Clock) -> None:
+    def __init__(self, api: KubernetesClient, clock: Clock, every_seconds: float = LOOK_SECONDS) -> None:
         self._api = api
         self._clock = clock
+        self._every = every_seconds
         self._wanted: Wanted | None = None
         self._look_at = 0.0
         self.seen: Mapping[int, Pod] | None = None
@@ -68,7 +69,7 @@ class PodWatch:
         wanted, now = self._wanted, self._clock.monotonic()
         if wanted is None or now < self._look_at:
             return self.seen
-        self._look_at = now + LOOK_SECONDS
+        self._look_at = now + self._every
         try:
             bodies = self._api.list(PODS, wanted.namespace, dict(wanted.labels))
         except BellwetherError as error:
