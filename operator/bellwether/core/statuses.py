@@ -383,7 +383,8 @@ def _settled(plan: Plan, deeds: Deeds, held: tuple[Hold, ...], snapshot: Snapsho
         return Condition("Settled", False, deeds.stopped.reason, deeds.stopped.message)
     if not plan.quiet:
         return Condition("Settled", False, Reason.MOVING, f"{len(plan.moves)} partitions are to move")
-    coming = [str(b) for b in sorted(plan.decisions.returning) if b in snapshot.cluster.live]
+    waves = sorted(plan.decisions.returning.items())
+    coming = [f"{b} ({wave.share} %)" for b, wave in waves if b in snapshot.cluster.live]
     if coming:
         text = f"brokers get their leaders back in waves: {', '.join(coming)}"
         return Condition("Settled", False, Reason.RETURNING_IN_WAVES, text[:1024])
