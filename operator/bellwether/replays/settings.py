@@ -42,7 +42,7 @@ _PROBERS = frozenset(
 
 
 def settings_section(policy: LeadershipPolicy) -> dict[str, Json]:
-    """What a trace keeps of a policy: ``spec`` without the connection, addresses, Secrets' names, pods, and rebalancing."""
+    """What a trace keeps of a policy: ``spec`` without connection, addresses, Secrets' names, pods, and rebalancing."""
     body = policy.spec.body()
     kafka = body.pop("kafka")
     body.pop("rebalance", None)  # a replay makes no plans of loads
