@@ -116,6 +116,27 @@ CASES = (
     ),
     Case(
         "BellwetherOrdersNotRestored",
+        "a dead broker's leaders wait for it to come back",
+        "31m",
+        {
+            series("partitions_displaced"): "40x140",
+            series("broker_demoted", broker="1"): "0x140",
+            series("broker_returning_ratio", broker="1"): "0x140",
+        },
+    ),
+    Case(
+        "BellwetherOrdersNotRestored",
+        "a broker stands still on its way back",
+        "31m",
+        {
+            series("partitions_displaced"): "40x140",
+            series("broker_demoted", broker="1"): "0x140",
+            series("broker_returning_ratio", broker="1"): "0.1x140",
+        },
+        OURS,
+    ),
+    Case(
+        "BellwetherOrdersNotRestored",
         "it was promoted, and wave after wave puts the orders back",
         "31m",
         {series("partitions_displaced"): "40-1x40 0x100", series("broker_demoted", broker="1"): "0x140"},
