@@ -47,7 +47,6 @@ class KafkaMargins:
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
         self._configs = KafkaConfigs(nodes)
-        self._log_ends = LogEnds(nodes.connection)
         self._known: dict[str, tuple[int, float]] = {}
 
     def margins(
@@ -101,7 +100,7 @@ class KafkaMargins:
             return {}
         limit = min(self._nodes.limits.request_seconds, deadline.left)
         try:
-            return self._log_ends.ask(address, dict.fromkeys(names, -1), limit, limit).ends
+            return LogEnds(self._nodes.connection).ask(address, dict.fromkeys(names, -1), limit, limit).ends
         except (Transient, Terminal):
             return {}
 
