@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bellwether.core.baselines import Entry, EntryState
 from bellwether.core.capacities import NO_LOADS, UNBOUNDED, Account
@@ -23,8 +24,7 @@ from bellwether.core.verdicts import Verdict
 from bellwether.core.waves import turn_of
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """One partition and the order that it should have.
 
     ``chosen`` is who is to lead it for now; None where nobody can, or where nothing keeps the baseline's own leader
@@ -123,7 +123,8 @@ class _Scene:
                     and demoted.isdisjoint(replicas)
                     and (not returning or returning.keys().isdisjoint(replicas))
                     and not ranking.weights
-                    and (entry is None or entry.state is EntryState.DISPLACED)
+                    and entry is not None
+                    and entry.state is EntryState.DISPLACED
                     and ranking.rests(partition, baseline)
                 ):
                     concerned.append((partition, key, baseline, ranking))
@@ -169,7 +170,7 @@ class _Scene:
         well = able if self._unwell.isdisjoint(able) else tuple([b for b in able if b not in self._unwell]) or able
         preferred = well if ranking is None else ranking.best(well)
         urgency = self._sickness.get(partition.leader, -1) if partition.leader is not None else -1
-        return Displacement(partition, baseline, able, preferred, ranking, well, not touched, urgency)
+        return Displacement(partition, key, baseline, able, preferred, ranking, well, not touched, urgency)
 
     def _withheld(self, key: PartitionKey, baseline: tuple[int, ...], ranking: Ranking | None) -> frozenset[int]:
         """The brokers of a partition that are on their way back and wait for a later wave to lead it.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bellwether.core.capacities import Account
 from bellwether.core.clusters import Partition, PartitionKey
@@ -20,8 +21,7 @@ from bellwether.core.shares import Shares
 IMPROVEMENT_ROUNDS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Displacement:
+class Displacement(NamedTuple):
     """A partition that a demoted broker holds, or that stands in the wrong rack; who may lead it, whom to prefer.
 
     ``preferred`` are the able of the best rack, the well before the unwell; ``well`` are those of every rack.
@@ -31,6 +31,7 @@ class Displacement:
     """
 
     partition: Partition
+    key: PartitionKey
     baseline: tuple[int, ...]
     able: tuple[int, ...]
     preferred: tuple[int, ...]
@@ -38,11 +39,6 @@ class Displacement:
     well: tuple[int, ...] = ()
     untouched: bool = False
     urgency: int = -1
-
-    @property
-    def key(self) -> PartitionKey:
-        """The partition's identity."""
-        return self.partition.key
 
     @property
     def home(self) -> bool:
@@ -153,6 +149,8 @@ def _pick(item: Displacement, account: Account, shares: Shares) -> int | None:
     """The emptiest candidate of the best rack that has room; whoever leads anyway needs none."""
     key, counts, leader = item.key, account.counts, item.stays
     if not account.capacity.bounded:
+        if len(item.preferred) == 1:
+            return item.preferred[0]
         of_rack = shares.wanting(item.ranking, item.preferred)
         return min(of_rack, key=lambda b: (counts.get(b, 0), item.preferred.index(b)))
     tiers = [shares.wanting(item.ranking, item.preferred), item.preferred]
@@ -169,6 +167,8 @@ def _pick(item: Displacement, account: Account, shares: Shares) -> int | None:
 
 def _away(item: Displacement, chosen: Mapping[PartitionKey, int]) -> bool:
     """Whether its leader was chosen, by count, and may be chosen anew. Whoever is just away is waited for."""
+    if item.ranking is not None and len(item.preferred) < 2:
+        return False
     leader = chosen.get(item.key)
     return leader is not None and leader != item.baseline[0] and leader in item.able
 

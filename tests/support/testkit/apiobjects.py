@@ -372,6 +372,39 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         runner(sparkConf=[{"name": "java.opts", "value": "x"}]),
         "spec.rebalance.runner.sparkConf[0].name",
     ),
+    "a placement without a wish": (policy(placement={}), "spec.placement.racks"),
+    "a rack twice": (policy(placement={"racks": ["a", "a"]}), "spec.placement.racks"),
+    "racks and weights": (
+        policy(placement={"racks": ["a"], "weights": [{"rack": "b", "weight": 1}]}),
+        "spec.placement.weights",
+    ),
+    "a weight twice": (
+        policy(placement={"weights": [{"rack": "b", "weight": 1}, {"rack": "b", "weight": 2}]}),
+        "spec.placement.weights",
+    ),
+    "a weight of nothing": (
+        policy(placement={"weights": [{"rack": "b", "weight": 0}]}),
+        "spec.placement.weights[0].weight",
+    ),
+    "a placement rule without a rack": (
+        policy(placement={"topics": [{"pattern": "orders"}]}),
+        "spec.placement.topics[0].racks",
+    ),
+    "a placement rule for every topic": (
+        policy(placement={"topics": [{"pattern": "**", "racks": ["a"]}]}),
+        "spec.placement.topics[0].pattern",
+    ),
+    "a placement rule twice": (
+        policy(placement={"topics": [{"pattern": "x", "racks": ["a"]}, {"pattern": "x", "racks": ["b"]}]}),
+        "spec.placement.topics",
+    ),
+    "racks preferred in two places": (
+        policy(
+            placement={"racks": ["b"]}, rebalance=rebalance(objective={"preferredRacks": ["a"]})["spec"]["rebalance"]
+        ),
+        "spec.rebalance.objective.preferredRacks",
+    ),
+    "a capacity without a limit": (policy(demotion={"capacity": {}}), "spec.demotion.capacity.maxLeaders"),
 }
 
 BAD_HEALTHS: dict[str, tuple[Body, str]] = {

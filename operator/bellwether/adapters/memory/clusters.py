@@ -85,7 +85,8 @@ class MemoryCluster:
 
     def partitions(self, topics: Collection[str] | None = None) -> tuple[Partition, ...]:
         """All partitions, or those of some topics, by topic and index."""
-        return tuple(p for name, p in sorted(self._partitions.items()) if topics is None or name.topic in topics)
+        chosen = (n for n in self._partitions if topics is None or n.topic in topics)
+        return tuple(self._partitions[name] for name in sorted(chosen))
 
     def snapshot(self) -> Cluster:
         """What metadata shows: a dead broker is gone from it, a fenced one is marked."""

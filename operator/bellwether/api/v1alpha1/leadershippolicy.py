@@ -60,7 +60,7 @@ class Demotion(Model):
     capacity: Capacity | None = Field(
         default=None,
         description="What a broker can carry. Absent: anything. Where others cannot carry what a demoted broker leads,"
-        " it is demoted in part, the heaviest effect first; the rest stays and is counted as CapacityReached.",
+        " it is demoted in part, the sickest broker first; the rest stays and is counted as CapacityReached.",
     )
 
     rules: ClassVar[tuple[Rule, ...]] = (
