@@ -14,6 +14,7 @@ from quarantines.figures import Phase
 from quarantines.stage import MILLISECONDS, PARTITIONS, SICK, Stage
 from realparts.slowdisk import Mode
 
+WARM_UP_SECONDS = 5.0
 STEADY_SECONDS = 15.0
 Say = Callable[[str], None]
 
@@ -105,6 +106,7 @@ def further_loss(stage: Stage, say: Say) -> Played:
 
 
 def _before(played: Played, say: Say) -> None:
+    time.sleep(WARM_UP_SECONDS)
     say("all is well")
     begin = time.monotonic()
     time.sleep(STEADY_SECONDS)

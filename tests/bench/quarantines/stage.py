@@ -14,11 +14,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from bellwether.adapters.kafka.nodes import Nodes
+from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.adapters.pausekeeper import STOPPED, state_of
+from bellwether.connections import Connection
+from bellwether.core.clusters import Partition
 from quarantines.traffic import Traffic
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster
-from testkit.sites import POLICY, Site, condition, demoted
+from testkit.sites import PATIENT, POLICY, Site, condition, demoted
 
 TOPIC, PARTITIONS, PER_SECOND = "orders", 12, 60.0
 SICK = 1
@@ -43,6 +47,7 @@ class Stage:
         self.kafka = KafkaCluster(3, controllers=1, proxied=False, slow_disk=True, heap="192m")
         self.site: Site
         self.traffic: Traffic
+        self._reader: KafkaReader
 
     def __enter__(self) -> Stage:
         try:
@@ -58,6 +63,10 @@ class Stage:
     def _set(self) -> None:
         self.kafka.start()
         self._stack.callback(self.kafka.stop)
+        others = [b.internal for b in self.kafka.brokers.values() if b.id != SICK]
+        self._reader = KafkaReader(Nodes(Connection(tuple(reversed(others))), PATIENT))
+        self._reader.read()
+        self._reader.avoid([SICK])
         self.site = Site(self._server, self.kafka, self._logs)
         self._stack.callback(self._end_processes)
         self.site.topics({TOPIC: PARTITIONS}, configs={"min.insync.replicas": "2"})
@@ -101,11 +110,15 @@ class Stage:
 
     def in_every_isr(self, broker: int) -> bool:
         """Whether a broker is in the ISR of all partitions."""
-        return all(broker in p.isr for p in self.site.partitions(TOPIC).values())
+        return all(broker in p.isr for p in self._partitions())
 
     def in_no_isr(self, broker: int) -> bool:
         """Whether a broker is in the ISR of none."""
-        return not any(broker in p.isr for p in self.site.partitions(TOPIC).values())
+        return not any(broker in p.isr for p in self._partitions())
+
+    def _partitions(self) -> tuple[Partition, ...]:
+        """As others see them: a broker that was paused still believes what it knew before."""
+        return self._reader.partitions([TOPIC])
 
     def until(self, reached: Callable[[], bool], limit: float, wish: str) -> float:
         """Wait; when it came about, in monotonic seconds. Raises TookTooLong with the ends of all logs."""
