@@ -16,6 +16,7 @@ from faults.report import commit
 from quarantines.figures import row
 from quarantines.plays import Played, Say, further_loss, slow_disk
 from quarantines.stage import AFTER_SECONDS, MILLISECONDS, PARTITIONS, PER_SECOND, Stage
+from quarantines.tables import markdown
 from realparts.apiserver import ApiServer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -44,6 +45,7 @@ def main() -> int:
             good &= result["lost"] == 0 and result["moments"]["quarantine"] == EXPECTED.get(
                 name, result["moments"]["quarantine"]
             )
+    print(markdown(json.loads(report.read_text())))
     print(f"figures: {report}")
     return 0 if good else 1
 
