@@ -176,7 +176,8 @@ class Walk:
 
         entry = ConfigEntry("min.insync.replicas", str(least), incremental_operation=AlterConfigOpType.SET)
         wanted = ConfigResource(ConfigResource.Type.TOPIC, self.topic(case), incremental_configs=[entry])
-        for answer in admin(self._bootstrap).incremental_alter_configs([wanted], request_timeout=15).values():
+        client = admin(self._bootstrap)  # kept until its answer is in: that dies with it
+        for answer in client.incremental_alter_configs([wanted], request_timeout=15).values():
             answer.result()
 
     # Brokers.
