@@ -54,7 +54,7 @@ def test_a_slow_broker_is_demoted_paused_released_on_recovery_and_leads_again(gu
     home = site.orders()
     with Traffic(site.kafka.bootstrap, site.topic, PARTITIONS, 60) as traffic:
         site.kafka.slow_disk(1).set(80)
-        site.until(lambda: demoted(site.health(1)), 60, "it is demoted")
+        site.until(lambda: demoted(site.health(1)), 120, "it is demoted")
         site.tell(f"paused after {site.until(lambda: paused(site), 60, 'it is paused', lambda: said(site)):.1f} s")
         alone = site.until(lambda: all(1 not in p.isr for p in site.partitions().values()), 40, "it left every ISR")
         site.tell(f"out of every ISR after {alone:.1f} s")
