@@ -80,8 +80,8 @@ def begin(site: KafkaSite, watcher: Watcher) -> Callable[..., Operator]:
 
 
 @pytest.fixture
-def topic(stretched: KafkaCluster) -> Iterator[Callable[..., str]]:
-    """Makes topics with the replicas given, and removes them after the test."""
+def topic(stretched: KafkaCluster, site: KafkaSite) -> Iterator[Callable[..., str]]:
+    """Makes topics with the replicas given, which every broker knows then, and removes them after the test."""
     from realparts.kafka_topics import create_topics, delete_topics
 
     made: list[str] = []
@@ -89,6 +89,7 @@ def topic(stretched: KafkaCluster) -> Iterator[Callable[..., str]]:
     def make(name: str, *assignment: tuple[int, ...]) -> str:
         create_topics(stretched.bootstrap, {name: len(assignment)}, assignments={name: [list(a) for a in assignment]})
         made.append(name)
+        site.everywhere(lambda c: sum(p.topic == name for p in c.partitions) == len(assignment))
         return name
 
     yield make

@@ -69,10 +69,12 @@ def test_where_only_demoted_ones_are_left_the_least_sick_leads_and_is_named(
     pair = topic("pair", *[(1, 2)] * 4)
     for broker in RACKS:
         site.signals.say(broker, Reading.PASSING)
-    operator = begin()
+    operator = begin(policy=replace(POLICY, demotion=Demotion(dwell_seconds=0, max_brokers=2)))
     operator.turn()
-    site.signals.say(1, Reading.FAILING)
     site.signals.override(2, OverrideState.DEMOTED)
+    operator.turns(2, seconds=0.1)
+    assert site.leaders()[1] == 4
+    site.signals.say(1, Reading.FAILING)
     operator.turns(4, seconds=0.1)
     site.eventually(lambda c: {p.leader for p in c.partitions if p.topic == pair} == {2})
     said = operator.reports[-1]
