@@ -103,14 +103,17 @@ def election_foretold(p: Partition, live: Collection[int]) -> str:
     return "NONE" if may_lead else "PREFERRED_LEADER_NOT_AVAILABLE"
 
 
-def leads_once_back(found: Diagnosis, broker: int, *, killed: bool) -> bool:
-    """Whether the doctor says that this broker leads once it has been started."""
+def leads_once_back(
+    found: Diagnosis, broker: int, live: Collection[int], *, keeps_elr: bool, killed: bool
+) -> int | None:
+    """Who leads, by what the doctor says, once this broker has been started; ``live`` are those that run already."""
     p = found.partition
-    if broker not in found.awaited:
-        return False
-    if broker in p.isr or not p.elr or not killed:
-        return True
-    return p.elr == (broker,) and p.last_known_elr == (broker,)
+    if not keeps_elr or not killed:
+        return broker if broker in found.awaited else None
+    # It is not eligible any more as it returns; once nobody is, whoever led last leads.
+    last = p.leader if p.leader is not None else next(iter(p.last_known_elr), None)
+    left = {*p.isr, *p.elr} - {broker}
+    return last if not left and last in {*live, broker} else None
 
 
 @dataclass
@@ -211,15 +214,18 @@ class Walk:
         """What the doctor finds now."""
         return self._examiner.examine(self.topics)
 
-    def reach(self, expected: str) -> Examination:
-        """Wait until the doctor says what is expected of each topic, one letter each; fails when it never does."""
+    def reach(self, expected: str, *, fenced: bool = True) -> Examination:
+        """Wait until the doctor says what is expected of each topic, one letter each; fails when it never does.
+
+        ``fenced``: and until the controller has given up whoever does not answer.
+        """
         wanted = {self.topic(c.name): CODES[code] for c, code in zip(self.cases, expected, strict=False)}
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
             found = self.examined()
             classes = {d.partition.topic: d.risk for d in found.ward.diagnoses}
             unlike = {t: (str(classes[t]), str(risk)) for t, risk in wanted.items() if classes[t] is not risk}
-            if not unlike:
+            if not unlike and not (fenced and found.silent):
                 return found
             assert time.monotonic() < deadline, f"the doctor says, where is expected: {unlike}: {_states(found)}"
             time.sleep(0.3)
@@ -238,7 +244,7 @@ class Walk:
 
     def glimpse(self, what: str, expected: str) -> None:
         """A state that passes by itself: the doctor says what is expected, and nobody is served meanwhile."""
-        found = self.reach(expected)
+        found = self.reach(expected, fenced=False)
         self._seen = {d.partition.topic: Seen.foretold(d) for d in found.ward.diagnoses}
         seen = self.write(f"{what}/all", "all")
         foretold = {topic: one.acks_all for topic, one in self._seen.items()}
@@ -248,14 +254,15 @@ class Walk:
     def returned(self, before: Examination, broker: int) -> None:
         """The broker is back: whom the doctor called awaited leads by itself, and nobody else does."""
         deadline = time.monotonic() + WAIT_SECONDS
+        live = before.cluster.live.difference(before.silent)
         while True:
             after = {d.partition.topic: d.partition for d in self.examined().ward.diagnoses}
             unlike = {}
             for found in before.ward.diagnoses:
                 if found.risk not in OFFLINE:
                     continue
-                foretold = leads_once_back(found, broker, killed=self.killed)
-                if (after[found.partition.topic].leader is not None) != foretold:
+                foretold = leads_once_back(found, broker, live, keeps_elr=self.keeps_elr, killed=self.killed)
+                if after[found.partition.topic].leader != foretold:
                     unlike[found.partition.topic] = (foretold, found.partition, after[found.partition.topic])
             if not unlike:
                 return
