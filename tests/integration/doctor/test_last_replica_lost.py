@@ -17,7 +17,7 @@ from bellwether.core.clusters import Partition
 from testkit.kafkasites import KafkaSite
 from testkit.riskclients import TAKEN, consume, produce
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "placement" / "last-replica-lost"
 COMMANDS = re.findall(r"^\$ (.+)$", (EXAMPLE / "README.md").read_text(), re.MULTILINE)
