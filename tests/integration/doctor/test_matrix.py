@@ -1,8 +1,8 @@
 """Every failure of a partition's replicas, step by step: two and three of them, one and two that must be in sync.
 
-Brokers are shut down in one walk and killed in the other, with eligible leader replicas (KIP-966) and without. In each
-state every topic is written to with acks=1 and acks=all, read, and a preferred leader is elected: all of it must be as
-the doctor says. ``docs/placement/doctor-matrix.md`` is the table that comes of it; ``--update-golden`` writes it anew.
+Brokers are shut down or killed, with eligible leader replicas (KIP-966), and shut down without. In each state every
+topic is written to with acks=1 and acks=all, read, and a preferred leader is elected: all of it must be as the doctor
+says. ``docs/placement/doctor-matrix.md`` is the table that comes of it; ``--update-golden`` writes it anew.
 """
 
 from __future__ import annotations
@@ -25,14 +25,22 @@ PAGE = Path(__file__).parents[3] / "docs" / "placement" / "doctor-matrix.md"
 SESSION = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000"}
 
 
-@pytest.fixture(scope="module", params=[1, 0], ids=["with ELR", "without ELR"])
+@pytest.fixture(scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[KafkaCluster, bool]]:
     features = {"eligible.leader.replicas.version": request.param}
     with KafkaCluster(4, controllers=1, proxied=False, properties=SESSION, features=features) as kafka:
         yield kafka, bool(request.param)
 
 
-@pytest.mark.parametrize("killed", [False, True], ids=["shut down", "killed"])
+@pytest.mark.parametrize(
+    ("cluster", "killed"),
+    [
+        pytest.param(1, False, id="with ELR, shut down"),
+        pytest.param(1, True, id="with ELR, killed"),
+        pytest.param(0, False, id="without ELR, shut down"),
+    ],
+    indirect=["cluster"],
+)
 def test_in_every_state_the_brokers_do_what_the_doctor_says(
     cluster: tuple[KafkaCluster, bool], killed: bool, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
