@@ -39,7 +39,7 @@ TOPIC = "uneven"
 ASSIGNMENT = [[1, 2, 3]] * 8 + [[1, 3, 2]] * 8
 EXECUTORS = 2
 # Three pods beside brokers and operators on two cores.
-SMALL = {"cpu": "250m", "memory": "1200Mi"}
+SMALL = {"cpu": "400m", "memory": "1200Mi"}
 
 
 def uneven(stage: Stage) -> dict[int, Partition]:
@@ -89,7 +89,7 @@ def test_a_plan_made_by_executors_in_pods_is_what_one_machine_plans_and_is_appli
         pods = kubectl.get("pods", "--namespace", NAMESPACE, "--selector", selector)
         seen.update(one["metadata"]["name"] for one in pods if one["status"]["phase"] == "Running")
         found: Mapping[str, Any] = whole.release.policy()["status"].get("rebalance", {})
-        assert found.get("state") != "Failed", found
+        assert found.get("state") != "Failed", found["message"]
         return found
 
     status = eventually(proposed, lambda s: s.get("state") == "Proposed", 600, "no plan is proposed")

@@ -47,8 +47,8 @@ def manifest(policy: LeadershipPolicy, rebalance: Rebalance, work: Work) -> Obje
     }
     if runner.service_account_name:
         pod["serviceAccountName"] = runner.service_account_name
-    if runner.type is RunnerType.JOB:
-        pod["automountServiceAccountToken"] = False
+    # Whatever the account says of itself: a driver makes pods, and nobody else here asks Kubernetes for anything.
+    pod["automountServiceAccountToken"] = runner.type is RunnerType.SPARK_ON_KUBERNETES
     return {
         "apiVersion": JOBS.api_version,
         "kind": JOBS.kind,
@@ -113,7 +113,8 @@ def _executor_settings(runner: Runner, work: Work) -> dict[str, str]:
     each = runner.executors.resources
     settings = {
         "spark.driver.host": "$(POD_IP)",
-        "spark.driver.bindAddress": "0.0.0.0",  # noqa: S104 - inside the pod
+        # Executors are told this one (spark.kubernetes.executor.useDriverPodIP).
+        "spark.driver.bindAddress": "$(POD_IP)",
         "spark.kubernetes.namespace": "$(POD_NAMESPACE)",
         "spark.kubernetes.driver.pod.name": "$(POD_NAME)",
         "spark.kubernetes.container.image": str(runner.image),

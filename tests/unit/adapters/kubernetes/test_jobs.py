@@ -123,7 +123,7 @@ class TestSparkOnKubernetes:
         job = made(**EXECUTORS)
         pod = job["spec"]["template"]["spec"]
         assert pod["serviceAccountName"] == "spark"
-        assert "automountServiceAccountToken" not in pod
+        assert pod["automountServiceAccountToken"] is True
         assert pod["containers"][0]["args"][-2:] == ["--master", "k8s://https://kubernetes.default.svc"]
         found = settings(job)
         assert found["spark.driver.host"] == "$(POD_IP)"
