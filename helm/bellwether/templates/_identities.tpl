@@ -21,8 +21,10 @@ values.probers. Fails on what no schema can say. In: the root.
 {{- $full := include "bellwether.fullname" . }}
 {{- $items := list }}
 {{- $policies := list }}
+{{- $namespaces := list }}
 {{- range .Values.probers }}
 {{- $policies = append $policies .policy | uniq }}
+{{- $namespaces = append $namespaces (.namespace | default $root.Release.Namespace) | uniq }}
 {{- end }}
 {{- if .Values.alertmanager.enabled }}
 {{- $policies = append $policies (required "alertmanager.policy: name the LeadershipPolicy that the webhook follows" .Values.alertmanager.policy) | uniq }}
@@ -49,7 +51,7 @@ values.probers. Fails on what no schema can say. In: the root.
 {{- end }}
 {{- $component := printf "prober-%s%s%s" $kind (empty $one.vantage | ternary "" (printf "-%s" $one.vantage)) (gt (len $policies) 1 | ternary (printf "-%s" $one.policy) "") }}
 {{- $namespace := $one.namespace | default $root.Release.Namespace }}
-{{- if ne $namespace $root.Release.Namespace }}
+{{- if and (gt (len $namespaces) 1) (ne $namespace $root.Release.Namespace) }}
 {{- $component = printf "%s-%s" $component $namespace }}
 {{- end }}
 {{- $source := $one.vantage | default (eq $one.kind "Prometheus" | ternary "*" "replication") }}
