@@ -205,7 +205,8 @@ class LeadershipPolicySpec(Model):
             field="maintenance.pods.selector",
         ),
         Rule(
-            cel="!has(self.placement) || !has(self.rebalance) || size(self.rebalance.objective.preferredRacks) == 0",
+            cel="!has(self.placement) || !has(self.rebalance) || !has(self.rebalance.objective)"
+            " || !has(self.rebalance.objective.preferredRacks) || size(self.rebalance.objective.preferredRacks) == 0",
             message="must go where spec.placement is: that says which racks lead, and load plans keep to it",
             holds=lambda spec: (
                 spec.placement is None or spec.rebalance is None or not spec.rebalance.objective.preferred_racks

@@ -29,14 +29,17 @@ def _once_each(weights: tuple[RackWeight, ...]) -> bool:
     return len({w.rack for w in weights}) == len(weights)
 
 
+_RACKS_GIVEN = "(has(self.racks) && size(self.racks) > 0)"
+_WEIGHTS_GIVEN = "(has(self.weights) && size(self.weights) > 0)"
+_TOPICS_GIVEN = "(has(self.topics) && size(self.topics) > 0)"
 _EITHER = Rule(
-    cel="!(size(self.racks) > 0 && size(self.weights) > 0)",
+    cel=f"!({_RACKS_GIVEN} && {_WEIGHTS_GIVEN})",
     message="goes without racks: name the racks in order, or give them weights",
     holds=lambda p: not (p.racks and p.weights),
     field="weights",
 )
 _ONCE = Rule(
-    cel="self.weights.all(w, self.weights.exists_one(other, other.rack == w.rack))",
+    cel="!has(self.weights) || self.weights.all(w, self.weights.exists_one(other, other.rack == w.rack))",
     message="names a rack twice: keep one of each",
     holds=lambda p: _once_each(p.weights),
     field="weights",
@@ -58,7 +61,7 @@ class TopicPlacement(Model):
         _EITHER,
         _ONCE,
         Rule(
-            cel="size(self.racks) > 0 || size(self.weights) > 0",
+            cel=f"{_RACKS_GIVEN} || {_WEIGHTS_GIVEN}",
             message="must name a rack, or weights must: a rule without either does nothing",
             holds=lambda p: bool(p.racks or p.weights),
             field="racks",
@@ -97,13 +100,13 @@ class Placement(Model):
         _EITHER,
         _ONCE,
         Rule(
-            cel="size(self.racks) > 0 || size(self.weights) > 0 || size(self.topics) > 0",
+            cel=f"{_RACKS_GIVEN} || {_WEIGHTS_GIVEN} || {_TOPICS_GIVEN}",
             message="must name a rack, or weights or topics must: leave placement out where no rack is preferred",
             holds=lambda p: bool(p.racks or p.weights or p.topics),
             field="racks",
         ),
         Rule(
-            cel="self.topics.all(t, self.topics.exists_one(other, other.pattern == t.pattern))",
+            cel="!has(self.topics) || self.topics.all(t, self.topics.exists_one(other, other.pattern == t.pattern))",
             message="names a pattern twice: the first rule takes every topic of the second",
             holds=lambda p: len({t.pattern for t in p.topics}) == len(p.topics),
             field="topics",
