@@ -68,4 +68,4 @@ def test_the_example_as_its_readme_tells_it(policy_site: Site) -> None:
     # Without the wish every order is as it was.
     site.kubectl("patch", "lp", "main", "--type=json", "-p", REMOVE)
     site.until_restored(at_first)
-    assert not met(site)
+    site.until(lambda: not met(site), 30, "nothing is said of racks any more", lambda: met(site))

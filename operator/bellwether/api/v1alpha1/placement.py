@@ -44,6 +44,12 @@ _ONCE = Rule(
     holds=lambda p: _once_each(p.weights),
     field="weights",
 )
+_RACKS_ONCE = Rule(
+    # A list whose order counts is no set to the API server.
+    cel="!has(self.racks) || self.racks.all(r, self.racks.exists_one(other, other == r))",
+    message="names a rack twice: keep one of each",
+    field="racks",
+)
 _RACKS = "Racks that are to lead, the most preferred first: the next one leads where no replica of a better one can."
 _WEIGHTS = "Racks that are to lead side by side, in proportion to their weights. Either this or racks."
 
@@ -60,6 +66,7 @@ class TopicPlacement(Model):
     rules: ClassVar[tuple[Rule, ...]] = (
         _EITHER,
         _ONCE,
+        _RACKS_ONCE,
         Rule(
             cel=f"{_RACKS_GIVEN} || {_WEIGHTS_GIVEN}",
             message="must name a rack, or weights must: a rule without either does nothing",
@@ -99,6 +106,7 @@ class Placement(Model):
     rules: ClassVar[tuple[Rule, ...]] = (
         _EITHER,
         _ONCE,
+        _RACKS_ONCE,
         Rule(
             cel=f"{_RACKS_GIVEN} || {_WEIGHTS_GIVEN} || {_TOPICS_GIVEN}",
             message="must name a rack, or weights or topics must: leave placement out where no rack is preferred",
