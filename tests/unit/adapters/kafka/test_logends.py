@@ -141,16 +141,16 @@ def test_a_broker_that_falls_silent_half_way_has_told_what_it_told() -> None:
 
 def test_a_broker_that_always_answers_late_costs_the_longest_time_at_most() -> None:
     known = {TopicPartition("t", n): n for n in range(20 * MOST_PARTITIONS)}
-    told = ends({})
+    told, asked = ends({}), []
 
     def late(request: Any) -> Any:
+        asked.append(request)
         time.sleep(0.2)
         return told(request)
 
     with ScriptedBroker({ListOffsetsRequest: late}) as broker:
-        began = time.monotonic()
         answer = ask(broker.address, dict.fromkeys(known, -1), timeout=0.5, longest=0.8)
-        assert time.monotonic() - began < 2, "twenty late answers would take four seconds and more"
+    assert 0 < len(asked) <= 5, "of twenty that would all be late"
     assert "no answer in time" in answer.problem
 
 
