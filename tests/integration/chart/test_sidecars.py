@@ -16,6 +16,12 @@ from realparts.helm import Helm
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
 
 ACCEPTED_SECONDS = 30.0
+INJECTED = {
+    "inject": True,
+    "accounts": [{"name": "orders-kafka", "policy": "orders"}],
+    "podSelector": {"strimzi.io/broker-role": "true"},
+    "dataVolume": "data-0",
+}
 CONFINED = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -69,13 +75,7 @@ def test_what_is_to_be_pasted_makes_a_pod_that_is_accepted(
 def test_admission_adds_them_to_brokers_and_to_nobody_else(
     installing: Helm, chart: Path, chartserver: ApiServer, restricted: str
 ):
-    sidecars = {
-        "inject": True,
-        "accounts": [{"name": "orders-kafka", "policy": "orders"}],
-        "podSelector": {"strimzi.io/broker-role": "true"},
-        "dataVolume": "data-0",
-        "ignore": ["10.0.0.0/8"],
-    }
+    sidecars = {**INJECTED, "ignore": ["10.0.0.0/8"]}
     values = {"sidecars": sidecars, "crds": {"install": False}, "admission": {"enabled": False}}
     given = installing.given(values)
     installing.run("install", "sides", chart, "--namespace", restricted, *given)
@@ -100,13 +100,7 @@ def test_admission_adds_them_to_brokers_and_to_nobody_else(
 def test_a_warden_is_added_to_a_pod_whose_processes_it_then_sees(
     installing: Helm, chart: Path, chartserver: ApiServer, restricted: str
 ):
-    sidecars = {
-        "inject": True,
-        "accounts": [{"name": "orders-kafka", "policy": "orders"}],
-        "podSelector": {"strimzi.io/broker-role": "true"},
-        "dataVolume": "data-0",
-        "warden": {"enabled": True},
-    }
+    sidecars = {**INJECTED, "warden": {"enabled": True}}
     values = {"sidecars": sidecars, "crds": {"install": False}, "admission": {"enabled": False}}
     installing.run("install", "wards", chart, "--namespace", restricted, *installing.given(values))
     try:
