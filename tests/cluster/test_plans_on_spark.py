@@ -39,7 +39,7 @@ TOPIC = "uneven"
 ASSIGNMENT = [[1, 2, 3]] * 8 + [[1, 3, 2]] * 8
 EXECUTORS = 2
 # Three pods beside brokers and operators on two cores.
-SMALL = {"cpu": "400m", "memory": "1200Mi"}
+SMALL = {"cpu": "250m", "memory": "1200Mi"}
 
 
 def uneven(stage: Stage) -> dict[int, Partition]:
