@@ -14,7 +14,8 @@ from bellwether.core.baselines import UndoRecord
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.risks import FLOOR_SECONDS, Risk
 from bellwether.core.statuses import Report
-from bellwether.cycle import Memory, turn
+from bellwether.cycle import turn
+from bellwether.observing import Memory
 from bellwether.ports import BellwetherError, ConfigReader, Terminal, Transient, World
 
 POLICY = Policy(name="main", mode=Mode.OBSERVE)

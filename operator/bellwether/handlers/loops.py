@@ -28,7 +28,7 @@ from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.rebalances import Agenda
 from bellwether.core.runs import Run
 from bellwether.core.statuses import Condition, Report
-from bellwether.cycle import NOTHING, Memory, turn
+from bellwether.cycle import NOTHING, turn
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.following import reason_of
 from bellwether.handlers.links import Link, Linker, Refused, attended
@@ -36,6 +36,7 @@ from bellwether.handlers.notices import Notices
 from bellwether.handlers.pacing import Pace
 from bellwether.handlers.partings import Parting
 from bellwether.handlers.rebalancing import APPROVE, Desk
+from bellwether.observing import Memory
 from bellwether.ports import BellwetherError, Clock, Fenced, Terminal, Transient, WrongCluster
 from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
 

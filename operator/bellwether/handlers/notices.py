@@ -39,9 +39,9 @@ from bellwether.core.runs import Run
 from bellwether.core.signals import Signal
 from bellwether.core.statuses import Report
 from bellwether.core.verdicts import Verdict
-from bellwether.cycle import Memory
 from bellwether.handlers import renderings
 from bellwether.handlers.news import news, of_run
+from bellwether.observing import Memory
 from bellwether.ports import BellwetherError, Clock
 from bellwether.telemetry.brokers import Patience
 from bellwether.telemetry.metrics import OperatorMetrics

@@ -23,7 +23,8 @@ from bellwether.core.clusters import Cluster
 from bellwether.core.policies import Policy
 from bellwether.core.signals import Override, Signal
 from bellwether.core.statuses import Report
-from bellwether.cycle import Memory, turn
+from bellwether.cycle import turn
+from bellwether.observing import Memory
 from bellwether.ports import Transient, World
 from bellwether.replays.settings import Setting, policy_of
 from bellwether.replays.sightings import flaps_of, verdicts_of

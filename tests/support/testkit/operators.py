@@ -13,7 +13,8 @@ from bellwether.core.demotions import Decide, decide
 from bellwether.core.policies import Demotion, Mode, Policy, Promotion, Waves
 from bellwether.core.rebalances import Agenda
 from bellwether.core.statuses import Report
-from bellwether.cycle import Memory, turn
+from bellwether.cycle import turn
+from bellwether.observing import Memory
 from bellwether.ports import Fenced, Transient, World
 
 POLICY = Policy(

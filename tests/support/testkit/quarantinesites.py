@@ -16,7 +16,7 @@ from bellwether.core.confinements import PATIENCE_SECONDS, WARDEN, Confinement
 from bellwether.core.policies import Demotion, Mode, Policy, Promotion, Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.core.wardens import Command, Read
-from bellwether.cycle import Memory
+from bellwether.observing import Memory
 from bellwether.ports import Transient
 from bellwether.probes.wardens import TICK_SECONDS, Warden
 from testkit.operators import GRACE_SECONDS, Operator

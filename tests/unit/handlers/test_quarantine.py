@@ -20,11 +20,11 @@ from bellwether.core.policies import Mode, Policy, QuarantineMode
 from bellwether.core.quarantine import Quarantines
 from bellwether.core.reasons import Reason
 from bellwether.core.statuses import Report
-from bellwether.cycle import Memory
 from bellwether.handlers import renderings
 from bellwether.handlers.news import news
 from bellwether.handlers.notices import Notices
 from bellwether.handlers.pacing import Pace
+from bellwether.observing import Memory
 from bellwether.telemetry.metrics import OperatorMetrics
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
