@@ -34,8 +34,7 @@ from bellwether.core.rebalances import Accepted, Agenda
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.statuses import Report
 from bellwether.core.verdicts import judge
-from bellwether.cycle import turn
-from bellwether.observing import Memory
+from bellwether.cycle import Memory, turn
 from bellwether.ports import JobState, Terminal, World
 
 WHOSE = "by-hand/rebalance"

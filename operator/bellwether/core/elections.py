@@ -60,10 +60,9 @@ def intents(plan: Plan, record: UndoRecord) -> UndoRecord:
             entry = Entry(move.topic, move.baseline, written=move.seen)
         changes[move.key] = entry.write(move.order, state)
     changed = record.with_entries(changes)
-    demoted, returning = dict(plan.decisions.demoted), dict(plan.decisions.returning)
-    if (dict(changed.demoted), dict(changed.returning)) == (demoted, returning):
+    if dict(changed.demoted) == dict(plan.decisions.demoted):
         return changed
-    return replace(changed, demoted=demoted, returning=returning)
+    return replace(changed, demoted=dict(plan.decisions.demoted))
 
 
 def check(batch: Sequence[Move], fresh: Iterable[Partition]) -> Checked:

@@ -1,1 +1,0 @@
-"""What a plan costs on a large cluster: ``make bench-plan``, which runs ``python -m plancosts``."""
