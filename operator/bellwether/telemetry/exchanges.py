@@ -6,6 +6,8 @@ requests that we make, the stages at which a conversation breaks, the kinds of o
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from bellwether.telemetry.registries import LATENCY_BUCKETS
@@ -16,7 +18,9 @@ _POLICY = ("namespace", "policy")
 class ExchangeMetrics:
     """Counts and times of requests, by what came of them."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, gone: Collection[tuple[str, str]] = frozenset()) -> None:
+        """``gone`` holds policies (namespace, name) of which nothing is told any more: their loops may still ask."""
+        self._gone = gone
         self.kafka_requests = Counter(
             "bellwether_kafka_requests",
             "Requests to brokers, opening a connection (Open) among them, by outcome: ok when an answer came, else the"
@@ -54,12 +58,6 @@ class ExchangeMetrics:
             registry=registry,
         )
 
-        self._gone: set[tuple[str, str]] = set()
-
-    def known(self, namespace: str, policy: str) -> None:
-        """A policy is watched from now on."""
-        self._gone.discard((namespace, policy))
-
     def kafka(self, namespace: str, policy: str, request: str, outcome: str, seconds: float) -> None:
         """One request to a broker of a policy's cluster."""
         if (namespace, policy) in self._gone:
@@ -83,7 +81,6 @@ class ExchangeMetrics:
         self.kubernetes_seconds.labels(verb).observe(seconds)
 
     def forget(self, namespace: str, policy: str) -> None:
-        """Drop everything about a policy that is gone; what its loop asks while it ends is not counted."""
-        self._gone.add((namespace, policy))
+        """Drop everything about a policy that is gone."""
         for metric in (self.kafka_requests, self.kafka_seconds, self.certificates):
             metric.remove_by_labels({"namespace": namespace, "policy": policy})

@@ -28,10 +28,10 @@ class OperatorMetrics:
 
     def __init__(self) -> None:
         self.registry = LabelledRegistry("operator")
-        self.exchanges = ExchangeMetrics(self.registry)
+        self._gone: set[tuple[str, str]] = set()
+        self.exchanges = ExchangeMetrics(self.registry, self._gone)
         self._brokers = BrokerMetrics(self.registry)
         self._rebalances = RebalanceMetrics(self.registry)
-        self._gone: set[tuple[str, str]] = set()
         self._turns = Histogram(
             "bellwether_turn_seconds",
             "Time that one turn took.",
@@ -73,7 +73,6 @@ class OperatorMetrics:
     def known(self, namespace: str, policy: str) -> None:
         """A policy is watched from now on; nobody is said to lead it yet."""
         self._gone.discard((namespace, policy))
-        self.exchanges.known(namespace, policy)
         self.leading(namespace, policy, False)
 
     def turn_begins(self, namespace: str, policy: str, timestamp: float) -> None:
