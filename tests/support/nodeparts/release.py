@@ -88,9 +88,7 @@ class Release:
             name = pod["metadata"]["name"]
             path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}:{METRICS_PORT}/proxy/metrics"
             with contextlib.suppress(KubectlFailed):  # it may be ending
-                if re.search(
-                    r"^bellwether_leadership_held\{.*\} 1\.0$", self.kubectl("get", "--raw", path), re.MULTILINE
-                ):
+                if ACTING.search(self.kubectl("get", "--raw", path)):
                     return str(name)
         return ""
 
