@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -22,6 +22,7 @@ from bellwether.probes.haste import HASTE
 from bellwether.probes.sightings import Round, Sighting
 from bellwether.probes.windows import Streak
 from monthsim.episodes import Path, PathEffect
+from testkit.answers import Said
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 RETRY_SECONDS = 1.0
@@ -34,23 +35,6 @@ _BEFORE, _AFTER = 3.0, 9.0
 def at(seconds: float) -> datetime:
     """A time of the simulated month."""
     return EPOCH + timedelta(seconds=seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """How one question went (``probes.sightings.Answer``)."""
-
-    ok: bool
-    seconds: float
-    stage: str = ""
-    message: str = ""
-    advertised: Mapping[str, str] = field(default_factory=dict)
-    weaker: bool = False
-
-    @property
-    def result(self) -> str:
-        """``ok``, or what it broke at."""
-        return "ok" if self.ok else self.stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +75,7 @@ class Question:
         """The highest chance of a question to fail by loss."""
         return max((fails_by_loss(e.level) for e in self.effects if e.what is Path.LOSSY), default=0.0)
 
-    def ask(self, time: float, timeout: float, *, lost: bool = False) -> tuple[Found, float]:
+    def ask(self, time: float, timeout: float, *, lost: bool = False) -> tuple[Said, float]:
         """The answer to a question asked at ``time``, and when it is known."""
         known = time + (timeout if lost else self.seconds)
         for effect in self.effects:
@@ -109,18 +93,18 @@ class Question:
             elif effect.what is Path.DROPPED:
                 known = time + timeout
         if known - time >= timeout - _ROUNDING:
-            return Found(False, timeout, "Connect", "no answer"), time + timeout
-        return Found(True, known - time), known
+            return Said(False, timeout, "Connect", "no answer"), time + timeout
+        return Said(True, known - time), known
 
 
-_REFUSED = Found(False, 0.005, "Connect", "refused")
+_REFUSED = Said(False, 0.005, "Connect", "refused")
 
 
 def steady(settings: Reachability) -> Sighting:
     """A broker that has long been well."""
     sighting = Sighting()
     for n in range(10):
-        sighting = sighting.after(Round(_ADDRESS, Found(True, 0.02), Found(True, 0.004)), settings, at(n - 1000.0))
+        sighting = sighting.after(Round(_ADDRESS, Said(True, 0.02), Said(True, 0.004)), settings, at(n - 1000.0))
     return sighting
 
 
