@@ -105,6 +105,18 @@ bench-spark: setup ## Plan for clusters of up to 2,000,000 partitions; report ga
 bench-loads: setup ## Measure loads from a day of up to 288,000,000 samples; report time, memory and errors (BENCH_ARGS=...)
 	@$(BIN)/python -m sparkloads $(BENCH_ARGS)
 
+.PHONY: bench-restart
+bench-restart: setup parts ## Restart six real brokers one after another, with the operator and without (BENCH_ARGS=...)
+	@$(BIN)/python -m restarts $(BENCH_ARGS)
+
+.PHONY: bench-quarantine
+bench-quarantine: setup parts ## Measure acks=all beside a slow disk: demoted, quarantined, and when another broker is lost (BENCH_ARGS=...)
+	@$(BIN)/python -m quarantines $(BENCH_ARGS)
+
+.PHONY: bench-plan
+bench-plan: setup ## Plan leaders with racks for 1,000 brokers and 200,000 partitions in memory; report times and what is re-sent
+	@$(BIN)/python -m plancosts $(BENCH_ARGS)
+
 .PHONY: bench-detection-costs
 bench-detection-costs: setup parts ## Measure what it costs to watch 1,000 brokers while nothing happens (BENCH_ARGS=...)
 	@$(BIN)/python -m detectioncosts $(BENCH_ARGS)

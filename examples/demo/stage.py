@@ -128,6 +128,8 @@ class Stage:
                 # Repeated, the demo's faults are what damping is against.
                 "promotion": {
                     "stabilizationSeconds": self._settings.stabilization,
+                    # Long enough to see the steps, and short enough to wait for them.
+                    "waves": {"pauseSeconds": 5},
                     **({"flapWindowSeconds": 0} if self._settings.repeat > 1 else {}),
                 },
             },

@@ -139,6 +139,22 @@ class SidecarAccount(Model):
     policy_namespace: OptionalNamespace = Field(default="", description="The policy's namespace. Empty: the release's.")
 
 
+class Warden(Model):
+    """The sidecar that pauses its broker where the policy quarantines it (spec.quarantine)."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Let a warden stand beside each broker. Its pod shares one process namespace: by inject, or by"
+        " shareProcessNamespace: true in the pod template.",
+    )
+    run_as_user: int = Field(
+        default=1001,
+        ge=1,
+        description="User of the broker's process: nobody else may signal it without privileges.",
+    )
+    metrics_port: Port = Field(default=9467, description="Port of its metrics.")
+
+
 class Sidecars(Model):
     """What the chart gives for the sidecars of brokers: rights for their accounts, and snippets to paste."""
 
@@ -169,6 +185,7 @@ class Sidecars(Model):
     metrics_ports: list[Port] = Field(
         default=[9465, 9466], min_length=2, max_length=2, description="Ports of the metrics: storage's and self's."
     )
+    warden: Warden = Field(default_factory=Warden, description="The sidecar that may pause its broker.")
     resources: Resources = Field(default_factory=lambda: asking("20m", "96Mi", "256Mi"), description="CPU and memory.")
 
 

@@ -191,6 +191,15 @@ class Strimzi(Model):
     )
 
 
+class Maintenance(Model):
+    """Restarts of brokers that nobody announces."""
+
+    watch_pods: bool = Field(
+        default=False,
+        description="Grant what policies with spec.maintenance.pods need: to list pods, in their namespaces.",
+    )
+
+
 class Uninstall(Model):
     """What happens before the release is deleted."""
 

@@ -13,6 +13,7 @@ from chartvalues.surroundings import (
     Crds,
     Image,
     Log,
+    Maintenance,
     Monitoring,
     NetworkPolicies,
     PodSecurity,
@@ -60,6 +61,9 @@ class Values(Model):
     )
     network_policy: NetworkPolicies = Field(default_factory=NetworkPolicies, description="Which connections pods have.")
     strimzi: Strimzi = Field(default_factory=Strimzi, description="Clusters that policies name by Strimzi's objects.")
+    maintenance: Maintenance = Field(
+        default_factory=Maintenance, description="Restarts of brokers that policies have watched."
+    )
     uninstall: Uninstall = Field(default_factory=Uninstall, description="What happens before the release is deleted.")
     monitoring: Monitoring = Field(default_factory=Monitoring, description="What a monitoring stack takes.")
     tests: Tests = Field(default_factory=Tests, description="helm test.")

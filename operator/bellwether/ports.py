@@ -15,8 +15,10 @@ from typing import Protocol
 from bellwether.core.audits import AuditEntry
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Cluster, Partition, TopicPartition
+from bellwether.core.margins import Margins
 from bellwether.core.signals import Override, Signal
-from bellwether.core.strimzi import Strimzi
+from bellwether.core.strimzi import Pod, Strimzi
+from bellwether.core.wardens import Process, Read
 
 
 class BellwetherError(Exception):
@@ -87,6 +89,21 @@ class ClusterReader(Protocol):
         ...
 
 
+class ConfigReader(Protocol):
+    """Reads settings as they are in force, defaults included: DescribeConfigs (KIP-133, KIP-226).
+
+    Raises Transient or Terminal; Unauthorized names the ACL that is missing.
+    """
+
+    def topic_configs(self, topics: Collection[str], names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        """Some settings of some topics, in one bounded read. What is gone, unknown or secret is absent."""
+        ...
+
+    def broker_configs(self, brokers: Collection[int], names: Collection[str]) -> Mapping[int, Mapping[str, str]]:
+        """Some settings of some brokers, each asked for its own; one that does not answer in time is absent."""
+        ...
+
+
 class LeaderMover(Protocol):
     """Moves leadership. Each call is one request with a hard time limit and no retry of its own.
 
@@ -105,6 +122,17 @@ class LeaderMover(Protocol):
 
     def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
         """Cancel the reassignments of these partitions (KIP-455)."""
+        ...
+
+
+class UncleanElections(Protocol):
+    """Elections that lose records: a person's own command has it, and no turn ever does (law 2)."""
+
+    def elect(self, name: TopicPartition) -> Outcome:
+        """ElectLeaders, unclean, of one partition (KIP-460); one that has a leader is left as it is.
+
+        Raises Transient when no answer came in time: it may have been carried out.
+        """
         ...
 
 
@@ -182,7 +210,8 @@ class Clock(Protocol):
 class World:
     """Everything outside that one policy's cycle needs.
 
-    ``strimzi`` is what Strimzi said of the cluster right before the turn; None where another runs it.
+    ``strimzi`` is what Strimzi said of the cluster right before the turn; None where another runs it. Without
+    ``margins`` nobody is quarantined.
     """
 
     clusters: ClusterReader
@@ -193,6 +222,52 @@ class World:
     clock: Clock
     strimzi: Strimzi | None = None
     trail: AuditTrail = field(default_factory=Untold)
+    margins: MarginReader | None = None
+    configs: ConfigReader | None = None
+    """Asked for marks of throttled replicas, while somebody else moves some."""
+    pods: Mapping[int, Pod] | None = None
+    """The brokers' pods right before the turn, where the policy has their restarts watched."""
+
+
+class MarginReader(Protocol):
+    """Reads what a cluster could lose besides: facts that metadata does not hold."""
+
+    def margins(
+        self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
+    ) -> Margins:
+        """min.insync.replicas of these topics, the quorum, and which of these brokers do not answer; never raises.
+
+        ``followed`` names brokers, partitions that they follow, and who leads those: which of them trail.
+        """
+        ...
+
+
+class BrokerProcess(Protocol):
+    """The process of the broker that a warden stands beside."""
+
+    def state(self) -> Process:
+        """How it is now."""
+        ...
+
+    def pause(self) -> None:
+        """Stop it. Raises Transient, and lets it run, when that fails."""
+        ...
+
+    def release(self) -> None:
+        """Let it go on; nothing happens to one that runs. Raises Transient."""
+        ...
+
+    def guarded(self) -> bool:
+        """Whether it would be released should we die this moment; asking is a sign of life."""
+        ...
+
+
+class Orders(Protocol):
+    """Where a warden's orders stand. Raises Transient or Terminal."""
+
+    def read(self) -> Read:
+        """The order that stands for its broker, and whether another broker is paused."""
+        ...
 
 
 class JobState(StrEnum):

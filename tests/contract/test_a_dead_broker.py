@@ -51,7 +51,29 @@ def test_the_next_in_the_order_leads_for_a_dead_leader(subject: Subject, dead_fo
 def test_without_any_replica_alive_nobody_leads(subject: Subject, dead_four: dict[str, str]):
     topic = dead_four["only on 4"]
     subject.eventually(lambda: partition(subject, topic).leader is None)
-    assert (partition(subject, topic).isr, partition(subject, topic).elr) == ((), (4,))
+    lost = partition(subject, topic)
+    assert (lost.isr, lost.elr, lost.last_known_elr) == ((), (4,), (4,))
+
+
+def test_not_even_an_unclean_election_finds_a_leader_where_no_replica_lives(
+    subject: Subject, dead_four: dict[str, str]
+):
+    topic = dead_four["only on 4"]
+    subject.eventually(lambda: partition(subject, topic).leader is None)
+    assert subject.unclean.elect(first(topic)).error == "ELIGIBLE_LEADERS_NOT_AVAILABLE"
+    assert partition(subject, topic).leader is None
+
+
+def test_an_unclean_election_leaves_whoever_leads(subject: Subject, dead_four: dict[str, str]):
+    topic = dead_four["below min.insync.replicas"]
+    subject.eventually(lambda: partition(subject, topic).leader == 3)
+    before = partition(subject, topic)
+    assert subject.unclean.elect(first(topic)).error == "ELECTION_NOT_NEEDED"
+    assert partition(subject, topic) == before
+
+
+def test_an_unclean_election_of_an_unknown_partition_is_named(subject: Subject):
+    assert subject.unclean.elect(first("never-made")).error == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 def test_who_left_while_the_isr_was_too_small_is_eligible(subject: Subject, dead_four: dict[str, str]):

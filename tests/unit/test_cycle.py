@@ -16,7 +16,8 @@ from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.core.statuses import Report
 from bellwether.core.transitions import Standing
-from bellwether.cycle import Memory, turn
+from bellwether.cycle import turn
+from bellwether.observing import Memory
 from bellwether.ports import ClusterReader, Terminal, Transient, WrongCluster
 from testkit.builders import site
 from testkit.operators import POLICY, Operator

@@ -27,6 +27,11 @@
 {{- else }}
 {{- include "bellwether.rules.secrets" .Values.rbac.secretNames }}
 {{- end }}
+{{- if .Values.maintenance.watchPods }}
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list]
+{{- end }}
 {{- end }}
 
 {{/* Only where all namespaces are watched: definitions that come or change while it runs are noticed. */}}

@@ -1,23 +1,29 @@
 {{/*
 The containers that stand beside a broker, as YAML for the containers of its pod. Each takes the broker's id from the
-number that ends the pod's name. In: root, policy, namespace (the policy's).
+number that ends the pod's name. The warden's pod must share its process namespace. In: root, policy, namespace (the
+policy's).
 */}}
 {{- define "bellwether.sidecars" -}}
 {{- $sidecars := .root.Values.sidecars }}
 {{- $logging := include "bellwether.logging" .root | fromJsonArray }}
-{{- range $index, $kind := list "storage" "self" }}
+{{- range $index, $kind := $sidecars.warden.enabled | ternary (list "storage" "self" "warden") (list "storage" "self") }}
+{{- $warden := eq $kind "warden" }}
+{{- $port := $warden | ternary $sidecars.warden.metricsPort (index (append $sidecars.metricsPorts 0) $index) | int }}
+{{- $user := $warden | ternary $sidecars.warden.runAsUser $sidecars.runAsUser | int }}
 - name: bellwether-{{ $kind }}
   image: {{ include "bellwether.image" $.root | quote }}
   imagePullPolicy: {{ $.root.Values.image.pullPolicy }}
   args:
+    {{- if not $warden }}
     - probe
+    {{- end }}
     - {{ $kind }}
     - --policy={{ $.policy }}
     - --namespace={{ $.namespace }}
-    - --metrics-port={{ int (index $sidecars.metricsPorts $index) }}
+    - --metrics-port={{ $port }}
     {{- if eq $kind "storage" }}
     - --directory={{ $sidecars.directory }}
-    {{- else }}
+    {{- else if eq $kind "self" }}
     - --port={{ int $sidecars.externalPort }}
     {{- range $sidecars.ignore }}
     - --ignore={{ . }}
@@ -27,18 +33,18 @@ number that ends the pod's name. In: root, policy, namespace (the policy's).
     - {{ . }}
     {{- end }}
   env:
-    - name: BELLWETHER_PROBE_{{ upper $kind }}_BROKER
+    - name: BELLWETHER_{{ $warden | ternary "" "PROBE_" }}{{ upper $kind }}_BROKER
       valueFrom:
         fieldRef:
           fieldPath: metadata.name
   ports:
     - name: bw-{{ $kind }}
-      containerPort: {{ int (index $sidecars.metricsPorts $index) }}
+      containerPort: {{ $port }}
   resources:
     {{- toYaml $sidecars.resources | nindent 4 }}
   # All of it here: brokers' operators say nothing for the whole pod.
   securityContext:
-    {{- toYaml (merge (dict "runAsNonRoot" true "runAsUser" (int $sidecars.runAsUser) "seccompProfile" (dict "type" "RuntimeDefault")) (deepCopy $.root.Values.podSecurity.container)) | nindent 4 }}
+    {{- toYaml (merge (dict "runAsNonRoot" true "runAsUser" $user "seccompProfile" (dict "type" "RuntimeDefault")) (deepCopy $.root.Values.podSecurity.container)) | nindent 4 }}
   {{- if eq $kind "storage" }}
   volumeMounts:
     - name: {{ $sidecars.dataVolume }}

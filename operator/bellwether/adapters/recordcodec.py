@@ -25,6 +25,7 @@ from bellwether.core.baselines import (
     UndoRecord,
 )
 from bellwether.core.clusters import PartitionKey
+from bellwether.core.waves import Coming, Returning
 from bellwether.ports import Terminal
 
 # Level 6 saves a fifth of the space and takes four times as long.
@@ -71,6 +72,19 @@ def unpack_demoted(text: str, where: str) -> dict[int, Demoted]:
         raise _damaged(where, error) from error
 
 
+def pack_returning(returning: Mapping[int, Returning]) -> str:
+    """The brokers on their way back as JSON text, in order of broker id."""
+    return _dump(_returning_to_json(returning)).decode()
+
+
+def unpack_returning(text: str, where: str) -> dict[int, Returning]:
+    """The inverse of ``pack_returning``. Terminal when the text is damaged."""
+    try:
+        return _returning_from_json(json.loads(text))
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(where, error) from error
+
+
 def pack_application(application: Application) -> str:
     """How far a load plan has come, as JSON text."""
     return _dump(_application_to_json(application)).decode()
@@ -87,7 +101,8 @@ def unpack_application(text: str, where: str) -> Application:
 def export_record(record: UndoRecord) -> bytes:
     """A whole record as one JSON document (which is YAML, too), for files and for people.
 
-    ``rebalance`` stands there only where there is a plan to speak of: versions before it pass it over.
+    ``rebalance`` and ``returning`` stand there only where there is something to speak of: versions before them pass
+    them over, and give a broker that comes back everything at once.
     """
     document: dict[str, Any] = {
         "format": FORMAT_VERSION,
@@ -98,6 +113,8 @@ def export_record(record: UndoRecord) -> bytes:
     }
     if record.application is not None:
         document["rebalance"] = _application_to_json(record.application)
+    if record.returning:
+        document["returning"] = _returning_to_json(record.returning)
     return _dump(document) + b"\n"
 
 
@@ -112,6 +129,7 @@ def import_record(data: bytes, where: str) -> UndoRecord:
             demoted=_demoted_from_json(document["demoted"]),
             entries=_entries_from_json(document["topics"]),
             application=_application_from_json(document["rebalance"]) if "rebalance" in document else None,
+            returning=_returning_from_json(document.get("returning", [])),
         )
         _check_numbers(record)
         return record
@@ -121,7 +139,7 @@ def import_record(data: bytes, where: str) -> UndoRecord:
 
 def _check_numbers(record: UndoRecord) -> None:
     """TypeError unless brokers and partitions are numbers: a document comes from a person's hands."""
-    brokers = list(record.demoted)
+    brokers = [*record.demoted, *record.returning]
     for key, entry in record.entries.items():
         brokers += [key.partition, *entry.baseline, *entry.written]
         brokers += [broker for order in entry.earlier for broker in order]
@@ -174,7 +192,7 @@ def _demoted_to_json(demoted: Mapping[int, Demoted]) -> list[Any]:
     return [
         {
             "broker": one.broker,
-            "cause": one.cause.value,
+            **_cause_to_json(one.cause),
             "reason": one.reason,
             "message": one.message,
             "since": _time_to_text(one.since),
@@ -183,17 +201,56 @@ def _demoted_to_json(demoted: Mapping[int, Demoted]) -> list[Any]:
     ]
 
 
+def _cause_to_json(cause: Cause) -> dict[str, str]:
+    """A drain is told to versions before it as the override that it mostly is; they pass its purpose over."""
+    if cause is Cause.MAINTENANCE:
+        return {"cause": Cause.OVERRIDE.value, "purpose": cause.value}
+    return {"cause": cause.value}
+
+
 def _demoted_from_json(rows: Any) -> dict[int, Demoted]:
     return {
         row["broker"]: Demoted(
             broker=row["broker"],
-            cause=Cause(row["cause"]),
+            cause=Cause(row.get("purpose", row["cause"])),
             reason=row["reason"],
             message=row["message"],
             since=datetime.fromisoformat(row["since"]),
         )
         for row in rows
     }
+
+
+def _returning_to_json(returning: Mapping[int, Returning]) -> list[Any]:
+    return [
+        {
+            "broker": one.broker,
+            "share": one.share,
+            "since": _time_to_text(one.since),
+            "wavedAt": _time_to_text(one.waved_at),
+            "coming": one.coming.value,
+        }
+        for _, one in sorted(returning.items())
+    ]
+
+
+def _returning_from_json(rows: Any) -> dict[int, Returning]:
+    return {
+        row["broker"]: Returning(
+            broker=row["broker"],
+            share=_share(row["share"]),
+            since=datetime.fromisoformat(row["since"]),
+            waved_at=datetime.fromisoformat(row["wavedAt"]),
+            coming=Coming(row["coming"]),
+        )
+        for row in rows
+    }
+
+
+def _share(value: object) -> int:
+    if type(value) is not int or not 0 <= value <= 100:
+        raise ValueError(f"{value!r} is not a share from 0 to 100 percent")
+    return value
 
 
 def _application_to_json(application: Application) -> dict[str, Any]:

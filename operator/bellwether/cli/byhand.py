@@ -25,7 +25,8 @@ from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import SENTENCES
 from bellwether.core.signals import Override, Signal
 from bellwether.core.statuses import Report
-from bellwether.cycle import Memory, turn
+from bellwether.cycle import turn
+from bellwether.observing import Memory
 from bellwether.ports import World
 
 MOST_TURNS = 20

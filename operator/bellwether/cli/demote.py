@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -111,7 +109,9 @@ def _through_operator(broker: int, state: OverrideState, policy: str, options: d
     reason = options["reason"] or f"bellwether {'demote' if state is OverrideState.DEMOTED else 'promote'}"
     until = _until(options["duration"], SystemClock().now())
     api, namespace = connect(), options["namespace"]
-    overrides.set_override(api, namespace, policy, broker, overrides.override_body(state, reason, _whoami(), until))
+    overrides.set_override(
+        api, namespace, policy, broker, overrides.override_body(state, reason, overrides.whoami(), until)
+    )
     demoting = state is OverrideState.DEMOTED
     warning = overrides.too_many(finding.healths(api, namespace, policy), broker) if demoting else None
     if warning is not None:
@@ -165,13 +165,6 @@ def _by_hand(broker: int, state: OverrideState, record: Path, options: dict[str,
     show(run, console)
     if run.report.held or run.report.deeds.stopped is not None:
         raise click.exceptions.Exit(EXIT_HELD)
-
-
-def _whoami() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user id often has no name
-        return f"uid {os.getuid()}"
 
 
 def _until(duration: str | None, now: datetime) -> datetime | None:

@@ -20,6 +20,7 @@ from bellwether.ports import Transient
 POLL_SECONDS = 0.5
 
 _BY_HAND = frozenset({str(Reason.OVERRIDE_DEMOTED), str(Reason.COMMANDED)})
+_OVERRIDDEN = frozenset({str(Reason.OVERRIDE_DEMOTED), str(Reason.IN_MAINTENANCE)})
 _UNDECIDED = frozenset({str(Reason.LEADING_ALLOWED), str(Reason.DWELLING)})
 
 
@@ -92,7 +93,9 @@ def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> Vie
     work = f"; {amiss}" if amiss else ""
     if not amiss and settled is not None and settled["status"] != "True":
         work = f"; {settled.get('message')}"
-    done = amiss is None and settled is not None and settled["status"] == "True"
+    # Another broker's way back in waves takes minutes, and holds nothing else up.
+    rests = settled is not None and (settled["status"] == "True" or settled.get("reason") == Reason.RETURNING_IN_WAVES)
+    done = amiss is None and rests
     return View(
         broker=broker,
         demoted=None if demoted is None else demoted["status"] == "True",
@@ -120,6 +123,8 @@ def demoted(reason: str) -> Outcome:
     def outcome(view: View) -> str | None:
         if not view.demoted or view.leaders:
             return None
+        if view.reason == Reason.IN_MAINTENANCE:
+            return None  # a drain's word still stands
         if view.reason not in _BY_HAND:
             return (
                 f"broker {view.broker} is demoted by its signals ({view.reason}); the override keeps it from leading "
@@ -143,13 +148,15 @@ def released(was: str | None) -> Outcome:
     """Done when it is clear what holds without the override. ``was`` is its state, None when it had ended before."""
 
     def outcome(view: View) -> str | None:
-        if view.demoted and (was != "Demoted" or view.reason != Reason.OVERRIDE_DEMOTED):
+        if view.demoted and (was != "Demoted" or view.reason not in _OVERRIDDEN):
             why = f"{view.reason}: {view.message}"
             return f"broker {view.broker} stays demoted ({why}); its leaders come back when it is well"
         if view.demoted is False and was == "Promoted" and view.standing == Standing.SICK:
             if view.reason in _UNDECIDED:
                 return None
             return f"broker {view.broker} is sick, and not demoted ({view.reason}: {view.message})"
+        if view.demoted is False and view.reason == Reason.RETURNING_IN_WAVES:
+            return f"broker {view.broker} leads {view.leaders} partitions; {view.message}"
         return (
             f"broker {view.broker} leads {view.leaders} partitions; its signals decide again"
             if view.leads_again

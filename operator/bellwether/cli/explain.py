@@ -93,6 +93,11 @@ def told(health: BrokerHealth, now: datetime) -> Iterator[str]:
         rack = f", in rack {status.rack}" if status.rack else ""
         counts = f"leads {status.leaders} of the {status.replicas} partitions that it holds"
         yield f"It {counts}, first in the replica order of {status.preferred_leaders}{rack}."
+    if (way := status.returning) is not None:
+        text = f"wave {way.wave} of {way.waves}, {way.share_percent} % of its leaders"
+        yield f"Its leaders return in waves {_since(way.since, now)}: {text}, {way.withheld} partitions still wait."
+        if way.waits_for:
+            yield f"  the next wave waits: {way.waits_for}"
     yield from _history(health, verdict, now)
     yield ""
     yield from _evidence(verdict.evidence, now)
@@ -110,7 +115,8 @@ def _history(health: BrokerHealth, verdict: BrokerVerdict, now: datetime) -> Ite
         ended = override.until is not None and override.until <= now
         by = f" by {override.by}" if override.by else ""
         said = "asked for" if not ended else "asked for, and has ended"
-        yield f"Override {override.state}{by}{until}: {said}: {override.reason}"
+        purpose = f" for {override.purpose}" if override.purpose is not None else ""
+        yield f"Override {override.state}{purpose}{by}{until}: {said}: {override.reason}"
 
 
 def _evidence(items: tuple[EvidenceItem, ...], now: datetime) -> Iterator[str]:

@@ -12,6 +12,8 @@ VERBS = {
     "check": "bellwether.cli.check:check",
     "crds": "bellwether.cli.crds:crds",
     "demote": "bellwether.cli.demote:demote",
+    "doctor": "bellwether.cli.doctor:doctor",
+    "drain": "bellwether.cli.drain:drain",
     "explain": "bellwether.cli.explain:explain",
     "history": "bellwether.cli.history:history",
     "operator": "bellwether.cli.operate:operator",
@@ -26,6 +28,7 @@ VERBS = {
     "undo-record": "bellwether.cli.undorecord:undo_record",
     "uninstall": "bellwether.cli.uninstall:uninstall",
     "verify-plan": "bellwether.cli.verifyplan:verify_plan",
+    "warden": "bellwether.cli.warden:warden",
 }
 
 

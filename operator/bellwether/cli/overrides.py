@@ -5,6 +5,8 @@ Called by the verbs ``demote``, ``promote`` and ``release`` when ``--policy`` na
 
 from __future__ import annotations
 
+import getpass
+import os
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -13,7 +15,7 @@ from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, KubernetesClient, Object
 from bellwether.cli import finding
 from bellwether.core.policies import Mode
-from bellwether.core.signals import OverrideState
+from bellwether.core.signals import OverrideState, Purpose
 from bellwether.core.transitions import Standing
 
 
@@ -34,12 +36,23 @@ def set_override(
     return before
 
 
-def override_body(state: OverrideState, reason: str, by: str, until: datetime | None) -> dict[str, Any]:
+def override_body(
+    state: OverrideState, reason: str, by: str, until: datetime | None, purpose: Purpose | None = None
+) -> dict[str, Any]:
     """The override as the API takes it."""
     body: dict[str, Any] = {"state": str(state), "reason": reason, "by": by}
-    # Always named: a merge patch would keep the end of an earlier override.
+    # Always named: a merge patch would keep the end, and the purpose, of an earlier override.
     body["until"] = until.replace(microsecond=0).isoformat() if until is not None else None
+    body["purpose"] = str(purpose) if purpose is not None else None
     return body
+
+
+def whoami() -> str:
+    """Who runs this command, as the system knows them."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user id often has no name
+        return f"uid {os.getuid()}"
 
 
 def ended(override: dict[str, Any], now: datetime) -> bool:

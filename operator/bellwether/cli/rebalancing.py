@@ -34,7 +34,8 @@ from bellwether.core.rebalances import Accepted, Agenda
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.statuses import Report
 from bellwether.core.verdicts import judge
-from bellwether.cycle import Memory, turn
+from bellwether.cycle import turn
+from bellwether.observing import Memory
 from bellwether.ports import JobState, Terminal, World
 
 WHOSE = "by-hand/rebalance"

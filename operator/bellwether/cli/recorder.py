@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, POLICIES, KubernetesClient, Object
+from bellwether.adapters.kubernetes.pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
@@ -26,7 +27,14 @@ from bellwether.traces.anonymity import Anonymity
 from bellwether.traces.clustersections import cluster_section
 from bellwether.traces.lines import Instant
 from bellwether.traces.patches import Json, difference
-from bellwether.traces.sections import KAFKA, demoted_section, heard_section, overrides_section, signals_section
+from bellwether.traces.sections import (
+    KAFKA,
+    demoted_section,
+    heard_section,
+    overrides_section,
+    pods_section,
+    signals_section,
+)
 
 METADATA_SECONDS = 5.0
 OVERDUE_SECONDS = 2.0
@@ -134,6 +142,7 @@ class Recorder:
     def __post_init__(self) -> None:
         self._held = HeldClock(self.clock)
         self._book = SignalBook(self._held)
+        self._pods = PodWatch(self.api, self._held, every_seconds=0.0)
         self._began: float | None = None
         self._state: dict[str, Json] = {}
         self._healths: dict[str, Object] = {}
@@ -160,6 +169,7 @@ class Recorder:
             self._policy_due = now + POLICY_SECONDS
             self._attempt("the policy", self._read_policy)
         self._read_cluster()
+        self._read_pods()
         if self._began is None:
             self._began = now
         state = self._now(now - self._began)
@@ -200,7 +210,9 @@ class Recorder:
         self._sections["demoted"] = demoted_section(hidden.demoted(demoted) if hidden is not None else demoted)
 
     def _read_policy(self) -> None:
-        found = settings_section(LeadershipPolicy.read(self.api.get(POLICIES, self.namespace, self.policy)))
+        policy = LeadershipPolicy.read(self.api.get(POLICIES, self.namespace, self.policy))
+        self._pods.want(Wanted.of(policy))
+        found = settings_section(policy)
         self._sections["policy"] = self.scope.anonymity.settings(found) if self.scope.anonymity is not None else found
 
     def _read_cluster(self) -> None:
@@ -214,6 +226,18 @@ class Recorder:
                 shown = cluster if self.scope.anonymity is None else self.scope.anonymity.cluster(cluster)
                 self._sections["cluster"] = cluster_section(shown, self.scope.partitions)
             self._cluster = cluster
+
+    def _read_pods(self) -> None:
+        """The brokers' pods, where the policy has their restarts watched: as little as the operator sees of them."""
+        pods, hidden = self._pods.look(), self.scope.anonymity
+        if self._pods.problem:
+            self.trouble["pods"] = self._pods.problem
+        else:
+            self.trouble.pop("pods", None)
+        if pods is not None:
+            self._sections["pods"] = pods_section(hidden.pods(pods) if hidden is not None else pods)
+        else:
+            self._sections.pop("pods", None)
 
     def _now(self, at: float) -> dict[str, Json]:
         signals, overrides = self._book.signals(), self._book.overrides()

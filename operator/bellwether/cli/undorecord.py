@@ -36,6 +36,9 @@ def show(policy: str, namespace: str) -> None:
     for demoted in found.demoted.values():
         since = demoted.since.isoformat(timespec="seconds")
         click.echo(f"broker {demoted.broker} is demoted since {since} ({demoted.cause}): {demoted.message}")
+    for wave in found.returning.values():
+        since = wave.since.isoformat(timespec="seconds")
+        click.echo(f"broker {wave.broker} is on its way back since {since}: it may lead {wave.share} % of its leaders")
     for state, count in sorted(Counter(e.state for e in found.entries.values()).items()):
         click.echo(f"{count} partitions {state}")
     if found.empty:

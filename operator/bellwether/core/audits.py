@@ -15,6 +15,7 @@ from datetime import datetime
 from bellwether.core.baselines import Application, Cause, Demoted, UndoRecord
 from bellwether.core.findings import Fact
 from bellwether.core.plans import Move, MoveKind, Plan
+from bellwether.core.reasons import Reason
 from bellwether.core.rebalances import Progress
 from bellwether.core.signals import Override
 from bellwether.core.snapshots import Snapshot
@@ -165,26 +166,46 @@ def _changes(
             word = _word(is_now, snapshot.override_of(broker))
             yield BrokerChange(broker, True, word, is_now.reason, _clip(is_now.message), evidence)
         elif is_now is None:
-            word, reason, message = _promoted_by(snapshot.override_of(broker), verdict, occasion)
+            drained = was is not None and was.cause is Cause.MAINTENANCE
+            word, reason, message = _promoted_by(snapshot.override_of(broker), verdict, occasion, drained=drained)
             yield BrokerChange(broker, False, word, reason, _clip(message), _evidence(verdict))
+    yield from _waves(before, plan)
+
+
+def _waves(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:
+    """Which wave each returning broker has come to in this turn."""
+    for broker, wave in sorted(plan.decisions.returning.items()):
+        was = before.returning.get(broker)
+        if was is None or was.share != wave.share:
+            text = f"it may lead {wave.share} % of its leaders, {plan.withheld.get(broker, 0)} partitions wait"
+            rolled_back = wave.share < (was.share if was is not None else 1)
+            yield BrokerChange(broker, rolled_back, "waves", str(Reason.RETURNING_IN_WAVES), text)
+    for broker in sorted(before.returning.keys() - plan.decisions.returning.keys() - plan.decisions.demoted.keys()):
+        text = "it may lead all of its leaders"
+        yield BrokerChange(broker, False, "waves", str(Reason.RETURNING_IN_WAVES), text)
 
 
 def _word(demoted: Demoted, override: Override | None) -> str:
     if demoted.cause is Cause.SIGNALS:
         return "signals"
     who = override.by if override is not None else ""
+    if demoted.cause is Cause.MAINTENANCE:
+        asked = demoted.reason != Reason.RESTARTING
+        return f"maintenance{f' by {who}' if who else ''}" if asked else "its pod's restart"
     return f"{'override' if demoted.cause is Cause.OVERRIDE else 'command'}{f' by {who}' if who else ''}"
 
 
-def _promoted_by(override: Override | None, verdict: Verdict | None, occasion: str) -> tuple[str, str, str]:
-    """Whose word lets a broker lead again, with reason and message."""
+def _promoted_by(
+    override: Override | None, verdict: Verdict | None, occasion: str, *, drained: bool
+) -> tuple[str, str, str]:
+    """Whose word lets a broker lead again, with reason and message. ``drained``: it was demoted for maintenance."""
     if occasion:
         return occasion, str(verdict.reason) if verdict is not None else "", verdict.message if verdict else ""
     if override is not None:
         return f"override{f' by {override.by}' if override.by else ''}", f"Override{override.state}", override.reason
     if verdict is None:
         return "cluster", "NotRegistered", "no replica list names the broker any more"
-    return "signals", str(verdict.reason), verdict.message
+    return "the end of its maintenance" if drained else "signals", str(verdict.reason), verdict.message
 
 
 def _evidence(verdict: Verdict | None) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from bellwether.core.clusters import PartitionKey
+from bellwether.core.waves import Returning
 
 FORMAT_VERSION = 1
 EARLIER_ORDERS = 4
@@ -36,6 +37,7 @@ class Cause(StrEnum):
     SIGNALS = "Signals"
     OVERRIDE = "Override"
     COMMAND = "Command"
+    MAINTENANCE = "Maintenance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,8 @@ class Application:
 class UndoRecord:
     """All baselines and demotions of one policy, with the epoch of its writer (law 7).
 
-    ``application`` is the load plan whose orders become baselines, or the last one that did.
+    ``returning`` are brokers that are demoted no longer and get their leaders back in waves. ``application`` is the
+    load plan whose orders become baselines, or the last one that did.
     """
 
     cluster_id: str
@@ -135,16 +138,18 @@ class UndoRecord:
     demoted: Mapping[int, Demoted] = field(default_factory=dict)
     entries: Mapping[PartitionKey, Entry] = field(default_factory=dict)
     application: Application | None = None
+    returning: Mapping[int, Returning] = field(default_factory=dict)
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is displaced, nobody demoted and no tombstone left, whatever plan is being applied."""
-        return not self.demoted and not self.entries
+        """Whether nothing is displaced, nobody kept from leading and no tombstone left, whatever plan is applied."""
+        return not self.demoted and not self.returning and not self.entries
 
     @property
     def restored(self) -> bool:
-        """Whether every order is back and nobody is demoted; tombstones may be left."""
-        return not self.demoted and all(e.state is EntryState.RESTORED for e in self.entries.values())
+        """Whether every order is back and nobody is kept from leading; tombstones may be left."""
+        kept = self.demoted or self.returning
+        return not kept and all(e.state is EntryState.RESTORED for e in self.entries.values())
 
     def with_entries(self, changed: Mapping[PartitionKey, Entry | None]) -> UndoRecord:
         """The same record with some entries changed; ``None`` drops one."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -43,7 +43,10 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition as metadata describes it; ``replicas`` is in replica order, its first is the preferred leader."""
+    """One partition as metadata describes it; ``replicas`` is in replica order, its first is the preferred leader.
+
+    ``last_known_elr`` is told of a partition whose ISR and ELR are empty: who led it last (KIP-966).
+    """
 
     topic: str
     topic_id: str
@@ -56,6 +59,7 @@ class Partition:
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     internal: bool = False
+    last_known_elr: tuple[int, ...] = ()
 
     @property
     def key(self) -> PartitionKey:
@@ -80,11 +84,12 @@ class Partition:
 
 @dataclass(frozen=True)
 class Cluster:
-    """One snapshot of a cluster's metadata."""
+    """One snapshot of a cluster's metadata. ``keeps_elr``: it has eligible leader replicas switched on (KIP-966)."""
 
     cluster_id: str
     brokers: Mapping[int, Broker] = field(default_factory=dict)
     partitions: tuple[Partition, ...] = ()
+    keeps_elr: bool = False
 
     @cached_property
     def by_key(self) -> Mapping[PartitionKey, Partition]:
@@ -104,7 +109,7 @@ class Cluster:
     def including(self, fresh: Iterable[Partition]) -> Cluster:
         """The same cluster with some partitions as a later read shows them."""
         merged = {**self.by_key, **{p.key: p for p in fresh}}
-        return Cluster(self.cluster_id, self.brokers, tuple(merged.values()))
+        return replace(self, partitions=tuple(merged.values()))
 
     def leaders(self) -> dict[int, int]:
         """How many partitions each named broker leads."""

@@ -7,19 +7,41 @@ nobody new is demoted; holding never promotes. An override beats signals and cap
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bellwether.core.baselines import Cause, Demoted
+from bellwether.core.capacities import NO_LOADS, Account, too_many
+from bellwether.core.draining import objection
+from bellwether.core.maintenance import maintains
 from bellwether.core.policies import Policy, PromotionMode, WhenExceeded
 from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.returns import Wait, returns
 from bellwether.core.signals import OverrideState
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
+from bellwether.core.waves import Returning
 
 HARD = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.STILL_UNFENCED, Reason.STORAGE_SLOW})
 """Faults of a broker's own. What else makes it Sick may well come of what others are doing to the cluster."""
+
+
+SICKNESS: Mapping[str, int] = {
+    Reason.OVERRIDE_DEMOTED: 0,
+    Reason.COMMANDED: 0,
+    Reason.STORAGE_SLOW: 3,
+    Reason.EXTERNALLY_UNREACHABLE: 4,
+    Reason.STILL_UNFENCED: 5,
+}
+"""How little a demoted broker is worth as a leader, by the reason that stands in the undo record: it does not change
+from turn to turn as a severity may. A person's word alone is no sickness; what is not listed is ``LESS_SICK``."""
+LESS_SICK = 2
+
+
+def sickness(demoted: Demoted) -> int:
+    """How sick a demoted broker is beside others: where only demoted ones are left, the lowest leads."""
+    return SICKNESS.get(demoted.reason, LESS_SICK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +62,12 @@ class Decisions:
     held: tuple[BrokerHold, ...] = ()
     dwelling: tuple[int, ...] = ()
     """Brokers that have turned sick just now: demoted once they have been so for the dwell time."""
+    returning: Mapping[int, Returning] = field(default_factory=dict)
+    """Brokers that are demoted no longer and get their leaders back in waves."""
+    waits: Mapping[int, Wait] = field(default_factory=dict)
+    """What the next wave of a returning broker waits for."""
+    parting: bool = False
+    """The policy ends: every order goes back to its baseline, whatever racks and limits the policy wanted."""
 
     def hold_of(self, broker: int) -> BrokerHold | None:
         """Why a broker's demotion or promotion is held back, if it is."""
@@ -50,9 +78,10 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
     """Who is demoted from now on, with the reasons for whoever is held."""
     kept, held = keep(snapshot, verdicts, policy)
     held += give_way(kept, snapshot, verdicts)
+    held += drain(kept, snapshot, verdicts, policy)
     for broker in sorted(verdicts):
         override = snapshot.override_of(broker)
-        if override is not None and override.state is OverrideState.DEMOTED:
+        if override is not None and override.state is OverrideState.DEMOTED and not maintains(override):
             # What signals demoted stays their demotion: the end of the override must not promote it.
             standing = kept.get(broker)
             if standing is None or standing.cause is not Cause.SIGNALS:
@@ -61,7 +90,10 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
     candidates = [
         v
         for v in verdicts.values()
-        if v.standing is Standing.SICK and v.broker not in kept and snapshot.override_of(v.broker) is None
+        if v.standing is Standing.SICK
+        and v.broker not in kept
+        and v.broker not in snapshot.maintenance
+        and snapshot.override_of(v.broker) is None
     ]
     if (busy := snapshot.at_work) is not None:
         soft = [v for v in candidates if v.reason not in HARD]
@@ -80,7 +112,15 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
         if o.broker not in verdicts and o.active(snapshot.now)
     ]
     promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
-    return Decisions(dict(sorted(kept.items())), promoted, (*held, *refused, *unknown), tuple(sorted(dwelling)))
+    back = returns(snapshot, verdicts, policy, kept, promoted)
+    return Decisions(
+        dict(sorted(kept.items())),
+        promoted,
+        (*held, *refused, *unknown),
+        tuple(sorted(dwelling)),
+        back.returning,
+        back.waits,
+    )
 
 
 Decide = Callable[[Snapshot, Mapping[int, Verdict], Policy], Decisions]
@@ -88,7 +128,7 @@ Decide = Callable[[Snapshot, Mapping[int, Verdict], Policy], Decisions]
 
 
 def part(snapshot: Snapshot, verdicts: Mapping[int, Verdict], _policy: Policy) -> Decisions:
-    """The decision when the policy is being deleted: who is not known to be sick may lead again.
+    """The decision when the policy is being deleted: who is not known to be sick may lead again, all at once.
 
     A broker that signals demoted needs evidence to lead again; one that a person demoted needs only not to be sick.
     """
@@ -100,7 +140,7 @@ def part(snapshot: Snapshot, verdicts: Mapping[int, Verdict], _policy: Policy) -
         if verdict.standing is Standing.UNKNOWN and demoted.cause is not Cause.SIGNALS:
             continue
         kept[broker] = demoted
-    return Decisions(kept, tuple(sorted(set(snapshot.record.demoted) - set(kept))))
+    return Decisions(kept, tuple(sorted(set(snapshot.record.demoted) - set(kept))), parting=True)
 
 
 def commanded(demote: Collection[int] = (), promote: Collection[int] = (), message: str = "") -> Decide:
@@ -110,7 +150,9 @@ def commanded(demote: Collection[int] = (), promote: Collection[int] = (), messa
         kept = {b: d for b, d in snapshot.record.demoted.items() if b not in promote}
         for broker in sorted(demote):
             kept[broker] = _demoted(kept.get(broker), snapshot, broker, Cause.COMMAND, message)
-        return Decisions(dict(sorted(kept.items())), tuple(sorted(set(snapshot.record.demoted) - set(kept))))
+        promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
+        returning = {b: r for b, r in snapshot.record.returning.items() if b not in kept and b not in promote}
+        return Decisions(dict(sorted(kept.items())), promoted, returning=returning)
 
     return as_commanded
 
@@ -128,7 +170,9 @@ def keep(
             continue  # decommissioned: no replica list names it any more, so there is nothing to keep it from
         if override is not None and override.state is OverrideState.PROMOTED:
             continue
-        if demoted.cause is Cause.COMMAND or (override is not None and demoted.cause is Cause.OVERRIDE):
+        if demoted.cause is Cause.MAINTENANCE:
+            kept |= _still_drained(demoted, verdict, snapshot)
+        elif demoted.cause is Cause.COMMAND or (override is not None and demoted.cause is Cause.OVERRIDE):
             kept[broker] = demoted
         elif demoted.cause is Cause.OVERRIDE:
             if verdict.standing not in (Standing.HEALTHY, Standing.UNKNOWN):  # the word has ended, the sickness has not
@@ -154,6 +198,40 @@ def give_way(kept: dict[int, Demoted], snapshot: Snapshot, verdicts: Mapping[int
     return held
 
 
+def drain(
+    kept: dict[int, Demoted], snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
+) -> list[BrokerHold]:
+    """Brokers in maintenance lead nothing, one after another while the others can do without: adds to ``kept``."""
+    held = []
+    drained = {b for b, d in kept.items() if d.cause is Cause.MAINTENANCE}
+    for broker, why in sorted(snapshot.maintenance.items()):
+        before, override = kept.get(broker), snapshot.override_of(broker)
+        if override is not None and override.state is OverrideState.PROMOTED:
+            continue  # a person's word goes before a pod's state
+        if broker not in verdicts or broker in drained or (before is not None and before.cause is Cause.SIGNALS):
+            continue  # what signals demoted stays their demotion, as with any override
+        refused = objection(why, kept, drained, snapshot, verdicts, policy) if before is None else None
+        if refused is not None:
+            held.append(BrokerHold(broker, refused.reason, f"not drained: {refused.message}"))
+            continue
+        since = before.since if before is not None else snapshot.now
+        text = why.message or SENTENCES[why.reason]
+        kept[broker] = Demoted(broker, Cause.MAINTENANCE, why.reason, text, since)
+        drained.add(broker)
+    return held
+
+
+def _still_drained(demoted: Demoted, verdict: Verdict, snapshot: Snapshot) -> dict[int, Demoted]:
+    """A drained broker as it is kept, until its maintenance is over and it is well; nothing once it may lead again."""
+    broker, why = demoted.broker, snapshot.maintenance.get(demoted.broker)
+    if why is not None:
+        return {broker: replace(demoted, reason=why.reason, message=why.message or SENTENCES[why.reason])}
+    unasked = verdict.standing is Standing.UNKNOWN and not any(s.broker == broker for s in snapshot.signals)
+    if verdict.standing is Standing.HEALTHY or unasked:
+        return {}  # where nobody reports on it, nobody can say that it is well
+    return {broker: replace(demoted, reason=Reason.HANDING_BACK, message=SENTENCES[Reason.HANDING_BACK])}
+
+
 def admit(
     candidates: list[Verdict],
     kept: frozenset[int],
@@ -166,7 +244,8 @@ def admit(
         return [], []
     worst_first = sorted(candidates, key=lambda v: (-v.severity, v.since, v.broker))
     down = {v.broker for v in verdicts.values() if v.standing is Standing.DOWN}
-    cannot_lead = (snapshot.cluster.named - snapshot.cluster.live) | kept | down
+    maintained = snapshot.maintenance.keys() & snapshot.cluster.named
+    cannot_lead = (snapshot.cluster.named - snapshot.cluster.live) | kept | down | maintained
     ailing = cannot_lead | {v.broker for v in candidates}
     total = len(snapshot.cluster.named)
     if 2 * len(ailing) >= total:
@@ -207,7 +286,22 @@ def one_failure_domain(
     if len(domains) > policy.demotion.max_failure_domains or len(domains) >= len(racks):
         return False
     safe = snapshot.cluster.live - ailing
-    return all(safe & set(p.isr) for p in snapshot.cluster.partitions if not ailing.isdisjoint(p.replicas))
+    if not all(safe & set(p.isr) for p in snapshot.cluster.partitions if not ailing.isdisjoint(p.replicas)):
+        return False
+    return not policy.demotion.capacity.bounded or not overload(ailing, snapshot, policy)
+
+
+def overload(without: Collection[int], snapshot: Snapshot, policy: Policy) -> int:
+    """How many partitions that these brokers lead would find nobody with room among the others."""
+    safe = snapshot.cluster.live.difference(without)
+    account = Account(dict.fromkeys(safe, 0), policy.demotion.capacity, snapshot.loads or NO_LOADS)
+    wanting = []
+    for partition in snapshot.cluster.partitions:
+        if partition.leader in without:
+            wanting.append((partition.key, tuple(b for b in partition.isr if b in safe)))
+        elif partition.leader is not None:
+            account.add(partition.leader, partition.key)
+    return too_many(account, wanting)
 
 
 def _demoted(before: Demoted | None, snapshot: Snapshot, broker: int, cause: Cause, message: str) -> Demoted:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from bellwether.core.confinements import WARDEN, WORD_SECONDS
 from bellwether.core.signals import SignalType
 
 
@@ -232,7 +233,7 @@ class Detection:
     def patience(self, type_: str, source: str) -> int | None:
         """How many seconds a signal of that type and source counts after its prober was last heard of.
 
-        ``None`` when the policy does not judge it at all.
+        ``None`` when the policy does not judge it at all. A warden's word is no evidence, and is heeded all the same.
         """
         for kind, settings in (
             (SignalType.EXTERNAL_REACHABILITY, self.reachability),
@@ -241,4 +242,6 @@ class Detection:
         ):
             if type_ == kind:
                 return settings.stale_after_seconds if settings.enabled else None
+        if type_ == WARDEN:
+            return WORD_SECONDS
         return next((w.stale_after_seconds for w in self.watched if w.covers(type_, source)), None)

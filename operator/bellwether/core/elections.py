@@ -60,9 +60,10 @@ def intents(plan: Plan, record: UndoRecord) -> UndoRecord:
             entry = Entry(move.topic, move.baseline, written=move.seen)
         changes[move.key] = entry.write(move.order, state)
     changed = record.with_entries(changes)
-    if dict(changed.demoted) == dict(plan.decisions.demoted):
+    demoted, returning = dict(plan.decisions.demoted), dict(plan.decisions.returning)
+    if (dict(changed.demoted), dict(changed.returning)) == (demoted, returning):
         return changed
-    return replace(changed, demoted=dict(plan.decisions.demoted))
+    return replace(changed, demoted=demoted, returning=returning)
 
 
 def check(batch: Sequence[Move], fresh: Iterable[Partition]) -> Checked:

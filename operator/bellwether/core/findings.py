@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from statistics import median
@@ -21,6 +21,7 @@ from bellwether.core.snapshots import Snapshot
 from bellwether.core.transitions import Evidence
 
 _NOTHING: Mapping[int, Sequence[Signal]] = {}
+_NOBODY: Mapping[int, datetime] = {}
 WORST_FIRST = tuple(Evidence)
 _RANK = {evidence: rank for rank, evidence in enumerate(WORST_FIRST)}
 
@@ -70,11 +71,20 @@ class Scene:
     by_type: Mapping[str, Mapping[int, Sequence[Signal]]] = field(default_factory=dict)
 
     @staticmethod
-    def of(snapshot: Snapshot, detection: Detection) -> Scene:
-        """The scene of a turn."""
+    def of(snapshot: Snapshot, detection: Detection, resumed: Mapping[int, datetime] = _NOBODY) -> Scene:
+        """The scene of a turn. ``resumed``: when the maintenance of brokers ended that are still given time.
+
+        What is said of a broker in maintenance counts neither for it nor against its peers; what has failed ever since
+        before its end is no evidence yet.
+        """
         by_broker: defaultdict[int, list[Signal]] = defaultdict(list)
         by_type: defaultdict[str, defaultdict[int, list[Signal]]] = defaultdict(lambda: defaultdict(list))
-        for signal in snapshot.signals:
+        for said in snapshot.signals:
+            if said.broker in snapshot.maintenance:
+                continue
+            signal, end = said, resumed.get(said.broker)
+            if end is not None and said.reading is Reading.FAILING and said.since <= end:
+                signal = replace(said, reading=Reading.UNKNOWN)
             by_broker[signal.broker].append(signal)
             by_type[signal.type][signal.broker].append(signal)
         return Scene(snapshot, detection, dict(by_broker), {t: dict(said) for t, said in by_type.items()})

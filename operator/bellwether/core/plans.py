@@ -13,19 +13,21 @@ from enum import StrEnum
 
 from bellwether.core.baselines import Entry, EntryState
 from bellwether.core.clusters import Partition, PartitionKey, TopicPartition
-from bellwether.core.demotions import Decisions
+from bellwether.core.demotions import Decisions, sickness
 from bellwether.core.guards import Hold, Proposal, Refusal, refuse_election, refuse_reorder
-from bellwether.core.placements import Displacement, order_with, spread
+from bellwether.core.orders import Wanted, orders
+from bellwether.core.policies import Policy
+from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.snapshots import Snapshot
-from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
 
 
 class MoveKind(StrEnum):
-    """Whether a move takes leadership from a demoted broker or gives it back."""
+    """Whether a move takes leadership from a demoted broker, gives it back, or only elects the first of an order."""
 
     DISPLACE = "Displace"
     RESTORE = "Restore"
+    BALANCE = "Balance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class Plan:
     decisions: Decisions = field(default_factory=lambda: Decisions({}))
     entries: Mapping[PartitionKey, Entry | None] = field(default_factory=dict)
     targets: Mapping[PartitionKey, tuple[int, ...]] = field(default_factory=dict)
+    withheld: Mapping[int, int] = field(default_factory=dict)
+    """How many partitions each returning broker still waits for."""
 
     @property
     def quiet(self) -> bool:
@@ -80,66 +84,60 @@ class Plan:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def devise(snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict]) -> Plan:
-    """The plan for a snapshot whose record has been recovered, given who is to be demoted."""
-    demoted = frozenset(decisions.demoted)
-    unwell = frozenset(b for b, v in verdicts.items() if v.standing in (Standing.SICK, Standing.DOWN))
-    holds: list[Hold] = []
-    ours: list[Partition] = []
-    leading = dict.fromkeys(snapshot.cluster.live, 0)
-    for partition in snapshot.cluster.partitions:
-        if partition.key in snapshot.record.entries or demoted.intersection(partition.replicas):
-            ours.append(partition)
-        elif partition.leader is not None:
-            leading[partition.leader] = leading.get(partition.leader, 0) + 1
-    displaced = []
-    for partition in ours:
-        baseline = _baseline(partition, snapshot)
-        if demoted.intersection(partition.replicas) and not partition.reassigning:
-            able = _able(partition, baseline, demoted, snapshot)
-            preferred = tuple(b for b in able if b not in unwell) or able
-            displaced.append(Displacement(partition, baseline, able, preferred))
-        else:
-            leading[baseline[0]] = leading.get(baseline[0], 0) + 1
-    chosen = spread(displaced, leading)
-    moves, entries, targets = [], {}, {}
-    for partition in ours:
-        baseline = _baseline(partition, snapshot)
-        target = baseline
-        if demoted.intersection(partition.replicas):
-            target = order_with(chosen.get(partition.key), baseline, demoted)
-        targets[partition.key] = target
-        entry = snapshot.record.entries.get(partition.key)
-        refusal = refuse_reorder(
-            Proposal(partition, target, entry, snapshot.now, snapshot.refused.get(partition.key), snapshot.at_work)
-        )
-        if refusal is not None:
-            holds.append(_hold(partition, refusal))
+def devise(
+    snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy | None = None
+) -> Plan:
+    """The plan for a snapshot whose record has been recovered, given who is to be demoted.
+
+    ``policy`` says which racks are preferred and what a broker can carry; without one, none and anything.
+    """
+    demoted, entries_of = frozenset(decisions.demoted), snapshot.record.entries
+    found = orders(snapshot, decisions, verdicts, policy)
+    moves, entries, targets, holds = [], {}, {}, []
+    for wanted in found.wanted:
+        partition, key, target, baseline = wanted.partition, wanted.key, wanted.target, wanted.baseline
+        targets[key] = target
+        entry = entries_of.get(key)
+        stands = target == partition.replicas
+        if wanted.left:
+            holds.append(_hold(partition, Refusal(Reason.CAPACITY_REACHED, SENTENCES[Reason.CAPACITY_REACHED])))
             continue
-        refusal = refuse_election(partition, target, demoted, chosen.get(partition.key), snapshot)
-        if refusal is not None and _worth_naming(partition, target, demoted):
-            holds.append(_hold(partition, refusal))
-        elect = refusal is None and partition.leader != target[0]
-        if target != partition.replicas or elect:
-            kind = MoveKind.DISPLACE if demoted.intersection(partition.replicas) else MoveKind.RESTORE
-            moves.append(
-                Move(
-                    key=partition.key,
-                    topic=partition.topic,
-                    kind=kind,
-                    seen=partition.replicas,
-                    order=target,
-                    baseline=baseline,
-                    leader=partition.leader,
-                    elect=elect,
-                    internal=partition.internal,
-                )
+        if not (stands and partition.leader == target[0] and not partition.reassigning and target[0] not in demoted):
+            refusal = refuse_reorder(
+                Proposal(partition, target, entry, snapshot.now, snapshot.refused.get(key), snapshot.at_work)
             )
-        if entry is not None and target == baseline == partition.replicas and entry.state is not EntryState.RESTORED:
-            entries[partition.key] = replace(
+            if refusal is not None:
+                holds.append(_hold(partition, refusal))
+                continue
+            refusal = refuse_election(partition, target, demoted, wanted.chosen, snapshot)
+            if refusal is not None and _worth_naming(partition, target, demoted):
+                holds.append(_hold(partition, refusal))
+            elect = partition.leader != target[0] and (
+                refusal is None or _less_sick(partition, target, snapshot, decisions)
+            )
+            if not stands or elect:
+                moves.append(_move(wanted, demoted, elect=elect))
+        if entry is not None and stands and target == baseline and entry.state is not EntryState.RESTORED:
+            entries[key] = replace(
                 entry.write(baseline, EntryState.RESTORED), finished_at=snapshot.now, contests=0, contested_at=None
             )
-    return Plan(tuple(sorted(moves, key=_turn)), tuple(holds), decisions, entries, targets)
+    return Plan(tuple(sorted(moves, key=_turn)), tuple(holds), decisions, entries, targets, found.awaited)
+
+
+def _move(wanted: Wanted, demoted: frozenset[int], *, elect: bool) -> Move:
+    partition = wanted.partition
+    away = wanted.target != wanted.baseline or not demoted.isdisjoint(partition.replicas)
+    return Move(
+        key=wanted.key,
+        topic=partition.topic,
+        kind=MoveKind.DISPLACE if away else MoveKind.RESTORE,
+        seen=partition.replicas,
+        order=wanted.target,
+        baseline=wanted.baseline,
+        leader=partition.leader,
+        elect=elect,
+        internal=partition.internal,
+    )
 
 
 def _turn(move: Move) -> tuple[int, PartitionKey]:
@@ -149,23 +147,18 @@ def _turn(move: Move) -> tuple[int, PartitionKey]:
     return (3 if move.internal else 2, move.key)
 
 
-def _baseline(partition: Partition, snapshot: Snapshot) -> tuple[int, ...]:
-    entry = snapshot.record.entries.get(partition.key)
-    if entry is None or set(entry.baseline) != set(partition.replicas):
-        return partition.replicas
-    return entry.baseline
-
-
-def _able(
-    partition: Partition, baseline: tuple[int, ...], demoted: frozenset[int], snapshot: Snapshot
-) -> tuple[int, ...]:
-    """The live ISR members that are not demoted, in the baseline's order."""
-    return tuple(r for r in baseline if r in partition.isr and r in snapshot.cluster.live and r not in demoted)
-
-
 def _worth_naming(partition: Partition, target: tuple[int, ...], demoted: frozenset[int]) -> bool:
     """A refused election is news when the leader is not where it should be, or a demoted broker leads on."""
     return partition.leader != target[0] or partition.leader in demoted
+
+
+def _less_sick(partition: Partition, target: tuple[int, ...], snapshot: Snapshot, decisions: Decisions) -> bool:
+    """Whether every replica is on a demoted broker, and the first one is less sick than the leader."""
+    first, leader, demoted = target[0], partition.leader, decisions.demoted
+    if leader is None or leader not in demoted or not demoted.keys() >= set(partition.replicas):
+        return False
+    leads_well = first in partition.isr and first in snapshot.cluster.live
+    return leads_well and sickness(demoted[first]) < sickness(demoted[leader])
 
 
 def _hold(partition: Partition, refusal: Refusal) -> Hold:

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from bellwether.core.balancing import Rebalance
+from bellwether.core.capacities import UNBOUNDED, Capacity
 from bellwether.core.detection import Detection
+from bellwether.core.racks import Placement
 
 
 class Mode(StrEnum):
@@ -42,6 +44,13 @@ class PromotionMode(StrEnum):
     MANUAL = "Manual"
 
 
+class QuarantineMode(StrEnum):
+    """Whether the process of a demoted broker may be paused."""
+
+    OFF = "Off"
+    ENABLED = "Enabled"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demotion:
     """How many brokers may be kept from leading at once, and how long a broker must be sick before it is."""
@@ -50,12 +59,36 @@ class Demotion:
     max_brokers: int | str = "20%"
     when_exceeded: WhenExceeded = WhenExceeded.WORST_FIRST
     max_failure_domains: int = 1
+    capacity: Capacity = UNBOUNDED
 
     def cap(self, brokers: int) -> int:
         """The cap as a number for a cluster of ``brokers``; a percentage rounds down, with a floor of one."""
         if isinstance(self.max_brokers, int):
             return self.max_brokers
         return max(1, math.floor(brokers * int(self.max_brokers.rstrip("%")) / 100))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waves:
+    """In which steps a broker gets its leaders back.
+
+    ``steps`` are percentages that rise and end at 100; a step comes ``pause_seconds`` after the last one at the
+    earliest. A broker with at most ``few_leaders`` to get back gets them at once. ``after_down_seconds`` is how long a
+    broker must have been down to count as cold, so that its leaders return in steps, too; 0 leaves them to Kafka.
+    """
+
+    steps: tuple[int, ...] = (10, 50, 100)
+    pause_seconds: int = 60
+    few_leaders: int = 20
+    after_down_seconds: int = 0
+
+    def after(self, share: int) -> int:
+        """The share of the next step, in percent."""
+        return next((step for step in self.steps if step > share), 100)
+
+    def number(self, share: int) -> int:
+        """How many steps a share has come; 0 before the first one."""
+        return sum(step <= share for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +103,7 @@ class Promotion:
     stabilization_seconds: int = 60
     flap_window_seconds: int = 3600
     longest_stabilization_seconds: int = 3600
+    waves: Waves = field(default_factory=Waves)
 
     def stabilization(self, demotions: int) -> int:
         """How long a broker must stay well, in seconds, at its so-manieth demotion in short succession."""
@@ -79,10 +113,27 @@ class Promotion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Election:
-    """How large the batches are that reorder and elect."""
+    """How large the batches are that reorder and elect, and how often leaders are brought back to where they belong.
+
+    Every ``interval_seconds`` those that are not the first in their order are elected where that one is well; 0: never.
+    """
 
     batch_size: int = 1000
     internal_batch_size: int = 50
+    interval_seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantine:
+    """When a demoted broker that still holds ``acks=all`` back may be paused, and for how long.
+
+    Every partition that it holds must keep min.insync.replicas live ISR members, and ``spare_isr_members`` more.
+    """
+
+    mode: QuarantineMode = QuarantineMode.OFF
+    after_seconds: int = 30
+    limit_seconds: int = 600
+    spare_isr_members: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +151,8 @@ class Policy:
     promotion: Promotion = field(default_factory=Promotion)
     election: Election = field(default_factory=Election)
     rebalance: Rebalance | None = None
+    quarantine: Quarantine = field(default_factory=Quarantine)
+    placement: Placement | None = None
     session_timeout_seconds: int = 9
 
     @property

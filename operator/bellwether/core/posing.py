@@ -13,10 +13,11 @@ from datetime import datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
-from bellwether.core.baselines import Demoted, EntryState, UndoRecord
+from bellwether.core.baselines import Demoted, Entry, EntryState, UndoRecord
 from bellwether.core.clusters import Cluster, Partition
 from bellwether.core.policies import Policy
 from bellwether.core.problems import NOBODY, WHOLE, BrokerSlot, Objective, PartitionSlot, Problem, Terms
+from bellwether.core.racks import Placement, Ranking, Rankings
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
@@ -65,11 +66,14 @@ def pose(
     capacities: Mapping[int, int] | None = None,
     excluded: Collection[str] = (),
     internal: bool = False,
+    placement: Placement | None = None,
 ) -> Problem:
     """The problem of a cluster as it stands.
 
     ``closed`` says who must not lead, and why; ``capacities`` the capacity of brokers where it is not ``WHOLE``;
     ``excluded`` holds topics (``*`` and ``?`` stand for any letters); ``internal`` lets Kafka's own topics move, too.
+    ``placement`` says which racks are to lead: of the ISR only those who may then lead are told, so that no plan can
+    work against it.
     """
     sizes = capacities or {}
     slots = []
@@ -77,8 +81,9 @@ def pose(
         seen = cluster.brokers.get(broker)
         why = closed.get(broker, "")
         slots.append(BrokerSlot(broker, seen.rack if seen else None, sizes.get(broker, WHOLE), not why, why))
-    stay = _Stay(record, closed, excluded, internal)
-    partitions = sorted(_slot(p, stay.why(p)) for p in cluster.partitions if p.replicas)
+    rankings = Rankings(placement, cluster) if placement is not None else None
+    stay = _Stay(record, closed, excluded, internal, rankings)
+    partitions = sorted(_slot(p, stay.why(p), _free(p, closed, rankings)) for p in cluster.partitions if p.replicas)
     terms = Terms(cluster.cluster_id, policy, made_at, objective, tuple(slots))
     terms.refuse_amiss()
     return Problem(terms, tuple(partitions))
@@ -104,17 +109,39 @@ def problem_of(
         made_at=snapshot.now.replace(microsecond=0),
         capacities=settings.capacities,
         excluded=settings.excluded_topics,
+        placement=policy.placement,
     )
+
+
+def _free(partition: Partition, closed: Collection[int], rankings: Rankings | None) -> tuple[int, ...]:
+    """The members of the ISR that the racks let lead: those of the best rack that is open, or with weights of today's.
+
+    How many leaders a weighted rack has is settled by its weight, so a plan leaves that as it is.
+    """
+    members = tuple(b for b in partition.isr if b in partition.replicas)
+    ranking = rankings.of(partition.topic) if rankings is not None else None
+    if ranking is None:
+        return members
+    open_ = tuple(b for b in members if b not in closed)
+    if ranking.weights and partition.leader is not None:
+        return tuple(b for b in open_ if ranking.racks.get(b) == ranking.racks.get(partition.leader))
+    return ranking.best(open_)
 
 
 class _Stay:
     """Which partitions must stay, and why: the first reason counts."""
 
     def __init__(
-        self, record: UndoRecord, closed: Mapping[int, str], excluded: Collection[str], internal: bool
+        self,
+        record: UndoRecord,
+        closed: Mapping[int, str],
+        excluded: Collection[str],
+        internal: bool,
+        rankings: Rankings | None = None,
     ) -> None:
         # A tombstone marks an order that is back: nothing is displaced any more.
-        self._displaced = {k for k, e in record.entries.items() if e.state is not EntryState.RESTORED}
+        self._displaced = {k: e for k, e in record.entries.items() if e.state is not EntryState.RESTORED}
+        self._rankings = rankings
         self._closed = closed
         self._patterns = tuple(excluded)
         self._internal = internal
@@ -123,7 +150,7 @@ class _Stay:
     def why(self, partition: Partition) -> str:
         if partition.reassigning:
             return Hold.REASSIGNING
-        if partition.key in self._displaced:
+        if partition.key in self._displaced and not self._rests(partition):
             return Hold.DISPLACED
         if partition.internal and not self._internal:
             return Hold.INTERNAL
@@ -131,20 +158,35 @@ class _Stay:
             return Hold.EXCLUDED
         return "" if partition.leader is None else self._closed.get(partition.leader, "")
 
+    def _rests(self, partition: Partition) -> bool:
+        """Whether it is displaced for the racks' sake alone: a plan may choose another leader in the same rack."""
+        ranking = self._rankings.of(partition.topic) if self._rankings is not None else None
+        entry = self._displaced[partition.key]
+        return ranking is not None and stands_for_racks(partition, entry, ranking)
+
     def _matches(self, topic: str) -> bool:
         if topic not in self._excluded:
             self._excluded[topic] = any(fnmatchcase(topic, pattern) for pattern in self._patterns)
         return self._excluded[topic]
 
 
-def _slot(partition: Partition, held: str) -> PartitionSlot:
+def stands_for_racks(partition: Partition, entry: Entry, ranking: Ranking) -> bool:
+    """Whether a partition stands away from its baseline for good, for the sake of preferred racks."""
+    return (
+        entry.state is EntryState.DISPLACED
+        and set(entry.baseline) == set(partition.replicas)
+        and ranking.rests(partition, entry.baseline)
+    )
+
+
+def _slot(partition: Partition, held: str, free: tuple[int, ...]) -> PartitionSlot:
     leader = NOBODY if partition.leader is None else partition.leader
     return PartitionSlot(
         partition.topic,
         partition.topic_id,
         partition.index,
         partition.replicas,
-        tuple(b for b in partition.isr if b in partition.replicas),
+        free,
         leader if leader in partition.replicas else NOBODY,
         str(held),
     )

@@ -31,23 +31,37 @@ class Reason(StrEnum):
     PLUGIN_FAILING = "PluginFailing"
     NO_EVIDENCE = "NoEvidence"
     NOT_REGISTERED = "NotRegistered"
+    IN_MAINTENANCE = "InMaintenance"
     FENCED = "Fenced"
     # Why a broker is, or is not, kept from leading
     OVERRIDE_DEMOTED = "OverrideDemoted"
     DWELLING = "Dwelling"
     COMMANDED = "Commanded"
+    RESTARTING = "Restarting"
+    HANDING_BACK = "HandingBack"
+    LAST_HEALTHY_BROKER = "LastHealthyBroker"
+    NO_LEADER_LEFT = "NoLeaderLeft"
+    OVERRIDE_ENDED = "OverrideEnded"
+    PODS_UNKNOWN = "PodsUnknown"
+    # Whether a broker may be stopped
+    DRAINING = "Draining"
+    DRAINED = "Drained"
     CAP_REACHED = "CapReached"
     SYSTEMIC_CAUSE = "SystemicCause"
     PROMOTION_MANUAL = "PromotionManual"
     STRIMZI_PAUSED = "StrimziPaused"
     STRIMZI_REBALANCING = "StrimziRebalancing"
+    OTHERS_REBALANCING = "OthersRebalancing"
     LEADING_ALLOWED = "LeadingAllowed"
+    RETURNING_IN_WAVES = "ReturningInWaves"
     UNKNOWN_BROKER = "UnknownBroker"
     OTHER_VERSION = "OtherVersion"
     # Why a partition's move is held back
     ONLY_REPLICA = "OnlyReplica"
     NO_HEALTHY_ISR_MEMBER = "NoHealthyIsrMember"
     ALL_REPLICAS_DEMOTED = "AllReplicasDemoted"
+    CAPACITY_REACHED = "CapacityReached"
+    RACK_NOT_PREFERRED = "RackNotPreferred"
     PREFERRED_NOT_IN_ISR = "PreferredNotInIsr"
     REASSIGNING = "Reassigning"
     CONTESTED = "Contested"
@@ -63,6 +77,32 @@ class Reason(StrEnum):
     # Whether a broker holds acks=all back
     FOLLOWING_FAST = "FollowingFast"
     AWAITED_BY_NOBODY = "AwaitedByNobody"
+    # Whether a broker is quarantined, and if not, why
+    QUARANTINE_ORDERED = "QuarantineOrdered"
+    QUARANTINED = "Quarantined"
+    QUARANTINE_WITHDRAWN = "QuarantineWithdrawn"
+    QUARANTINE_LIMIT = "QuarantineLimit"
+    QUARANTINE_RESTS = "QuarantineRests"
+    QUARANTINE_DWELLS = "QuarantineDwells"
+    ANOTHER_QUARANTINED = "AnotherQuarantined"
+    DISK_RECOVERED = "DiskRecovered"
+    DISK_UNSEEN = "DiskUnseen"
+    NO_WARDEN = "NoWarden"
+    WARDEN_RELEASED = "WardenReleased"
+    STILL_LEADS = "StillLeads"
+    KEEPS_PACE = "KeepsPace"
+    ISR_TOO_SMALL = "IsrTooSmall"
+    QUORUM_TOO_SMALL = "QuorumTooSmall"
+    OTHER_BROKER_UNWELL = "OtherBrokerUnwell"
+    MARGINS_UNKNOWN = "MarginsUnknown"
+    # Whether the racks that a policy prefers are there, and lead
+    PLACEMENT_FITS = "PlacementFits"
+    RACK_WITHOUT_BROKERS = "RackWithoutBrokers"
+    PATTERN_WITHOUT_TOPICS = "PatternWithoutTopics"
+    PATTERN_MATCHES_ALL = "PatternMatchesAll"
+    RULE_OVERSHADOWED = "RuleOvershadowed"
+    PREFERRED_RACKS_LEAD = "PreferredRacksLead"
+    OTHER_RACKS_LEAD = "OtherRacksLead"
     # Why a run stopped
     REPLICA_SET_TOUCHED = "ReplicaSetTouched"
     LEASE_TOO_SHORT = "LeaseTooShort"
@@ -130,21 +170,34 @@ SENTENCES: dict[Reason, str] = {
     Reason.PLUGIN_FAILING: "A kind of signal that was plugged in finds the broker failing.",
     Reason.NO_EVIDENCE: "There is no fresh evidence from enough sources; nothing moves on it.",
     Reason.NOT_REGISTERED: "Replica lists name the broker and it is not registered with the controller.",
+    Reason.IN_MAINTENANCE: "A person has the broker in maintenance: it is drained, and its signals demote nobody.",
     Reason.FENCED: "The controller has fenced the broker: it missed its heartbeats and leads nothing.",
     Reason.OVERRIDE_DEMOTED: "A person asked for the broker to be demoted.",
     Reason.DWELLING: "The broker has turned sick just now; a moment is left for other brokers' signals to come in.",
     Reason.COMMANDED: "A person demoted the broker from the command line.",
+    Reason.RESTARTING: "The broker's pod is terminating or not ready: it is drained, and its signals demote nobody.",
+    Reason.HANDING_BACK: "The broker's maintenance is over; its leaders come back once it is well.",
+    Reason.LAST_HEALTHY_BROKER: "No other broker is well and free to lead, so this one is not drained.",
+    Reason.NO_LEADER_LEFT: "Partitions would be left without a leader if the broker stopped, so it is not drained.",
+    Reason.OVERRIDE_ENDED: "The override's time is over: it has no effect, and stands until it is taken away.",
+    Reason.PODS_UNKNOWN: "The brokers' pods cannot be seen, so nobody's restart is taken for one.",
+    Reason.DRAINING: "The broker is to lead nothing, and still leads or is about to be moved behind.",
+    Reason.DRAINED: "The broker leads nothing and stands first in no replica order: it may be stopped.",
     Reason.CAP_REACHED: "As many brokers as the policy's cap allows cannot lead already.",
     Reason.SYSTEMIC_CAUSE: "Half of the brokers or more cannot lead or are sick: the cause is elsewhere.",
     Reason.PROMOTION_MANUAL: "The broker is well again and the policy leaves its promotion to a person.",
     Reason.STRIMZI_PAUSED: "The reconciliation of the Strimzi cluster is paused: what can wait waits.",
     Reason.STRIMZI_REBALANCING: "A KafkaRebalance of the Strimzi cluster is running: what can wait waits.",
+    Reason.OTHERS_REBALANCING: "Somebody else moves replicas in bulk, as Cruise Control does: what can wait waits.",
     Reason.LEADING_ALLOWED: "Nothing keeps the broker from leading.",
+    Reason.RETURNING_IN_WAVES: "The broker gets its leaders back in waves; others lead what a later wave returns.",
     Reason.UNKNOWN_BROKER: "No broker with this id is registered and no replica list names it.",
     Reason.OTHER_VERSION: "Another version of Bellwether gave a reason that this one does not know.",
     Reason.ONLY_REPLICA: "The demoted broker holds the partition's only replica.",
     Reason.NO_HEALTHY_ISR_MEMBER: "No healthy, live member of the ISR is left to lead: availability first.",
     Reason.ALL_REPLICAS_DEMOTED: "Every replica of the partition is on a demoted broker.",
+    Reason.CAPACITY_REACHED: "Whoever could lead it instead leads as much as the policy lets a broker carry.",
+    Reason.RACK_NOT_PREFERRED: "The broker that a load plan wants to lead it is in a rack that is less preferred.",
     Reason.PREFERRED_NOT_IN_ISR: "The preferred leader is not in the ISR, so Kafka would refuse the election.",
     Reason.REASSIGNING: "Replicas of the partition are being added or removed; it is left alone until that ends.",
     Reason.CONTESTED: "Somebody else keeps overwriting our order; re-assertion backs off.",
@@ -159,6 +212,30 @@ SENTENCES: dict[Reason, str] = {
     Reason.PASSED_BY: "It could not move in its wave, or its old order was put back since; the next load plan may.",
     Reason.FOLLOWING_FAST: "Nothing shows that the broker follows slowly.",
     Reason.AWAITED_BY_NOBODY: "The broker follows slowly, and no other leader waits for it.",
+    Reason.QUARANTINE_ORDERED: "The warden beside the broker is told to pause it, and has not said yet that it did.",
+    Reason.QUARANTINED: "The broker's process is paused, so that acks=all does not wait for its slow disk.",
+    Reason.QUARANTINE_WITHDRAWN: "The policy no longer asks for a quarantine, or the broker may lead again.",
+    Reason.QUARANTINE_LIMIT: "The broker was paused for as long as the policy allows, and its disk is still slow.",
+    Reason.QUARANTINE_RESTS: "The last quarantine ended early; the broker is left running for as long as one may last.",
+    Reason.QUARANTINE_DWELLS: "The broker was demoted just now; demotion is given time to help.",
+    Reason.ANOTHER_QUARANTINED: "Another broker is, or may still be, paused: one at a time.",
+    Reason.DISK_RECOVERED: "The prober on the broker's disk finds it fast again.",
+    Reason.DISK_UNSEEN: "No prober on the broker's disk reports, so its recovery could not be seen.",
+    Reason.NO_WARDEN: "No warden beside the broker reports, or it cannot pause the broker; the message says which.",
+    Reason.WARDEN_RELEASED: "The warden beside the broker released it of its own accord; the message says why.",
+    Reason.STILL_LEADS: "The broker leads partitions still, and a pause would make them unavailable.",
+    Reason.KEEPS_PACE: "The broker's disk is slow, and its log keeps pace with its leaders': nothing waits for it.",
+    Reason.ISR_TOO_SMALL: "Without the broker a partition would have too few in-sync replicas to lose another.",
+    Reason.QUORUM_TOO_SMALL: "Without the broker the controllers' quorum would have no voter to spare.",
+    Reason.OTHER_BROKER_UNWELL: "Another broker is down, silent or not well: a pause would be a second loss.",
+    Reason.MARGINS_UNKNOWN: "What the cluster could still lose cannot be read; the message names the remedy.",
+    Reason.PLACEMENT_FITS: "Every rack that the policy prefers has brokers, and every rule has topics of its own.",
+    Reason.RACK_WITHOUT_BROKERS: "No broker is in a rack that the policy prefers.",
+    Reason.PATTERN_WITHOUT_TOPICS: "No topic matches the pattern of a placement rule.",
+    Reason.PATTERN_MATCHES_ALL: "The pattern of a placement rule matches every topic.",
+    Reason.RULE_OVERSHADOWED: "Earlier placement rules take every topic that a later one matches.",
+    Reason.PREFERRED_RACKS_LEAD: "Every partition is led from the most preferred rack that holds a replica of it.",
+    Reason.OTHER_RACKS_LEAD: "Partitions are led from a less preferred rack than one that holds a replica of them.",
     Reason.REPLICA_SET_TOUCHED: "A replica set changed around our reorder; the run stopped and undid what it could.",
     Reason.LEASE_TOO_SHORT: "The time left on the Lease does not cover another request.",
     Reason.NO_ANSWER: "Kafka did not answer in time; the request may still be carried out, and the next turn looks.",

@@ -25,7 +25,8 @@ from bellwether.core.demotions import Decisions
 from bellwether.core.guards import Hold, Proposal, Refusal, refuse_reorder
 from bellwether.core.loadplans import LoadMove, LoadPlan
 from bellwether.core.policies import Mode, Policy
-from bellwether.core.posing import closed
+from bellwether.core.posing import closed, stands_for_racks
+from bellwether.core.racks import Ranking, Rankings
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.verdicts import Verdict
@@ -117,7 +118,7 @@ def take_up(
         fresh = False
     if standing.ended is not None:
         return Progress(record)
-    scene = _Scene(snapshot, decisions, verdicts)
+    scene = _Scene(snapshot, decisions, verdicts, policy)
     if settings.expired(plan.made_at, snapshot.now):
         if standing.taken_up >= len(plan.moves):  # all has been begun: it ends as it stands
             return _done(record, standing, plan, scene)
@@ -211,8 +212,11 @@ def _hold(move: LoadMove, refusal: Refusal) -> Hold:
 class _Scene:
     """The facts of one turn, as far as a plan's moves are held against them."""
 
-    def __init__(self, snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict]) -> None:
+    def __init__(
+        self, snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy
+    ) -> None:
         self.snapshot = snapshot
+        self._rankings = Rankings(policy.placement, snapshot.cluster) if policy.placement is not None else None
         self._demoted = frozenset(decisions.demoted)
         record = replace(snapshot.record, demoted=decisions.demoted)
         self._closed = closed(snapshot.cluster, record, verdicts)
@@ -241,6 +245,7 @@ class _Scene:
                 partition is None
                 or entry.state is EntryState.RESTORED
                 or self._demoted.intersection(partition.replicas)
+                or self._rests(partition, entry)
             ):
                 continue
             refused = self.snapshot.refused.get(key)
@@ -257,29 +262,63 @@ class _Scene:
             return self._gone(move)
         if set(partition.replicas) != set(move.order):
             return Refusal(Reason.REPLICA_SET_CHANGED, f"its replicas are {list(partition.replicas)} now")
-        home, displaced = _home(partition, entry)
+        home, displaced = self._home(partition, entry)
         first = move.order[0]
-        if home == move.order and (displaced or partition.leader == first):
+        if self._stands(home, move) and (displaced or partition.leader == first):
             return None
         if partition.reassigning:
             return Refusal(Reason.REASSIGNING, SENTENCES[Reason.REASSIGNING])
         if home not in (move.replicas, move.order):
             return Refusal(Reason.ORDER_CHANGED, f"its order is {list(home)} now")
+        if not self._preferred(first, partition):
+            return Refusal(Reason.RACK_NOT_PREFERRED, f"broker {first} is in a rack that is not to lead it now")
         if first in self._closed:
             return Refusal(Reason.TARGET_UNWELL, f"broker {first} is {self._closed[first]}")
         if first not in partition.isr:
             return Refusal(Reason.PREFERRED_NOT_IN_ISR, f"broker {first} is not in the ISR")
-        return _rebased(move, partition, entry, displaced)
+        return self._rebased(move, partition, entry, displaced)
 
     def shortfall(self, move: LoadMove) -> Refusal | None:
         """Why a partition does not stand as planned once all waves are over; None where it does."""
         partition = self.snapshot.cluster.by_key.get(move.key)
         if partition is not None and set(partition.replicas) == set(move.order):
-            home, _ = _home(partition, self.snapshot.record.entries.get(move.key))
-            if home == move.order:
+            home, _ = self._home(partition, self.snapshot.record.entries.get(move.key))
+            if self._stands(home, move):
                 return None
         found = self.consider(move)
         return found if isinstance(found, Refusal) else Refusal(Reason.PASSED_BY, SENTENCES[Reason.PASSED_BY])
+
+    def _ranking(self, topic: str) -> Ranking | None:
+        return self._rankings.of(topic) if self._rankings is not None else None
+
+    def _rests(self, partition: Partition, entry: Entry | None) -> bool:
+        """Whether it is displaced for the sake of preferred racks alone, for good."""
+        ranking = self._ranking(partition.topic)
+        return ranking is not None and entry is not None and stands_for_racks(partition, entry, ranking)
+
+    def _home(self, partition: Partition, entry: Entry | None) -> tuple[tuple[int, ...], bool]:
+        """As ``_home`` below; what stands where preferred racks want it for good is at home there."""
+        return (partition.replicas, False) if self._rests(partition, entry) else _home(partition, entry)
+
+    def _stands(self, home: tuple[int, ...], move: LoadMove) -> bool:
+        """Whether a home is what the plan asks for; where racks arrange those behind, the leader alone counts."""
+        return home == move.order or (home[0] == move.order[0] and self._ranking(move.topic) is not None)
+
+    def _preferred(self, first: int, partition: Partition) -> bool:
+        """Whether the racks let that broker lead: none of the others that could is in a better one."""
+        ranking = self._ranking(partition.topic)
+        if ranking is None:
+            return True
+        if ranking.weights:
+            return partition.leader is None or ranking.homeward(first, partition.leader)
+        return ranking.settles(first, tuple(b for b in partition.isr if b not in self._closed))
+
+    def _rebased(self, move: LoadMove, partition: Partition, entry: Entry | None, displaced: bool) -> Entry:
+        if entry is not None and self._rests(partition, entry):
+            # Those behind keep their places in the baseline: the racks' order is none that anybody should go back to.
+            order = (move.order[0], *(b for b in entry.baseline if b != move.order[0]))
+            return _rebased(move._replace(order=order), partition, entry, displaced=True)
+        return _rebased(move, partition, entry, displaced)
 
     def _gone(self, move: LoadMove) -> Refusal:
         if move.topic in self._topics:

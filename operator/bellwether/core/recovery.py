@@ -11,7 +11,9 @@ from datetime import datetime, timedelta
 
 from bellwether.core.baselines import Entry, EntryState, UndoRecord
 from bellwether.core.clusters import Cluster, Partition, PartitionKey
+from bellwether.core.racks import Placement
 from bellwether.core.reasons import Reason
+from bellwether.core.reassigners import astray
 
 CONTEST_FIRST_SECONDS = 5
 CONTEST_LONGEST_SECONDS = 600
@@ -39,11 +41,14 @@ class Recovered:
     """Partitions whose replicas a request of ours has set moving, with nobody there to cancel that."""
 
 
-def recover(record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: float) -> Recovered:
+def recover(
+    record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: float, placement: Placement | None = None
+) -> Recovered:
     """The record, reconciled with the cluster.
 
     ``grace_seconds`` is how long an older holder's batch may still arrive (law 7): tombstones, and the baselines of
-    partitions that metadata no longer names, are kept that long.
+    partitions that metadata no longer names, are kept that long. ``placement`` says which topics prefer racks: whoever
+    reorders these works against us as much as whoever lifts a demoted broker.
     """
     changes: dict[PartitionKey, Entry | None] = {}
     notes: list[Note] = []
@@ -54,7 +59,7 @@ def recover(record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: 
         if partition is None:
             after, note = _missing(key, entry, now, grace)
         else:
-            after, note = _reconcile(entry, partition, record, cluster, now, grace)
+            after, note = _reconcile(entry, partition, record, cluster, now, grace, placement)
             if astray(entry, partition):
                 strays.append(partition)
         if after != entry:
@@ -75,16 +80,6 @@ def doubtful(record: UndoRecord, cluster: Cluster) -> frozenset[str]:
         for key, entry in record.entries.items()
         if (seen := cluster.by_key.get(key)) is None or (seen.replicas != entry.written and not seen.reassigning)
     )
-
-
-def astray(entry: Entry, partition: Partition) -> bool:
-    """Whether the reassignment in flight is what became of our reorder.
-
-    It leads to the very order that we set out to write and never saw: the replicas had changed under it, and its answer
-    was lost, or came late, or whoever sent it was killed before it looked.
-    """
-    unseen = entry.state in (EntryState.INTENDED, EntryState.RESTORING)
-    return unseen and partition.reassigning and partition.target == entry.written
 
 
 def contest_delay(entry: Entry) -> timedelta:
@@ -116,7 +111,13 @@ def _missing(key: PartitionKey, entry: Entry, now: datetime, grace: timedelta) -
 
 
 def _reconcile(
-    entry: Entry, partition: Partition, record: UndoRecord, cluster: Cluster, now: datetime, grace: timedelta
+    entry: Entry,
+    partition: Partition,
+    record: UndoRecord,
+    cluster: Cluster,
+    now: datetime,
+    grace: timedelta,
+    placement: Placement | None,
 ) -> tuple[Entry | None, Note | None]:
     if entry.topic != partition.topic:
         entry = replace(entry, topic=partition.topic)
@@ -128,7 +129,7 @@ def _reconcile(
     if set(observed) != set(entry.baseline):
         return _projected(entry, partition)
     if not entry.knows(observed):
-        return _foreign(entry, partition, record, now)
+        return _foreign(entry, partition, record, now, placement)
     if entry.state is EntryState.RESTORED:
         return _tombstone(entry, partition, cluster, now, grace), None
     if observed == entry.written:
@@ -155,10 +156,14 @@ def _projected(entry: Entry, partition: Partition) -> tuple[Entry | None, Note |
     return after, Note(partition.topic, partition.index, Reason.REPLICA_SET_CHANGED, text)
 
 
-def _foreign(entry: Entry, partition: Partition, record: UndoRecord, now: datetime) -> tuple[Entry | None, Note | None]:
+def _foreign(
+    entry: Entry, partition: Partition, record: UndoRecord, now: datetime, placement: Placement | None
+) -> tuple[Entry | None, Note | None]:
     """An order that nobody of us wrote is somebody's wish: it becomes the baseline (law 9)."""
     note = _contest_note(partition, f"set the order {_order(partition.replicas)}, which becomes the baseline")
-    if entry.state is EntryState.RESTORED or not set(partition.replicas) & set(record.demoted):
+    kept = record.demoted.keys() | record.returning.keys()
+    placed = placement is not None and placement.of(partition.topic) is not None
+    if entry.state is EntryState.RESTORED or (kept.isdisjoint(partition.replicas) and not placed):
         return None, note
     after = _contested(entry, now)
     return replace(after, baseline=partition.replicas, written=partition.replicas, earlier=()), note

@@ -57,7 +57,7 @@ class Signal:
 class Override:
     """A person's word on a broker (``BrokerHealth.spec.override``); ``until`` ``None`` means until taken away.
 
-    ``by`` says whose word it is, for the audit trail.
+    ``by`` says whose word it is, for the audit trail. ``purpose`` ``None``: the word alone counts.
     """
 
     broker: int
@@ -65,6 +65,7 @@ class Override:
     reason: str = ""
     until: datetime | None = None
     by: str = ""
+    purpose: Purpose | None = None
 
     def active(self, now: datetime) -> bool:
         """Whether the override still holds at ``now``."""
@@ -76,3 +77,9 @@ class OverrideState(StrEnum):
 
     DEMOTED = "Demoted"
     PROMOTED = "Promoted"
+
+
+class Purpose(StrEnum):
+    """What a person wants an override for, where that changes what it does."""
+
+    MAINTENANCE = "Maintenance"

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from bellwether.core.baselines import UndoRecord
+from bellwether.core.capacities import Loads
 from bellwether.core.clusters import Cluster, PartitionKey
+from bellwether.core.confinements import Confinement
 from bellwether.core.flapping import Flaps
+from bellwether.core.maintenance import Maintenance, under_maintenance
+from bellwether.core.margins import Margins
+from bellwether.core.reassigners import Reassigners
 from bellwether.core.signals import Override, Signal
-from bellwether.core.strimzi import Lack, Strimzi
+from bellwether.core.strimzi import Lack, Pod, Strimzi
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,8 @@ class Refused:
 class Snapshot:
     """The facts of one turn: metadata, signals, overrides, the undo record as recovered, flap counters, the time.
 
-    ``strimzi`` is what Strimzi says of the cluster; None where another runs it.
+    ``strimzi`` is what Strimzi says of the cluster; None where another runs it. ``confinements`` are the orders to
+    pause a broker that stood after the last turn; ``margins`` is what could still be lost, where that was asked.
     """
 
     now: datetime
@@ -38,11 +45,28 @@ class Snapshot:
     refused: Mapping[PartitionKey, Refused] = field(default_factory=dict)
     flaps: Mapping[int, Flaps] = field(default_factory=dict)
     strimzi: Strimzi | None = None
+    floors: Mapping[str, int] = field(default_factory=dict)
+    """``min.insync.replicas`` of topics with missing replicas, as far as it was told."""
+    confinements: Mapping[int, Confinement] = field(default_factory=dict)
+    margins: Margins | None = None
+    reassigners: Reassigners | None = None
+    """Who else moves replicas now."""
+    pods: Mapping[int, Pod] | None = None
+    """The brokers' pods, where the policy has their restarts watched."""
+
+    @cached_property
+    def maintenance(self) -> Mapping[int, Maintenance]:
+        """The brokers that are in maintenance now, and why."""
+        return under_maintenance(self.overrides, self.pods, self.record.demoted, self.now)
+
+    loads: Loads | None = None
+    """What leading each partition costs, where that was measured."""
 
     @property
     def at_work(self) -> Lack | None:
         """Why promotion, rebalancing and re-assertion wait for whoever runs the cluster, if they do (law 10)."""
-        return self.strimzi.at_work if self.strimzi is not None else None
+        busy = self.strimzi.at_work if self.strimzi is not None else None
+        return busy or (self.reassigners.at_work if self.reassigners is not None else None)
 
     def override_of(self, broker: int) -> Override | None:
         """The override of a broker that holds now, if any."""

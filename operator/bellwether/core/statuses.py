@@ -9,18 +9,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 from bellwether.core.baselines import Demoted
+from bellwether.core.coexistence import waiting_for_others
+from bellwether.core.confinements import Confinement
 from bellwether.core.demotions import BrokerHold, ripe
 from bellwether.core.flapping import Flaps, stabilization
 from bellwether.core.guards import Hold
+from bellwether.core.imbalances import Balance
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.problems import Problem
+from bellwether.core.quarantine import Quarantines
+from bellwether.core.rackreports import words
 from bellwether.core.reasons import SENTENCES, Reason, known
 from bellwether.core.rebalances import Progress
 from bellwether.core.recovery import Note
+from bellwether.core.returns import Way
+from bellwether.core.risks import Ward, shortcomings
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.strimzi import Strimzi
 from bellwether.core.transitions import Standing
@@ -94,21 +101,44 @@ class BrokerReport:
     stabilization_seconds: int = 0
     pod: str = ""
     """The name of its pod, where that is known."""
+    way: Way | None = None
+    """How far its way back has come, while it gets its leaders back in waves."""
+    drained: Condition | None = None
+    """Whether it may be stopped; None unless it is in maintenance."""
+    ended: datetime | None = None
+    """When the override ended that still stands in its object."""
+    confinement: Confinement | None = None
+    """The order to pause it that stands, or that ended lately."""
+    unpaused: BrokerHold | None = None
+    """Why it is not paused though ``acks=all`` waits for it; None where no policy asks for that."""
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """``Healthy``, ``Demoted`` and ``HoldsBackISR``, with the reasons that the judgement gave."""
+        """``Healthy``, ``Demoted`` and ``HoldsBackISR``, with the reasons that the judgement gave.
+
+        ``Drained`` while it is in maintenance, ``Overridden`` while an override stands that has ended, ``Quarantined``
+        where it is paused, was lately, or would be but for a reason.
+        """
         standing = self.verdict.standing
         healthy = None if standing is Standing.UNKNOWN else standing is Standing.HEALTHY
         return (
             Condition("Healthy", healthy, self.verdict.reason, self.verdict.message),
             self._demoted(),
             self._holds_back(),
+            *([self.drained] if self.drained is not None else []),
+            *self._ended(),
+            *self._quarantined(),
         )
 
     def condition(self, type_: str) -> Condition:
         """The condition of that type. Raises KeyError where there is none."""
         return of_type(self.conditions, type_)
+
+    def _ended(self) -> Iterable[Condition]:
+        if self.ended is not None:
+            moment = self.ended.astimezone(UTC)
+            text = f"spec.override ended at {moment:%Y-%m-%dT%H:%M:%SZ} and has no effect: take it away"
+            yield Condition("Overridden", False, Reason.OVERRIDE_ENDED, text)
 
     def _demoted(self) -> Condition:
         if self.demoted is not None:
@@ -118,8 +148,18 @@ class BrokerReport:
             return Condition("Demoted", True, reason, text)
         if self.hold is not None:
             return Condition("Demoted", False, self.hold.reason, self.hold.message)
+        if self.way is not None and not self.dwelling:
+            return Condition("Demoted", False, Reason.RETURNING_IN_WAVES, self.way.message)
         reason = Reason.DWELLING if self.dwelling else Reason.LEADING_ALLOWED
         return Condition("Demoted", False, reason, SENTENCES[reason])
+
+    def _quarantined(self) -> Iterable[Condition]:
+        order = self.confinement
+        if order is not None and (order.stands or self.unpaused is None):
+            paused = order.stands and order.obeyed_at is not None
+            yield Condition("Quarantined", paused, known(order.reason), order.message)
+        elif self.unpaused is not None:
+            yield Condition("Quarantined", False, self.unpaused.reason, self.unpaused.message)
 
     def _holds_back(self) -> Condition:
         """Whether ``acks=all`` waits for this broker: a slow follower in an ISR, whether it leads or not."""
@@ -151,12 +191,16 @@ class Report:
     would_demote: tuple[int, ...]
     notes: tuple[Note, ...] = ()
     deeds: Deeds = field(default_factory=Deeds)
+    election: Balance | None = None
+    """What the periodic election found; None where the policy asks for none."""
     progress: Progress | None = None
     """How far the load plan has come, and why it does not go on now."""
     problem: Problem | None = None
     """What a rebalance is asked to solve, where the turn was to pose that."""
     strimzi: Strimzi | None = None
     """What Strimzi says of the cluster, where it runs it."""
+    ward: Ward = field(default_factory=lambda: Ward(()))
+    """The partitions that are not led by a full ISR, each with its risk."""
 
     @property
     def held_by_reason(self) -> dict[Reason, int]:
@@ -187,6 +231,7 @@ def report(
     notes: tuple[Note, ...] = (),
     progress: Progress | None = None,
     problem: Problem | None = None,
+    quarantines: Quarantines | None = None,
 ) -> Report:
     """What to say of a turn. Pure, and without anything that changes from turn to turn by itself."""
     held = tuple({h.key: h for h in (*plan.holds, *deeds.holds)}.values())
@@ -198,14 +243,16 @@ def report(
     for partition in snapshot.cluster.partitions:
         entry = entries.get(partition.key)
         home = entry.baseline[0] if entry is not None else partition.replicas[0]
+        if policy.placement is not None:
+            home = plan.targets.get(partition.key, partition.replicas)[0]
         out_of_place += partition.leader != home
         displaced += entry is not None and partition.replicas != entry.baseline
     return Report(
         now=snapshot.now,
         cluster_id=snapshot.cluster.cluster_id,
         epoch=snapshot.record.epoch,
-        conditions=_conditions(snapshot, policy, plan, deeds, held, would),
-        brokers=_brokers(snapshot, policy, verdicts, plan, demoted),
+        conditions=(*_conditions(snapshot, policy, plan, deeds, held, would), *_waiting(plan, held, progress)),
+        brokers=_brokers(snapshot, policy, verdicts, plan, demoted, quarantines or Quarantines()),
         standings={s: sum(1 for v in verdicts.values() if v.standing is s) for s in Standing},
         partitions=len(snapshot.cluster.partitions),
         leaderless=sum(p.leader is None for p in snapshot.cluster.partitions),
@@ -219,18 +266,27 @@ def report(
         progress=progress,
         problem=problem,
         strimzi=snapshot.strimzi,
+        ward=shortcomings(snapshot.cluster, snapshot.floors),
     )
 
 
 def _brokers(
-    snapshot: Snapshot, policy: Policy, verdicts: Mapping[int, Verdict], plan: Plan, demoted: Mapping[int, Demoted]
+    snapshot: Snapshot,
+    policy: Policy,
+    verdicts: Mapping[int, Verdict],
+    plan: Plan,
+    demoted: Mapping[int, Demoted],
+    quarantines: Quarantines,
 ) -> tuple[BrokerReport, ...]:
     leaders = snapshot.cluster.leaders()
     replicas = Counter(r for p in snapshot.cluster.partitions for r in p.replicas)
     preferred = Counter(p.replicas[0] for p in snapshot.cluster.partitions)
     slow = {b for b, v in verdicts.items() if v.slow is not None}
     waited_for = Counter(b for p in snapshot.cluster.partitions for b in slow.intersection(p.isr) if p.leader != b)
-    pods = snapshot.strimzi.pods if snapshot.strimzi is not None else {}
+    pods = {**(snapshot.strimzi.pods if snapshot.strimzi is not None else {}), **(snapshot.pods or {})}
+    back = plan.decisions.returning if policy.acts else snapshot.record.returning
+    waves = policy.promotion.waves
+    ended = {o.broker: o.until for o in snapshot.overrides if o.until is not None and not o.active(snapshot.now)}
     reports = []
     for broker, verdict in sorted(verdicts.items()):
         registered = snapshot.cluster.brokers.get(broker)
@@ -252,9 +308,31 @@ def _brokers(
                 flaps=flaps,
                 stabilization_seconds=stabilization(flaps, policy),
                 pod=pods[broker].name if broker in pods else "",
+                way=Way.of(back.get(broker), waves, plan.withheld.get(broker, 0), plan.decisions.waits.get(broker)),
+                drained=_drained(broker, snapshot, policy, plan, leaders.get(broker, 0)),
+                ended=ended.get(broker),
+                confinement=quarantines.orders.get(broker),
+                unpaused=quarantines.held.get(broker),
             )
         )
     return tuple(reports)
+
+
+def _drained(broker: int, snapshot: Snapshot, policy: Policy, plan: Plan, leads: int) -> Condition | None:
+    """Whether a broker in maintenance may be stopped: nothing is left with it, and nothing comes back to it."""
+    if broker not in snapshot.maintenance:
+        return None
+    if not policy.acts:
+        reason = Reason.SUSPENDED if policy.suspend else Reason.OBSERVING
+        return Condition("Drained", False, reason, f"not drained: {SENTENCES[reason]}")
+    hold = plan.decisions.hold_of(broker)
+    if broker not in plan.decisions.demoted and hold is not None:
+        return Condition("Drained", False, hold.reason, hold.message)
+    ahead = sum(1 for p in snapshot.cluster.held_by(broker) if p.replicas[0] == broker)
+    if leads or ahead or broker not in plan.decisions.demoted:
+        text = f"leads {leads} partitions, and stands first in the order of {ahead}"
+        return Condition("Drained", False, Reason.DRAINING, text)
+    return Condition("Drained", True, Reason.DRAINED, SENTENCES[Reason.DRAINED])
 
 
 def _conditions(
@@ -265,13 +343,21 @@ def _conditions(
     held: tuple[Hold, ...],
     would: tuple[int, ...],
 ) -> tuple[Condition, ...]:
-    settled = _settled(plan, deeds, held)
+    settled = _settled(plan, deeds, held, snapshot)
     return (
         _ready(snapshot, policy, plan, settled, would),
         settled,
         _contested(held),
         _held(plan),
+        *(Condition(*word) for word in words(policy.placement, snapshot.cluster)),
     )
+
+
+def _waiting(plan: Plan, held: tuple[Hold, ...], progress: Progress | None) -> Iterable[Condition]:
+    """For whom something of the policy waits; nothing where nothing does."""
+    waiting = waiting_for_others(plan, held, progress)
+    if waiting is not None:
+        yield Condition("WaitingForOthers", True, waiting.reason, waiting.message[:1024])
 
 
 def _ready(snapshot: Snapshot, policy: Policy, plan: Plan, settled: Condition, would: tuple[int, ...]) -> Condition:
@@ -284,16 +370,24 @@ def _ready(snapshot: Snapshot, policy: Policy, plan: Plan, settled: Condition, w
         text = f"would demote {named}" if would else "would demote nobody"
         return Condition("Ready", True, Reason.OBSERVING, text)
     for hold in plan.decisions.held:
-        if hold.reason in (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE):
+        if hold.reason in (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE) and hold.broker not in snapshot.maintenance:
             return Condition("Ready", True, hold.reason, f"broker {hold.broker} is sick and leads on: {hold.message}")
+    if stay := sum(h.reason is Reason.CAPACITY_REACHED for h in plan.holds):
+        text = f"{stay} leaders stay where they are: the others carry as much as spec.demotion.capacity allows"
+        return Condition("Ready", True, Reason.CAPACITY_REACHED, text)
     return Condition("Ready", True, settled.reason, settled.message)
 
 
-def _settled(plan: Plan, deeds: Deeds, held: tuple[Hold, ...]) -> Condition:
+def _settled(plan: Plan, deeds: Deeds, held: tuple[Hold, ...], snapshot: Snapshot) -> Condition:
     if deeds.stopped is not None:
         return Condition("Settled", False, deeds.stopped.reason, deeds.stopped.message)
     if not plan.quiet:
         return Condition("Settled", False, Reason.MOVING, f"{len(plan.moves)} partitions are to move")
+    waves = sorted(plan.decisions.returning.items())
+    coming = [f"{b} ({wave.share} %)" for b, wave in waves if b in snapshot.cluster.live]
+    if coming:
+        text = f"brokers get their leaders back in waves: {', '.join(coming)}"
+        return Condition("Settled", False, Reason.RETURNING_IN_WAVES, text[:1024])
     if held:
         counts = Counter(h.reason for h in held)
         text = ", ".join(f"{n} {r}" for r, n in sorted(counts.items()))

@@ -89,10 +89,11 @@ def outside(listeners: Iterable[Listener], wanted: str) -> Listener | None:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """The pod of one broker."""
+    """The pod of one broker. ``leaving``: it is being deleted."""
 
     name: str
     ready: bool = True
+    leaving: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ follows. Messages hold no ages or latencies that change from turn to turn, so th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import NamedTuple
@@ -33,7 +33,8 @@ class Verdict:
 
     ``restarted`` is when it was last seen to come up, until it was reachable once or its grace is over. ``slow`` says
     that it follows slowly, whatever it leads: its disk or its replication lags. ``facts`` are what was judged, and
-    ``change`` is what would make the verdict another one. ``grounds`` are those on which it stands until they change,
+    ``change`` is what would make the verdict another one. ``resumed`` is when its maintenance was seen to be
+    over, until startupGraceSeconds after that. ``grounds`` are those on which it stands until they change,
     whatever the time; ``None`` where time may change it.
     """
 
@@ -48,6 +49,7 @@ class Verdict:
     slow: Reason | None = None
     facts: tuple[Fact, ...] = ()
     change: str = ""
+    resumed: datetime | None = None
     grounds: Grounds | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -80,20 +82,22 @@ def judge(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]) -
     ``previous`` are the verdicts of the last turn (from status after a take-over): they carry since-times on, and a
     Healthy one whose grounds are still the same stands as it is.
     """
-    scene = Scene.of(snapshot, policy.detection)
+    resumed = _resumed(snapshot, policy, previous)
+    scene = Scene.of(snapshot, policy.detection, resumed)
     shared = common(scene, (v.grounds for v in previous.values() if v.grounds is not None))
     verdicts = {}
     for broker in sorted(snapshot.cluster.named):
-        last, known = previous.get(broker), grounds(broker, scene, shared)
+        timely = broker in snapshot.maintenance or broker in resumed
+        last, known = previous.get(broker), None if timely else grounds(broker, scene, shared)
         stands = last is not None and known is not None and last.grounds == known
         verdicts[broker] = last if last is not None and stands else _judge_one(broker, scene, policy, last, known)
-    return verdicts
+    return {b: replace(v, resumed=resumed.get(b)) if v.resumed != resumed.get(b) else v for b, v in verdicts.items()}
 
 
 def _judge_one(broker: int, scene: Scene, policy: Policy, last: Verdict | None, known: Grounds | None) -> Verdict:
     now = scene.snapshot.now
     before = _former(last, now)
-    restarted = _restarted(last, now)
+    restarted = now if _over(last, broker, scene.snapshot) else _restarted(last, now)
     findings = examine(broker, scene, policy, before, restarted)
     found = worst(findings)
     demoted = broker in scene.snapshot.record.demoted
@@ -132,12 +136,19 @@ def examine(
     """What metadata and each kind of signal say of one broker; never empty."""
     snapshot, detection = scene.snapshot, scene.detection
     registered = snapshot.cluster.brokers.get(broker)
+    why = snapshot.maintenance.get(broker)
+    planned = f"in maintenance ({why.message}); " if why is not None else ""
     if registered is None:
-        text = "replica lists name it; it is not registered"
-        return [Finding(Evidence.GONE, Reason.NOT_REGISTERED, text, change="its registration with the controller")]
+        reason = Reason.NOT_REGISTERED if why is None else Reason.IN_MAINTENANCE
+        text = f"{planned}replica lists name it; it is not registered"
+        return [Finding(Evidence.GONE, reason, text, change="its registration with the controller")]
     if registered.fenced:
-        text = "fenced by the controller; it leads nothing"
-        return [Finding(Evidence.GONE, Reason.FENCED, text, change="the controller unfencing it")]
+        reason = Reason.FENCED if why is None else Reason.IN_MAINTENANCE
+        text = f"{planned}fenced by the controller; it leads nothing"
+        return [Finding(Evidence.GONE, reason, text, change="the controller unfencing it")]
+    if why is not None:
+        text = f"{planned}what its signals say is passed over"
+        return [Finding(Evidence.MISSING, Reason.IN_MAINTENANCE, text, change="the end of its maintenance")]
     findings = []
     # What demoted a broker must be seen to be well: that its evidence has vanished does not promote (law 5).
     asked = _demoted_for(broker, snapshot)
@@ -175,6 +186,8 @@ def _former(verdict: Verdict | None, now: datetime) -> Former | None:
     """What a broker's last verdict hands on: through an Unknown only if that was short, as after a take-over."""
     if verdict is None:
         return None
+    if verdict.reason is Reason.IN_MAINTENANCE and verdict.lasting.standing in (Standing.SICK, Standing.SUSPECT):
+        return None  # what it was before is no reason afterwards
     if verdict.standing is Standing.UNKNOWN and now - verdict.since > CARRIED_AT_MOST:
         return Former(verdict.standing, verdict.reason, verdict.since)
     return verdict.lasting
@@ -192,6 +205,22 @@ def _dated(
         if same or {before.reason, reason} <= WAITING:
             return before.since, None
     return now, None
+
+
+def _over(last: Verdict | None, broker: int, snapshot: Snapshot) -> bool:
+    """Whether the broker's maintenance has ended since the last turn."""
+    return last is not None and last.reason is Reason.IN_MAINTENANCE and broker not in snapshot.maintenance
+
+
+def _resumed(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]) -> dict[int, datetime]:
+    """When the maintenance of each broker ended that is still given time: as long as after a restart."""
+    grace = timedelta(seconds=policy.detection.reachability.startup_grace_seconds)
+    found = {}
+    for broker, last in previous.items():
+        ended = snapshot.now if _over(last, broker, snapshot) else last.resumed
+        if ended is not None and broker not in snapshot.maintenance and snapshot.now - ended < grace:
+            found[broker] = ended
+    return found
 
 
 def _restarted(last: Verdict | None, now: datetime) -> datetime | None:

@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import cast
 
+from bellwether.adapters.kafka.configs import KafkaConfigs
+from bellwether.adapters.kafka.margins import KafkaMargins
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
@@ -21,6 +23,7 @@ from bellwether.adapters.kubernetes.client import LEASES, KubernetesClient
 from bellwether.adapters.kubernetes.connections import at_work_now, surroundings
 from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, ClusterLease
+from bellwether.adapters.kubernetes.pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.adapters.kubernetes.trails import ConfigMapTrail
@@ -30,7 +33,17 @@ from bellwether.core.reasons import Reason
 from bellwether.core.statuses import Condition
 from bellwether.core.strimzi import Strimzi
 from bellwether.handlers.following import Followed
-from bellwether.ports import BellwetherError, Clock, ClusterReader, LeaderMover, Terminal, UndoRecords, World
+from bellwether.ports import (
+    BellwetherError,
+    Clock,
+    ClusterReader,
+    ConfigReader,
+    LeaderMover,
+    MarginReader,
+    Terminal,
+    UndoRecords,
+    World,
+)
 from bellwether.telemetry.pulses import Attended
 
 
@@ -59,6 +72,8 @@ def attended(world: World, beat: Callable[[], None]) -> World:
         clusters=cast(ClusterReader, Attended(world.clusters, beat)),
         leaders=cast(LeaderMover, Attended(world.leaders, beat)),
         records=cast(UndoRecords, Attended(world.records, beat)),
+        margins=cast(MarginReader, Attended(world.margins, beat)) if world.margins is not None else None,
+        configs=cast(ConfigReader, Attended(world.configs, beat)) if world.configs is not None else None,
     )
 
 
@@ -100,11 +115,12 @@ class Linker:
         self._secrets: SecretReader | None = None
         self._strimzi: Strimzi | None = None
         self._followed = Followed(self._connection, clock)
+        self._pods = PodWatch(api, clock)
 
     def link(self, policy: LeadershipPolicy) -> Link:
         """A link to the cluster that the policy names. Raises Transient, Terminal, or Refused with the reason."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
-        reader, mover = self._through(self._followed.now(policy), policy)
+        reader, mover, margins, configs = self._through(self._followed.now(policy), policy)
         cluster_id = reader.read().cluster_id
         pinned = policy.status.cluster_id
         if pinned and pinned != cluster_id:
@@ -125,7 +141,7 @@ class Linker:
         )
         records = ConfigMapRecords(self._api, namespace, name)
         trail = ConfigMapTrail(self._api, namespace, name, self._clock)
-        world = World(reader, mover, records, lease, self._signals, self._clock, self._strimzi, trail)
+        world = World(reader, mover, records, lease, self._signals, self._clock, self._strimzi, trail, margins, configs)
         return Link(world, lease, records, cluster_id)
 
     def renew(self, link: Link, policy: LeadershipPolicy) -> Link:
@@ -140,6 +156,11 @@ class Linker:
         if found is not None:
             return self._over(found, link, policy)
         return link if link.world.strimzi == self._strimzi else replace(link, world=self._seen(link.world))
+
+    def restarts(self, policy: LeadershipPolicy) -> PodWatch:
+        """The pods of the policy's brokers, where it has their restarts watched."""
+        self._pods.want(Wanted.of(policy))
+        return self._pods
 
     @property
     def former_credentials(self) -> Condition | None:
@@ -175,16 +196,19 @@ class Linker:
             raise
         return made
 
-    def _through(self, made: Connection, policy: LeadershipPolicy) -> tuple[KafkaReader, KafkaMover]:
+    def _through(
+        self, made: Connection, policy: LeadershipPolicy
+    ) -> tuple[KafkaReader, KafkaMover, KafkaMargins, KafkaConfigs]:
         who = (policy.metadata.namespace, policy.metadata.name)
         for which, ends in certificate_ends(made.security).items():
             self._certificate(*who, which, ends)
         nodes = Nodes(made, None, partial(self._observe, *who), partial(self._certificate, *who, "broker"))
-        return KafkaReader(nodes), KafkaMover(nodes)
+        return KafkaReader(nodes), KafkaMover(nodes), KafkaMargins(nodes), KafkaConfigs(nodes)
 
     def _over(self, made: Connection, link: Link, policy: LeadershipPolicy) -> Link:
-        reader, mover = self._through(made, policy)
-        return replace(link, world=replace(self._seen(link.world), clusters=reader, leaders=mover))
+        reader, mover, margins, configs = self._through(made, policy)
+        seen = replace(self._seen(link.world), clusters=reader, leaders=mover, margins=margins, configs=configs)
+        return replace(link, world=seen)
 
     def _seen(self, world: World) -> World:
         """The same world as Strimzi describes it by now."""

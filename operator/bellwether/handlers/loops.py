@@ -16,6 +16,7 @@ import structlog
 
 from bellwether.adapters.kubernetes.client import POLICIES, Resource
 from bellwether.adapters.kubernetes.owners import owner_of
+from bellwether.adapters.kubernetes.pods import PodWatch
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
@@ -26,8 +27,8 @@ from bellwether.core.detection import Detection
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.rebalances import Agenda
 from bellwether.core.runs import Run
-from bellwether.core.statuses import Report
-from bellwether.cycle import NOTHING, Memory, turn
+from bellwether.core.statuses import Condition, Report
+from bellwether.cycle import NOTHING, turn
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.following import reason_of
 from bellwether.handlers.links import Link, Linker, Refused, attended
@@ -35,6 +36,7 @@ from bellwether.handlers.notices import Notices
 from bellwether.handlers.pacing import Pace
 from bellwether.handlers.partings import Parting
 from bellwether.handlers.rebalancing import APPROVE, Desk
+from bellwether.observing import Memory
 from bellwether.ports import BellwetherError, Clock, Fenced, Terminal, Transient, WrongCluster
 from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
 
@@ -86,6 +88,7 @@ class PolicyLoop(threading.Thread):
         self._detection = Detection()
         self._make_desk = desk
         self._desk: Desk | None = None
+        self._pods: PodWatch | None = None
 
     def update(self, body: dict[str, Any]) -> None:
         """The policy's object as last seen; a changed spec or a deletion is news."""
@@ -211,7 +214,8 @@ class PolicyLoop(threading.Thread):
             for health in healths:
                 self.signals.on_broker_health(health)
             verdicts, flaps = self._notices.last_said(policy, healths)
-            self._memory = Memory(record, verdicts, self._linker.grace_seconds(link), flaps=flaps)
+            grace, orders = self._linker.grace_seconds(link), self._notices.orders(healths)
+            self._memory = Memory(record, verdicts, grace, flaps=flaps, confinements=orders)
             structlog.contextvars.bind_contextvars(epoch=record.epoch)
             log.info("took over", displaced=len(record.entries), demoted=sorted(record.demoted))
         else:
@@ -223,12 +227,14 @@ class PolicyLoop(threading.Thread):
                 raise Fenced("the Lease ran out during the turn: whoever holds it now says how things stand")
 
         before = self._memory
+        self._pods = self._linker.restarts(policy)
         heard = self._fingerprint()  # before the turn reads the signals: what comes during it is news afterwards
         generations = self.signals.generations()  # before the turn as well: what is judged is never older
         began = self._clock.monotonic()
         self._notices.begins(self.namespace, self.policy_name)
+        world = replace(attended(link.world, self._pulse.beat), pods=self._pods.seen)
         try:
-            report, self._memory = turn(attended(link.world, self._pulse.beat), policy.policy(), before, decide, agenda)
+            report, self._memory = turn(world, policy.policy(), before, decide, agenda)
             must_lead()
         finally:
             self._notices.ends(self.namespace, self.policy_name)
@@ -240,6 +246,9 @@ class PolicyLoop(threading.Thread):
         former = self._linker.former_credentials
         if former is not None:
             report = replace(report, conditions=(*report.conditions, former))
+        if self._pods.problem:
+            unseen = Condition("RestartsWatched", False, Reason.PODS_UNKNOWN, self._pods.problem[:1024])
+            report = replace(report, conditions=(*report.conditions, unseen))
         self._notices.publish(policy, report, self._memory, seconds, generations, run, must_lead)
         signals = self.signals.signals()
         self._notices.heard(self.namespace, self.policy_name, signals, self._detection.patience)
@@ -363,7 +372,8 @@ class PolicyLoop(threading.Thread):
             if (patience := self._detection.patience(s.type, s.source)) is not None
         )
         overrides = tuple((o, o.active(now)) for o in self.signals.overrides())
-        return signals, overrides, self._desk.version if self._desk is not None else None
+        pods = self._pods.look() if self._pods is not None else None
+        return signals, overrides, self._desk.version if self._desk is not None else None, pods
 
     def _renew(self, policy: LeadershipPolicy) -> BellwetherError | None:
         """Connect anew, with whatever the policy's Secrets say by now; returns what was wrong with that."""

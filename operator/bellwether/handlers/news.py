@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bellwether.core.reasons import Reason
+from bellwether.core.baselines import Cause
+from bellwether.core.confinements import Confinement
+from bellwether.core.reasons import Reason, known
+from bellwether.core.returns import Way
 from bellwether.core.runs import Run, RunState
 from bellwether.core.statuses import BrokerReport, Condition, Report
 from bellwether.core.transitions import Standing
@@ -81,6 +84,40 @@ def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]
         yield News("HoldsBackISR", holds.message, now.broker, warning=True)
     was_demoted = before is not None and before.demoted is not None
     if now.demoted is not None and not was_demoted:
-        yield News("Demoted", f"kept from leading: {now.demoted.message}", now.broker, warning=True)
+        planned = now.demoted.cause is Cause.MAINTENANCE
+        yield News("Demoted", f"kept from leading: {now.demoted.message}", now.broker, warning=not planned)
+    was_drained = before is not None and before.drained is not None and before.drained.status
+    if now.drained is not None and now.drained.status and not was_drained:
+        yield News(now.drained.reason, now.drained.message, now.broker)
     if now.demoted is None and was_demoted:
         yield News("Promoted", "may lead again; its leaders return", now.broker)
+    yield from _of_return(before.way if before is not None else None, now)
+    yield from _of_quarantine(before.confinement if before is not None else None, now)
+
+
+def _of_quarantine(before: Confinement | None, now: BrokerReport) -> Iterator[News]:
+    """What changed of an order to pause a broker; renewals are no news."""
+    order = now.confinement
+    if order is None or (before is None and not order.stands):
+        return
+    if before is None or (before.number, before.reason) != (order.number, order.reason):
+        yield News(known(order.reason), order.message, now.broker, warning=order.reason != Reason.DISK_RECOVERED)
+
+
+def _of_return(before: Way | None, now: BrokerReport) -> Iterator[News]:
+    """How far a broker's way back has come: forward, to its end, or back to where it began."""
+    way = now.way
+    if way is not None:
+        was = before.returning.share if before is not None else None
+        if was is not None and way.returning.share < was:
+            yield News("WaveRolledBack", f"it went down with {was} % of its leaders back", now.broker, warning=True)
+        elif was != way.returning.share:
+            yield News("LeadersReturning", way.message, now.broker)
+    elif before is not None:
+        if now.demoted is not None and now.demoted.cause is Cause.MAINTENANCE:
+            return  # a person, or its pod, has begun another restart
+        if now.demoted is not None:
+            share = before.returning.share
+            yield News("WaveRolledBack", f"it sickened with {share} % of its leaders back", now.broker, warning=True)
+        else:
+            yield News("LeadersReturned", "the last wave of its leaders returns", now.broker)

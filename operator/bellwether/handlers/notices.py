@@ -32,15 +32,16 @@ from bellwether.api.v1alpha1.conditions import Condition
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import API_VERSION, InvalidObject
 from bellwether.api.v1alpha1.policystatus import LeadershipPolicyStatus
+from bellwether.core.confinements import Confinement
 from bellwether.core.flapping import Flaps
 from bellwether.core.reasons import Reason
 from bellwether.core.runs import Run
 from bellwether.core.signals import Signal
 from bellwether.core.statuses import Report
 from bellwether.core.verdicts import Verdict
-from bellwether.cycle import Memory
 from bellwether.handlers import renderings
 from bellwether.handlers.news import news, of_run
+from bellwether.observing import Memory
 from bellwether.ports import BellwetherError, Clock
 from bellwether.telemetry.brokers import Patience
 from bellwether.telemetry.metrics import OperatorMetrics
@@ -107,6 +108,18 @@ class Notices:
             if health.status.flapping is not None:
                 flaps[broker] = health.status.flapping.to_core()
         return verdicts, flaps
+
+    def orders(self, healths: Iterable[Object]) -> Mapping[int, Confinement]:
+        """The orders to pause a broker that stand in status, so that a take-over goes on with them, or ends them."""
+        found = {}
+        for body in healths:
+            try:
+                health = BrokerHealth.read(body)
+            except InvalidObject:
+                continue  # named by ``last_said``
+            if health.status.quarantine is not None:
+                found[health.spec.broker_id] = health.status.quarantine.to_core(health.spec.broker_id)
+        return found
 
     def run_of(self, policy: LeadershipPolicy) -> Run:
         """How the policy's rebalance was last said to stand, by whoever said it. Raises Transient or Terminal."""
@@ -239,6 +252,7 @@ class Notices:
             self._healths.ensure_broker_healths(about, ids)
             self._healths.collect(namespace, name)
             said.known, said.tidied_at = ids, now
+            said.brokers = {b: told for b, told in said.brokers.items() if b in ids}
         for broker in report.brokers:
             before = said.brokers.get(broker.broker, {})
             generation = generations.get(broker.broker)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bellwether.core.appointments import appointment
-from bellwether.core.baselines import UndoRecord
+from bellwether.core.baselines import EntryState, UndoRecord
+from bellwether.core.confinements import RENEW_SECONDS
 from bellwether.core.policies import Policy
 from bellwether.core.reasons import Reason
 from bellwether.core.statuses import Report
@@ -21,6 +22,8 @@ class Pace:
     inbox_seconds: float = 1.0
     busy_seconds: float = 5.0
     idle_seconds: float = 60.0
+    paused_seconds: float = 1.0
+    """While a broker is paused, or is to be: any further loss is to be seen at once."""
     retry_seconds: float = 5.0
     lease_retry_seconds: float = 1.0
     longest_retry_seconds: float = 30.0
@@ -46,6 +49,8 @@ class Pace:
             return self.retry_seconds
         wave = report.progress.again_seconds if report.progress is not None else None
         waves = [wave] if wave is not None else []
+        if report.election is not None:
+            waves.append(report.election.again_seconds)
         return min([self._until_metadata(report, record, took_seconds), *waves, *_appointments(report, policy)])
 
     def _until_metadata(self, report: Report, record: UndoRecord, took_seconds: float) -> float:
@@ -53,16 +58,31 @@ class Pace:
         held = any(b.hold is not None or b.verdict.standing in _AILING for b in report.brokers)
         progress = report.progress
         going_on = progress is not None and progress.waits is not None
-        if not held and not going_on and record.empty:
+        if not held and not going_on and at_rest(report, record):
             return self.idle_seconds
         rest = took_seconds * (1 - self.busy_share) / self.busy_share
+        if any(b.confinement is not None and b.confinement.stands for b in report.brokers):
+            return min(max(self.paused_seconds, rest), RENEW_SECONDS)
         return min(max(self.busy_seconds, rest), self.idle_seconds)
 
 
+def at_rest(report: Report, record: UndoRecord) -> bool:
+    """Whether nothing is displaced but for the sake of preferred racks, and nothing is on its way."""
+    if record.empty:
+        return True
+    stands = not record.demoted and not record.returning and report.settled and not report.held
+    return (
+        stands
+        and not report.leaders_out_of_place
+        and all(e.state is EntryState.DISPLACED for e in record.entries.values())
+    )
+
+
 def _appointments(report: Report, policy: Policy) -> list[float]:
-    """In how many seconds brokers have been sick, or well, for long enough."""
+    """In how many seconds brokers have been sick, or well, or in one wave for long enough."""
     found = (
         appointment(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=policy, now=report.now)
         for b in report.brokers
     )
-    return [seconds for seconds in found if seconds is not None]
+    waves = (b.way.wait.again_seconds for b in report.brokers if b.way is not None and b.way.wait is not None)
+    return [seconds for seconds in (*found, *waves) if seconds is not None]

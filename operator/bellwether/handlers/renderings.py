@@ -11,8 +11,12 @@ from datetime import datetime
 
 from bellwether.adapters.kubernetes.client import Object
 from bellwether.api.v1alpha1 import brokerhealth, conditions, policystatus, rebalancestatus, signalentries
+from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.core.findings import Fact
+from bellwether.core.imbalances import Balance
 from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.returns import Way
+from bellwether.core.risks import SENTENCES as RISKS
 from bellwether.core.runs import Run
 from bellwether.core.statuses import BrokerReport, Condition, Report
 from bellwether.core.transitions import Standing
@@ -35,6 +39,7 @@ def policy_status(
     told = run.conditions if run is not None else ()
     counts = {str(standing).lower(): n for standing, n in report.standings.items()}
     demoted = sum(1 for b in report.brokers if b.demoted is not None)
+    returning = sum(1 for b in report.brokers if b.way is not None)
     elections = sum(1 for m in report.plan.moves if m.elect)
     ready = report.condition("Ready")
     status = policystatus.LeadershipPolicyStatus(
@@ -44,9 +49,10 @@ def policy_status(
         cluster=_called(report, namespace),
         strimzi=_strimzi(report),
         epoch=report.epoch,
-        brokers=policystatus.BrokerCounts(**counts, demoted=demoted),
+        brokers=policystatus.BrokerCounts(**counts, demoted=demoted, returning=returning or None),
         displaced_partitions=report.displaced,
         leaders_out_of_place=report.leaders_out_of_place,
+        periodic_election=_election(report.election),
         plan=policystatus.PlanSummary(
             digest=report.plan.digest if report.plan.moves else "",
             moves=len(report.plan.moves),
@@ -60,6 +66,7 @@ def policy_status(
                 for h in report.held_sample
             ),
         ),
+        partition_risks=_risks(report),
         held_by_reason=tuple(
             policystatus.HeldReason(reason=str(reason), count=n, message=SENTENCES[reason])
             for reason, n in report.held_by_reason.items()
@@ -129,6 +136,7 @@ def broker_status(
             evidence=tuple(_evidence(f) for f in report.verdict.facts[: signalentries.SIGNAL_LIMIT]),
             change=_clip(report.verdict.change),
             restarted_at=report.verdict.restarted,
+            resumed_at=report.verdict.resumed,
         ),
         leaders=report.leaders,
         preferred_leaders=report.preferred_leaders,
@@ -143,10 +151,37 @@ def broker_status(
             last=report.flaps.at,
             stabilization_seconds=report.stabilization_seconds,
         ),
+        returning=None if report.way is None else _returning(report.way),
+        quarantine=QuarantineStatus.of(report.confinement) if report.confinement is not None else None,
         conditions=rendered(report.conditions, generation, before, now),
     ).body()
     status.pop("signals", None)
     return status
+
+
+def _election(found: Balance | None) -> policystatus.PeriodicElection | None:
+    if found is None:
+        return None
+    last = found.last
+    return policystatus.PeriodicElection(
+        auto_rebalance=found.auto,
+        last_run=last.at if last is not None else None,
+        imbalance_before=last.before if last is not None else None,
+        elected=last.elected if last is not None else None,
+        imbalance_after=last.after if last is not None else None,
+    )
+
+
+def _returning(way: Way) -> brokerhealth.Returning:
+    return brokerhealth.Returning(
+        wave=way.number,
+        waves=way.waves,
+        share_percent=way.returning.share,
+        withheld=way.withheld,
+        since=way.returning.since,
+        waved_at=way.returning.waved_at,
+        waits_for=_clip(way.wait.message) if way.wait is not None else "",
+    )
 
 
 def connected(cluster_id: str) -> Condition:
@@ -194,6 +229,23 @@ def _strimzi(report: Report) -> policystatus.StrimziStatus | None:
         user=strimzi.user,
         paused=strimzi.paused,
         rebalancing=strimzi.rebalancing[: policystatus.SAMPLE_LIMIT],
+    )
+
+
+def _risks(report: Report) -> policystatus.PartitionRisks | None:
+    at_risk = report.ward.at_risk
+    if not at_risk:
+        return None
+    return policystatus.PartitionRisks(
+        total=len(at_risk),
+        classes=tuple(
+            policystatus.RiskCount(risk=str(risk), count=count, message=RISKS[risk])
+            for risk, count in report.ward.counts.items()
+        ),
+        sample=tuple(
+            policystatus.RiskyPartition(topic=d.partition.topic, partition=d.partition.index, risk=str(d.risk))
+            for d in at_risk[: policystatus.SAMPLE_LIMIT]
+        ),
     )
 
 

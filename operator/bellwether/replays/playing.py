@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
@@ -23,7 +23,8 @@ from bellwether.core.clusters import Cluster
 from bellwether.core.policies import Policy
 from bellwether.core.signals import Override, Signal
 from bellwether.core.statuses import Report
-from bellwether.cycle import Memory, turn
+from bellwether.cycle import turn
+from bellwether.observing import Memory
 from bellwether.ports import Transient, World
 from bellwether.replays.settings import Setting, policy_of
 from bellwether.replays.sightings import flaps_of, verdicts_of
@@ -31,7 +32,7 @@ from bellwether.replays.timelines import Timeline
 from bellwether.traces.clustersections import cluster_section, read_cluster
 from bellwether.traces.lines import Header, Instant
 from bellwether.traces.patches import Document, Json
-from bellwether.traces.sections import KAFKA, aged, read_demoted, read_overrides, read_signals
+from bellwether.traces.sections import KAFKA, aged, read_demoted, read_overrides, read_pods, read_signals
 from bellwether.traces.states import following
 
 STEP_SECONDS = 1.0
@@ -177,7 +178,8 @@ class Replay:
             return  # the cluster was not read yet
         before, began = self._memory, self._now()
         try:
-            report, self._memory = turn(self._world, self._policy, before)
+            pods = read_pods(self._state["pods"]) if "pods" in self._state else None
+            report, self._memory = turn(replace(self._world, pods=pods), self._policy, before)
         except Transient:
             self._due = self._clock.monotonic() + STEP_SECONDS  # no broker answers
             return
@@ -223,4 +225,5 @@ def _pause(report: Report, memory: Memory, policy: Policy) -> float:
         appointment(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=policy, now=report.now)
         for b in report.brokers
     )
-    return min([step, *(seconds for seconds in met if seconds is not None)])
+    waves = (b.way.wait.again_seconds for b in report.brokers if b.way is not None and b.way.wait is not None)
+    return min([step, *(seconds for seconds in (*met, *waves) if seconds is not None)])

@@ -42,10 +42,11 @@ _PROBERS = frozenset(
 
 
 def settings_section(policy: LeadershipPolicy) -> dict[str, Json]:
-    """What a trace keeps of a policy: ``spec`` without the connection, addresses, Secrets' names, and rebalancing."""
+    """What a trace keeps of a policy: ``spec`` without connection, addresses, Secrets' names, pods, and rebalancing."""
     body = policy.spec.body()
     kafka = body.pop("kafka")
     body.pop("rebalance", None)  # a replay makes no plans of loads
+    body.pop("maintenance", None)  # what the pods did was recorded, wherever they were looked for
     detection = body.get("detection") or {}
     (detection.get("externalReachability") or {}).pop("bootstrapServers", None)
     prometheus = detection.get("prometheus")

@@ -18,7 +18,7 @@ from bellwether.core.flapping import Flaps
 from bellwether.core.verdicts import Verdict
 from bellwether.traces.patches import Document, Json
 
-_VERDICT = ("standing", "reason", "message", "since", "restartedAt")
+_VERDICT = ("standing", "reason", "message", "since", "restartedAt", "resumedAt")
 """Of a verdict the part that the next one hangs on; the evidence stands in the signals."""
 
 

@@ -46,6 +46,16 @@ class BrokerMetrics:
         self._held = gauge(
             "broker_held", "1, with the reason why the broker's demotion or promotion is held back.", "broker", "reason"
         )
+        self._returning = gauge(
+            "broker_returning_ratio",
+            "Part of its leaders, from 0 to 1, that a broker on its way back may lead; absent while none is.",
+            "broker",
+        )
+        self._withheld = gauge(
+            "broker_partitions_withheld",
+            "Partitions that a broker on its way back gets with a later wave; absent while none is.",
+            "broker",
+        )
         self._holds_back = gauge(
             "broker_holds_back_isr",
             "1 while acks=all waits for the broker: it follows slowly and is in the ISR of what others lead.",
@@ -71,6 +81,8 @@ class BrokerMetrics:
             self._demoted,
             self._since,
             self._held,
+            self._returning,
+            self._withheld,
             self._holds_back,
         )
 
@@ -90,6 +102,9 @@ class BrokerMetrics:
         self._reason.tell(namespace, policy, reasons)
         since = {(str(b.broker),): b.demoted.since.timestamp() for b in report.brokers if b.demoted is not None}
         self._since.tell(namespace, policy, since)
+        ways = [(str(b.broker), b.way) for b in report.brokers if b.way is not None]
+        self._returning.tell(namespace, policy, {(b,): way.returning.share / 100 for b, way in ways})
+        self._withheld.tell(namespace, policy, {(b,): float(way.withheld) for b, way in ways})
         held = {(str(h.broker), str(h.reason)): 1.0 for h in report.plan.decisions.held}
         self._held.tell(namespace, policy, held)
 

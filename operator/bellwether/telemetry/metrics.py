@@ -10,7 +10,9 @@ from collections.abc import Iterable
 
 from prometheus_client import Counter, Gauge, Histogram
 
+from bellwether.core.imbalances import Balance
 from bellwether.core.reasons import Reason
+from bellwether.core.risks import Risk
 from bellwether.core.runs import Run
 from bellwether.core.signals import Signal
 from bellwether.core.statuses import Report
@@ -61,14 +63,32 @@ class OperatorMetrics:
         )
         self._partitions = self._gauge("partitions", "Partitions of the cluster in the last turn.")
         self._leaderless = self._gauge("partitions_leaderless", "Partitions without a leader.")
+        self._risks = self._told(
+            "partitions_at_risk", "Partitions that miss replicas in sync, or a leader, by class of risk.", "risk"
+        )
         self._displaced = self._gauge("partitions_displaced", "Partitions whose replica order is not their baseline.")
         self._out_of_place = self._gauge(
             "leaders_out_of_place", "Partitions led by another broker than their baseline's first."
+        )
+        self._imbalance = self._told(
+            "preferred_leader_imbalance",
+            "Partitions led by another broker than the first of their order: now, and before and after the last"
+            " periodic election that moved any. Absent without spec.election.intervalSeconds.",
+            "when",
         )
         self._entries = self._gauge("undo_record_entries", "Partitions in the undo record, tombstones included.")
         self._reordered = self._counter("partitions_reordered", "Partitions given another replica order.")
         self._elected = self._counter("leaders_elected", "Leaders moved by preferred election.")
         self._touched = self._counter("replica_sets_touched", "Replica sets that changed around a reorder of ours.")
+        self._by_policy = (
+            self._held,
+            self._brokers_held,
+            self._risks,
+            self._trouble,
+            self._brokers,
+            self._imbalance,
+            self._rebalances,
+        )
 
     def known(self, namespace: str, policy: str) -> None:
         """A policy is watched from now on; nobody is said to lead it yet."""
@@ -109,6 +129,10 @@ class OperatorMetrics:
         if report.deeds.stopped is not None:
             self._stopped.labels(*labels, str(report.deeds.stopped.reason)).inc()
         self._brokers.judged(namespace, policy, report)
+        self._imbalance.tell(namespace, policy, _imbalances(report.election))
+        counts = report.ward.counts
+        risks = {(str(risk),): float(counts.get(risk, 0)) for risk in Risk if risk is not Risk.IN_SYNC}
+        self._risks.tell(namespace, policy, risks)
         held = {(str(reason),): float(count) for reason, count in report.held_by_reason.items()}
         self._held.tell(namespace, policy, held)
         reasons = [str(hold.reason) for hold in report.plan.decisions.held]
@@ -135,7 +159,7 @@ class OperatorMetrics:
             for counter in (self._reordered, self._elected, self._touched):
                 counter.labels(*labels)
             return
-        for told in (self._held, self._brokers_held, self._trouble, self._brokers, self._rebalances):
+        for told in self._by_policy:
             told.forget(namespace, policy)
         for gauge in (self._epoch, self._acts, self._at_rest, self._partitions, self._leaderless, self._displaced):
             gauge.remove_by_labels({"namespace": namespace, "policy": policy})
@@ -155,8 +179,9 @@ class OperatorMetrics:
     def forget(self, namespace: str, policy: str) -> None:
         """Drop everything about a policy that is gone; what its loop says while it ends is not listened to."""
         self._gone.add((namespace, policy))
-        for told in (self._held, self._brokers_held, self._trouble, self._brokers, self._rebalances, self.exchanges):
+        for told in self._by_policy:
             told.forget(namespace, policy)
+        self.exchanges.forget(namespace, policy)
         for metric in vars(self).values():
             if isinstance(metric, Gauge | Counter | Histogram):
                 metric.remove_by_labels({"namespace": namespace, "policy": policy})
@@ -169,3 +194,14 @@ class OperatorMetrics:
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"bellwether_{name}", text, (*_POLICY, *labels), registry=self.registry)
+
+
+def _imbalances(found: Balance | None) -> dict[tuple[str, ...], float]:
+    if found is None:
+        return {}
+    told: dict[tuple[str, ...], float] = {("now",): float(found.imbalance)}
+    if (last := found.last) is not None:
+        told[("before",)] = float(last.before)
+        if last.after is not None:
+            told[("after",)] = float(last.after)
+    return told

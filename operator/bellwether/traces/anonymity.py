@@ -16,9 +16,10 @@ from typing import Any
 from bellwether.core.baselines import Demoted
 from bellwether.core.clusters import Broker, Cluster, Partition
 from bellwether.core.signals import Override, Signal
+from bellwether.core.strimzi import Pod
 from bellwether.traces.patches import Document, Json
 
-_KEPT_WORDS = frozenset({"standing", "reason", "since", "status", "restartedAt", "last"})
+_KEPT_WORDS = frozenset({"standing", "reason", "since", "status", "restartedAt", "resumedAt", "last"})
 
 
 class Anonymity:
@@ -43,6 +44,10 @@ class Anonymity:
     def overrides(self, overrides: Iterable[Override]) -> tuple[Override, ...]:
         """Overrides without their reasons."""
         return tuple(replace(o, reason="") for o in overrides)
+
+    def pods(self, pods: Mapping[int, Pod]) -> dict[int, Pod]:
+        """Pods with their names as digests."""
+        return {broker: replace(pod, name=self.name("pod", pod.name)) for broker, pod in pods.items()}
 
     def demoted(self, demoted: Mapping[int, Demoted]) -> dict[int, Demoted]:
         """Demotions without their messages."""

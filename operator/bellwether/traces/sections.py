@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from bellwether.core.baselines import Cause, Demoted
-from bellwether.core.signals import Override, OverrideState, Reading, Signal
+from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal
+from bellwether.core.strimzi import Pod
 from bellwether.traces.lines import UnreadableTrace, text_of, time_of
 from bellwether.traces.patches import Document, Json
 
@@ -77,6 +78,8 @@ def overrides_section(overrides: Iterable[Override]) -> dict[str, Json]:
             row["reason"] = override.reason
         if override.until is not None:
             row["until"] = text_of(override.until)
+        if override.purpose is not None:
+            row["purpose"] = str(override.purpose)
         section[str(override.broker)] = row
     return section
 
@@ -91,11 +94,33 @@ def read_overrides(section: Document) -> tuple[Override, ...]:
                 OverrideState(row["state"]),
                 str(row.get("reason", "")),
                 time_of(row["until"]) if "until" in row else None,
+                purpose=Purpose(row["purpose"]) if "purpose" in row else None,
             )
             for broker, row in section.items()
         ]
 
     return tuple(sorted(reading("an override", read), key=lambda o: o.broker))
+
+
+def pods_section(pods: Mapping[int, Pod]) -> dict[str, Json]:
+    """By broker: its pod, whether it is ready, and whether it is being deleted."""
+    section: dict[str, Json] = {}
+    for broker, pod in pods.items():
+        section[str(broker)] = {"name": pod.name, "ready": pod.ready, "leaving": pod.leaving}
+    return section
+
+
+def read_pods(section: Document) -> dict[int, Pod]:
+    """The pods, by broker."""
+
+    def read() -> dict[int, Pod]:
+        return {
+            int(broker): Pod(str(row["name"]), bool(row["ready"]), bool(row["leaving"]))
+            for broker, row in section.items()
+        }
+
+    found: dict[int, Pod] = reading("a pod", read)
+    return found
 
 
 def demoted_section(demoted: Mapping[int, Demoted]) -> dict[str, Json]:

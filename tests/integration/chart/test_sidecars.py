@@ -16,6 +16,12 @@ from realparts.helm import Helm
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
 
 ACCEPTED_SECONDS = 30.0
+INJECTED = {
+    "inject": True,
+    "accounts": [{"name": "orders-kafka", "policy": "orders"}],
+    "podSelector": {"strimzi.io/broker-role": "true"},
+    "dataVolume": "data-0",
+}
 CONFINED = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -69,13 +75,7 @@ def test_what_is_to_be_pasted_makes_a_pod_that_is_accepted(
 def test_admission_adds_them_to_brokers_and_to_nobody_else(
     installing: Helm, chart: Path, chartserver: ApiServer, restricted: str
 ):
-    sidecars = {
-        "inject": True,
-        "accounts": [{"name": "orders-kafka", "policy": "orders"}],
-        "podSelector": {"strimzi.io/broker-role": "true"},
-        "dataVolume": "data-0",
-        "ignore": ["10.0.0.0/8"],
-    }
+    sidecars = {**INJECTED, "ignore": ["10.0.0.0/8"]}
     values = {"sidecars": sidecars, "crds": {"install": False}, "admission": {"enabled": False}}
     given = installing.given(values)
     installing.run("install", "sides", chart, "--namespace", restricted, *given)
@@ -97,14 +97,36 @@ def test_admission_adds_them_to_brokers_and_to_nobody_else(
         installing.run("uninstall", "sides", "--namespace", restricted, "--no-hooks")
 
 
+def test_a_warden_is_added_to_a_pod_whose_processes_it_then_sees(
+    installing: Helm, chart: Path, chartserver: ApiServer, restricted: str
+):
+    sidecars = {**INJECTED, "warden": {"enabled": True}}
+    values = {"sidecars": sidecars, "crds": {"install": False}, "admission": {"enabled": False}}
+    installing.run("install", "wards", chart, "--namespace", restricted, *installing.given(values))
+    try:
+        pod = until_changed(chartserver, restricted, 4)
+        assert pod["spec"]["shareProcessNamespace"] is True
+        warden = pod["spec"]["containers"][-1]
+        assert (warden["name"], warden["args"][0]) == ("bellwether-warden", "warden")
+        broker = pod["spec"]["containers"][0]["securityContext"]["runAsUser"]
+        assert warden["securityContext"]["runAsUser"] == broker, "or it could not signal it"
+    finally:
+        installing.run("uninstall", "wards", "--namespace", restricted, "--no-hooks")
+
+
 def until_added(server: ApiServer, namespace: str) -> list[dict[str, Any]]:
     """The containers of a broker's pod, once the policy has come into force."""
+    containers: list[dict[str, Any]] = until_changed(server, namespace, 3)["spec"]["containers"]
+    return containers
+
+
+def until_changed(server: ApiServer, namespace: str, containers: int) -> dict[str, Any]:
+    """A broker's pod as the policy makes it, once that is in force: with so many containers."""
     last = time.monotonic() + ACCEPTED_SECONDS
     while True:
         pod = created(server, namespace, a_broker("orders-brokers-3"), "--dry-run=server")
-        containers: list[dict[str, Any]] = pod["spec"]["containers"]
-        if len(containers) == 3 or time.monotonic() > last:
-            return containers
+        if len(pod["spec"]["containers"]) == containers or time.monotonic() > last:
+            return pod
         time.sleep(0.5)
 
 

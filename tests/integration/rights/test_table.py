@@ -29,6 +29,7 @@ def values(**changed: Any) -> dict[str, Any]:
         "rbac": {"secretNames": ["kafka-user"]},
         "spark": {"enabled": True, "namespaces": [POLICIES]},
         "strimzi": {"enabled": True},
+        "maintenance": {"watchPods": True},
         "probers": [{**where, **kind} for kind in (*kinds, plugin)],
         "alertmanager": {**where, "enabled": True, "tokenSecret": {"name": "hook", "key": "token"}},
         "sidecars": {"accounts": [{"name": "brokers", "policy": "main", "policyNamespace": POLICIES}]},
@@ -56,10 +57,11 @@ def test_the_operator_is_granted_its_table_in_the_watched_namespaces_and_its_own
 
 
 def test_with_all_namespaces_its_rights_are_everywhere_but_for_leases() -> None:
-    found = given(OPERATOR, watchNamespaces=[], spark={"enabled": False}, strimzi={"enabled": False})
+    less = {"spark": {"enabled": False}, "strimzi": {"enabled": False}, "maintenance": {"watchPods": False}}
+    found = given(OPERATOR, watchNamespaces=[], **less)
     everywhere = {
         (group, resource, verb, "" if namespace == POLICIES else namespace)
-        for group, resource, verb, namespace in needed(OPERATORS, Only.JOBS, Only.STRIMZI)
+        for group, resource, verb, namespace in needed(OPERATORS, Only.JOBS, Only.STRIMZI, Only.RESTARTS)
         if (resource, namespace) != ("configmaps", HOME)  # which all namespaces have in them
     }
     assert found == everywhere
@@ -87,8 +89,9 @@ def test_the_sampler_is_granted_its_table() -> None:
 
 
 def test_without_secrets_plans_and_strimzi_nothing_is_granted_for_them() -> None:
-    bare = {"rbac": {}, "spark": {"enabled": False}, "strimzi": {"enabled": False}}
-    unwanted = (Only.ALL_NAMESPACES, Only.SECRETS, Only.JOBS, Only.STRIMZI)
+    off = {"enabled": False}
+    bare = {"rbac": {}, "spark": off, "strimzi": off, "maintenance": {"watchPods": False}}
+    unwanted = (Only.ALL_NAMESPACES, Only.SECRETS, Only.JOBS, Only.STRIMZI, Only.RESTARTS)
     assert given(OPERATOR, **bare) == needed(OPERATORS, *unwanted)
     assert given(f"{FULL}-prober-replication", **bare) == needed(PROBER, *unwanted)
     assert given(SAMPLERS, **bare) == needed(SAMPLER, *unwanted)

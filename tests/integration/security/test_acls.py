@@ -14,6 +14,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bellwether.adapters.kafka.clients import for_confluent
+from bellwether.adapters.kafka.configs import KafkaConfigs
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.adapters.kafka.probing import BrokerProbe
@@ -218,6 +219,28 @@ def test_demoting_by_hand_without_the_acl_changes_nothing_and_names_it(
     assert done.returncode == 3, done.stderr
     assert "Grant this user the ACL Alter on Cluster" in done.stdout
     assert KafkaReader(Nodes(connection, PATIENT)).partitions(["orders"]) == before
+
+
+def test_the_doctor_works_with_what_is_documented_and_says_what_it_misses(
+    command: Any, connection: Connection, allowed: Any, roles: Roles
+) -> None:
+    settings = Acl("DescribeConfigs", "Topic", "*")
+    configs = KafkaConfigs(Nodes(connection, PATIENT))
+    allowed([*roles["bellwether-observe"], settings])
+    soon(lambda: reads(connection) and configs.topic_configs(["orders"], ["min.insync.replicas"]))
+    done = command("doctor", "--topic", "orders")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "InSync  6 " in done.stdout
+    assert "is not known" not in done.stdout
+    refusal = command("doctor", "--unclean-election", "orders-0", "--accept-loss")
+    assert refusal.returncode == 3
+    assert "nobody needs electing" in refusal.stderr
+    allowed(roles["bellwether-observe"])
+    refused(lambda: configs.topic_configs(["orders"], ["min.insync.replicas"]), str(settings))
+    done = command("doctor", "--topic", "orders")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"min.insync.replicas is not known: {connection.bootstrap[0].partition(':')[0]}" in done.stdout
+    assert f"grant the ACL {settings}" in done.stdout
 
 
 @pytest.mark.apiserver

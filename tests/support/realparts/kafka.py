@@ -119,6 +119,7 @@ class KafkaCluster(Started):
         heap: str = "256m",
         listener_names: Mapping[str, str] | None = None,
         properties: Mapping[str, str] | None = None,
+        features: Mapping[str, int] | None = None,
     ) -> None:
         """Lay out a cluster; nothing runs yet.
 
@@ -126,7 +127,7 @@ class KafkaCluster(Started):
         gives that many nodes of their own (ids 101 on). ``racks`` are dealt to the brokers in turn. ``slow_disk`` puts
         a ``SlowDisk`` beneath each broker's log directory. ``sasl_ssl`` adds the listener SECURE; with ``external_ssl``
         EXTERNAL speaks SASL_SSL too, with certificates of its own; ``listener_names`` gives both other names.
-        ``properties`` go to every node's server.properties.
+        ``properties`` go to every node's server.properties; ``features`` get other levels than this version's own.
         A directory that is given is kept at the end, one that is not is removed.
         """
         if brokers < 1:
@@ -137,6 +138,7 @@ class KafkaCluster(Started):
         self._heap = heap
         self._external = (listener_names or {}).get("EXTERNAL", "EXTERNAL")
         self._sasl_ssl = sasl_ssl
+        self._features = dict(features or {})
         self._slow_disks: dict[int, SlowDisk] = {}
         self._processes: dict[int, ManagedProcess] = {}
         self.brokers: dict[int, KafkaBroker] = {}
@@ -268,7 +270,7 @@ class KafkaCluster(Started):
             (node.folder / "server.properties").write_text(kafka_settings.render(settings))
         if self.proxy:
             self.proxy.start()
-        self.cluster_id = kafka_storage.format_nodes(self._nodes, scram=self._sasl_ssl)
+        self.cluster_id = kafka_storage.format_nodes(self._nodes, scram=self._sasl_ssl, features=self._features)
         for node in self._nodes:
             self._processes[node.id] = process = self._process(node)
             process.start()

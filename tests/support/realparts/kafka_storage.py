@@ -10,7 +10,7 @@ import base64
 import shutil
 import subprocess
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from realparts import kafka_jars
@@ -25,20 +25,25 @@ def random_uuid() -> str:
     return text
 
 
-def format_nodes(nodes: Sequence[Node], *, scram: bool) -> str:
-    """Format all the nodes of a new cluster and return its id; with ``scram``, the secure listener's user exists."""
+def format_nodes(nodes: Sequence[Node], *, scram: bool, features: Mapping[str, int] | None = None) -> str:
+    """Format all the nodes of a new cluster and return its id; with ``scram``, the secure listener's user exists.
+
+    ``features`` gives some features another level than a new cluster of this version has.
+    """
     cluster_id = random_uuid()
     first, *others = nodes
-    _run_storage_tool(first, cluster_id, scram=scram)
+    _run_storage_tool(first, cluster_id, scram=scram, features=features or {})
     for node in others:
         _copy(first.metadata_dir, node.metadata_dir, node.id)
         _copy(first.log_dir, node.log_dir, node.id)
     return cluster_id
 
 
-def _run_storage_tool(node: Node, cluster_id: str, *, scram: bool) -> None:
+def _run_storage_tool(node: Node, cluster_id: str, *, scram: bool, features: Mapping[str, int]) -> None:
     user = f"SCRAM-SHA-512=[name={SECURE_USER},password={SECURE_PASSWORD}]"
     arguments = ["format", "--cluster-id", cluster_id, "--config", str(node.folder / "server.properties")]
+    for name, level in features.items():
+        arguments += ["--feature", f"{name}={level}"]
     ended = subprocess.run(
         kafka_jars.command("kafka.tools.StorageTool", [*arguments, *(["--add-scram", user] if scram else [])]),
         capture_output=True,

@@ -10,6 +10,7 @@ import copy
 from typing import Any
 
 Body = dict[str, Any]
+LATER = "2126-01-01T00:00:00Z"
 
 
 def policy(name: str = "main", **spec: Any) -> Body:
@@ -285,6 +286,18 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "a cap of half": (policy(demotion={"maxBrokers": "50%"}), "spec.demotion.maxBrokers"),
     "a cap of zero percent": (policy(demotion={"maxBrokers": "0%"}), "spec.demotion.maxBrokers"),
     "a number that is text": (policy(demotion={"maxBrokers": "2"}), "spec.demotion.maxBrokers"),
+    "waves that do not rise": (policy(promotion={"waves": {"steps": [50, 10, 100]}}), "spec.promotion.waves.steps"),
+    "waves that stand still": (policy(promotion={"waves": {"steps": [10, 10, 100]}}), "spec.promotion.waves.steps"),
+    "waves that do not reach all": (policy(promotion={"waves": {"steps": [10, 50]}}), "spec.promotion.waves.steps"),
+    "waves of nothing": (policy(promotion={"waves": {"steps": [0, 100]}}), "spec.promotion.waves.steps"),
+    "waves of more than all": (policy(promotion={"waves": {"steps": [50, 101]}}), "spec.promotion.waves.steps"),
+    "no waves at all": (policy(promotion={"waves": {"steps": []}}), "spec.promotion.waves.steps"),
+    "elections every second": (policy(election={"intervalSeconds": 1}), "spec.election.intervalSeconds"),
+    "elections at a negative interval": (policy(election={"intervalSeconds": -5}), "spec.election.intervalSeconds"),
+    "a pause before the last wave": (
+        policy(promotion={"waves": {"pauseSeconds": -1}}),
+        "spec.promotion.waves.pauseSeconds",
+    ),
     "an answer to an exceeded cap that nobody knows": (
         policy(demotion={"whenExceeded": "Panic"}),
         "spec.demotion.whenExceeded",
@@ -297,6 +310,19 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
     ),
     "a batch that the controller refuses": (policy(election={"batchSize": 10001}), "spec.election.batchSize"),
     "a name that is too long for a label": (policy("m" * 64), "metadata.name"),
+    "pods without labels": (policy(maintenance={"pods": {}}), "spec.maintenance.pods.selector"),
+    "pods with a label without a value": (
+        policy(maintenance={"pods": {"selector": "app"}}),
+        "spec.maintenance.pods.selector",
+    ),
+    "pods by an expression": (
+        policy(maintenance={"pods": {"selector": "app in (kafka)"}}),
+        "spec.maintenance.pods.selector",
+    ),
+    "a negative first broker": (
+        policy(maintenance={"pods": {"selector": "app=kafka", "firstBrokerId": -1}}),
+        "spec.maintenance.pods.firstBrokerId",
+    ),
     "a rebalance without a history": (policy(rebalance={"runner": {"type": "Process"}}), "spec.rebalance.history"),
     "a rebalance without an image": (rebalance(runner={}), "spec.rebalance.runner.image"),
     "a rebalance with nothing but a history": (
@@ -346,6 +372,39 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         runner(sparkConf=[{"name": "java.opts", "value": "x"}]),
         "spec.rebalance.runner.sparkConf[0].name",
     ),
+    "a placement without a wish": (policy(placement={}), "spec.placement.racks"),
+    "a rack twice": (policy(placement={"racks": ["a", "a"]}), "spec.placement.racks"),
+    "racks and weights": (
+        policy(placement={"racks": ["a"], "weights": [{"rack": "b", "weight": 1}]}),
+        "spec.placement.weights",
+    ),
+    "a weight twice": (
+        policy(placement={"weights": [{"rack": "b", "weight": 1}, {"rack": "b", "weight": 2}]}),
+        "spec.placement.weights",
+    ),
+    "a weight of nothing": (
+        policy(placement={"weights": [{"rack": "b", "weight": 0}]}),
+        "spec.placement.weights[0].weight",
+    ),
+    "a placement rule without a rack": (
+        policy(placement={"topics": [{"pattern": "orders"}]}),
+        "spec.placement.topics[0].racks",
+    ),
+    "a placement rule for every topic": (
+        policy(placement={"topics": [{"pattern": "**", "racks": ["a"]}]}),
+        "spec.placement.topics[0].pattern",
+    ),
+    "a placement rule twice": (
+        policy(placement={"topics": [{"pattern": "x", "racks": ["a"]}, {"pattern": "x", "racks": ["b"]}]}),
+        "spec.placement.topics",
+    ),
+    "racks preferred in two places": (
+        policy(
+            placement={"racks": ["b"]}, rebalance=rebalance(objective={"preferredRacks": ["a"]})["spec"]["rebalance"]
+        ),
+        "spec.rebalance.objective.preferredRacks",
+    ),
+    "a capacity without a limit": (policy(demotion={"capacity": {}}), "spec.demotion.capacity.maxLeaders"),
 }
 
 BAD_HEALTHS: dict[str, tuple[Body, str]] = {
@@ -365,6 +424,18 @@ BAD_HEALTHS: dict[str, tuple[Body, str]] = {
     "an override until sometime": (
         health(override={"state": "Demoted", "reason": "x", "until": "tomorrow"}),
         "spec.override.until",
+    ),
+    "an override that leads in maintenance": (
+        health(override={"state": "Promoted", "reason": "x", "until": LATER, "purpose": "Maintenance"}),
+        "spec.override.state",
+    ),
+    "maintenance without an end": (
+        health(override={"state": "Demoted", "reason": "x", "purpose": "Maintenance"}),
+        "spec.override.until",
+    ),
+    "an unknown purpose": (
+        health(override={"state": "Demoted", "reason": "x", "until": LATER, "purpose": "Holiday"}),
+        "spec.override.purpose",
     ),
 }
 

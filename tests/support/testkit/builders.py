@@ -14,11 +14,12 @@ from bellwether.core.demotions import BrokerHold, Decisions
 from bellwether.core.plans import Move, MoveKind, Plan
 from bellwether.core.policies import Policy
 from bellwether.core.reasons import Reason
-from bellwether.core.signals import Override, OverrideState, Reading, Signal, SignalType
+from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType
 from bellwether.core.snapshots import Snapshot
 from bellwether.core.statuses import Deeds, Report, report
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
+from bellwether.core.waves import Returning
 
 CLUSTER_ID = "memory-cluster"
 
@@ -135,6 +136,11 @@ def override(
     return Override(broker, state, reason, until)
 
 
+def drain(broker: int = 1, reason: str = "new disk", until: datetime | None = None) -> Override:
+    """A person's word that a broker goes into maintenance."""
+    return Override(broker, OverrideState.DEMOTED, reason, until, purpose=Purpose.MAINTENANCE)
+
+
 def snapshot(
     seen: Cluster | None = None,
     *signals: Signal,
@@ -175,9 +181,20 @@ def verdicts(seen: Cluster, **standings: Sequence[int]) -> dict[int, Verdict]:
     return {b: verdict(b, named.get(b, Standing.HEALTHY)) for b in sorted(seen.named)}
 
 
-def decisions(*brokers: int, promoted: Sequence[int] = (), held: Sequence[BrokerHold] = ()) -> Decisions:
-    """These are demoted."""
-    return Decisions({b: demoted(b) for b in brokers}, tuple(promoted), tuple(held))
+def returning(broker: int = 1, share: int = 10, since: datetime = START) -> Returning:
+    """In its first wave."""
+    return Returning(broker, share, since, since)
+
+
+def decisions(
+    *brokers: int,
+    promoted: Sequence[int] = (),
+    held: Sequence[BrokerHold] = (),
+    back: Sequence[Returning] = (),
+) -> Decisions:
+    """These are demoted, those are on their way back."""
+    coming = {one.broker: one for one in back}
+    return Decisions({b: demoted(b) for b in brokers}, tuple(promoted), tuple(held), returning=coming)
 
 
 def move(

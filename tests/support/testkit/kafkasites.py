@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.configs import KafkaConfigs
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
@@ -69,6 +70,7 @@ class KafkaSite:
             leadership=MemoryLeadership(self.lease, identity),
             signals=self.signals,
             clock=self.clock,
+            configs=KafkaConfigs(nodes),
         )
 
     # What an observer sees, who is not the operator.

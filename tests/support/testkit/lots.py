@@ -9,6 +9,7 @@ from __future__ import annotations
 
 # The same work as that of three brokers, in another process and on another cluster: together it would take too long.
 THREE_BROKERS, THREE_MORE, FOUR_BROKERS = "three brokers", "three more brokers", "four brokers"
+SIX_BROKERS = "six brokers"
 LOTS = {
     "operator": THREE_BROKERS,
     "brokers": THREE_BROKERS,
@@ -19,6 +20,8 @@ LOTS = {
     "rights": THREE_MORE,
     "moving": FOUR_BROKERS,
     "contract": FOUR_BROKERS,
+    "doctor": FOUR_BROKERS,
+    "placement": SIX_BROKERS,
 }
 LONGEST_FIRST = (THREE_BROKERS, THREE_MORE, FOUR_BROKERS)
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from bellwether.adapters.kubernetes.client import POLICIES
 from bellwether.adapters.kubernetes.leases import ClusterLease
+from bellwether.adapters.kubernetes.pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.adapters.kubernetes.trails import ConfigMapTrail
@@ -44,6 +45,7 @@ class MemoryLinker:
     closed: int = 0
     led_by_another: bool = False
     former_credentials: Condition | None = None
+    pods: PodWatch | None = None
 
     def link(self, policy: LeadershipPolicy) -> Link:
         """A link whose signals are those of the site."""
@@ -78,6 +80,12 @@ class MemoryLinker:
     def follow(self, link: Link, policy: LeadershipPolicy) -> Link:  # noqa: ARG002 - the linker's signature
         """The same: nothing is renewed here but by ``renew``."""
         return link
+
+    def restarts(self, policy: LeadershipPolicy) -> PodWatch:
+        """The pods that stand in the office's API."""
+        self.pods = self.pods or PodWatch(self.office.api, self.office.site.clock)
+        self.pods.want(Wanted.of(policy))
+        return self.pods
 
     def led_elsewhere(self, policy: LeadershipPolicy) -> bool:  # noqa: ARG002 - the linker's signature
         """Whether another process seems to lead the policy: as the test says."""

@@ -10,17 +10,19 @@ from typing import Any, Protocol
 from bellwether.adapters.memory.faults import Faults, Interruptions
 from bellwether.adapters.memory.records import MemoryRecordStore
 from bellwether.core.demotions import Decide, decide
-from bellwether.core.policies import Demotion, Mode, Policy, Promotion
+from bellwether.core.policies import Demotion, Mode, Policy, Promotion, Waves
 from bellwether.core.rebalances import Agenda
 from bellwether.core.statuses import Report
-from bellwether.cycle import Memory, turn
+from bellwether.cycle import turn
+from bellwether.observing import Memory
 from bellwether.ports import Fenced, Transient, World
 
 POLICY = Policy(
     name="main",
     mode=Mode.ENFORCE,
     demotion=Demotion(dwell_seconds=0),  # the turn that finds a broker sick demotes it, unless the dwell is the matter
-    promotion=Promotion(stabilization_seconds=10),
+    # Leaders return at once, unless waves are the matter.
+    promotion=Promotion(stabilization_seconds=10, waves=Waves(few_leaders=1000)),
 )
 GRACE_SECONDS = 20.0
 

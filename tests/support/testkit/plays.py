@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 from hypothesis import strategies as st
 
@@ -15,13 +16,27 @@ from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.faults import Faults, Interruptions, Killed
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.clusters import PartitionKey
-from bellwether.core.policies import Demotion
+from bellwether.core.policies import Demotion, Election, Waves
 from bellwether.core.signals import Reading
+from bellwether.core.strimzi import Pod
 from testkit.operators import POLICY, Operator
 from testkit.strategies import Act, deeds, fates
 from testkit.watchers import Watcher
 
 GENEROUS = replace(POLICY, demotion=Demotion(max_brokers=2))
+
+WAVING = replace(
+    GENEROUS,
+    promotion=replace(
+        GENEROUS.promotion,
+        waves=Waves(steps=(30, 60, 100), pause_seconds=2, few_leaders=0, after_down_seconds=3),
+    ),
+    election=Election(interval_seconds=5),
+)
+"""However few its leaders are, a broker gets them back in waves, and so does one that was down for a moment.
+
+Leaders that are not the first in their order are elected every few seconds.
+"""
 
 Step = tuple[str, Callable[["Play"], object]]
 Orders = dict[PartitionKey, tuple[int, ...]]
@@ -31,7 +46,7 @@ class Play:
     """A site, the operator that runs on it now, and whoever watches it."""
 
     def __init__(self, cluster: MemoryCluster) -> None:
-        self.site = MemorySite(cluster)
+        self.site = MemorySite(cluster, pods={})
         self.watcher = Watcher(self.site.store)
         self.faults = Faults()
         self.number = 0
@@ -41,7 +56,7 @@ class Play:
     def begin(self, at: int | None = None) -> Operator:
         """A new process; ``at`` is the side effect after which it dies."""
         self.number += 1
-        operator = Operator(self.site, GENEROUS, identity=f"operator-{self.number}", faults=self.faults)
+        operator = Operator(self.site, WAVING, identity=f"operator-{self.number}", faults=self.faults)
         operator.world = Interruptions(at).around(self.watcher.around(operator.world))
         self.operator = operator
         return operator
@@ -58,6 +73,26 @@ class Play:
     def say(self, broker: int, reading: Reading) -> None:
         known = sorted(self.site.cluster.brokers)
         self.site.signals.say(known[broker % len(known)], reading)
+
+    def drain(self, broker: int, seconds: float | None) -> None:
+        """A person puts a broker in maintenance, for so long or until it is ended."""
+        known, now = sorted(self.site.cluster.brokers), self.site.clock.now()
+        until = now + timedelta(seconds=seconds) if seconds is not None else None
+        self.site.signals.drain(known[broker % len(known)], until=until)
+
+    def end(self, broker: int) -> None:
+        """A person ends whatever override stands."""
+        known = sorted(self.site.cluster.brokers)
+        self.site.signals.lift(known[broker % len(known)])
+
+    def pod(self, broker: int, state: str) -> None:
+        """A broker's pod is ready, not ready, terminating or gone."""
+        known = sorted(self.site.cluster.brokers)
+        which, pods = known[broker % len(known)], self.site.pods
+        assert pods is not None
+        pods.pop(which, None)
+        if state != "gone":
+            pods[which] = Pod(f"kafka-{which}", ready=state == "ready", leaving=state == "terminating")
 
     def turns(self, count: int, seconds: float = 1.0) -> None:
         for _ in range(count):
@@ -107,6 +142,18 @@ def befalling(*, harmful: bool = True) -> st.SearchStrategy[Step]:
         return deed[0], lambda play: deed[1](play.site.cluster)
 
     return deeds(harmful=harmful).map(step)
+
+
+def maintaining() -> st.SearchStrategy[Step]:
+    """Drains that begin and end, and pods that come and go."""
+    brokers = st.integers(0, 4)
+    drains = st.tuples(brokers, st.sampled_from([None, 1.0, 20.0])).map(
+        lambda pair: (f"drain{pair}", lambda play: play.drain(*pair))
+    )
+    ends = brokers.map(lambda b: (f"end({b})", lambda play: play.end(b)))
+    states = st.sampled_from(["ready", "not ready", "terminating", "gone"])
+    pods = st.tuples(brokers, states).map(lambda pair: (f"pod{pair}", lambda play: play.pod(*pair)))
+    return st.one_of(drains, ends, pods)
 
 
 def racing() -> st.SearchStrategy[Step]:

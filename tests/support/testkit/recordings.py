@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, POLICIES
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, PODS, POLICIES
 from bellwether.adapters.memory.views import MemoryReader
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.api.v1alpha1.brokerhealth import BrokerHealth
@@ -25,6 +25,7 @@ from bellwether.handlers.renderings import broker_status
 from bellwether.traces.lines import Header, Instant, read_instant
 from testkit import apiobjects, scenarios
 from testkit.apistores import MemoryApi
+from testkit.brokerpods import pod
 from testkit.operators import Operator
 
 Body = dict[str, Any]
@@ -63,6 +64,7 @@ class Watched:
         """A turn, what it and the probers write, and a look of the recorder; then time passes."""
         report = self.operator.turn()
         self.show(report)
+        self.show_pods()
         self.metadata.read()
         self.recorder.look()
         self.site.clock.advance(1)
@@ -85,11 +87,20 @@ class Watched:
                 asked = overrides[broker]
                 until = {} if asked.until is None else {"until": timestamp(asked.until)}
                 health["spec"]["override"] = {"state": str(asked.state), "reason": asked.reason or "asked", **until}
+                if asked.purpose is not None:
+                    health["spec"]["override"]["purpose"] = str(asked.purpose)
             standing = self.api.find(BROKER_HEALTHS, "default", f"main-{broker}") or {}
             kept = {k: v for k, v in (standing.get("status") or {}).items() if k != "signals"}
             health["status"] = {**kept, **statuses.get(broker, {}), "signals": signals}
             BrokerHealth.read(health)
             self.api.put(BROKER_HEALTHS, health)
+
+    def show_pods(self) -> None:
+        """Let the API show the brokers' pods as they are."""
+        for name in [key for key in self.api.objects if key[0] == "pods"]:
+            del self.api.objects[name]
+        for broker, one in (self.site.pods or {}).items():
+            self.api.put(PODS, pod(broker, ready=one.ready, leaving=one.leaving))
 
     def _renew(self, lease: str, prober: str) -> None:
         labels = {names.POLICY_LABEL: "main", names.PROBER_LABEL: "true"}

@@ -21,6 +21,7 @@ from bellwether.core.clusters import TopicPartition
 from bellwether.core.rebalances import Accepted, Agenda
 from bellwether.core.signals import OverrideState, Reading, SignalType
 from bellwether.core.statuses import Report
+from bellwether.core.strimzi import Pod
 from testkit import apiobjects
 from testkit.operators import Operator
 from testkit.rebalancing import accepted, loadmove
@@ -50,7 +51,10 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
     policy = LeadershipPolicy.read(apiobjects.policy(**{"mode": "Enforce", **scenario.get("policy", {})})).policy()
     operator = Operator(site, policy)
     plan = _plan(site, scenario.get("plan", {}))
-    standing: Said = {key: {} for key in ("demoted", "held", "flapping", "slow")} | {"plan": [], "notes": []}
+    standing: Said = {key: {} for key in ("demoted", "returning", "held", "flapping", "slow", "drained")} | {
+        "plan": [],
+        "notes": [],
+    }
     events = {int(second): happening for second, happening in scenario["events"].items()}
     timeline: list[Said] = []
     for second in range(int(scenario["seconds"]) + 1):
@@ -81,7 +85,7 @@ def site_of(said: Mapping[str, Any]) -> MemorySite:
             cluster.create_topic(topic, orders, internal=internal)
         else:
             cluster.create_topic(topic, assignment=orders, internal=internal)
-    return MemorySite(cluster)
+    return MemorySite(cluster, pods={})
 
 
 def _changed(before: Any, now: Any) -> Any:
@@ -100,10 +104,16 @@ def _observed(report: Report, site: MemorySite) -> Said:
     return {
         "verdicts": {b.broker: f"{b.verdict.standing}, {b.verdict.reason}" for b in report.brokers},
         "demoted": {b.broker: f"{b.demoted.cause}: {b.demoted.message}" for b in report.brokers if b.demoted},
+        "returning": {b.broker: f"{b.way.message}; {b.way.withheld} wait" for b in report.brokers if b.way is not None},
         "flapping": {
             b.broker: f"{b.flaps.demotions} demotions: {b.stabilization_seconds} s to be well for"
             for b in report.brokers
             if b.flaps is not None and b.flaps.demotions > 1
+        },
+        "drained": {
+            b.broker: f"{b.drained.status} {b.drained.reason}: {b.drained.message}"
+            for b in report.brokers
+            if b.drained is not None
         },
         "slow": {
             b.broker: c.message for b in report.brokers for c in b.conditions if c.type == "HoldsBackISR" and c.status
@@ -160,6 +170,19 @@ def _override(site: MemorySite, said: Mapping[str, Any]) -> None:
     site.signals.override(said["broker"], OverrideState(said["state"]), said.get("reason", ""), until)
 
 
+def _drain(site: MemorySite, said: Mapping[str, Any]) -> None:
+    until = site.clock.now() + timedelta(seconds=said["forSeconds"])
+    site.signals.drain(said["broker"], said["reason"], until)
+
+
+def _pod(site: MemorySite, said: Mapping[int, str]) -> None:
+    assert site.pods is not None
+    for broker, state in said.items():
+        site.pods.pop(broker, None)
+        if state != "gone":
+            site.pods[broker] = Pod(f"kafka-{broker}", ready=state == "ready", leaving=state == "terminating")
+
+
 def _each(act: Callable[[MemorySite, Any], object]) -> Act:
     def of_all(site: MemorySite, several: Any) -> None:
         for one in several:
@@ -181,6 +204,8 @@ def _reorder(site: MemorySite, said: Mapping[str, Any]) -> None:
 ACTS: dict[str, Act] = {
     "say": _say,
     "override": _override,
+    "drain": _drain,
+    "pod": _pod,
     "lift": _each(lambda s, broker: s.signals.lift(broker)),
     "silence": _each(lambda s, source: s.signals.silence(source)),
     "resume": _each(lambda s, source: s.signals.resume(source)),

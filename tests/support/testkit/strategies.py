@@ -12,6 +12,8 @@ from bellwether.adapters.memory.faults import Fate
 from bellwether.adapters.memory.worlds import START
 from bellwether.core.baselines import Cause, Demoted, Entry, EntryState, UndoRecord
 from bellwether.core.clusters import Broker, Cluster, Partition, PartitionKey
+from bellwether.core.racks import Placement, Preference, TopicRule
+from bellwether.core.waves import Coming, Returning
 
 Act = Callable[[MemoryCluster], object]
 """Something that befalls a cluster; a no-op where it makes no sense any more."""
@@ -71,6 +73,10 @@ def records(draw: st.DrawFn) -> UndoRecord:
         {
             PartitionKey(f"id-{t}", i): draw(entries())
             for t, i in draw(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=6))
+        },
+        returning={
+            b: Returning(b, draw(st.integers(0, 99)), START, START, draw(st.sampled_from(Coming)))
+            for b in draw(st.sets(st.integers(1, 5), max_size=2)) - brokers
         },
     )
 
@@ -163,3 +169,19 @@ def _do_to_partition(c: MemoryCluster, kind: str, topic: str, pick: int, seed: i
         free = [b for b in active if b not in p.replicas]
         if free and not p.reassigning:
             c.foreign_reassign(p.name, (*p.replicas[1:], free[seed % len(free)]))
+
+
+@st.composite
+def placements(draw: st.DrawFn) -> Placement:
+    """Wishes for the racks of ``memory_clusters``, one that no broker has among them; in order, by weight, by topic."""
+    racks = st.lists(st.sampled_from(["rack-0", "rack-1", "rack-2", "gone"]), min_size=1, max_size=3, unique=True)
+
+    def preference() -> Preference:
+        named = tuple(draw(racks))
+        if draw(st.booleans()):
+            return Preference(named)
+        return Preference(weights=tuple((rack, draw(st.integers(1, 9))) for rack in named))
+
+    patterns = draw(st.sets(st.sampled_from(["topic-0", "*-1", "new-?"])))
+    rules = [TopicRule(pattern, preference()) for pattern in sorted(patterns)]
+    return Placement(draw(st.sampled_from([None, preference(), preference()])), tuple(rules))

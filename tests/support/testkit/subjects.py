@@ -11,14 +11,18 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from bellwether.adapters.kafka.configs import KafkaConfigs
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.adapters.kafka.unclean import KafkaUnclean
 from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.adapters.memory.configs import MemoryConfigs
+from bellwether.adapters.memory.unclean import MemoryUnclean
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.connections import Connection
 from bellwether.core.clusters import Partition
-from bellwether.ports import ClusterReader, LeaderMover
+from bellwether.ports import ClusterReader, ConfigReader, LeaderMover, UncleanElections
 
 
 class Subject(Protocol):
@@ -31,6 +35,17 @@ class Subject(Protocol):
     @property
     def mover(self) -> LeaderMover:
         """Moves its leaders."""
+
+    @property
+    def configs(self) -> ConfigReader:
+        """Reads its settings."""
+
+    @property
+    def unclean(self) -> UncleanElections:
+        """Elects at the price of records."""
+
+    def configure(self, topic: str, name: str, value: str) -> None:
+        """Somebody sets a topic's setting."""
 
     def create(self, *orders: Sequence[int], min_isr: int = 1, topic: str | None = None) -> str:
         """A topic with a partition for each order, in sync wherever its brokers live; returns its name."""
@@ -62,12 +77,17 @@ class MemorySubject:
         route = MemoryRoute(self.cluster)
         self.reader = MemoryReader(self.cluster, route)
         self.mover = MemoryMover(self.cluster, route=route)
+        self.configs = MemoryConfigs(self.cluster, route)
+        self.unclean = MemoryUnclean(self.cluster, route)
         self._names = (f"contract-{n}" for n in itertools.count())
 
     def create(self, *orders: Sequence[int], min_isr: int = 1, topic: str | None = None) -> str:
         name = topic or next(self._names)
         self.cluster.create_topic(name, assignment=orders, min_isr=min_isr)
         return name
+
+    def configure(self, topic: str, name: str, value: str) -> None:
+        self.cluster.configure_topic(topic, name, value)
 
     def delete(self, topic: str) -> None:
         self.cluster.delete_topic(topic)
@@ -94,6 +114,8 @@ class KafkaSubject:
         nodes = Nodes(Connection(tuple(kafka.bootstrap.split(","))))
         self.reader = KafkaReader(nodes)
         self.mover = KafkaMover(nodes)
+        self.configs = KafkaConfigs(nodes)
+        self.unclean = KafkaUnclean(nodes)
         self._names = (f"contract-{time.monotonic_ns()}-{n}" for n in itertools.count())
 
     def create(self, *orders: Sequence[int], min_isr: int = 1, topic: str | None = None) -> str:
@@ -115,6 +137,13 @@ class KafkaSubject:
             )
         )
         return name
+
+    def configure(self, topic: str, name: str, value: str) -> None:
+        from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
+
+        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        wanted = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+        self._insist(lambda admin: [a.result(20) for a in admin.incremental_alter_configs([wanted]).values()])
 
     def delete(self, topic: str) -> None:
         self._insist(lambda admin: admin.delete_topics([topic])[topic].result(20))

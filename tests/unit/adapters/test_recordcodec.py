@@ -23,6 +23,7 @@ from bellwether.core.baselines import (
     UndoRecord,
 )
 from bellwether.core.clusters import PartitionKey
+from bellwether.core.waves import Coming, Returning
 from bellwether.ports import Terminal
 
 ORDERS = st.lists(st.integers(0, 2**31 - 1), max_size=6).map(tuple)
@@ -62,6 +63,14 @@ APPLICATIONS = st.builds(
     ended=st.none() | st.sampled_from(Ending),
     message=st.text(max_size=40),
 )
+RETURNING = st.builds(
+    Returning,
+    broker=st.integers(0, 2**31 - 1),
+    share=st.integers(0, 100),
+    since=TIMES,
+    waved_at=TIMES,
+    coming=st.sampled_from(Coming),
+)
 RECORDS = st.builds(
     UndoRecord,
     cluster_id=st.text(max_size=22),
@@ -69,6 +78,7 @@ RECORDS = st.builds(
     demoted=st.lists(DEMOTED, max_size=4).map(lambda found: {d.broker: d for d in found}),
     entries=st.dictionaries(KEYS, ENTRIES, max_size=8),
     application=st.none() | APPLICATIONS,
+    returning=st.lists(RETURNING, max_size=3).map(lambda found: {r.broker: r for r in found}),
 )
 
 
@@ -77,11 +87,20 @@ def test_an_exported_record_reads_back_as_it_was(record: UndoRecord) -> None:
     assert recordcodec.import_record(recordcodec.export_record(record), "test") == record
 
 
+def test_a_drain_is_an_override_to_versions_before_it():
+    one = Demoted(1, Cause.MAINTENANCE, "InMaintenance", "new disk", datetime(2026, 1, 1, tzinfo=UTC))
+    row = json.loads(recordcodec.pack_demoted({1: one}))[0]
+    assert row["cause"] == "Override"
+    del row["purpose"]  # they pass it over
+    assert recordcodec.unpack_demoted(json.dumps([row]), "test")[1].cause is Cause.OVERRIDE
+
+
 @given(RECORDS)
 def test_packed_parts_read_back_as_they_were(record: UndoRecord) -> None:
     packed = recordcodec.pack_entries(record.entries.items())
     assert recordcodec.unpack_entries(packed, "test") == record.entries
     assert recordcodec.unpack_demoted(recordcodec.pack_demoted(record.demoted), "test") == record.demoted
+    assert recordcodec.unpack_returning(recordcodec.pack_returning(record.returning), "test") == record.returning
 
 
 @given(APPLICATIONS)
@@ -93,6 +112,30 @@ def test_how_far_a_plan_has_come_reads_back_as_it_was(application: Application) 
 def test_a_damaged_word_on_how_far_a_plan_has_come_is_named(damage: str) -> None:
     with pytest.raises(Terminal, match="configmap a/b: the undo record is damaged"):
         recordcodec.unpack_application(damage, "configmap a/b")
+
+
+@pytest.mark.parametrize("damage", ["", "{}x", "[1]", "null", '[{"broker": 1}]'])
+def test_a_damaged_word_on_who_is_on_the_way_back_is_named(damage: str) -> None:
+    with pytest.raises(Terminal, match="configmap a/b: the undo record is damaged"):
+        recordcodec.unpack_returning(damage, "configmap a/b")
+
+
+@pytest.mark.parametrize("share", [-1, 101, "10", True])
+def test_a_share_that_is_none_is_named(share: object) -> None:
+    wave = Returning(1, 10, datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC))
+    document = json.loads(recordcodec.export_record(UndoRecord("c", returning={1: wave})))
+    document["returning"][0]["share"] = share
+    with pytest.raises(Terminal, match="not a share from 0 to 100 percent"):
+        recordcodec.import_record(json.dumps(document).encode(), "old.json")
+
+
+def test_what_versions_before_waves_wrote_and_read_is_the_same_document() -> None:
+    wave = Returning(1, 10, datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC))
+    before = json.loads(recordcodec.export_record(UndoRecord("c", 3)))
+    now = json.loads(recordcodec.export_record(UndoRecord("c", 3, returning={1: wave})))
+    assert "returning" not in before
+    assert now.pop("returning")[0]["broker"] == 1
+    assert now == before
 
 
 def test_a_record_without_a_plan_is_the_document_that_versions_before_plans_wrote() -> None:

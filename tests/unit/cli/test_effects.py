@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
-from bellwether.cli import demote, effects
+from bellwether.cli import demote, effects, overrides
 from bellwether.cli.main import main
 from bellwether.ports import Terminal
 from testkit import apiobjects
@@ -51,7 +51,7 @@ def says(
     api: MemoryApi, reason: str, leaders: int, *, broker: int = 1, standing: str = "Healthy", why: str = ""
 ) -> None:
     """The operator reports of a broker; every reason but these demotes."""
-    leads = reason in ("LeadingAllowed", "Dwelling", "CapReached")
+    leads = reason in ("LeadingAllowed", "Dwelling", "CapReached", "ReturningInWaves")
     status = {
         "conditions": [condition("Demoted", str(not leads), reason, why or "so the operator says")],
         "leaders": leaders,
@@ -257,6 +257,22 @@ def test_releasing_a_sick_broker_says_that_it_stays_demoted(api: MemoryApi, monk
     assert "broker 1 stays demoted (StorageSlow: its disk is slow)" in words(found)
 
 
+def test_a_drain_that_stood_before_is_not_taken_for_this_word(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
+    says(api, "InMaintenance", 0, why="new disk")
+    plays(monkeypatch, lambda: says(api, "OverrideDemoted", 0, why="new kernel"))
+    found = run("demote", 1, "--policy", "main", "--reason", "new kernel")
+    assert (found.exit_code, found.output.splitlines()[-1]) == (0, "broker 1 is demoted (OverrideDemoted)")
+
+
+def test_releasing_a_broker_in_maintenance_tells_what_it_waits_for(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
+    run("demote", 1, "--policy", "main", "--wait", 0)
+    says(api, "InMaintenance", 0, why="new disk")
+    plays(monkeypatch, lambda: says(api, "HandingBack", 0, why="its maintenance is over"))
+    found = run("release", 1, "--policy", "main")
+    assert found.exit_code == 0
+    assert "broker 1 stays demoted (HandingBack: its maintenance is over)" in words(found)
+
+
 def test_releasing_a_promoted_sick_broker_waits_for_what_signals_do(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
     run("promote", 1, "--policy", "main", "--wait", 0)
     says(api, "LeadingAllowed", 2, standing="Sick")
@@ -270,6 +286,32 @@ def test_releasing_a_promoted_sick_broker_waits_for_what_signals_do(api: MemoryA
     says(api, "CapReached", 2, standing="Sick", why="the cap is 1")
     found = run("release", 1, "--policy", "main")
     assert "broker 1 is sick, and not demoted (CapReached: the cap is 1)" in words(found)
+
+
+def test_releasing_does_not_wait_for_the_last_wave(api: MemoryApi):
+    run("demote", 1, "--policy", "main", "--wait", 0)
+    policy = api.find(POLICIES, "default", "main")
+    assert policy is not None
+    coming = [condition("Ready", "True", "ReturningInWaves"), condition("Settled", "False", "ReturningInWaves")]
+    policy["status"]["conditions"] = coming
+    api.put(POLICIES, policy)
+    says(api, "ReturningInWaves", 3, why="wave 1 of 3: it may lead 10 % of its leaders again")
+    found = run("release", 1, "--policy", "main")
+    assert found.exit_code == 0
+    assert "broker 1 leads 3 partitions; wave 1 of 3: it may lead 10 % of its leaders again" in words(found)
+
+
+def test_promoting_does_not_wait_for_the_waves_of_another_broker(api: MemoryApi):
+    policy = api.find(POLICIES, "default", "main")
+    assert policy is not None
+    coming = [condition("Ready", "True", "ReturningInWaves"), condition("Settled", "False", "ReturningInWaves")]
+    policy["status"]["conditions"] = coming
+    api.put(POLICIES, policy)
+    says(api, "ReturningInWaves", 3, broker=2)
+    says(api, "LeadingAllowed", 2)
+    found = run("promote", 1, "--policy", "main")
+    assert found.exit_code == 0
+    assert "broker 1 leads 2 partitions; the override keeps its signals from demoting it" in words(found)
 
 
 def test_releasing_whom_nobody_spoke_of_says_so():
@@ -327,7 +369,7 @@ def test_a_person_without_a_name_is_told_by_their_number(api: MemoryApi, monkeyp
     def nameless() -> str:
         raise KeyError("no such user")
 
-    monkeypatch.setattr(demote.getpass, "getuser", nameless)
+    monkeypatch.setattr(overrides.getpass, "getuser", nameless)
     run("demote", 1, "--policy", "main", "--wait", 0)
     override = override_on(api)
     assert override is not None

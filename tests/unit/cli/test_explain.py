@@ -84,6 +84,25 @@ class TestText:
         assert "Signals demoted it 2 times in short succession: it must stay well for 120 s to be promoted." in said
         assert "Override Demoted by ann until 2026-01-01 00:30:00Z: asked for: disk swap" in said
 
+    def test_how_far_its_way_back_has_come_is_told(self, api: MemoryApi):
+        health = api.find(BROKER_HEALTHS, "default", "main-1")
+        assert health is not None
+        health["status"]["returning"] = {
+            "wave": 1,
+            "waves": 3,
+            "sharePercent": 10,
+            "withheld": 27,
+            "since": "2026-01-01T00:00:00Z",
+            "wavedAt": "2026-01-01T00:01:00Z",
+            "waitsFor": "60 s from wave to wave",
+        }
+        api.put(BROKER_HEALTHS, health)
+        _, said = run("1")
+        assert (
+            "Its leaders return in waves since 2026-01-01 00:00:00Z (2 min 5 s ago): wave 1 of 3, 10 % of its leaders,"
+            " 27 partitions still wait.\n  the next wave waits: 60 s from wave to wave"
+        ) in said
+
     def test_every_signal_stands_in_a_row_and_says_why_it_did_not_count(self):
         _, said = run("1")
         rows = [line.split(None, 2) for line in said.splitlines() if line.startswith("ExternalReachability")]

@@ -16,7 +16,7 @@ from bellwether.cli import undorecord as verb
 from bellwether.cli.main import main
 from bellwether.core.baselines import Ending, UndoRecord
 from testkit.apistores import MemoryApi
-from testkit.builders import CLUSTER_ID, demoted, entry, partition
+from testkit.builders import CLUSTER_ID, demoted, entry, partition, returning
 from testkit.rebalancing import application
 
 OF_MAIN = ["--policy", "main"]
@@ -67,6 +67,36 @@ def test_show_says_how_far_a_load_plan_has_come(api: MemoryApi, ended: Ending | 
     plan = application(9, taken_up=3, ended=ended, message=said)
     records.save(replace(records.take_over(CLUSTER_ID), application=plan))
     assert text in run("show", *OF_MAIN).output
+
+
+def test_show_says_who_is_on_the_way_back(api: MemoryApi):
+    records = ConfigMapRecords(api, "default", "main")
+    records.save(replace(records.take_over(CLUSTER_ID), returning={1: returning(1, 10)}))
+    said = run("show", *OF_MAIN).output
+    assert "broker 1 is on its way back since 2026-01-01T00:00:00+00:00: it may lead 10 % of its leaders" in said
+    assert "nothing is displaced" not in said
+
+
+def test_who_is_on_the_way_back_stands_in_the_header_and_only_while_there_is_somebody(api: MemoryApi):
+    records = ConfigMapRecords(api, "default", "main")
+    taken = records.take_over(CLUSTER_ID)
+    coming = replace(taken, returning={1: returning(1, 10)})
+    records.save(coming)
+    header = _header(api)
+    assert "returning" in header["data"]
+    written = header["metadata"]["resourceVersion"]
+    records.save(coming)
+    assert _header(api)["metadata"]["resourceVersion"] == written, "the same is not written again (law 8)"
+    assert ConfigMapRecords(api, "default", "main").take_over(CLUSTER_ID).returning == coming.returning
+    last = ConfigMapRecords(api, "default", "main")
+    last.save(replace(last.take_over(CLUSTER_ID), returning={}))
+    assert "returning" not in _header(api)["data"]
+
+
+def _header(api: MemoryApi) -> dict:
+    """The record's own object, without its shards."""
+    (found,) = [o for o in api.list(CONFIG_MAPS, "default", {}) if "demoted" in (o.get("data") or {})]
+    return dict(found)
 
 
 @pytest.mark.parametrize("command", ["show", "export"])

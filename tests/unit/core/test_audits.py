@@ -28,7 +28,7 @@ from bellwether.core.snapshots import Snapshot
 from bellwether.core.statuses import Deeds, Stop
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
-from testkit.builders import CLUSTER_ID, START, after, demoted, snapshot
+from testkit.builders import CLUSTER_ID, START, after, demoted, returning, snapshot
 
 NOTHING = UndoRecord(CLUSTER_ID, 3)
 
@@ -180,6 +180,25 @@ def test_a_load_plan_that_stands_as_before_is_no_news():
     step = entry(Plan(), record, application=ended).plan
     assert step is not None
     assert step.ended == "Done"
+
+
+def test_every_wave_of_a_broker_on_its_way_back_stands_with_its_share():
+    promoted = replace(NOTHING, demoted={1: demoted()})
+    first = Plan(decisions=Decisions({}, (1,), returning={1: returning(1, 10)}), withheld={1: 27})
+    well = {1: verdict(1, Standing.HEALTHY)}
+    changes = entry(first, promoted, verdicts=well).changes
+    assert [(c.word, c.demoted) for c in changes] == [("signals", False), ("waves", False)]
+    assert changes[1].message == "it may lead 10 % of its leaders, 27 partitions wait"
+    standing = replace(NOTHING, returning={1: returning(1, 10)})
+    assert told(first, standing) is None
+    last = entry(Plan(), standing).changes
+    assert [(c.word, c.message) for c in last] == [("waves", "it may lead all of its leaders")]
+
+
+def test_a_wave_that_is_rolled_back_is_told_as_one():
+    standing = replace(NOTHING, returning={1: returning(1, 50)})
+    (change,) = entry(Plan(decisions=Decisions({}, returning={1: returning(1, 0)})), standing).changes
+    assert (change.demoted, change.reason) == (True, "ReturningInWaves")
 
 
 def test_the_outcome_counts_what_was_done_and_what_was_held():

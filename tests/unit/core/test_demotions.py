@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.baselines import Cause, Demoted
+from bellwether.core.capacities import Capacity
 from bellwether.core.clusters import Cluster
 from bellwether.core.demotions import Decisions, commanded, decide, part
-from bellwether.core.policies import Demotion, Policy, Promotion, PromotionMode, WhenExceeded
+from bellwether.core.policies import Demotion, Mode, Policy, Promotion, PromotionMode, WhenExceeded
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState
 from bellwether.core.transitions import Standing
@@ -355,3 +356,26 @@ def test_brokers_that_a_person_took_out_are_said_to_be_no_common_cause():
     found = decide(snapshot(seen, undo=undo, overrides=[override(2)]), judged, policy())
     (held,) = found.held
     assert held.message == "2 of 3 brokers cannot lead or are sick: 1 of them at a person's word, nobody new is demoted"
+
+
+class TestWhatTheOthersCanCarry:
+    """Law 4: a rack is one cause only where the foreseen leaders fit."""
+
+    def decided(self, leaders: int) -> list[int]:
+        racks = {b: "abc"[(b - 1) // 2] for b in range(1, 7)}
+        led = [partition(index=i, replicas=(1 + i % 6, 1 + (i + 2) % 6, 1 + (i + 4) % 6)) for i in range(12)]
+        seen = cluster(*led, brokers=6, racks=racks)
+        limited = Policy(
+            name="p",
+            mode=Mode.ENFORCE,
+            demotion=Demotion(
+                max_brokers=1, max_failure_domains=1, dwell_seconds=0, capacity=Capacity(max_leaders=leaders)
+            ),
+        )
+        return sorted(decide(snapshot(seen), verdicts(seen, sick=[1, 2]), limited).demoted)
+
+    def test_a_rack_whose_leaders_fit_elsewhere_is_one_cause(self):
+        assert self.decided(leaders=3) == [1, 2]
+
+    def test_a_rack_whose_leaders_do_not_fit_stays_under_the_cap(self):
+        assert self.decided(leaders=2) == [1]

@@ -21,7 +21,7 @@ def displaced(
 ) -> Displacement:
     order = tuple(baseline if baseline is not None else seen.replicas)
     may = tuple(able if able is not None else [b for b in order if b in seen.isr and b not in demoted])
-    return Displacement(seen, order, may, tuple(preferred if preferred is not None else may))
+    return Displacement(seen, seen.key, order, may, tuple(preferred if preferred is not None else may))
 
 
 @pytest.mark.parametrize(

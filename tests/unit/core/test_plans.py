@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,18 @@ from bellwether.core.baselines import EntryState, UndoRecord
 from bellwether.core.clusters import Cluster, Partition
 from bellwether.core.plans import MoveKind, Plan, devise
 from bellwether.core.reasons import Reason
-from testkit.builders import after, cluster, decisions, demoted, entry, partition, record, snapshot, verdicts
+from testkit.builders import (
+    after,
+    cluster,
+    decisions,
+    demoted,
+    entry,
+    partition,
+    record,
+    returning,
+    snapshot,
+    verdicts,
+)
 
 
 def plan(seen: Cluster, *brokers: int, undo: UndoRecord | None = None, **standings: list[int]) -> Plan:
@@ -135,6 +147,80 @@ class TestRestoring:
         seen = partition(replicas=[2, 3, 4])
         made = plan(cluster(seen, brokers=4), undo=record({seen.key: entry()}))
         assert made.quiet
+
+
+class TestReturningInWaves:
+    """Of the partitions of ``orders``, number 2 has its turn at 8 percent and number 0 at 66."""
+
+    EARLY, LATE = 2, 0
+
+    def plan(self, seen: Partition, *brokers: int, share: int = 10, baseline: Sequence[int] = (1, 2, 3)) -> Plan:
+        standing = [demoted(b) for b in brokers]
+        undo = record({seen.key: entry(seen.topic, baseline, seen.replicas)}, *standing)
+        found = snapshot(cluster(seen), now=after(100), undo=undo)
+        return devise(found, decisions(*brokers, back=[returning(1, share)]), verdicts(cluster(seen)))
+
+    def test_what_its_wave_lets_go_goes_home(self):
+        (move,) = self.plan(partition(index=self.EARLY, replicas=[2, 3, 1])).moves
+        assert (move.order, move.elect, move.kind) == ((1, 2, 3), True, MoveKind.RESTORE)
+
+    def test_what_its_wave_withholds_is_led_by_another_and_it_keeps_its_place_behind(self):
+        made = self.plan(partition(index=self.LATE, replicas=[2, 3, 1]))
+        assert [(m.order, m.elect, m.kind) for m in made.moves] == [((2, 1, 3), False, MoveKind.DISPLACE)]
+        assert self.plan(partition(index=self.LATE, replicas=[2, 1, 3])).quiet
+
+    def test_what_is_withheld_and_stands_behind_returns_with_a_later_wave(self):
+        late = partition(index=self.LATE, replicas=[2, 1, 3])
+        assert self.plan(late, share=50).quiet
+        assert [m.order for m in self.plan(late, share=66).moves] == [(1, 2, 3)]
+
+    def test_a_share_that_is_rolled_back_displaces_again_what_it_had_let_go(self):
+        seen = partition(index=self.EARLY)
+        (move,) = devise(snapshot(cluster(seen)), decisions(back=[returning(1, 5)]), verdicts(cluster(seen))).moves
+        assert (move.leads_next, move.elect, move.baseline, move.kind) == (2, True, (1, 2, 3), MoveKind.DISPLACE)
+
+    def test_it_does_not_lead_the_partitions_of_a_broker_that_is_demoted_next(self):
+        made = self.plan(partition(index=self.LATE, replicas=[2, 1, 3]), 2, baseline=(2, 1, 3))
+        assert [(m.order, m.elect) for m in made.moves] == [((3, 1, 2), True)]
+
+    def test_it_may_lead_them_once_their_turn_has_come(self):
+        made = self.plan(partition(index=self.EARLY, replicas=[2, 1, 3]), 2, baseline=(2, 1, 3))
+        assert [m.leads_next in (1, 3) for m in made.moves] == [True]
+
+    @pytest.mark.parametrize(
+        ("isr", "sick"),
+        [
+            pytest.param([1], [], id="the others are not in sync"),
+            pytest.param([1, 2, 3], [2, 3], id="the others are sick and not demoted"),
+        ],
+    )
+    def test_a_wave_gives_way_where_it_leaves_nobody_well(self, isr: list[int], sick: list[int]):
+        seen = partition(index=self.LATE, replicas=[2, 1, 3], isr=isr, leader=isr[0])
+        undo = record({seen.key: entry(written=seen.replicas)})
+        found = snapshot(cluster(seen), now=after(100), undo=undo)
+        made = devise(found, decisions(back=[returning(1)]), verdicts(cluster(seen), sick=sick))
+        assert [m.order for m in made.moves] == [(1, 2, 3)]
+
+    def test_a_demoted_broker_is_no_reason_for_a_wave_to_hold(self):
+        seen = partition(index=self.LATE, replicas=[2, 1], leader=2)
+        made = self.plan(seen, 2, baseline=(1, 2))
+        assert [(m.order, m.elect) for m in made.moves] == [((1, 2), True)]
+
+    def test_where_it_is_not_first_at_home_nothing_is_withheld(self):
+        made = self.plan(partition(index=self.LATE, replicas=[2, 3, 1]), baseline=(2, 1, 3))
+        assert [(m.order, m.kind) for m in made.moves] == [((2, 1, 3), MoveKind.RESTORE)]
+
+    def test_a_partition_in_reassignment_is_left_as_it_is(self):
+        made = self.plan(partition(index=self.LATE, replicas=[1, 2, 3], adding=[3]))
+        assert made.quiet
+        assert [h.reason for h in made.holds] == [Reason.REASSIGNING]
+
+    def test_a_topic_made_in_the_meantime_waits_for_its_wave_too(self):
+        late, early = partition(index=self.LATE), partition(index=self.EARLY)
+        seen = cluster(late, early)
+        made = devise(snapshot(seen), decisions(back=[returning(1)]), verdicts(seen))
+        assert [(m.key.partition, m.leads_next) for m in made.moves] == [(self.LATE, 2)]
+        assert set(made.targets) == {late.key}
 
 
 def test_whom_somebody_contests_is_given_time():

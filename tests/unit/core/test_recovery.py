@@ -8,6 +8,7 @@ import pytest
 
 from bellwether.core.baselines import Entry, EntryState, UndoRecord
 from bellwether.core.clusters import Cluster, Partition
+from bellwether.core.racks import Placement, Preference, TopicRule
 from bellwether.core.reasons import Reason
 from bellwether.core.recovery import CONTEST_LONGEST_SECONDS, Recovered, contest_delay, project, recover
 from testkit.builders import after, cluster, demoted, entry, partition, record
@@ -216,3 +217,25 @@ def test_who_is_demoted_and_under_which_epoch_is_kept():
     before = record({KEY: entry(finished_at=after(0))}, demoted(1), epoch=9)
     found = recover(before, cluster(), NOW, GRACE).record
     assert found == UndoRecord(before.cluster_id, 9, before.demoted, {})
+
+
+class TestPreferredRacks:
+    """Nobody is demoted, and the order is the racks'."""
+
+    WISH = Placement(Preference(("a",)))
+
+    def found(self, known: Entry, seen: Partition, wish: Placement | None) -> Recovered:
+        return recover(record({KEY: known}), cluster(seen, brokers=4), NOW, GRACE, wish)
+
+    def test_somebody_elses_order_becomes_the_baseline_and_counts_as_a_contest(self):
+        after_it = entry_of(self.found(entry(), partition(replicas=FOREIGN), self.WISH))
+        assert after_it is not None
+        assert (after_it.baseline, after_it.contests, after_it.state) == (FOREIGN, 1, DISPLACED)
+
+    def test_where_nothing_is_wanted_for_the_topic_it_is_theirs(self):
+        other = Placement(rules=(TopicRule("payments", Preference(("a",))),))
+        assert entry_of(self.found(entry(), partition(replicas=FOREIGN), other)) is None
+
+    def test_an_old_order_that_somebody_put_back_counts_as_a_contest(self):
+        found = self.found(entry(), partition(replicas=HOME), self.WISH)
+        assert [n.reason for n in found.notes] == [Reason.CONTESTED]

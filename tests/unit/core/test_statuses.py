@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.baselines import EntryState
-from bellwether.core.clusters import Cluster
+from bellwether.core.clusters import Cluster, Partition
 from bellwether.core.demotions import BrokerHold
 from bellwether.core.guards import Hold
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
+from bellwether.core.racks import Placement, Preference
 from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.statuses import SAMPLE_SIZE, BrokerReport, Condition, Deeds, Stop
+from bellwether.core.statuses import SAMPLE_SIZE, BrokerReport, Condition, Deeds, Report, Stop
 from bellwether.core.transitions import Standing
 from testkit.builders import (
     after,
@@ -276,3 +277,46 @@ def test_the_same_news_makes_the_same_report_whatever_the_time():
 )
 def test_settled_is_when_nothing_is_left_to_do(plan: Plan, deeds: Deeds, settled: bool):
     assert said(plan=plan, deeds=deeds).settled is settled
+
+
+class TestPreferredRacks:
+    WISH = Policy(name="main", mode=Mode.ENFORCE, placement=Placement(Preference(("a",))))
+
+    def said(self, *partitions: Partition, policy: Policy = WISH, plan: Plan | None = None) -> Report:
+        seen = cluster(*partitions, brokers=4, racks={1: "a", 2: "a", 3: "b", 4: "b"})
+        return said(snapshot(seen), policy, plan=plan)
+
+    def test_without_a_wish_nothing_is_said_of_racks(self):
+        types = {c.type for c in self.said(partition(), policy=ENFORCE).conditions}
+        assert not types & {"PlacementFits", "PlacementMet"}
+
+    def test_a_wish_that_fits_and_is_met(self):
+        found = self.said(partition(replicas=(1, 3)))
+        assert found.condition("PlacementFits").status is True
+        assert found.condition("PlacementMet").status is True
+
+    def test_leaders_in_another_rack_are_counted(self):
+        abroad, at_home = partition(index=0, replicas=(3, 1)), partition(index=1, replicas=(1, 3))
+        met = self.said(abroad, at_home).condition("PlacementMet")
+        assert (met.status, met.reason) == (False, Reason.OTHER_RACKS_LEAD)
+        assert met.message.startswith("1 of 2 partitions")
+        assert "orders-0" in met.message
+
+    def test_many_misfits_are_named_in_part(self):
+        wish = Placement(Preference(tuple(f"rack-{i}" for i in range(8))))
+        fits = self.said(partition(), policy=replace(self.WISH, placement=wish)).condition("PlacementFits")
+        assert (fits.status, fits.reason) == (False, Reason.RACK_WITHOUT_BROKERS)
+        assert fits.message.endswith("; and 3 more")
+
+    def test_a_partition_is_in_its_place_where_its_racks_want_it(self):
+        away = partition(replicas=(1, 3))
+        assert self.said(away, plan=Plan(targets={away.key: (1, 3)})).leaders_out_of_place == 0
+        assert self.said(away, plan=Plan(targets={away.key: (3, 1)})).leaders_out_of_place == 1
+
+
+def test_leaders_that_nobody_has_room_for_are_told_with_the_field_that_says_so():
+    stay = Plan(holds=tuple(hold(i, Reason.CAPACITY_REACHED) for i in range(7)))
+    ready = said(policy=ENFORCE, plan=stay).condition("Ready")
+    assert (ready.status, ready.reason) == (True, Reason.CAPACITY_REACHED)
+    assert ready.message.startswith("7 leaders stay")
+    assert "spec.demotion.capacity" in ready.message

@@ -8,14 +8,16 @@ import pytest
 
 from bellwether.core.demotions import BrokerHold
 from bellwether.core.plans import Plan
-from bellwether.core.policies import Mode, Policy
+from bellwether.core.policies import Mode, Policy, Promotion, Waves
 from bellwether.core.reasons import Reason
 from bellwether.core.recovery import Note
 from bellwether.core.runs import Run, RunState
+from bellwether.core.signals import Reading
 from bellwether.core.statuses import Deeds, Report, Stop
 from bellwether.core.transitions import Standing
 from bellwether.handlers.news import NOTES_SHOWN, News, news, of_run
-from testkit.builders import after, cluster, decisions, partition, said, snapshot, verdict, verdicts
+from testkit.builders import after, cluster, decisions, partition, said, site, snapshot, verdict, verdicts
+from testkit.operators import POLICY, Operator
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 SEEN = cluster(partition())
@@ -148,3 +150,36 @@ def test_a_wave_more_is_no_news_and_neither_is_a_start():
     assert told_of(applying, replace(applying, taken_up=6, message="6 of 9")) == []
     assert told_of(None, applying) == []
     assert told_of(applying, None) == []
+
+
+def test_a_drain_is_news_and_nobodys_bad_night():
+    made = site(3)
+    for broker in made.cluster.brokers:
+        made.signals.say(broker, Reading.PASSING)
+    operator = Operator(made)
+    operator.turns(1)
+    made.signals.drain(1)
+    operator.turns(3)
+    first, moving, drained, rest = operator.reports
+    verdict_on = ("InMaintenance", 1, False)
+    assert [n for n in told(first, moving) if n[1] == 1] == [verdict_on, ("Demoted", 1, False)]
+    assert [n for n in told(moving, drained) if n[1] == 1] == [("Drained", 1, False)]
+    assert told(drained, rest) == []
+
+
+def test_a_restart_in_the_middle_of_a_way_back_is_no_relapse():
+    made = site(3, {"orders": 60})
+    for broker in made.cluster.brokers:
+        made.signals.say(broker, Reading.PASSING)
+    operator = Operator(made, replace(POLICY, promotion=Promotion(stabilization_seconds=1, waves=Waves(few_leaders=0))))
+    operator.turns(1)
+    made.signals.say(1, Reading.FAILING)
+    operator.turns(2)
+    made.signals.say(1, Reading.PASSING)
+    operator.turns(4)
+    assert operator.reports[-1].brokers[0].way is not None
+    made.signals.drain(1)
+    operator.turns(1)
+    events = told(operator.reports[-2], operator.reports[-1])
+    assert ("Demoted", 1, False) in events
+    assert "WaveRolledBack" not in {e[0] for e in events}

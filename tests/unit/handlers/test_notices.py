@@ -14,8 +14,8 @@ from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import Reason
 from bellwether.core.statuses import Deeds, Report
 from bellwether.core.transitions import Standing
-from bellwether.cycle import Memory
 from bellwether.handlers.notices import Notices
+from bellwether.observing import Memory
 from bellwether.ports import Fenced, Terminal, Transient
 from bellwether.telemetry.metrics import OperatorMetrics
 from testkit import apiobjects

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.baselines import UndoRecord
+from bellwether.core.imbalances import Balance
+from bellwether.core.plans import Plan
+from bellwether.core.reasons import Reason
+from bellwether.core.returns import Wait
 from bellwether.core.signals import Reading
 from bellwether.core.statuses import Report
 from bellwether.handlers.pacing import Pace
-from testkit.builders import site
+from testkit.builders import decisions, returning, said, site
 from testkit.operators import POLICY, Operator
 
 PACE = Pace()
@@ -50,6 +56,20 @@ def test_where_a_turn_takes_long_the_next_comes_later(demoted: tuple[Report, Und
 
 def test_however_long_a_turn_takes_the_next_comes_within_the_usual_time(demoted: tuple[Report, UndoRecord]):
     assert PACE.after(demoted[0], POLICY, demoted[1], 300.0) == PACE.idle_seconds
+
+
+@pytest.mark.parametrize(("again", "wait"), [(2.5, 2.5), (600.0, PACE.busy_seconds), (None, PACE.busy_seconds)])
+def test_the_next_wave_is_looked_after_when_its_time_comes(again: float | None, wait: float):
+    back = decisions(back=[returning(1)])
+    back = replace(back, waits={1: Wait(Reason.RETURNING_IN_WAVES, "60 s from wave to wave", again)})
+    now = said(policy=POLICY, plan=Plan(decisions=back))
+    assert PACE.after(now, POLICY, UndoRecord("c", returning={1: returning(1)})) == wait
+
+
+def test_a_periodic_election_is_looked_after_when_its_time_comes():
+    due = Balance(3, again_seconds=12.5)
+    assert PACE.after(replace(said(policy=POLICY), election=due), POLICY, UndoRecord("c")) == 12.5
+    assert PACE.after(said(policy=POLICY), POLICY, UndoRecord("c")) == PACE.idle_seconds
 
 
 def test_at_rest_what_a_turn_takes_changes_nothing(settled: tuple[Report, UndoRecord]):

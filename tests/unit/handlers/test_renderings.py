@@ -9,9 +9,13 @@ import pytest
 from bellwether.api.v1alpha1.conditions import Condition as Rendered
 from bellwether.core.demotions import BrokerHold
 from bellwether.core.guards import Hold
+from bellwether.core.imbalances import AutoRebalance, Balance, Ran
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.returns import Wait
+from bellwether.core.risks import SENTENCES as RISKS
+from bellwether.core.risks import Risk
 from bellwether.core.runs import Run, RunState
 from bellwether.core.statuses import Condition, Report
 from bellwether.core.strimzi import Pod, Strimzi
@@ -25,6 +29,7 @@ from testkit.builders import (
     move,
     partition,
     record,
+    returning,
     said,
     snapshot,
     verdict,
@@ -69,6 +74,27 @@ def test_what_is_held_is_a_total_a_sample_and_counts_by_reason():
     assert body["heldByReason"] == [
         {"reason": "OnlyReplica", "count": 30, "message": SENTENCES[Reason.ONLY_REPLICA]},
     ]
+
+
+def test_partitions_at_risk_are_counts_by_class_and_a_sample_of_the_worst():
+    short = [partition("orders", i, isr=(1, 2)) for i in range(30)]
+    seen = replace(snapshot(cluster(*short, partition("lost", leader=None, isr=()))), floors={"orders": 2})
+    body = status(said(seen, ENFORCE))["partitionRisks"]
+    assert body["total"] == 31
+    assert body["classes"] == [
+        {"risk": "LastIsrMemberLost", "count": 1, "message": RISKS[Risk.LAST_ISR_MEMBER_LOST]},
+        {"risk": "AtMinIsr", "count": 30, "message": RISKS[Risk.AT_MIN_ISR]},
+    ]
+    assert len(body["sample"]) == 20
+    assert body["sample"][:2] == [
+        {"topic": "lost", "partition": 0, "risk": "LastIsrMemberLost"},
+        {"topic": "orders", "partition": 0, "risk": "AtMinIsr"},
+    ]
+
+
+def test_nothing_is_said_of_risks_where_every_replica_is_in_sync():
+    designed = replace(snapshot(cluster(partition(replicas=(1, 2)))), floors={"orders": 2})
+    assert "partitionRisks" not in status(said(designed, ENFORCE))
 
 
 def test_who_would_be_demoted_says_since_when_they_are_sick():
@@ -167,6 +193,64 @@ class TestBrokers:
         body = self.body(verdict=verdict(1, Standing.SICK), hold=BrokerHold(1, Reason.CAP_REACHED, "the cap is 1"))
         demoted = by_type(body)["Demoted"]
         assert (demoted["status"], demoted["reason"], demoted["message"]) == ("False", "CapReached", "the cap is 1")
+
+
+class TestReturning:
+    PLAN = Plan(
+        decisions=replace(
+            decisions(back=[returning(1, 10)]),
+            waits={1: Wait(Reason.REPLICATION_LAGGING, "its log trails")},
+        ),
+        withheld={1: 27},
+    )
+
+    def test_how_far_it_has_come_stands_in_its_status(self):
+        report = said(policy=ENFORCE, plan=self.PLAN)
+        body = renderings.broker_status(report.brokers[0], 0, {}, after(0))
+        assert body["returning"] == {
+            "wave": 1,
+            "waves": 3,
+            "sharePercent": 10,
+            "withheld": 27,
+            "since": "2026-01-01T00:00:00Z",
+            "wavedAt": "2026-01-01T00:00:00Z",
+            "waitsFor": "its log trails",
+        }
+        demoted = by_type(body)["Demoted"]
+        assert (demoted["status"], demoted["reason"]) == ("False", "ReturningInWaves")
+        assert demoted["message"] == (
+            "wave 1 of 3: it may lead 10 % of its leaders again; the next one waits: its log trails"
+        )
+
+    def test_the_policy_counts_it_and_is_not_settled(self):
+        body = status(said(policy=ENFORCE, plan=self.PLAN))
+        assert body["brokers"]["returning"] == 1
+        settled = by_type(body)["Settled"]
+        assert (settled["status"], settled["reason"]) == ("False", "ReturningInWaves")
+
+    def test_nobody_on_the_way_back_is_nothing_to_say(self):
+        assert "returning" not in status(said(policy=ENFORCE))["brokers"]
+        assert "returning" not in renderings.broker_status(said().brokers[0], 0, {}, after(0))
+
+    def test_a_dead_broker_whose_leaders_wait_for_it_leaves_a_policy_settled(self):
+        seen = snapshot(cluster(partition(replicas=[2, 3, 1], isr=[2, 3]), brokers=[2, 3]))
+        report = said(seen, ENFORCE, plan=Plan(decisions=decisions(back=[returning(1, 0)])))
+        assert by_type(status(report))["Settled"]["status"] == "True"
+        assert report.brokers[0].condition("Demoted").message == "its leaders return in 3 waves"
+
+
+def test_a_periodic_election_stands_in_status_where_the_policy_asks_for_one():
+    assert "periodicElection" not in status(said())
+    found = Balance(7, AutoRebalance.DISABLED)
+    assert status(replace(said(), election=found))["periodicElection"] == {"autoRebalance": "Disabled"}
+    ran = Ran(after(0), before=7, elected=6, after=1)
+    assert status(replace(said(), election=replace(found, last=ran)))["periodicElection"] == {
+        "autoRebalance": "Disabled",
+        "lastRun": "2026-01-01T00:00:00Z",
+        "imbalanceBefore": 7,
+        "elected": 6,
+        "imbalanceAfter": 1,
+    }
 
 
 def test_an_empty_record_says_its_epoch():

@@ -9,15 +9,29 @@ import pytest
 
 from bellwether.core.demotions import BrokerHold
 from bellwether.core.guards import Hold
+from bellwether.core.imbalances import Balance, Ran
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import Reason
+from bellwether.core.risks import Risk
 from bellwether.core.runs import Figures, Run, RunState
 from bellwether.core.signals import Reading, SignalType
 from bellwether.core.statuses import Deeds, Report, Stop
 from bellwether.telemetry.brokers import SIGNAL_STATES
 from bellwether.telemetry.metrics import OperatorMetrics
-from testkit.builders import cluster, decisions, move, partition, said, signal, snapshot, verdict, verdicts
+from testkit.builders import (
+    after,
+    cluster,
+    decisions,
+    move,
+    partition,
+    returning,
+    said,
+    signal,
+    snapshot,
+    verdict,
+    verdicts,
+)
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 
@@ -148,9 +162,13 @@ def test_what_the_loop_of_a_deleted_policy_says_at_its_end_is_not_told(metrics: 
     metrics.forget("default", "main")
     metrics.leading("default", "main", False)
     metrics.turn_failed("default", "main", "Fenced")
+    metrics.turn_begins("default", "main", 1000.0)
     metrics.turn_ends("default", "main")
+    metrics.exchanges.kafka("default", "main", "Metadata", "ok", 0.1)
+    metrics.exchanges.certificate("default", "main", "own", 2000.0)
     ended(metrics)
-    assert value(metrics, "leadership_held") is None
+    left = {s.name for family in metrics.registry.collect() for s in family.samples}
+    assert left == {"bellwether_build_info"}
     metrics.known("default", "main")
     assert value(metrics, "leadership_held") == 0
 
@@ -207,6 +225,17 @@ def test_trouble_is_over_for_whoever_stands_by(metrics: OperatorMetrics):
     assert value(metrics, "policy_trouble", reason="NoAnswer") is None
 
 
+def test_partitions_at_risk_are_counted_by_class_and_the_other_classes_stand_at_zero(metrics: OperatorMetrics):
+    short = cluster(partition(isr=(1, 2)), partition(index=1, isr=(1,)), partition(index=2))
+    ended(metrics, said(replace(snapshot(short), floors={"orders": 2}), ENFORCE))
+    counts = {risk: value(metrics, "partitions_at_risk", risk=str(risk)) for risk in Risk}
+    assert counts == dict.fromkeys(Risk, 0.0) | {Risk.AT_MIN_ISR: 1, Risk.UNDER_MIN_ISR: 1, Risk.IN_SYNC: None}
+    ended(metrics)
+    assert value(metrics, "partitions_at_risk", risk="AtMinIsr") == 0
+    metrics.leading("default", "main", False)
+    assert value(metrics, "partitions_at_risk", risk="AtMinIsr") is None
+
+
 def test_a_broker_has_its_reason_and_what_holds_it(metrics: OperatorMetrics):
     judged = {**verdicts(cluster(partition())), 1: verdict(1)}
     held = decisions(held=[BrokerHold(1, Reason.CAP_REACHED, "x")])
@@ -215,6 +244,32 @@ def test_a_broker_has_its_reason_and_what_holds_it(metrics: OperatorMetrics):
     assert value(metrics, "broker_held", broker="1", reason="CapReached") == 1
     ended(metrics)
     assert value(metrics, "broker_held", broker="1", reason="CapReached") is None
+
+
+def test_how_far_a_way_back_has_come_is_told_while_it_lasts(metrics: OperatorMetrics):
+    plan = Plan(decisions=decisions(back=[returning(1, 10)]), withheld={1: 27})
+    ended(metrics, said(policy=ENFORCE, plan=plan))
+    assert value(metrics, "broker_returning_ratio", broker="1") == 0.1
+    assert value(metrics, "broker_partitions_withheld", broker="1") == 27
+    assert value(metrics, "broker_returning_ratio", broker="2") is None
+    ended(metrics)
+    assert value(metrics, "broker_returning_ratio", broker="1") is None
+    assert value(metrics, "broker_partitions_withheld", broker="1") is None
+
+
+def test_the_imbalance_is_told_now_before_and_after_the_last_election(metrics: OperatorMetrics):
+    ended(metrics)
+    assert value(metrics, "preferred_leader_imbalance", when="now") is None
+    found = Balance(3, last=Ran(after(0), before=7, elected=6))
+    ended(metrics, replace(said(policy=ENFORCE), election=found))
+    assert value(metrics, "preferred_leader_imbalance", when="now") == 3
+    assert value(metrics, "preferred_leader_imbalance", when="before") == 7
+    assert value(metrics, "preferred_leader_imbalance", when="after") is None
+    read = replace(found, last=Ran(after(0), 7, 6, after=1))
+    ended(metrics, replace(said(policy=ENFORCE), election=read))
+    assert value(metrics, "preferred_leader_imbalance", when="after") == 1
+    metrics.leading("default", "main", False)
+    assert value(metrics, "preferred_leader_imbalance", when="now") is None
 
 
 def test_since_when_a_broker_is_demoted_is_told_while_it_is(metrics: OperatorMetrics):

@@ -9,15 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.baselines import Cause, Demoted
-from bellwether.core.signals import Override, OverrideState, Reading, Signal
+from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal
+from bellwether.core.strimzi import Pod
 from bellwether.traces.lines import UnreadableTrace
 from bellwether.traces.sections import (
     aged,
     demoted_section,
     heard_section,
     overrides_section,
+    pods_section,
     read_demoted,
     read_overrides,
+    read_pods,
     read_signals,
     signals_section,
 )
@@ -95,8 +98,19 @@ def test_overrides_are_read_back():
     found = (
         Override(1, OverrideState.DEMOTED, "disk replaced (ann)", T0),
         Override(2, OverrideState.PROMOTED),
+        Override(3, OverrideState.DEMOTED, "new disk", T0, purpose=Purpose.MAINTENANCE),
     )
     assert read_overrides(as_json(overrides_section(found))) == found
+
+
+def test_pods_are_read_back():
+    found = {0: Pod("kafka-0"), 1: Pod("kafka-1", ready=False), 12: Pod("kafka-12", leaving=True)}
+    assert read_pods(as_json(pods_section(found))) == found
+
+
+def test_a_damaged_pod_is_refused():
+    with pytest.raises(UnreadableTrace, match="a pod in the trace is damaged"):
+        read_pods({"1": {"name": "kafka-1"}})
 
 
 def test_demotions_are_read_back():

@@ -109,6 +109,23 @@ class Nodes:
                 return answer
         raise from_attempts(attempts, proven=self._answered is not None)
 
+    def address_of(self, broker: int) -> str | None:
+        """Where metadata said that a broker is; None where it has not."""
+        return self._known.get(broker)
+
+    def read_from(self, broker: int, ask: Callable[[Dialogue, Deadline], T], deadline: Deadline) -> T:
+        """The answer of that very broker, before the deadline and the limit of a request; Transient without one."""
+        address = self._known.get(broker)
+        if address is None:
+            raise Transient(f"nobody has said where broker {broker} is")
+        limit = deadline.within(self.limits.request_seconds)
+        try:
+            with self._open(address, limit.within(self.limits.opening_seconds)) as dialogue:
+                return ask(dialogue, limit)
+        except Broken as broken:
+            self._shun(address)
+            raise Transient(str(broken)) from broken
+
     def send_once(self, ask: Callable[[Dialogue, Deadline], T]) -> T:
         """Ask one broker, once; another is tried only while nothing has been sent.
 

@@ -78,7 +78,8 @@ class KafkaReader:
         brokers = {b.node_id: Broker(b.node_id, b.rack, b.host, b.port) for b in metadata.brokers}
         for fenced in _fenced(dialogue, deadline):
             brokers.setdefault(fenced.id, fenced)
-        return Cluster(metadata.cluster_id or "", dict(sorted(brokers.items())), partitions)
+        keeps_elr = dialogue.features.get(_ELR_FEATURE, 0) >= 1
+        return Cluster(metadata.cluster_id or "", dict(sorted(brokers.items())), partitions, keeps_elr)
 
 
 def _partitions(dialogue: Dialogue, deadline: Deadline, topics: list[str] | None) -> tuple[Any, tuple[Partition, ...]]:
@@ -184,7 +185,7 @@ def _with_elr(dialogue: Dialogue, deadline: Deadline, partitions: tuple[Partitio
         return partitions
     if dialogue.version(DescribeTopicPartitionsRequest, 0) is None:
         return partitions
-    found: dict[tuple[str, int], tuple[int, ...]] = {}
+    found: dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]] = {}
     cursor = None
     while True:
         request = DescribeTopicPartitionsRequest(
@@ -196,8 +197,9 @@ def _with_elr(dialogue: Dialogue, deadline: Deadline, partitions: tuple[Partitio
         answer = dialogue.ask(request, DescribeTopicPartitionsResponse, deadline)
         for topic in answer.topics:
             for p in topic.partitions:
-                if p.eligible_leader_replicas:
-                    found[topic_id(topic.topic_id), p.partition_index] = tuple(p.eligible_leader_replicas)
+                told = tuple(p.eligible_leader_replicas or ()), tuple(p.last_known_elr or ())
+                if any(told):
+                    found[topic_id(topic.topic_id), p.partition_index] = told
         following = answer.next_cursor
         if following is None:
             break
@@ -205,4 +207,6 @@ def _with_elr(dialogue: Dialogue, deadline: Deadline, partitions: tuple[Partitio
             topic_name=following.topic_name, partition_index=following.partition_index
         )
         topics = [name for name in topics if name >= following.topic_name]
-    return tuple(replace(p, elr=found[p.key]) if p.key in found else p for p in partitions)
+    nothing: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    told_of = ((p, *found.get(p.key, nothing)) for p in partitions)
+    return tuple(replace(p, elr=elr, last_known_elr=last) if elr or last else p for p, elr, last in told_of)

@@ -36,6 +36,7 @@ class Only(StrEnum):
     SECRETS = "policies refer to Secrets"
     JOBS = "load plans are made in Jobs"
     STRIMZI = "policies name a Strimzi cluster"
+    RESTARTS = "policies have restarts watched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ OPERATOR = (
     Need(STRIMZI, "kafkausers", ("get",), "whom to connect as", only=Only.STRIMZI),
     Need(STRIMZI, "kafkarebalances", ("list",), "whether the cluster is being rebalanced", only=Only.STRIMZI),
     Need("", "pods", ("list",), "which pod is which broker", only=Only.STRIMZI),
+    Need("", "pods", ("list",), "whether a broker's pod is terminating or not ready", only=Only.RESTARTS),
     Need(COORDINATION, "leases", ("get", "create", "update"), "the Lease of each Kafka cluster", Where.LEASES),
     Need("", "configmaps", ("get", "create"), "undo records out of a namespace that is being deleted", Where.LEASES),
     Need(

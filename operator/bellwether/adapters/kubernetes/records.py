@@ -30,6 +30,8 @@ FINALIZER = "bellwether.dev/undo-record"
 PART_LABEL = "bellwether.dev/undo-record"
 REBALANCE = "rebalance"
 """Key of the header for how far a load plan has come; absent where none was ever applied."""
+RETURNING = "returning"
+"""Key of the header for the brokers on their way back; absent where nobody is."""
 SHARDS = 8
 # A topic's partitions spread in blocks, so that one enormous topic does not overflow its shard.
 BLOCK = 512
@@ -89,7 +91,7 @@ class ConfigMapRecords:
                 raise Fenced(f"the record to save has epoch {record.epoch}, this writer has {saved.epoch}")
             self._dirty |= _changed_shards(saved.entries, record.entries)
             self._header_dirty |= bool(self._dirty) or saved.demoted != record.demoted
-            self._header_dirty |= saved.application != record.application
+            self._header_dirty |= saved.application != record.application or saved.returning != record.returning
             # From here on ``_saved`` is what was asked for, and the dirty marks are what may not have arrived.
             self._saved = record
             for shard, packed in _pack_shards(record.entries, sorted(self._dirty)):
@@ -271,6 +273,8 @@ class ConfigMapRecords:
         }
         if record.application is not None:
             data[REBALANCE] = recordcodec.pack_application(record.application)
+        if record.returning:
+            data[RETURNING] = recordcodec.pack_returning(record.returning)
         return data
 
     def _body(self, name: str, data: Mapping[str, str], packed: bytes | None) -> Object:
@@ -376,6 +380,7 @@ def _assemble(found: Mapping[str, Object]) -> UndoRecord | None:
         data = header["data"]
         demoted = recordcodec.unpack_demoted(data["demoted"], _where(header))
         applied = recordcodec.unpack_application(data[REBALANCE], _where(header)) if REBALANCE in data else None
-        return UndoRecord(data["clusterId"], epoch, demoted, entries, applied)
+        returning = recordcodec.unpack_returning(data[RETURNING], _where(header)) if RETURNING in data else {}
+        return UndoRecord(data["clusterId"], epoch, demoted, entries, applied, returning)
     except (KeyError, json.JSONDecodeError) as error:
         raise Terminal(f"{_where(header)}: the undo record is damaged ({error}): import an exported copy") from error

@@ -175,7 +175,7 @@ def _override(broker: int, raw: Any, owner: str) -> Override | None:
         return None
     said = brokerhealth.Override.model_validate(raw)
     reason = f"{said.reason} ({said.by})" if said.by else said.reason
-    return Override(broker, said.state, reason, said.until, said.by or owner)
+    return Override(broker, said.state, reason, said.until, said.by or owner, said.purpose)
 
 
 def _time(value: Any) -> datetime | None:

@@ -3,7 +3,7 @@
 Tests and simulations drive it by the verbs of ``MemoryCluster``; ``views`` turns it into the ports. It keeps the real
 one's vices: names instead of ids, no compare-and-set, elections only to the first of the order, leaders that are moved
 back by the controller. It decides like Kafka 4's ``ReplicationControlManager`` and ``PartitionChangeBuilder``, eligible
-leader replicas (KIP-966) included; unclean elections never happen.
+leader replicas (KIP-966) included; unclean elections happen by a person's command alone.
 """
 
 from __future__ import annotations
@@ -14,6 +14,16 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bellwether.core.clusters import Broker, Cluster, Partition, TopicPartition
+
+MIN_ISR = "min.insync.replicas"
+TOPIC_DEFAULTS = {MIN_ISR: "1", "unclean.leader.election.enable": "false"}
+BROKER_DEFAULTS = TOPIC_DEFAULTS | {
+    "auto.leader.rebalance.enable": "true",
+    "leader.imbalance.check.interval.seconds": "300",
+    "leader.imbalance.per.broker.percentage": "10",
+    "replica.lag.time.max.ms": "30000",
+}
+"""Kafka's own defaults of the settings that somebody here asks for."""
 
 
 @dataclass(slots=True)
@@ -59,6 +69,8 @@ class MemoryCluster:
         self.mutations = 0
         self._partitions: dict[TopicPartition, Partition] = {}
         self._min_isr: dict[str, int] = {}
+        self._settings: dict[str, dict[str, str]] = {}
+        self._broker_settings: dict[int, dict[str, str]] = {}
         self._topics_made = 0
 
     # What there is.
@@ -73,7 +85,8 @@ class MemoryCluster:
 
     def partitions(self, topics: Collection[str] | None = None) -> tuple[Partition, ...]:
         """All partitions, or those of some topics, by topic and index."""
-        return tuple(p for name, p in sorted(self._partitions.items()) if topics is None or name.topic in topics)
+        chosen = (n for n in self._partitions if topics is None or n.topic in topics)
+        return tuple(self._partitions[name] for name in sorted(chosen))
 
     def snapshot(self) -> Cluster:
         """What metadata shows: a dead broker is gone from it, a fenced one is marked."""
@@ -85,7 +98,34 @@ class MemoryCluster:
                 if b.alive
             },
             partitions=self.partitions(),
+            keeps_elr=self.elr,
         )
+
+    # Settings.
+
+    def topic_settings(self, topic: str) -> dict[str, str]:
+        """What is in force for a topic; ``min.insync.replicas`` is what the topic was made with, or given since."""
+        least = {MIN_ISR: str(self._min_isr[topic])}
+        return TOPIC_DEFAULTS | least | self._settings.get(topic, {})
+
+    def broker_settings(self, broker: int) -> dict[str, str]:
+        """What is in force on a broker."""
+        return BROKER_DEFAULTS | self._broker_settings.get(broker, {})
+
+    def configure_topic(self, topic: str, name: str, value: str) -> None:
+        """Someone sets a topic's setting. Raises KeyError where there is no such topic."""
+        if topic not in self._min_isr:
+            raise KeyError(topic)
+        if name == MIN_ISR:
+            self._min_isr[topic] = int(value)
+        else:
+            self._settings.setdefault(topic, {})[name] = value
+        self.mutations += 1
+
+    def configure_broker(self, broker: int, name: str, value: str) -> None:
+        """Someone sets a broker's setting."""
+        self._broker_settings.setdefault(broker, {})[name] = value
+        self.mutations += 1
 
     # Topics.
 
@@ -132,6 +172,7 @@ class MemoryCluster:
             raise KeyError(name)
         for key in gone:
             del self._partitions[key]
+        self._settings.pop(name, None)
         self.mutations += 1
 
     def recreate_topic(self, name: str, *, assignment: Sequence[Sequence[int]] | None = None) -> str:
@@ -263,6 +304,16 @@ class MemoryCluster:
         """A preferred election; whether anything changed."""
         return self._update(p, election=_preferred)
 
+    def elect_unclean(self, p: Partition) -> bool:
+        """Take the first of the order that is active, its log as it is; whether anything changed."""
+        taken = next((b for b in p.replicas if self._active(b)), None)
+        if p.leader is not None or taken is None:
+            return False
+        led = replace(p, leader=taken, leader_epoch=p.leader_epoch + 1, isr=(taken,), elr=(), last_known_elr=())
+        self._partitions[p.name] = led
+        self.mutations += 1
+        return True
+
     # Inside.
 
     def _active(self, broker: int) -> bool:
@@ -312,6 +363,9 @@ class MemoryCluster:
         # A leader from outside the ISR is one of the ELR: it starts the ISR anew.
         if leader is not None and leader not in new.isr:
             new = replace(new, isr=(leader,), elr=_without(new.elr, leader))
+        # Who led last is remembered while nobody may lead.
+        nobody = self.elr and leader is None and not new.isr
+        new = replace(new, last_known_elr=((p.leader,) if p.leader is not None else p.last_known_elr) if nobody else ())
         lost_replica = bool(set(p.replicas) - set(new.replicas))
         new = replace(new, leader=leader, leader_epoch=p.leader_epoch + int(leader != p.leader or lost_replica))
         if new == p:

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.adapters.memory.configs import MemoryConfigs
 from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.core.signals import Override, OverrideState, Reading, Signal, SignalType
+from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType
+from bellwether.core.strimzi import Pod
 from bellwether.ports import Clock, World
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -140,9 +142,20 @@ class MemorySignals:
         """The prober renews again."""
         self._silent_since.pop(source, None)
 
-    def override(self, broker: int, state: OverrideState, reason: str = "", until: datetime | None = None) -> None:
+    def override(
+        self,
+        broker: int,
+        state: OverrideState,
+        reason: str = "",
+        until: datetime | None = None,
+        purpose: Purpose | None = None,
+    ) -> None:
         """A person's word on a broker."""
-        self._overrides[broker] = Override(broker, state, reason, until)
+        self._overrides[broker] = Override(broker, state, reason, until, purpose=purpose)
+
+    def drain(self, broker: int, reason: str = "new disk", until: datetime | None = None) -> None:
+        """A person's word that a broker goes into maintenance."""
+        self.override(broker, OverrideState.DEMOTED, reason, until, Purpose.MAINTENANCE)
 
     def lift(self, broker: int) -> None:
         """A person takes an override away."""
@@ -170,6 +183,8 @@ class MemorySite:
     cluster: MemoryCluster = field(default_factory=MemoryCluster)
     clock: ManualClock = field(default_factory=ManualClock)
     store: MemoryRecordStore = field(default_factory=MemoryRecordStore)
+    pods: dict[int, Pod] | None = None
+    """The brokers' pods as they are at any moment; None where nobody watches them."""
     signals: MemorySignals = field(init=False)
     lease: MemoryLease = field(init=False)
 
@@ -192,6 +207,8 @@ class MemorySite:
             leadership=MemoryLeadership(self.lease, identity),
             signals=self.signals,
             clock=self.clock,
+            configs=MemoryConfigs(self.cluster, route),
+            pods=self.pods,
         )
 
 

@@ -14,6 +14,7 @@ from pydantic import AwareDatetime, Field
 from bellwether.api.v1alpha1.conditions import Conditions
 from bellwether.api.v1alpha1.models import Model, Object, Reported, Rule, as_map
 from bellwether.api.v1alpha1.policystatus import BrokerId, Count, Message, ReasonName
+from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.api.v1alpha1.signalentries import SIGNAL_LIMIT, Signals
 from bellwether.core import signals
 from bellwether.core.flapping import Flaps
@@ -45,6 +46,26 @@ class Override(Model):
         default=None, description="When the override ends by itself, RFC 3339. Absent: when it is taken away."
     )
     by: str = Field(default="", max_length=256, description="Who asks.")
+    purpose: signals.Purpose | None = Field(
+        default=None,
+        description="Maintenance drains the broker so that it may be stopped: held where partitions would have no"
+        " leader; its signals demote nobody meanwhile; it leads again once it is well.",
+    )
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="!has(self.purpose) || self.state == 'Demoted'",
+            message="must be Demoted with purpose Maintenance: a broker that is worked on leads nothing",
+            holds=lambda said: said.purpose is None or said.state is signals.OverrideState.DEMOTED,
+            field="state",
+        ),
+        Rule(
+            cel="!has(self.purpose) || has(self.until)",
+            message="is needed with purpose Maintenance: say when it ends at the latest",
+            holds=lambda said: said.purpose is None or said.until is not None,
+            field="until",
+        ),
+    )
 
 
 class BrokerHealthSpec(Model):
@@ -91,6 +112,18 @@ class Flapping(Reported):
         return Flaps(self.demotions, self.last)
 
 
+class Returning(Reported):
+    """How far the broker's way back has come: it gets its leaders in waves."""
+
+    wave: Count = Field(description="The step of promotion.waves that it has come to; 0 before the first one.")
+    waves: Count = Field(description="How many steps there are.")
+    share_percent: Count = Field(description="The share of its leaders that it may lead by now.")
+    withheld: Count = Field(description="Partitions that it gets back with a later wave.")
+    since: AwareDatetime = Field(description="When its return began.")
+    waved_at: AwareDatetime = Field(description="When the step began that it has come to.")
+    waits_for: Message = Field(default="", description="What the next step waits for.")
+
+
 class BrokerVerdict(Reported):
     """What the signals of the broker add up to. A judgement and not an action: a Sick broker may lead."""
 
@@ -109,13 +142,24 @@ class BrokerVerdict(Reported):
         default=None,
         description="When the broker came up, until it was reachable once or startupGraceSeconds are over.",
     )
+    resumed_at: AwareDatetime | None = Field(
+        default=None,
+        description="When its maintenance was seen to be over, until startupGraceSeconds after that: what has failed"
+        " ever since before counts only then.",
+    )
 
     def to_core(self, broker: int) -> Verdict | None:
         """The verdict for the next turn to carry on from; None for a reason that this version does not know."""
         if self.reason not in set(Reason):
             return None
         return Verdict(
-            broker, self.standing, Reason(self.reason), self.message, self.since, restarted=self.restarted_at
+            broker,
+            self.standing,
+            Reason(self.reason),
+            self.message,
+            self.since,
+            restarted=self.restarted_at,
+            resumed=self.resumed_at,
         )
 
 
@@ -143,10 +187,19 @@ class BrokerHealthStatus(Reported):
     flapping: Flapping | None = Field(
         default=None, description="Absent unless signals demoted the broker lately (promotion.flapWindowSeconds)."
     )
+    returning: Returning | None = Field(
+        default=None, description="Absent unless the broker gets its leaders back in waves (promotion.waves)."
+    )
+    quarantine: QuarantineStatus | None = Field(
+        default=None,
+        description="The order to pause the broker that stands, or that ended lately; the warden beside it obeys.",
+    )
     conditions: Conditions = Field(
         default=(),
         description="Healthy: whether the broker is well. Demoted: whether it is kept from leading. HoldsBackISR: it"
-        " follows slowly, and acks=all waits for it, whatever it leads.",
+        " follows slowly, and acks=all waits for it, whatever it leads. Drained: whether it may be stopped, while it is"
+        " in maintenance. Overridden: False while an override stands that has ended."
+        " Quarantined: it is paused, was lately, or would be but for the reason.",
     )
 
 
@@ -178,4 +231,4 @@ class BrokerHealth(Object):
         if said is None:
             return None
         reason = f"{said.reason} ({said.by})" if said.by else said.reason
-        return signals.Override(self.spec.broker_id, said.state, reason, said.until)
+        return signals.Override(self.spec.broker_id, said.state, reason, said.until, purpose=said.purpose)

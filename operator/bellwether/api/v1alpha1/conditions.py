@@ -19,6 +19,8 @@ class PolicyCondition(StrEnum):
     SETTLED = "Settled"
     CONTESTED = "Contested"
     DEMOTION_HELD = "DemotionHeld"
+    WAITING_FOR_OTHERS = "WaitingForOthers"
+    RESTARTS_WATCHED = "RestartsWatched"
 
 
 class BrokerCondition(StrEnum):
@@ -26,6 +28,8 @@ class BrokerCondition(StrEnum):
 
     HEALTHY = "Healthy"
     DEMOTED = "Demoted"
+    DRAINED = "Drained"
+    OVERRIDDEN = "Overridden"
 
 
 class ConditionStatus(StrEnum):

@@ -12,10 +12,15 @@ from pydantic import Field
 
 from bellwether.api.v1alpha1.connections import Kafka
 from bellwether.api.v1alpha1.detection import Detection
+from bellwether.api.v1alpha1.maintenance import Maintenance
 from bellwether.api.v1alpha1.models import Model, Object, Rule, integer
+from bellwether.api.v1alpha1.placement import Capacity, Placement
 from bellwether.api.v1alpha1.policystatus import LeadershipPolicyStatus
+from bellwether.api.v1alpha1.quarantine import Quarantine
 from bellwether.api.v1alpha1.rebalance import Rebalance
+from bellwether.api.v1alpha1.waves import Waves
 from bellwether.core import policies
+from bellwether.core.capacities import UNBOUNDED
 
 _DEFAULTS = policies.Policy(name="")
 _CAP = "^([1-9]|[1-4][0-9])%$"
@@ -52,6 +57,11 @@ class Demotion(Model):
         100,
         "Sick brokers of so many racks, all other racks being well, count as one cause and may exceed maxBrokers.",
     )
+    capacity: Capacity | None = Field(
+        default=None,
+        description="What a broker can carry. Absent: anything. Where others cannot carry what a demoted broker leads,"
+        " it is demoted in part, the sickest broker first; the rest stays and is counted as CapacityReached.",
+    )
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -65,7 +75,8 @@ class Demotion(Model):
 
     def to_core(self) -> policies.Demotion:
         """The same as a value of the core."""
-        return policies.Demotion(**dict(self))
+        given = {**dict(self), "capacity": self.capacity.to_core() if self.capacity is not None else UNBOUNDED}
+        return policies.Demotion(**given)
 
 
 class Promotion(Model):
@@ -95,14 +106,23 @@ class Promotion(Model):
         604800,
         "The longest that a flapping broker must stay well; stabilizationSeconds where that is longer.",
     )
+    waves: Waves = Field(default_factory=Waves, description="In which steps the broker gets its leaders back.")
 
     def to_core(self) -> policies.Promotion:
         """The same as a value of the core."""
-        return policies.Promotion(**dict(self))
+        return policies.Promotion(**{**dict(self), "waves": self.waves.to_core()})
 
 
 class Election(Model):
-    """How large the batches are that reorder and elect."""
+    """How large the batches are that reorder and elect, and how often leaders are brought back where they belong."""
+
+    interval_seconds: int = integer(
+        _DEFAULTS.election.interval_seconds,
+        0,
+        604800,
+        "How often leaders that are not the first in their replica order are moved back to that one, where it is in the"
+        " ISR and well. 0, the default, never does.",
+    )
 
     batch_size: int = integer(
         _DEFAULTS.election.batch_size,
@@ -115,6 +135,15 @@ class Election(Model):
         1,
         1000,
         "Partitions of internal topics in one request; each moves a coordinator, which reloads its log.",
+    )
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="self.intervalSeconds == 0 || self.intervalSeconds >= 5",
+            message="must be 0, which switches it off, or at least 5",
+            holds=lambda election: election.interval_seconds == 0 or election.interval_seconds >= 5,
+            field="intervalSeconds",
+        ),
     )
 
     def to_core(self) -> policies.Election:
@@ -152,9 +181,44 @@ class LeadershipPolicySpec(Model):
     election: Election = Field(
         default_factory=Election, description="How large the batches are that reorder and elect."
     )
+    quarantine: Quarantine = Field(
+        default_factory=Quarantine,
+        description="Whether a demoted broker that still holds acks=all back may have its process paused.",
+    )
     rebalance: Rebalance | None = Field(
         default=None, description="How leaders are spread by measured load. Absent: they are not."
     )
+    placement: Placement | None = Field(
+        default=None, description="Which racks are to lead. Absent: leaders stay where replica orders have them."
+    )
+    maintenance: Maintenance | None = Field(
+        default=None, description="Restarts that nobody announces. Absent: none is told from other trouble."
+    )
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="!has(self.maintenance) || !has(self.maintenance.pods) || has(self.kafka.strimzi)"
+            " || has(self.maintenance.pods.selector)",
+            message="is needed: the labels of the brokers' pods, such as app=kafka (or name the cluster by"
+            " spec.kafka.strimzi, whose pods are known)",
+            holds=lambda spec: spec.pods_known(),
+            field="maintenance.pods.selector",
+        ),
+        Rule(
+            cel="!has(self.placement) || !has(self.rebalance) || !has(self.rebalance.objective)"
+            " || !has(self.rebalance.objective.preferredRacks) || size(self.rebalance.objective.preferredRacks) == 0",
+            message="must go where spec.placement is: that says which racks lead, and load plans keep to it",
+            holds=lambda spec: (
+                spec.placement is None or spec.rebalance is None or not spec.rebalance.objective.preferred_racks
+            ),
+            field="rebalance.objective.preferredRacks",
+        ),
+    )
+
+    def pods_known(self) -> bool:
+        """Whether the brokers' pods can be found, if anybody wants them watched."""
+        pods = self.maintenance.pods if self.maintenance is not None else None
+        return pods is None or pods.selector is not None or self.kafka.strimzi is not None
 
 
 class LeadershipPolicy(Object):
@@ -181,5 +245,7 @@ class LeadershipPolicy(Object):
             promotion=spec.promotion.to_core(),
             election=spec.election.to_core(),
             rebalance=spec.rebalance.to_core() if spec.rebalance is not None else None,
+            placement=spec.placement.to_core() if spec.placement is not None else None,
+            quarantine=spec.quarantine.to_core(),
             session_timeout_seconds=spec.kafka.broker_session_timeout_seconds,
         )

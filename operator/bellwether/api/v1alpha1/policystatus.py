@@ -12,6 +12,7 @@ from pydantic import AwareDatetime, Field
 from bellwether.api.v1alpha1.conditions import Conditions
 from bellwether.api.v1alpha1.models import Reported, as_map
 from bellwether.api.v1alpha1.rebalancestatus import RebalanceStatus
+from bellwether.core.imbalances import AutoRebalance
 
 SAMPLE_LIMIT = 20
 BROKER_LIMIT = 100
@@ -34,6 +35,24 @@ class BrokerCounts(Reported):
     recovering: Count = Field(default=0, description="Brokers judged Recovering.")
     unknown: Count = Field(default=0, description="Brokers without enough fresh evidence.")
     demoted: Count = Field(default=0, description="Brokers kept from leading, whatever their verdict.")
+    returning: Count | None = Field(
+        default=None, description="Getting their leaders back in waves; absent while none is."
+    )
+
+
+class PeriodicElection(Reported):
+    """What the periodic election found and did."""
+
+    auto_rebalance: AutoRebalance = Field(
+        description="What brokers say of Kafka's own auto.leader.rebalance.enable; in a KRaft cluster the active"
+        " controller's counts."
+    )
+    last_run: AwareDatetime | None = Field(default=None, description="When leaders were last moved by it.")
+    imbalance_before: Count | None = Field(
+        default=None, description="Partitions that were led by another than the first in their order, before that."
+    )
+    elected: Count | None = Field(default=None, description="How many leaders it moved.")
+    imbalance_after: Count | None = Field(default=None, description="The same afterwards, as metadata shows it.")
 
 
 class PlanSummary(Reported):
@@ -62,6 +81,37 @@ class PartitionsAtRisk(Reported):
         default=(),
         max_length=SAMPLE_LIMIT,
         description="The first of them, by topic and partition.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
+    )
+
+
+class RiskCount(Reported):
+    """How many partitions are in one class of risk."""
+
+    risk: ReasonName = Field(description="The class.")
+    count: Count = Field(description="How many partitions are in it.")
+    message: Message = Field(default="", description="What the class means.")
+
+
+class RiskyPartition(Reported):
+    """One partition whose replicas are not all in sync, or that has no leader."""
+
+    topic: str = Field(max_length=249, description="Topic.")
+    partition: Count = Field(description="Partition.")
+    risk: ReasonName = Field(description="Its class.")
+
+
+class PartitionRisks(Reported):
+    """How near partitions are to losing writes, reads or records, whoever leads them."""
+
+    total: Count = Field(description="How many are at risk.")
+    classes: tuple[RiskCount, ...] = Field(
+        default=(), max_length=REASON_LIMIT, description="How many of each class.", json_schema_extra=as_map("risk")
+    )
+    sample: tuple[RiskyPartition, ...] = Field(
+        default=(),
+        max_length=SAMPLE_LIMIT,
+        description="The worst of them, then by topic and partition.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
 
@@ -113,7 +163,8 @@ class LeadershipPolicyStatus(Reported):
         description="Ready sums up: the policy does its work. Connected: the pinned Kafka cluster answers."
         " Settled: nothing is left to move. Contested: somebody"
         " else reorders what the policy displaced. DemotionHeld: a broker's demotion or promotion is held back."
-        " RebalanceProposed: a load plan waits for approval. Rebalancing: one is being applied.",
+        " RebalanceProposed: a load plan waits for approval. Rebalancing: one is being applied."
+        " PlacementFits: the racks that it prefers are there. PlacementMet: they lead.",
     )
     cluster_id: str = Field(
         default="", max_length=64, description="Id of the Kafka cluster that the policy is pinned to once seen."
@@ -135,9 +186,17 @@ class LeadershipPolicyStatus(Reported):
     leaders_out_of_place: Count | None = Field(
         default=None, description="Partitions led by another broker than the one that should lead them now."
     )
+    periodic_election: PeriodicElection | None = Field(
+        default=None, description="What the periodic election found and did; absent unless the policy asks for one."
+    )
     plan: PlanSummary | None = Field(default=None, description="The current plan.")
     partitions_at_risk: PartitionsAtRisk | None = Field(
         default=None, description="Partitions that stay with a broker that should not lead them."
+    )
+    partition_risks: PartitionRisks | None = Field(
+        default=None,
+        description="Partitions that miss replicas in sync, or a leader. Absent when none does. `bellwether doctor`"
+        " says what to do.",
     )
     held_by_reason: tuple[HeldReason, ...] = Field(
         default=(),

@@ -11,6 +11,10 @@ def held(reason: str) -> str:
     return series("moves_held", reason=reason, instance="operator-a")
 
 
+def at_risk(risk: str) -> str:
+    return series("partitions_at_risk", risk=risk, instance="operator-a")
+
+
 def trouble(reason: str) -> str:
     return series("policy_trouble", reason=reason, instance="operator-a")
 
@@ -28,6 +32,19 @@ CASES = (
         "a broker died, and Kafka has elected within half a minute",
         "3m",
         {series("partitions_leaderless"): "0x2 7x2 0x20"},
+    ),
+    Case(
+        "BellwetherPartitionsRefuseWrites",
+        "fewer in sync than min.insync.replicas for three minutes",
+        "3m",
+        {at_risk("UnderMinIsr"): "0x2 3x20", at_risk("AtMinIsr"): "0x30"},
+        OURS,
+    ),
+    Case(
+        "BellwetherPartitionsRefuseWrites",
+        "a broker restarts: none to spare, and for a minute too few",
+        "6m",
+        {at_risk("UnderMinIsr"): "0x2 3x4 0x30", at_risk("AtMinIsr"): "0x2 40x20 0x20"},
     ),
     Case(
         "BellwetherPartitionsAtRisk",
@@ -96,6 +113,27 @@ CASES = (
             series("broker_demoted", broker="1"): "0x140",
             series("broker_demoted", broker="2"): "1x140",
         },
+    ),
+    Case(
+        "BellwetherOrdersNotRestored",
+        "a dead broker's leaders wait for it to come back",
+        "31m",
+        {
+            series("partitions_displaced"): "40x140",
+            series("broker_demoted", broker="1"): "0x140",
+            series("broker_returning_ratio", broker="1"): "0x140",
+        },
+    ),
+    Case(
+        "BellwetherOrdersNotRestored",
+        "a broker stands still on its way back",
+        "31m",
+        {
+            series("partitions_displaced"): "40x140",
+            series("broker_demoted", broker="1"): "0x140",
+            series("broker_returning_ratio", broker="1"): "0.1x140",
+        },
+        OURS,
     ),
     Case(
         "BellwetherOrdersNotRestored",

@@ -257,7 +257,7 @@ class TestEligibleLeaders:
                             replica_nodes=[1, 2, 3],
                             isr_nodes=[],
                             eligible_leader_replicas=[index + 2],
-                            last_known_elr=None,
+                            last_known_elr=[1] if index else None,
                             offline_replicas=[],
                         )
                     ],
@@ -276,6 +276,18 @@ class TestEligibleLeaders:
         assert [[t.name for t in request.topics] for request in asked] == [["a"], ["a"]]
         assert cluster.by_key[PartitionKey(KEPT, 0)].elr == (2,)
         assert {p.elr for p in cluster.partitions if p.index == 1} == {(3,)}
+        assert [(p.topic, p.index, p.last_known_elr) for p in cluster.partitions] == [
+            ("a", 0, ()),
+            ("a", 1, (1,)),
+            ("b", 0, ()),
+        ]
+
+    @pytest.mark.parametrize(("features", "kept"), [(ELR, True), ({}, False), ({next(iter(ELR)): 0}, False)])
+    def test_whether_the_cluster_keeps_any_is_read_from_its_features(
+        self, features: Mapping[str, int], kept: bool
+    ) -> None:
+        with ScriptedBroker(answers(topic("a", partition(0)), features=features)) as broker:
+            assert reader(broker).read().keeps_elr is kept
 
     @pytest.mark.parametrize(
         ("isr", "known"),

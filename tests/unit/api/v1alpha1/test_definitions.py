@@ -126,9 +126,11 @@ def test_the_command_prints_what_the_folder_holds():
 def test_the_examples_are_valid():
     minimal = LeadershipPolicy.read(yaml.safe_load((EXAMPLES / "minimal.yaml").read_text()))
     full = LeadershipPolicy.read(yaml.safe_load((EXAMPLES / "full.yaml").read_text()))
+    placed = LeadershipPolicy.read(yaml.safe_load((EXAMPLES / "placement.yaml").read_text()))
     override = BrokerHealth.read(yaml.safe_load((EXAMPLES / "override.yaml").read_text()))
     assert minimal.policy().mode == "Observe"
     assert full.policy().mode == "Enforce"
+    assert placed.policy().placement is not None
     assert override.override_() is not None
 
 
@@ -141,6 +143,11 @@ def test_the_full_example_names_every_field():
     tokens, user = (yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text()) for name in ("oauth", "kafka-user"))
     spec["kafka"]["sasl"] |= tokens["spec"]["kafka"]["sasl"]
     spec["kafka"]["userSecretRef"] = user["spec"]["kafka"]["userSecretRef"]
+    # Racks are preferred in one place, by the policy or by its load plans.
+    placed = yaml.safe_load((EXAMPLES / "placement.yaml").read_text())["spec"]
+    weighted = [w for rule in placed["placement"]["topics"] for w in rule.get("weights", [])]
+    spec |= {"placement": {**placed["placement"], "weights": weighted}}
+    spec["demotion"] |= placed["demotion"]
     for path, _ in schemas(KINDS[0].schema()["properties"]["spec"], ""):
         place = spec
         for step in path.replace("[]", "").split(".")[1:]:

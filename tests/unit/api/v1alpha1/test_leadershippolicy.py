@@ -19,7 +19,7 @@ PLACES = {
     "session_timeout_seconds": ("kafka", "brokerSessionTimeoutSeconds"),
 }
 """Where a field of the core's policy stands in spec, where that is not its own name."""
-CHOSEN = {"name", "namespace", "mode", "prometheus", "alertmanager", "rebalance"}
+CHOSEN = {"name", "namespace", "mode", "prometheus", "alertmanager", "rebalance", "placement", "capacity"}
 """Fields without a default in spec: those that a person has to choose, and what is absent unless it is wanted."""
 
 
@@ -42,7 +42,8 @@ def test_a_default_in_the_crd_is_the_cores(path: tuple[str, ...], default: Any):
     schema = KINDS[0].schema()["properties"]["spec"]
     for step in path:
         schema = schema["properties"][step]
-    assert schema.get("default", ()) == default
+    found = schema.get("default", ())
+    assert (tuple(found) if isinstance(found, list) else found) == default
 
 
 def test_the_smallest_policy_is_the_cores_default():
@@ -61,8 +62,12 @@ def test_a_full_policy_reaches_the_core():
             "storageLatency": {"enabled": False, "thresholdMilliseconds": 80},
         },
         demotion={"maxBrokers": 2, "whenExceeded": "Hold", "maxFailureDomains": 2},
-        promotion={"mode": "Manual", "stabilizationSeconds": 0},
-        election={"batchSize": 7, "internalBatchSize": 3},
+        promotion={
+            "mode": "Manual",
+            "stabilizationSeconds": 0,
+            "waves": {"steps": [25, 100], "pauseSeconds": 5, "fewLeaders": 0, "afterDownSeconds": 300},
+        },
+        election={"batchSize": 7, "internalBatchSize": 3, "intervalSeconds": 600},
     )
     assert LeadershipPolicy.read(body).policy() == policies.Policy(
         name="main",
@@ -75,8 +80,12 @@ def test_a_full_policy_reaches_the_core():
             storage=detection.StorageLatency(enabled=False, threshold_milliseconds=80),
         ),
         demotion=policies.Demotion(max_brokers=2, when_exceeded=policies.WhenExceeded.HOLD, max_failure_domains=2),
-        promotion=policies.Promotion(mode=policies.PromotionMode.MANUAL, stabilization_seconds=0),
-        election=policies.Election(batch_size=7, internal_batch_size=3),
+        promotion=policies.Promotion(
+            mode=policies.PromotionMode.MANUAL,
+            stabilization_seconds=0,
+            waves=policies.Waves(steps=(25, 100), pause_seconds=5, few_leaders=0, after_down_seconds=300),
+        ),
+        election=policies.Election(batch_size=7, internal_batch_size=3, interval_seconds=600),
         session_timeout_seconds=18,
     )
 

@@ -1,0 +1,158 @@
+"""``bellwether doctor``: which partitions are at risk, what clients see, and what a person can do about it.
+
+In: a Kafka cluster, and a store of samples if there is one. Out: a summary by class, the worst partitions with advice
+and commands, as text or JSON; the exit status tells how bad it is. Reads only, but for ``--unclean-election``.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import click
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.configs import KafkaConfigs
+from bellwether.adapters.kafka.logends import LogEnds
+from bellwether.adapters.kafka.nodes import Nodes
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.adapters.kafka.unclean import KafkaUnclean
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.lastsamples import last_samples
+from bellwether.cli import findings
+from bellwether.cli.connecting import connection_from, kafka_options
+from bellwether.cli.examining import Examiner, Samples, no_samples
+from bellwether.cli.lossy import Refused, elect_uncleanly
+from bellwether.connections import Connection
+from bellwether.core.clusters import PartitionKey, TopicPartition
+from bellwether.core.remedies import Tools
+from bellwether.core.risks import OFFLINE, Sample
+from bellwether.ports import BellwetherError
+
+AT_RISK, OFFLINE_STATUS, UNSEEN = 1, 3, 4
+"""Exit statuses: something is at risk, something can be neither read nor written, the cluster could not be examined."""
+
+SHOWN = 10
+
+
+class Unseen(click.ClickException):
+    """The cluster could not be examined."""
+
+    exit_code = UNSEEN
+
+
+@click.command()
+@kafka_options
+@click.option("--topic", "topics", multiple=True, help="Only this topic; may be given several times.")
+@click.option("--all", "everything", is_flag=True, help=f"Show every partition at risk, not the {SHOWN} worst.")
+@click.option("--store", "uri", metavar="URI", help="Samples of `bellwether sample`: they bound what would be lost.")
+@click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--unclean-election",
+    "lossy",
+    metavar="TOPIC-PARTITION",
+    help="Elect a leader for this partition that lacks records. Shows first what would be lost; needs --accept-loss.",
+)
+@click.option("--accept-loss", is_flag=True, help="Accept that loss; it is still asked for by name.")
+def doctor(
+    topics: tuple[str, ...],
+    everything: bool,
+    uri: str | None,
+    output: str,
+    lossy: str | None,
+    accept_loss: bool,
+    **kafka: Any,
+) -> None:
+    """Say which partitions are at risk, what clients see, what is safe, and what costs what to mend.
+
+    \b
+    Exit status:
+      0  nothing is at risk
+      1  something is at risk, and every partition is led
+      3  a partition can be neither read nor written, or an unclean election was not held
+      4  the cluster could not be examined
+
+    With --unclean-election it elects a leader without whom records are lost, for one partition that nobody can lead
+    otherwise. Nothing else in Bellwether ever does that.
+    """
+    if accept_loss and not lossy:
+        raise click.UsageError("--accept-loss goes with --unclean-election TOPIC-PARTITION")
+    if not kafka["bootstrap"]:
+        raise click.UsageError("Name the cluster: --bootstrap HOST:PORT, with the TLS and SASL options that it needs.")
+    chosen = _partition(lossy) if lossy else None
+    try:
+        connection = connection_from(**kafka)
+        nodes, clock = Nodes(connection), SystemClock()
+        examiner = Examiner(KafkaReader(nodes), KafkaConfigs(nodes), LogEnds(connection), _samples(uri))
+        tools = _tools(connection, kafka)
+        if chosen is not None:
+            after = elect_uncleanly(
+                chosen,
+                lambda: examiner.examine([chosen.topic]),
+                KafkaUnclean(nodes),
+                clock,
+                click.echo,
+                _ask,
+                accepted=accept_loss,
+            )
+            stands = after.of(chosen)
+            click.echo(f"{chosen} is led by broker {stands.partition.leader} now: {stands.risk}")
+            findings.advised(stands, tools, elr=after.cluster.keeps_elr)
+            return
+        found = examiner.examine(topics)
+    except Refused as error:
+        click.echo(str(error), err=True)
+        raise click.exceptions.Exit(OFFLINE_STATUS) from None
+    except BellwetherError as error:
+        raise Unseen(str(error)) from None
+    shown = found.ward.at_risk if everything else found.ward.at_risk[:SHOWN]
+    if output == "json":
+        click.echo(json.dumps(findings.document(found, shown, tools), indent=1))
+    else:
+        findings.told(found, shown, tools)
+    raise click.exceptions.Exit(status(d.risk in OFFLINE for d in found.ward.at_risk))
+
+
+def status(offline: Any) -> int:
+    """The exit status: ``offline`` tells of each partition at risk whether it can be neither read nor written."""
+    told = list(offline)
+    return OFFLINE_STATUS if any(told) else AT_RISK if told else 0
+
+
+def _ask(question: str) -> str:
+    """What the person answers; nothing where nobody does."""
+    try:
+        return str(click.prompt(question, default="", show_default=False))
+    except click.Abort:
+        return ""
+
+
+def _partition(text: str) -> TopicPartition:
+    topic, dash, number = text.rpartition("-")
+    if not dash or not topic or not number.isdecimal():
+        raise click.UsageError(f"--unclean-election {text!r}: a topic and a partition, as in orders-0")
+    return TopicPartition(topic, int(number))
+
+
+def _samples(uri: str | None) -> Samples:
+    if uri is None:
+        return no_samples
+    store = Store.open(uri)
+
+    def look(cluster_id: str, wanted: Collection[PartitionKey]) -> Mapping[PartitionKey, Sample]:
+        return last_samples(store, cluster_id, wanted)
+
+    return look
+
+
+def _tools(connection: Connection, kafka: Mapping[str, Any]) -> Tools:
+    """How the commands that are printed reach the cluster: ours with the options that were given."""
+    given = [
+        f" --{name.replace('_', '-')}" + ("" if value is True else f" {shlex.quote(str(value))}")
+        for name, value in kafka.items()
+        if value and name != "bootstrap"
+    ]
+    secured = connection.security.protocol.tls or connection.security.protocol.sasl
+    return Tools(",".join(connection.bootstrap), "client.properties" if secured else "", "".join(given))

@@ -1,0 +1,93 @@
+"""An unclean election by a person's word: the bounds of the loss, the confirmation, one request, what came of it.
+
+In: an examination of the partition, and ``ports.UncleanElections``. Called by ``bellwether doctor --unclean-election``,
+which is the only way to it. Refused while anybody may lead without loss (law 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bellwether.cli.examining import Examination
+from bellwether.core.clusters import TopicPartition
+from bellwether.core.risks import Diagnosis, Loss, Risk
+from bellwether.ports import Clock, Terminal, UncleanElections
+
+WAIT_SECONDS = 15.0
+_PAUSE_SECONDS = 0.25
+
+Say = Callable[[str], None]
+Ask = Callable[[str], str]
+
+
+class Refused(Terminal):
+    """Nothing was done, and why."""
+
+
+def elect_uncleanly(
+    name: TopicPartition,
+    examine: Callable[[], Examination],
+    elections: UncleanElections,
+    clock: Clock,
+    say: Say,
+    ask: Ask,
+    *,
+    accepted: bool,
+) -> Examination:
+    """Show what would be lost and, where it is accepted, elect; how things stand afterwards.
+
+    ``ask`` puts a question to the person and returns the answer. Raises Refused where nothing was done, and what the
+    ports raise.
+    """
+    found = examine().of(name)
+    loss = refusable(found)
+    for line in bounds(found, loss):
+        say(line)
+    if not accepted:
+        raise Refused("nothing was done: --accept-loss says that you accept this loss")
+    if ask(f"Type {name} to elect broker {loss.candidate} and to lose those records") != str(name):
+        raise Refused("nothing was done: the partition was not named")
+    again = examine().of(name)
+    if refusable(again).candidate != loss.candidate or again.partition.leader_epoch != found.partition.leader_epoch:
+        raise Refused(f"nothing was done: {name} has changed meanwhile; look again")
+    outcome = elections.elect(name)
+    if outcome.error != "NONE":
+        raise Refused(f"nothing was done: Kafka answered {outcome.error} ({outcome.message})")
+    until = clock.monotonic() + WAIT_SECONDS
+    while (after := examine()).of(name).partition.leader is None and clock.monotonic() < until:
+        clock.sleep(_PAUSE_SECONDS)
+    return after
+
+
+def refusable(found: Diagnosis) -> Loss:
+    """The loss of an unclean election. Raises Refused where none is needed, or none is possible."""
+    p, name = found.partition, found.partition.name
+    if found.risk is Risk.ALL_REPLICAS_LOST:
+        raise Refused(f"no replica of {name} lives, so nobody can be elected: start one of {list(p.replicas)}")
+    if found.risk is Risk.LEADER_LOST:
+        raise Refused(f"{list(found.awaited)} may lead {name} without loss: Kafka elects by itself")
+    if found.loss is None:
+        raise Refused(f"{name} is led by broker {p.leader}: nobody needs electing")
+    if p.leader is not None:
+        raise Refused(
+            f"the controller still takes broker {p.leader} for {name}'s leader: it gives it up when its session ends "
+            "(broker.session.timeout.ms, 9 s by default), so look again then"
+        )
+    return found.loss
+
+
+def bounds(found: Diagnosis, loss: Loss) -> list[str]:
+    """What a person must know before the loss is accepted."""
+    p = found.partition
+    awaited = ", ".join(str(b) for b in found.awaited) or "nobody"
+    lines = [
+        f"{p.name}: unclean election of broker {loss.candidate}, the first in the order {list(p.replicas)} that lives",
+        f"  without loss could lead: {awaited} (does not live; waiting for it loses nothing)",
+        f"  {loss}",
+    ]
+    if found.further:
+        broker, end = found.further
+        lines.append(
+            f"  broker {broker}'s log reaches further, to offset {end}: put it first in the order to lose less"
+        )
+    return lines

@@ -1,0 +1,77 @@
+"""``bellwether warden``: pause the broker beside us when the operator orders it, and release it when in doubt."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from bellwether.adapters.brokerprocesses import KAFKA, BrokerProcess
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.client import connect
+from bellwether.adapters.kubernetes.orders import BrokerOrders
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.cli.probe.brokerids import BrokerId
+from bellwether.cli.probe.probers import Prober
+from bellwether.cli.probe.running import need, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.tables import printed
+from bellwether.core.confinements import WARDEN
+from bellwether.core.policies import QuarantineMode
+from bellwether.core.wardens import Process
+from bellwether.probes.wardens import Warden
+from bellwether.telemetry.logs import configure
+
+
+@click.command()
+@shared_options
+@click.option("--broker", type=BrokerId(), help="Id of the broker beside us, or its pod's name, which ends with it.")
+@click.option("--pid", type=click.IntRange(1), help="The broker's process.  [default: found by --process]")
+@click.option(
+    "--process",
+    "pattern",
+    metavar="REGEX",
+    help="What the broker's arguments, each ended by a zero byte, match.  [default: java kafka.Kafka]",
+)
+def warden(
+    policy: str | None,
+    namespace: str,
+    broker: int | None,
+    pid: int | None,
+    pattern: str | None,
+    once: bool,
+    metrics_port: int | None,
+    log_format: Any,
+    log_level: str,
+) -> None:
+    """Pause the broker's process while the operator orders it (spec.quarantine of the policy), and release it.
+
+    It needs the broker's process namespace, and its user or the capability KILL. A broker that is found paused at the
+    start is released. --once tells how the process is.
+    """
+    configure(log_format, "warning" if once and log_level == "info" else log_level)
+    with reported():
+        process = BrokerProcess(pid, pattern or KAFKA)
+        if once:
+            state = process.state()
+            printed(("PROCESS", "MAY BE PAUSED"), [(str(state), "yes" if state is Process.RUNNING else "no")])
+            sys.exit(0 if state is Process.RUNNING else 1)
+        need(policy, "--policy", "the LeadershipPolicy to follow")
+        need(broker is not None, "--broker", "the id of the broker beside us")
+        number, source = int(broker or 0), f"broker-{broker}"
+        metrics = serve_metrics(metrics_port, namespace, str(policy), WARDEN, source)
+        stop, clock, api = stop_on_signals(), SystemClock(), connect()
+        prober = Prober(api, namespace, str(policy), WARDEN, source, clock, metrics)
+        orders = BrokerOrders(api, namespace, str(policy), number)
+        running = Warden(number, source, process, orders, prober.post, clock)
+
+        def follow(found: LeadershipPolicy | None) -> bool:
+            settings = found.policy().quarantine if found is not None else None
+            running.configure(settings)
+            return settings is not None and settings.mode is QuarantineMode.ENABLED
+
+        running.start()
+        try:
+            prober.run(running, follow, stop)
+        finally:
+            running.stop()

@@ -1,0 +1,104 @@
+"""What brokers can carry: a policy's limits, and what each broker leads as a plan foresees it.
+
+In: how many leaders a broker may have and how much load they may bring, the measured loads as far as there are any, who
+leads what. Out: whether one more fits, and how many would not. Pure. ``placements`` keeps the account while it
+chooses leaders, ``demotions`` asks beforehand whether a whole rack can be done without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bellwether.core.clusters import PartitionKey
+from bellwether.core.problems import WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """Measured loads: what leading each partition costs, in bytes/s, and brokers whose capacity is not ``WHOLE``.
+
+    A partition that was never measured counts as nothing: only the number of leaders limits it.
+    """
+
+    partitions: Mapping[PartitionKey, int] = field(default_factory=dict)
+    capacities: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """The most that a demotion may put on one broker; None: no limit.
+
+    ``max_load`` is in bytes/s for a broker of capacity ``WHOLE``, and in proportion for the others.
+    """
+
+    max_leaders: int | None = None
+    max_load: int | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is any limit."""
+        return self.max_leaders is not None or self.max_load is not None
+
+
+NO_LOADS = Loads()
+UNBOUNDED = Capacity()
+
+
+class Account:
+    """How many partitions each broker leads, and what they cost it, while a plan is being made."""
+
+    def __init__(self, leading: Mapping[int, int], capacity: Capacity = UNBOUNDED, loads: Loads = NO_LOADS) -> None:
+        self.counts = dict(leading)
+        self.capacity = capacity
+        self._loads = loads
+        self._carried: dict[int, int] = {}
+
+    def load_of(self, key: PartitionKey) -> int:
+        """What leading a partition costs, in bytes/s; 0 where it was never measured."""
+        return self._loads.partitions.get(key, 0)
+
+    def carry(self, broker: int, key: PartitionKey) -> None:
+        """The cost of a partition that is in the counts already."""
+        if self.capacity.max_load is not None:
+            self._carried[broker] = self._carried.get(broker, 0) + self.load_of(key)
+
+    def add(self, broker: int, key: PartitionKey) -> None:
+        """The broker leads that partition, too."""
+        self.counts[broker] = self.counts.get(broker, 0) + 1
+        self.carry(broker, key)
+
+    def move(self, key: PartitionKey, here: int, there: int) -> None:
+        """The partition is led there instead of here."""
+        self.counts[here] -= 1
+        self.counts[there] = self.counts.get(there, 0) + 1
+        if self.capacity.max_load is not None:
+            load = self.load_of(key)
+            self._carried[here] = self._carried.get(here, 0) - load
+            self._carried[there] = self._carried.get(there, 0) + load
+
+    def fits(self, broker: int, key: PartitionKey) -> bool:
+        """Whether the broker may lead that partition besides."""
+        most, bytes_per_second = self.capacity.max_leaders, self.capacity.max_load
+        if most is not None and self.counts.get(broker, 0) >= most:
+            return False
+        if bytes_per_second is None:
+            return True
+        limit = bytes_per_second * self._loads.capacities.get(broker, WHOLE) // WHOLE
+        load = self.load_of(key)
+        return load == 0 or self._carried.get(broker, 0) + load <= limit
+
+
+def too_many(account: Account, wanting: Iterable[tuple[PartitionKey, Sequence[int]]]) -> int:
+    """How many partitions, each with the brokers that could lead it, find nobody with room. Uses up the account.
+
+    The heaviest first, then those with the fewest candidates: as a demotion would place them.
+    """
+    left = 0
+    for key, candidates in sorted(wanting, key=lambda w: (-account.load_of(w[0]), len(w[1]), w[0])):
+        fitting = [b for b in candidates if account.fits(b, key)]
+        if fitting:
+            account.add(min(fitting, key=lambda b: (account.counts.get(b, 0), b)), key)
+        else:
+            left += 1
+    return left

@@ -1,0 +1,39 @@
+"""What a cluster could lose besides: facts that metadata does not hold, read only where a pause is weighed.
+
+In: what an adapter read of topics, of the controllers and of a broker's peers. Called by ``quarantine``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """The KRaft voters, and those of them that keep up with the active controller, itself included."""
+
+    voters: frozenset[int]
+    current: frozenset[int]
+
+    def spares_without(self, node: int) -> int | None:
+        """How many more voters could be lost once this node is; None for a node that does not vote."""
+        if node not in self.voters:
+            return None
+        majority = len(self.voters) // 2 + 1
+        return len((self.current & self.voters) - {node}) - majority
+
+
+@dataclass(frozen=True)
+class Margins:
+    """``minimum_isr`` is min.insync.replicas by topic, ``silent`` are peers that did not answer just now.
+
+    ``trailing`` are brokers whose logs ended before those of their leaders, time and again: the high watermark, and
+    with it ``acks=all``, waits for them. ``problem`` says why they could not be read; what was not read is not known.
+    """
+
+    minimum_isr: Mapping[str, int] = field(default_factory=dict)
+    quorum: Quorum | None = None
+    silent: frozenset[int] = frozenset()
+    trailing: frozenset[int] = frozenset()
+    problem: str = ""

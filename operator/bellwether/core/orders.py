@@ -1,0 +1,216 @@
+"""The order that every partition should have: who leads it, who stands behind, and who stays for want of room.
+
+In: a turn's snapshot, who is demoted or on the way back, the policy's racks and limits. Out: one ``Wanted`` for each
+partition that any of these concerns. A pure function of what stands in the undo record and in metadata, so that no
+second record is needed. ``plans`` holds what comes out against the guards and makes moves of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from bellwether.core.baselines import Entry, EntryState
+from bellwether.core.capacities import NO_LOADS, UNBOUNDED, Account
+from bellwether.core.clusters import Partition, PartitionKey
+from bellwether.core.demotions import Decisions, sickness
+from bellwether.core.placements import Displacement, Spread, order_with, spread_within
+from bellwether.core.policies import Policy
+from bellwether.core.racks import Ranking, Rankings
+from bellwether.core.snapshots import Snapshot
+from bellwether.core.transitions import Standing
+from bellwether.core.verdicts import Verdict
+from bellwether.core.waves import turn_of
+
+
+class Wanted(NamedTuple):
+    """One partition and the order that it should have.
+
+    ``chosen`` is who is to lead it for now; None where nobody can, or where nothing keeps the baseline's own leader
+    away. ``left``: whoever could take it over has no room for it, so that it stays as it is.
+    """
+
+    partition: Partition
+    key: PartitionKey
+    baseline: tuple[int, ...]
+    target: tuple[int, ...]
+    chosen: int | None = None
+    left: bool = False
+
+
+_Concerned = tuple[Partition, PartitionKey, tuple[int, ...], Ranking | None]
+"""A partition, its key, its baseline, and what its topic's racks come to."""
+
+
+@dataclass
+class Orders:
+    """All that are wanted, and how many partitions each returning broker still waits for."""
+
+    wanted: list[Wanted] = field(default_factory=list)
+    awaited: dict[int, int] = field(default_factory=dict)
+
+
+def orders(
+    snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy | None = None
+) -> Orders:
+    """The orders of a snapshot whose record has been recovered. Without a policy no rack is preferred."""
+    return _Scene(snapshot, decisions, verdicts, policy).orders()
+
+
+class _Scene:
+    """One turn, as far as orders are concerned."""
+
+    def __init__(
+        self, snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy | None
+    ) -> None:
+        self._snapshot = snapshot
+        self._entries = snapshot.record.entries
+        self._live = snapshot.cluster.live
+        self._demoted = frozenset(decisions.demoted)
+        self._sickness = {b: sickness(d) for b, d in decisions.demoted.items()}
+        self._returning = decisions.returning
+        self._unwell = frozenset(b for b, v in verdicts.items() if v.standing in (Standing.SICK, Standing.DOWN))
+        wishes = policy if not decisions.parting else None
+        placement = wishes.placement if wishes is not None else None
+        self._rankings = Rankings(placement, snapshot.cluster) if placement is not None else None
+        self._capacity = wishes.demotion.capacity if wishes is not None else UNBOUNDED
+        self._loads = snapshot.loads or NO_LOADS
+
+    def orders(self) -> Orders:
+        """Every partition that is concerned, in the order of the metadata."""
+        account, concerned, choosing = self._sorted(passing=True)
+        if self._rankings is not None and self._rankings.lopsided(account.counts, choosing & self._live):
+            account, concerned, _ = self._sorted(passing=False)
+        found = Orders(awaited=dict.fromkeys(self._returning, 0))
+        displaced: list[Displacement] = []
+        for partition, key, baseline, ranking in concerned:
+            item = self._displacement(partition, key, baseline, ranking, found.awaited)
+            if item is not None:
+                displaced.append(item)
+            else:
+                account.add(baseline[0], key)
+        spread = spread_within(displaced, account)
+        found.wanted = [self._wanted(*one, spread) for one in concerned]
+        return found
+
+    def _sorted(self, *, passing: bool) -> tuple[Account, list[_Concerned], set[int]]:
+        """The partitions that anything keeps, or kept, from their own order; the leaders of all others in the account.
+
+        ``passing`` passes over those that stand for good where a rack wants them: most, when nothing is amiss. It tells
+        which brokers lead such a one that another of the same rack could lead as well: where these lead unequally, all
+        are to be looked at.
+        """
+        demoted, returning, entries, rankings = self._demoted, self._returning, self._entries, self._rankings
+        account = Account(dict.fromkeys(self._live, 0), self._capacity, self._loads)
+        counts, weighs = account.counts, account.capacity.max_load is not None
+        concerned: list[_Concerned] = []
+        choosing: set[int] = set()
+        for partition in self._snapshot.cluster.partitions:
+            key, replicas = PartitionKey(partition.topic_id, partition.index), partition.replicas
+            ranking = rankings.of(partition.topic) if rankings is not None else None
+            entry = entries.get(key)
+            if (
+                entry is not None
+                or not demoted.isdisjoint(replicas)
+                or ((wave := returning.get(replicas[0])) is not None and wave.withholds(key))
+                or (ranking is not None and _out_of_place(partition, ranking))
+            ):
+                baseline = self._baseline(partition, entry)
+                if not (
+                    passing
+                    and ranking is not None
+                    and demoted.isdisjoint(replicas)
+                    and (not returning or returning.keys().isdisjoint(replicas))
+                    and not ranking.weights
+                    and entry is not None
+                    and entry.state is EntryState.DISPLACED
+                    and ranking.rests(partition, baseline)
+                ):
+                    concerned.append((partition, key, baseline, ranking))
+                    continue
+                if len(replicas) > 1 and ranking.ranks.get(replicas[0]) == ranking.ranks.get(replicas[1]):
+                    choosing.update(replicas[:2])
+            leader = partition.leader
+            if leader is not None:
+                counts[leader] = counts.get(leader, 0) + 1
+                if weighs:
+                    account.carry(leader, key)
+        return account, concerned, choosing
+
+    @staticmethod
+    def _baseline(partition: Partition, entry: Entry | None) -> tuple[int, ...]:
+        if entry is None or (entry.baseline != partition.replicas and set(entry.baseline) != set(partition.replicas)):
+            return partition.replicas
+        return entry.baseline
+
+    def _displacement(
+        self,
+        partition: Partition,
+        key: PartitionKey,
+        baseline: tuple[int, ...],
+        ranking: Ranking | None,
+        awaited: dict[int, int],
+    ) -> Displacement | None:
+        """Who may lead a partition; None where its baseline stands."""
+        withheld = self._withheld(key, baseline, ranking)
+        if baseline[0] in withheld:
+            awaited[baseline[0]] += 1
+        touched = not self._demoted.isdisjoint(baseline) or (
+            bool(withheld) if ranking is not None else baseline[0] in withheld
+        )
+        if partition.reassigning or not (touched or ranking is not None):
+            return None
+        isr, live = partition.isr, self._live
+        kept = self._demoted | withheld if touched else self._demoted
+        able = tuple([r for r in baseline if r in isr and r in live and r not in kept])
+        if withheld and self._unwell.issuperset(able):
+            # A wave gives way to a partition without a leader.
+            able = tuple([r for r in baseline if r in isr and r in live and r not in self._demoted])
+        well = able if self._unwell.isdisjoint(able) else tuple([b for b in able if b not in self._unwell]) or able
+        preferred = well if ranking is None else ranking.best(well)
+        urgency = self._sickness.get(partition.leader, -1) if partition.leader is not None else -1
+        return Displacement(partition, key, baseline, able, preferred, ranking, well, not touched, urgency)
+
+    def _withheld(self, key: PartitionKey, baseline: tuple[int, ...], ranking: Ranking | None) -> frozenset[int]:
+        """The brokers of a partition that are on their way back and wait for a later wave to lead it.
+
+        A partition is looked up only where somebody else than its baseline's first may have to lead it.
+        """
+        returning = self._returning
+        if not returning or returning.keys().isdisjoint(baseline):
+            return frozenset()
+        if ranking is None and baseline[0] not in returning and self._demoted.isdisjoint(baseline):
+            return frozenset()
+        turn = turn_of(key)
+        return frozenset(b for b in baseline if b in returning and returning[b].awaits(turn))
+
+    def _wanted(
+        self,
+        partition: Partition,
+        key: PartitionKey,
+        baseline: tuple[int, ...],
+        ranking: Ranking | None,
+        spread: Spread,
+    ) -> Wanted:
+        if key in spread.left:
+            return Wanted(partition, key, baseline, partition.replicas, None, left=True)
+        chosen, demoted = spread.chosen.get(key), self._demoted
+        if demoted.isdisjoint(baseline):
+            if chosen is None:
+                return Wanted(partition, key, baseline, baseline if ranking is None else partition.replicas)
+            if ranking is not None and ranking.keeps(chosen, partition.replicas, baseline):
+                return Wanted(partition, key, baseline, partition.replicas, chosen)
+        target = order_with(chosen, baseline, demoted, ranking, self._sickness)
+        return Wanted(partition, key, baseline, target, chosen)
+
+
+def _out_of_place(partition: Partition, ranking: Ranking) -> bool:
+    """Whether the racks may ask for another order, or for another leader than Kafka's own balancing would bring."""
+    if ranking.weights or not ranking.orderly(partition.replicas):
+        return True
+    leader, first = partition.leader, partition.replicas[0]
+    if leader is None or leader == first:
+        return False
+    ranks = ranking.ranks
+    return ranks.get(leader, -1) > ranks.get(first, -1)

@@ -1,0 +1,144 @@
+"""Gather everything that a turn is to know, once: metadata, signals, what people and others are at, what could be lost.
+
+In: the ports and what the last turn left. Out: a snapshot, with the undo record as recovered. Called by ``cycle``;
+nothing after it reads the cluster to make up its mind. What is dear is asked for only while it matters, and what is
+not told is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from bellwether.core.baselines import UndoRecord
+from bellwether.core.clusters import Cluster, PartitionKey
+from bellwether.core.confinements import Confinement
+from bellwether.core.flapping import Flaps
+from bellwether.core.imbalances import ASKED, AUTO, AutoRebalance, Rounds
+from bellwether.core.policies import Policy
+from bellwether.core.quarantine import wanted
+from bellwether.core.reassigners import MARKS, Reassigners, foreign, recognise, topics_of
+from bellwether.core.recovery import Recovered, doubtful, recover
+from bellwether.core.risks import MIN_ISR, Floors, short_of_replicas
+from bellwether.core.snapshots import Refused, Snapshot
+from bellwether.core.transitions import Standing
+from bellwether.core.verdicts import Verdict
+from bellwether.ports import Terminal, Transient, World, WrongCluster
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What one turn hands to the next: the undo record as it stands in the store, the last verdicts, flap counters."""
+
+    record: UndoRecord
+    verdicts: Mapping[int, Verdict] = field(default_factory=dict)
+    grace_seconds: float = 15.0
+    refused: Mapping[PartitionKey, Refused] = field(default_factory=dict)
+    flaps: Mapping[int, Flaps] = field(default_factory=dict)
+    confinements: Mapping[int, Confinement] = field(default_factory=dict)
+    """Orders to pause a broker, as they stand in status."""
+    rounds: Rounds | None = None
+    """Of the periodic election."""
+    floors: Floors = field(default_factory=Floors)
+    """``min.insync.replicas``, as last read where replicas were missing."""
+    distrusted: frozenset[int] = frozenset()
+    """Brokers that a person distrusts: asked last from the first request on."""
+
+    @property
+    def suspects(self) -> set[int]:
+        """Brokers that are not to be asked while others answer: the demoted, and whoever does not look well."""
+        doubtful_ones = (Standing.SICK, Standing.DOWN, Standing.SUSPECT)
+        return (
+            set(self.distrusted)
+            | set(self.record.demoted)
+            | {b for b, v in self.verdicts.items() if v.standing in doubtful_ones}
+        )
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A turn's snapshot, how the undo record was recovered, and what is remembered of what is asked for rarely."""
+
+    snapshot: Snapshot
+    recovered: Recovered
+    rounds: Rounds | None
+    floors: Floors
+
+
+def observe(world: World, policy: Policy, memory: Memory) -> Observed:
+    """All facts, at one moment. Raises what the ports raise, and WrongCluster."""
+    now = world.clock.now()
+    world.clusters.avoid(memory.suspects)
+    cluster = same_cluster(world.clusters.read(), memory.record)
+    if topics := doubtful(memory.record, cluster):
+        cluster = cluster.including(world.clusters.partitions(topics))
+    recovered = recover(memory.record, cluster, now, memory.grace_seconds, policy.placement)
+    floors = _floors(cluster, world, memory.floors, now)
+    snapshot = Snapshot(
+        now,
+        cluster,
+        recovered.record,
+        world.signals.signals(),
+        world.signals.overrides(),
+        memory.refused,
+        {broker: one for broker, one in memory.flaps.items() if broker in cluster.named},
+        world.strimzi,
+        pods=world.pods,
+        reassigners=_reassigners(cluster, recovered.record, world),
+        confinements=memory.confinements,
+        floors=floors.values,
+    )
+    rounds = _asked(cluster, world, memory, policy, now)
+    return Observed(_with_margins(snapshot, world, policy), recovered, rounds, floors)
+
+
+def _with_margins(snapshot: Snapshot, world: World, policy: Policy) -> Snapshot:
+    """The snapshot with what the cluster could still lose, where somebody is paused, or is to be."""
+    asked = wanted(snapshot.cluster, snapshot.record, snapshot.signals, snapshot.confinements, policy)
+    if asked is None or world.margins is None:
+        return snapshot
+    return replace(snapshot, margins=world.margins.margins(asked.topics, asked.peers, asked.followed))
+
+
+def _asked(cluster: Cluster, world: World, memory: Memory, policy: Policy, now: datetime) -> Rounds | None:
+    """What is remembered of the periodic election, with what a few brokers say of Kafka's own, asked for rarely."""
+    rounds = memory.rounds or Rounds(now)
+    if not policy.election.interval_seconds or world.configs is None or not rounds.asks(now):
+        return rounds
+    told: Mapping[int, Mapping[str, str]] = {}
+    with suppress(Transient, Terminal):
+        told = world.configs.broker_configs(sorted(cluster.live - memory.suspects)[:ASKED], [AUTO])
+    return replace(rounds, auto=AutoRebalance.of(told.values()), asked_at=now)
+
+
+def _floors(cluster: Cluster, world: World, known: Floors, now: datetime) -> Floors:
+    """How many replicas must be in sync, asked for where some are missing; what is not told is unknown."""
+    topics = short_of_replicas(cluster.partitions)
+    if world.configs is None or not known.stale(topics, now):
+        return known
+    found: Mapping[str, Mapping[str, str]] = {}
+    with suppress(Transient, Terminal):
+        found = world.configs.topic_configs(topics, [MIN_ISR])
+    return Floors({topic: int(told[MIN_ISR]) for topic, told in found.items() if MIN_ISR in told}, topics, now)
+
+
+def _reassigners(cluster: Cluster, record: UndoRecord, world: World) -> Reassigners | None:
+    """Who else moves replicas. What marks them is asked for only while some move; untold, it is not there."""
+    moving = foreign(cluster, record)
+    settings: Mapping[str, Mapping[str, str]] = {}
+    if moving and world.configs is not None:
+        with suppress(Transient, Terminal):
+            settings = world.configs.topic_configs(topics_of(moving), MARKS)
+    return recognise(moving, cluster, settings)
+
+
+def same_cluster(cluster: Cluster, record: UndoRecord) -> Cluster:
+    """The cluster, if the undo record belongs to it. Raises WrongCluster."""
+    if cluster.cluster_id != record.cluster_id:
+        raise WrongCluster(
+            f"the bootstrap servers lead to Kafka cluster {cluster.cluster_id}, and the undo record belongs to "
+            f"{record.cluster_id}: correct the bootstrap servers, or make another policy for the other cluster"
+        )
+    return cluster

@@ -1,0 +1,1 @@
+"""What a plan costs on a large cluster: ``make bench-plan``, which runs ``python -m plancosts``."""

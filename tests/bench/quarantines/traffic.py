@@ -1,0 +1,132 @@
+"""Records with acks=all, open loop, and what became of each: when it was due, when it was acknowledged, or why not.
+
+In: the brokers, a topic, records a second. Out: ``Sent`` values while it runs, and at the end which acknowledged
+records cannot be read back. Called by ``stage``. A record is due when the clock says so, and waits from then, however
+late the client is; each client has partitions of its own, so that one partition's wait is not another's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+
+CLIENTS = 4
+DELIVERY_SECONDS = 30
+PAYLOAD = b"x" * 200
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One record that is done. Times are monotonic seconds; ``error`` is empty once it was acknowledged."""
+
+    partition: int
+    key: bytes
+    due: float
+    done: float
+    error: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, or was waited for in vain."""
+        return self.done - self.due
+
+
+class Traffic:
+    """Produces from ``__enter__`` to ``finish``."""
+
+    def __init__(self, bootstrap: str, topic: str, partitions: int, per_second: float) -> None:
+        self._bootstrap = bootstrap
+        self._topic = topic
+        self._partitions = partitions
+        self._per_second = per_second
+        self._stop = threading.Event()
+        self._sent: list[Sent] = []
+        self._threads = [threading.Thread(target=self._run, args=(n,), daemon=True) for n in range(CLIENTS)]
+
+    def __enter__(self) -> Traffic:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+
+    @property
+    def sent(self) -> list[Sent]:
+        """What is done by now."""
+        return list(self._sent)
+
+    def acknowledged_since(self, moment: float) -> set[int]:
+        """The partitions that took a record which was due after that."""
+        return {s.partition for s in self.sent if s.due >= moment and not s.error}
+
+    def finish(self) -> list[bytes]:
+        """Stop, wait for what is in flight, read everything back; the keys that were acknowledged and are gone."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(DELIVERY_SECONDS + 15)
+        found = self._read_back()
+        return [s.key for s in self._sent if not s.error and s.key not in found]
+
+    def _run(self, number: int) -> None:
+        producer = Producer(
+            {
+                "bootstrap.servers": self._bootstrap,
+                "client.id": f"bench-{number}",
+                "acks": "all",
+                "enable.idempotence": True,
+                "message.timeout.ms": DELIVERY_SECONDS * 1000,
+                "reconnect.backoff.max.ms": 1000,
+                "log_level": 0,
+            }
+        )
+        own = [p for p in range(self._partitions) if p % CLIENTS == number]
+        started, every = time.monotonic(), CLIENTS / self._per_second
+        for count in itertools.count():
+            due = started + count * every
+            while (left := due - time.monotonic()) > 0 and not self._stop.is_set():
+                producer.poll(min(left, 0.2))
+            if self._stop.is_set():
+                break
+            self._send(producer, own[count % len(own)], f"{number}:{count}".encode(), due)
+        producer.flush(DELIVERY_SECONDS + 5)
+
+    def _send(self, producer: Any, partition: int, key: bytes, due: float) -> None:
+        def done(error: KafkaError | None, _: Message) -> None:
+            self._sent.append(Sent(partition, key, due, time.monotonic(), "" if error is None else str(error.name())))
+
+        try:
+            producer.produce(self._topic, PAYLOAD, key, partition, on_delivery=done)
+        except BufferError:
+            self._sent.append(Sent(partition, key, due, time.monotonic(), "_QUEUE_FULL"))
+
+    def _read_back(self) -> set[bytes]:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._bootstrap,
+                "group.id": "bench-reader",
+                "enable.auto.commit": False,
+                "log_level": 0,
+            }
+        )
+        names = [TopicPartition(self._topic, p, 0) for p in range(self._partitions)]
+        ends = {p: consumer.get_watermark_offsets(name, timeout=30)[1] for p, name in enumerate(names)}
+        left = {p for p, end in ends.items() if end > 0}
+        consumer.assign(names)
+        found: set[bytes] = set()
+        until = time.monotonic() + 120
+        while left and time.monotonic() < until:
+            for message in consumer.consume(1000, 1.0):
+                if message.error() is None:
+                    found.add(message.key() or b"")
+                    if message.offset() + 1 >= ends[message.partition()]:
+                        left.discard(message.partition())
+        consumer.close()
+        if left:
+            raise RuntimeError(f"{len(left)} partitions could not be read to their ends: what is lost is not known")
+        return found

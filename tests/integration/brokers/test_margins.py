@@ -1,0 +1,38 @@
+"""What real brokers tell of what could still be lost: min.insync.replicas, voters that keep up, who answers."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bellwether.adapters.kafka.margins import KafkaMargins
+from bellwether.adapters.kafka.nodes import Limits, Nodes
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.connections import Connection
+from bellwether.core.clusters import TopicPartition
+from realparts.kafka import create_topics
+
+if TYPE_CHECKING:
+    from realparts.kafka import KafkaCluster
+
+pytestmark = pytest.mark.kafka
+
+PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, read_seconds=60)
+
+
+def test_a_cluster_that_is_well_has_margins_and_nobody_trails(kafka: KafkaCluster) -> None:
+    topic = f"margins-{uuid.uuid4().hex[:8]}"
+    create_topics(kafka.bootstrap, {topic: 3}, configs={"min.insync.replicas": "2"})
+    nodes = Nodes(Connection(tuple(kafka.bootstrap.split(","))), PATIENT)
+    partitions = [p for p in KafkaReader(nodes).read().partitions if p.topic == topic]
+    followed = {TopicPartition(topic, p.index): p.leader for p in partitions if p.leader not in (None, 1)}
+    found = KafkaMargins(nodes).margins([topic, "never-made"], [1, 2, 3, 99], {1: followed})  # type: ignore[dict-item]
+    assert found.problem == ""
+    assert found.minimum_isr == {topic: 2}
+    assert found.quorum is not None
+    assert found.quorum.voters == found.quorum.current == {101}
+    assert found.quorum.spares_without(1) is None, "the controller is apart"
+    assert found.silent == {99}
+    assert not found.trailing

@@ -1,0 +1,74 @@
+"""The doctor's command on real brokers: a leader is shut down, then the last in the ISR; who may lead is waited for."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from testkit.riskmatrix import Walk
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+
+
+@pytest.fixture
+def walk(four: Any, tmp_path: Any) -> Iterator[Walk]:
+    """The four brokers' own topics stay; ours are gone afterwards, and all brokers are back."""
+    from realparts.kafka_topics import delete_topics
+
+    made = Walk(four, keeps_elr=True, killed=False, folder=tmp_path, tag=f"doctor-{uuid.uuid4().hex[:8]}")
+    made.create()
+    yield made
+    four.mend()
+    delete_topics(four.bootstrap, made.topics)
+
+
+def test_case_1_and_case_2_are_told_and_whoever_is_awaited_leads(walk: Walk) -> None:
+    walk.lose(3)
+    walk.lose(1)
+    first = walk.step("3 and 1 lost (case 1)", "AMAMAMMM")
+    document = _document(walk, status=1)
+    assert (document["atRisk"], document["eligibleLeaderReplicas"]) == (len(walk.topics), True)
+    assert document["brokers"]["live"] == [2, 4]
+    under = _of(document, walk.topic("rf3-min2"))
+    assert (under["class"], under["isr"], under["elr"], under["minInsyncReplicas"]) == ("UnderMinIsr", [2], [1], 2)
+    assert any("min.insync.replicas=1" in command for way in under["ways"] for command in way["commands"])
+
+    walk.lose(2)
+    walk.step("all lost (case 2)", "XXXXXXXX")
+    walk.start(3)
+    lost = walk.step("all lost, 3 back (case 2d)", "NNXXNNNN")
+    waiting = _of(_document(walk, status=3), walk.topic("rf3-min2"))
+    assert (waiting["class"], waiting["awaited"], waiting["loss"]["candidate"]) == ("LastIsrMemberLost", [1, 2], 3)
+    text = walk.doctor("--topic", walk.topic("rf3-min1"))
+    assert text.exit_code == 3
+    assert "start broker 2: it leads by itself once it is back" in text.output
+
+    walk.start(1)
+    walk.returned(lost, 1)
+    third = walk.step("all lost, 3 and 1 back (case 2b)", "NANMNAAA")
+    walk.start(2)
+    walk.returned(third, 2)
+    walk.step("all lost, all back (case 2a)", "SSSASSSS")
+    well = walk.doctor(*(word for topic in walk.topics for word in ("--topic", topic)))
+    assert well.exit_code == 0
+    assert well.output.endswith("nothing is at risk\n")
+    shown = walk.shown()
+    for topic in walk.topics:
+        assert set(walk.written[topic]) <= set(shown[topic]), f"{topic}: acknowledged to acks=all, and lost"
+    assert not first.silent
+
+
+def _document(walk: Walk, *, status: int) -> dict[str, Any]:
+    told = walk.doctor("--output", "json", "--all", *(w for topic in walk.topics for w in ("--topic", topic)))
+    assert told.exit_code == status, told.output
+    found: dict[str, Any] = json.loads(told.stdout)
+    return found
+
+
+def _of(document: dict[str, Any], topic: str) -> dict[str, Any]:
+    (one,) = (p for p in document["partitions"] if p["topic"] == topic)
+    return dict(one)

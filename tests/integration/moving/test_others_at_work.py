@@ -1,0 +1,81 @@
+"""Others who move replicas of real brokers: recognised by what they leave in Kafka, waited for, gone on without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from bellwether.core.clusters import TopicPartition
+from bellwether.core.reasons import Reason
+from bellwether.core.signals import OverrideState
+from bellwether.core.statuses import Condition, Report
+from testkit.kafkasites import KafkaSite
+from testkit.operators import Operator
+from testkit.subjects import KafkaSubject, partition
+
+pytestmark = pytest.mark.kafka
+
+MARK = "leader.replication.throttled.replicas"
+
+
+def waiting(said: Report) -> Condition | None:
+    return next((c for c in said.conditions if c.type == "WaitingForOthers"), None)
+
+
+def turn_until(operator: Operator, holds: Callable[[Report], bool]) -> Report:
+    """Turns until one says so: brokers hear of a reassignment in their own time."""
+    for _ in range(100):
+        said = operator.turn()
+        if said is not None and holds(said):
+            return said
+        operator.site.clock.advance(0.1)
+    raise AssertionError(operator.reports[-1].conditions)
+
+
+@pytest.fixture
+def cruise_control(others: KafkaSubject) -> Iterator[Callable[[], None]]:
+    """Makes a topic that Cruise Control would have; it goes with the test."""
+    made: list[str] = []
+    yield lambda: made.append(others.create((2, 3, 1), topic="__CruiseControlMetrics"))
+    for topic in made:
+        KafkaSubject.delete(others, topic)  # whose broker may be dead
+
+
+@pytest.mark.parametrize("mark", ["none", "throttle", "cruise control"])
+def test_a_move_that_goes_on_holds_its_partition_and_a_rebalance_holds_promotion(
+    site: KafkaSite, others: KafkaSubject, operator: Operator, cruise_control: Callable[[], None], mark: str
+) -> None:
+    held, free = others.create((1, 2, 3)), others.create((1, 2, 3))
+    if mark == "cruise control":
+        cruise_control()
+    if mark == "throttle":
+        others.configure(held, MARK, "0:2,0:3,0:4")
+        others.eventually(lambda: others.configs.topic_configs([held], [MARK]) == {held: {MARK: "0:2,0:3,0:4"}})
+    site.signals.override(1, OverrideState.DEMOTED)
+    operator.settle(seconds=0.1)
+    assert partition(others, free).replicas[-1] == 1
+    # Its target is dead, so that it goes on for as long as this test wants.
+    others.kill(4)
+    name = TopicPartition(held, 0)
+    KafkaSubject.reassign(others, held, (*partition(others, held).replicas, 4))
+    turn_until(operator, lambda said: waiting(said) is not None)
+
+    site.signals.lift(1)
+    expected = Reason.REASSIGNING if mark == "none" else Reason.OTHERS_REBALANCING
+    said = turn_until(operator, lambda said: (w := waiting(said)) is not None and w.reason is expected)
+    operator.settle(seconds=0.1)
+    waits = waiting(said)
+    assert waits is not None
+    assert (partition(others, free).replicas == (1, 2, 3)) is (mark == "none")
+    if mark == "none":
+        assert f"{held}-0" in waits.message
+    else:
+        assert "broker 1" in waits.message
+
+    assert others.mover.cancel([name])[name].ok
+    others.eventually(lambda: not partition(others, held).reassigning)
+    turn_until(operator, lambda said: waiting(said) is None)
+    operator.settle(seconds=0.1)
+    assert partition(others, free).replicas == (1, 2, 3)
+    assert partition(others, held).replicas == (1, 2, 3)

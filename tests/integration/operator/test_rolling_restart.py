@@ -1,0 +1,159 @@
+"""The example of ``examples/placement/rolling-restart`` on real brokers, by its script and by its commands.
+
+And what else a restart may meet: a drain that is held, restarts seen from pods, overrides that contradict themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bellwether.ports import Transient
+from testkit.brokerpods import pod
+from testkit.sites import condition, demoted
+
+if TYPE_CHECKING:
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "placement" / "rolling-restart"
+ASKED = ("drain", "--policy", "main")
+REMOVE = '[{"op": "remove", "path": "/spec/override"}]'
+
+
+def environment(site: Site) -> dict[str, str]:
+    """The commands of people: bellwether as it is installed here, kubectl against this API."""
+    return {
+        **os.environ,
+        "KUBECONFIG": str(site.server.kubeconfig),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+
+
+def bellwether(site: Site, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "bellwether", *arguments, "--policy", "main", "-n", site.namespace]
+    return subprocess.run(command, env=environment(site), capture_output=True, text=True, timeout=120, check=False)
+
+
+@contextmanager
+def watching(site: Site) -> Iterator[list[str]]:
+    """Whatever partition of the site has no leader, looked at all the time by somebody of their own."""
+    amiss: list[str] = []
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.2):
+            with suppress(Transient):  # whoever was asked has just been stopped
+                amiss.extend(str(name) for name, p in site.partitions().items() if p.leader is None)
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
+    try:
+        yield amiss
+    finally:
+        over.set()
+        watcher.join(10)
+
+
+@pytest.mark.slow
+def test_the_script_restarts_every_broker_while_it_leads_nothing_and_all_leaders_are_back(site: Site) -> None:
+    before, orders = {b: site.led_by(b) for b in (1, 2, 3)}, site.orders()
+    wishes, done = site.directory / "wishes", site.directory / "done"
+    wishes.mkdir()
+    done.mkdir()
+    restart = site.directory / "restart"
+    restart.write_text(f"#!/bin/sh\ntouch {wishes}/$1\nuntil [ -e {done}/$1 ]; do sleep 0.1; done\n")
+    restart.chmod(0o755)
+    command = [EXAMPLE / "rolling-restart.sh", "main", site.namespace, restart, "1", "2", "3"]
+    log = site.directory / "script.log"
+    led: dict[int, int] = {}
+    with watching(site) as amiss, log.open("w") as out:
+        script = subprocess.Popen(command, env=environment(site), stdout=out, stderr=subprocess.STDOUT)
+        try:
+            for broker in (1, 2, 3):
+                site.until((wishes / str(broker)).exists, 60, f"broker {broker} is drained", log.read_text)
+                led[broker] = site.led_by(broker)
+                site.kafka.broker(broker).restart()
+                (done / str(broker)).touch()
+            assert script.wait(120) == 0, log.read_text()
+        finally:
+            script.kill()
+            script.wait()
+    assert led == {1: 0, 2: 0, 3: 0}
+    assert amiss == []
+    assert site.orders() == orders
+    site.until(lambda: {b: site.led_by(b) for b in (1, 2, 3)} == before, 30, "all leaders are back", site.partitions)
+    said = log.read_text()
+    for broker in (1, 2, 3):
+        assert f"broker {broker} is drained: it may be stopped" in said
+        assert f"nothing keeps broker {broker} from leading" in said
+
+
+def test_kubectl_alone_drains_waits_and_hands_back_around_a_restart(site: Site) -> None:
+    before, leaders = site.orders(), site.led_by(2)
+    site.kubectl("patch", "bh", "main-2", "--type=merge", "--patch-file", str(EXAMPLE / "drain.yaml"))
+    met = site.kubectl("wait", "--for=condition=Drained", "bh/main-2", "--timeout=60s")
+    assert "condition met" in met
+    assert site.led_by(2) == 0
+    assert site.verdict(2) == ("Unknown", "InMaintenance")
+    site.kafka.broker(2).restart()
+    assert site.led_by(2) == 0
+    site.kubectl("patch", "bh", "main-2", "--type=json", "-p", REMOVE)
+    site.until_restored(before)
+    site.until(lambda: site.led_by(2) == leaders, 30, "its leaders are back", site.partitions)
+    site.until(lambda: not condition(site.health(2), "Drained"), 10, "nothing is said of it any more")
+
+
+def test_a_drain_that_is_held_ends_with_its_reason_and_moves_nothing(site: Site) -> None:
+    alone = f"{site.topic}-alone"
+    site.topics({alone: 1}, assignments={alone: [[3]]})
+    site.until(lambda: site.led_by(3) and (site.health(3).get("leaders") or 0) >= 1, 20, "it is seen")
+    leaders = site.led_by(3)
+    held = bellwether(site, "drain", "3", "--wait", "--timeout", "5s")
+    assert held.returncode == 3, held
+    assert f"({alone}-0): raise the replication factor" in held.stderr
+    assert "(NoLeaderLeft)" in held.stderr
+    assert site.led_by(3) == leaders
+    assert condition(site.health(3), "Drained")["reason"] == "NoLeaderLeft"
+    assert condition(site.status(), "DemotionHeld")["reason"] == "NoLeaderLeft"
+    over = bellwether(site, "drain", "3", "--end", "--wait", "--timeout", "30s")
+    assert over.returncode == 0, over
+
+
+def test_a_restart_that_is_seen_from_pods_drains_and_hands_back(site: Site) -> None:
+    before = site.orders()
+    for broker in (1, 2, 3):
+        stand(site, broker)
+    site.change(maintenance={"pods": {"selector": "app=kafka"}})
+    stand(site, 1, ready=False)
+    site.until_demoted(1, before)
+    assert condition(site.health(1), "Demoted")["reason"] == "Restarting"
+    assert condition(site.health(1), "Drained")["status"] == "True"
+    site.kubectl("delete", "pod", "kafka-1", "--grace-period=0", "--force")
+    time.sleep(4)  # longer than it takes to look: a pod that is gone is still being made anew
+    assert demoted(site.health(1))
+    stand(site, 1)
+    site.until_restored(before)
+    site.until(lambda: not demoted(site.health(1)), 10, "it leads again")
+
+
+def stand(site: Site, broker: int, *, ready: bool = True) -> None:
+    """A pod in that state, as a kubelet would say it."""
+    body: dict[str, Any] = pod(broker, ready=ready)
+    metadata = {"name": f"kafka-{broker}", "labels": {"app": "kafka"}}
+    spec = {"containers": [{"name": "kafka", "image": "kafka"}]}
+    whole = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    site.server.kubectl("-n", site.namespace, "apply", "-f", "-", stdin=json.dumps(whole))
+    status = json.dumps({"status": body["status"]})
+    site.kubectl("patch", "pod", f"kafka-{broker}", "--subresource=status", "--type=merge", "-p", status)

@@ -1,0 +1,168 @@
+"""Leaders that return in waves on real brokers: step by step, rolled back by a relapse, gone on with by a successor."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from bellwether.adapters.kafka.mover import KafkaMover
+from bellwether.adapters.kafka.nodes import Nodes
+from bellwether.connections import Connection
+from bellwether.core.signals import Reading
+from bellwether.ports import Reorder
+from realparts import kubernetes_binaries
+from testkit.sites import PATIENT, condition, demoted
+
+if TYPE_CHECKING:
+    from testkit.sites import Site
+    from testkit.voices import Voice
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "placement"
+LEADS = 30
+QUICK = ("--lease-duration", "6", "--lease-renew", "0.5")
+
+
+@pytest.fixture
+def waved(bare_site: Site) -> tuple[Site, Voice]:
+    """Ninety partitions, of which each broker leads thirty; they return as in the example, and sooner."""
+    site = bare_site
+    orders = [[1 + (i + k) % 3 for k in range(3)] for i in range(3 * LEADS)]
+    site.topics({site.topic: len(orders)}, assignments={site.topic: orders})
+    site.policy(
+        detection={"externalReachability": {"vantages": ["zone-a"]}},
+        promotion={"stabilizationSeconds": 2, "waves": {**spec("waves")["promotion"]["waves"], "pauseSeconds": 6}},
+        demotion={"dwellSeconds": 0},
+    )
+    site.operator(*QUICK)
+    site.until_reported()
+    voice = site.voice("zone-a")
+    voice.calls_well(1, 2, 3)
+    site.until(lambda: all(site.verdict(b)[0] == "Healthy" for b in (1, 2, 3)), 30, "all are healthy")
+    return site, voice
+
+
+def spec(example: str) -> dict[str, Any]:
+    """What an example asks for."""
+    return dict(yaml.safe_load((EXAMPLES / example / "policy.yaml").read_text())["spec"])
+
+
+def led(site: Site) -> int:
+    """How many of the site's own partitions broker 1 leads."""
+    return sum(p.leader == 1 for p in site.partitions(site.topic).values())
+
+
+def wave(site: Site) -> dict[str, Any]:
+    """How far the way back of broker 1 has come, as its status says; empty while it is not on the way."""
+    return dict(site.health(1).get("returning") or {})
+
+
+def move_leaders_on(site: Site) -> None:
+    """Let the second of each order lead, and leave the orders as they are."""
+    mover = KafkaMover(Nodes(Connection(tuple(site.kafka.bootstrap.split(","))), PATIENT))
+    home = site.orders()
+    for turned in (1, 0):
+        mover.reorder([Reorder(name, order[turned:] + order[:turned]) for name, order in home.items()])
+        site.until(
+            lambda t=turned: site.orders() == {n: o[t:] + o[:t] for n, o in home.items()},  # type: ignore[misc]
+            30,
+            "the orders are turned",
+        )
+        if turned:
+            mover.elect(list(home))
+            site.until(lambda: all(p.leader == p.replicas[0] for p in site.partitions().values()), 30, "they lead")
+
+
+def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, Voice]) -> None:
+    site, voice = waved
+    before = site.orders()
+    voice.says(1, Reading.FAILING)
+    site.until_demoted(1, before)
+
+    voice.says(1, Reading.PASSING)
+    site.until(lambda: wave(site).get("wave") == 1, 30, "the first wave", lambda: site.health(1))
+    first = led(site)
+    assert first < LEADS / 2
+    assert wave(site)["sharePercent"] == 10
+    assert condition(site.health(1), "Demoted")["reason"] == "ReturningInWaves"
+    site.until(lambda: site.ready()[0] == "ReturningInWaves", 10, "the policy says so", site.ready)
+    site.until(lambda: wave(site).get("wave") == 2, 30, "the second wave", lambda: site.health(1))
+    assert first < led(site) < LEADS
+
+    voice.says(1, Reading.FAILING)
+    site.until(lambda: led(site) == 0, 30, "it leads nothing again", site.partitions)
+    site.until(lambda: demoted(site.health(1)) and not wave(site), 30, "its way back has ended")
+    record = site.record()
+    assert record is not None
+    assert (set(record.demoted), record.returning) == ({1}, {})
+    assert site.health(1)["flapping"]["demotions"] == 2
+
+    voice.says(1, Reading.PASSING)
+    began = time.monotonic()
+    site.until(lambda: wave(site).get("wave") == 1, 30, "it begins with the first wave", lambda: site.health(1))
+    words = ["main", site.namespace, "1"]
+    path = f"{kubernetes_binaries.kubectl().parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "KUBECONFIG": str(site.server.kubeconfig), "PATH": path}
+    watch = [EXAMPLES / "waves" / "watch.sh", *words]
+    told = subprocess.run(watch, env=environment, capture_output=True, text=True, timeout=90, check=True)
+    assert told.stdout.startswith("wave 1 of 3: it may lead 10 % of its leaders again")
+    assert "wave 2 of 3: it may lead 50 % of its leaders again" in told.stdout
+    assert told.stdout.endswith("Nothing keeps the broker from leading.\n")
+    site.until_restored(before, 30)
+    site.tell(f"back in three waves {time.monotonic() - began:.1f} s after the mending, 6 s from wave to wave")
+    site.until(lambda: site.ready()[0] == "Settled", 30, "the policy is settled", site.ready)
+
+
+@pytest.mark.slow
+def test_another_operator_goes_on_with_the_wave_that_it_finds(waved: tuple[Site, Voice]) -> None:
+    site, voice = waved
+    before = site.orders()
+    voice.says(1, Reading.FAILING)
+    site.until_demoted(1, before)
+    voice.says(1, Reading.PASSING)
+    site.until(lambda: wave(site).get("wave") == 1, 30, "the first wave", lambda: site.health(1))
+    site.processes[0].kill()
+    standing, record = led(site), site.record()
+    assert record is not None
+    assert record.returning[1].share == 10
+    site.operator(*QUICK)
+    site.until(lambda: led(site) > standing, 90, "the next wave", lambda: site.health(1))
+    taken_over = site.record()
+    assert taken_over is not None
+    assert taken_over.epoch == record.epoch + 1
+    site.until_restored(before, 60)
+
+
+def test_leaders_that_stand_elsewhere_are_brought_back_every_few_seconds(bare_site: Site) -> None:
+    site = bare_site
+    site.topics({site.topic: 12})
+    home = site.orders()
+    move_leaders_on(site)
+    astray = sum(p.leader != p.replicas[0] for p in site.partitions(site.topic).values())
+    assert astray == 12
+    assert site.orders() == home
+    site.policy(election={**spec("periodic-election")["election"], "intervalSeconds": 5})
+    site.operator()
+    site.until_reported()
+    site.until(
+        lambda: all(p.leader == p.replicas[0] for p in site.partitions(site.topic).values()),
+        60,
+        "every leader is the first of its order",
+        site.partitions,
+    )
+    site.until(lambda: "imbalanceAfter" in site.status().get("periodicElection", {}), 30, "it is reported", site.status)
+    told = site.status()["periodicElection"]
+    assert told["autoRebalance"] == "Enabled"
+    assert told["imbalanceBefore"] >= astray <= told["elected"]
+    assert told["imbalanceAfter"] <= told["imbalanceBefore"] - astray
+    assert site.orders() == home
+    record = site.record()
+    assert record is not None
+    assert record.empty

@@ -1,0 +1,71 @@
+"""The example of ``examples/placement/primary-rack``: a stretched cluster loses its primary rack and gets it back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from testkit.sites import condition
+
+if TYPE_CHECKING:
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "placement" / "primary-rack"
+PRIMARY, SECOND = (1, 4), (2, 5)
+ASSIGNMENT = [[1, 2, 3], [2, 3, 4], [3, 4, 5], [4, 5, 6], [5, 6, 1], [6, 1, 2]] * 4
+"""As Kafka would place them: in turn, so that each broker leads four, and each rack has a replica."""
+REMOVE = '[{"op": "remove", "path": "/spec/placement"}]'
+
+
+def led(site: Site) -> Counter[int | None]:
+    return Counter(p.leader for p in site.partitions().values())
+
+
+def met(site: Site) -> dict[str, Any]:
+    return dict(condition(site.status(), "PlacementMet"))
+
+
+def until_led_from(site: Site, rack: tuple[int, ...], seconds: float = 60) -> None:
+    site.until(lambda: set(led(site)) <= set(rack), seconds, f"all leaders are among {rack}", lambda: led(site))
+
+
+def test_the_example_as_its_readme_tells_it(policy_site: Site) -> None:
+    site = policy_site
+    site.topics({"orders": 24}, assignments={"orders": ASSIGNMENT})
+    at_first = site.orders()
+    spec = yaml.safe_load((EXAMPLE / "policy.yaml").read_text())["spec"]
+    site.policy(placement=spec["placement"])
+    site.operator()
+
+    # Leaders come to the primary rack, in equal numbers.
+    until_led_from(site, PRIMARY)
+    assert set(led(site).values()) == {12}
+    site.kubectl("wait", "--for=condition=PlacementMet", "lp/main", "--timeout=60s")
+    assert condition(site.status(), "PlacementFits")["status"] == "True"
+    arranged = site.orders()
+
+    # The rack is lost: Kafka itself goes on to the second one, as every order has it next.
+    for broker in PRIMARY:
+        site.kafka.broker(broker).kill()
+    until_led_from(site, SECOND)
+    site.until(lambda: met(site).get("status") == "False", 60, "it is reported", lambda: met(site))
+    assert met(site)["message"].startswith("24 of 24 partitions")
+    assert site.orders() == arranged
+
+    # It comes back, and leads again.
+    for broker in PRIMARY:
+        site.kafka.broker(broker).start()
+    until_led_from(site, PRIMARY, 90)
+    site.kubectl("wait", "--for=condition=PlacementMet", "lp/main", "--timeout=60s")
+    assert site.orders() == arranged
+
+    # Without the wish every order is as it was.
+    site.kubectl("patch", "lp", "main", "--type=json", "-p", REMOVE)
+    site.until_restored(at_first)
+    site.until(lambda: not met(site), 30, "nothing is said of racks any more", lambda: met(site))

@@ -1,0 +1,121 @@
+"""kill -9 after, and before, every side effect of a return in waves: a new process goes on where it stood."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.adapters.memory.faults import Interruptions, Killed
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.core.policies import Waves
+from bellwether.core.signals import Reading
+from testkit.builders import site
+from testkit.operators import POLICY, Operator
+
+WAVES = Waves(steps=(30, 60, 100), pause_seconds=5, few_leaders=0)
+WAVED = replace(POLICY, promotion=replace(POLICY.promotion, waves=WAVES))
+ENOUGH = 75
+
+
+def ailing() -> MemorySite:
+    """Broker 2 is demoted, and well again."""
+    made = site(4, {"orders": 12, "__consumer_offsets": 4})
+    for broker in made.cluster.brokers:
+        made.signals.say(broker, Reading.PASSING)
+    operator = Operator(made, WAVED)
+    operator.turns(2)
+    made.signals.say(2, Reading.FAILING)
+    operator.turns(10)
+    made.clock.advance(60)
+    made.signals.say(2, Reading.PASSING)
+    return made
+
+
+HOME = {p.name: p.replicas for p in site(4, {"orders": 12, "__consumer_offsets": 4}).cluster.partitions()}
+
+
+def returned(life: Interruptions) -> MemorySite:
+    made = ailing()
+    Operator(made, WAVED, identity="operator-b", life=life).turns(ENOUGH)
+    return made
+
+
+def effects() -> list[str]:
+    life = Interruptions()
+    returned(life)
+    return life.effects
+
+
+DYING = [
+    pytest.param(number, before, id=f"{'before' if before else 'after'} {number} {effect}")
+    for number, effect in enumerate(effects(), 1)
+    for before in (True, False)
+]
+
+
+def assert_home(made: MemorySite) -> None:
+    assert {p.name: p.replicas for p in made.cluster.partitions()} == HOME
+    assert all(p.leader == p.replicas[0] for p in made.cluster.partitions())
+    assert made.store.record is not None
+    assert made.store.record.empty
+
+
+def shares(made: MemorySite) -> list[int]:
+    """The shares that the record has named one after another."""
+    named = [r.returning[2].share for r in made.store.history if 2 in r.returning]
+    return [share for i, share in enumerate(named) if i == 0 or named[i - 1] != share]
+
+
+def test_an_undisturbed_return_goes_step_by_step():
+    made = returned(Interruptions())
+    assert shares(made) == [30, 60]
+    assert_home(made)
+
+
+def test_there_are_side_effects_of_every_kind_to_die_at():
+    assert {"save", "reorder", "elect"} <= set(effects())
+    assert len(effects()) >= 9
+
+
+@pytest.mark.parametrize(("number", "before"), DYING)
+def test_a_return_killed_anywhere_goes_on_where_it_stood(number: int, before: bool):
+    made = ailing()
+    with pytest.raises(Killed):
+        Operator(made, WAVED, identity="operator-b", life=Interruptions(number, before=before)).turns(ENOUGH)
+    made.clock.advance(60)
+    Operator(made, WAVED, identity="operator-c").turns(ENOUGH)
+    assert shares(made) == [30, 60]
+    assert_home(made)
+
+
+@pytest.mark.parametrize(("number", "before"), DYING)
+def test_a_return_killed_anywhere_of_a_broker_that_is_sick_again_is_rolled_back(number: int, before: bool):
+    made = ailing()
+    with pytest.raises(Killed):
+        Operator(made, WAVED, identity="operator-b", life=Interruptions(number, before=before)).turns(ENOUGH)
+    made.signals.say(2, Reading.FAILING)
+    made.clock.advance(60)
+    successor = Operator(made, WAVED, identity="operator-c")
+    successor.turns(30)
+    assert made.store.record is not None
+    assert made.store.record.returning == {}
+    assert set(made.store.record.demoted) == {2}
+    assert all(p.replicas[-1] == 2 for p in made.cluster.partitions() if 2 in p.replicas)
+    made.signals.say(2, Reading.PASSING)
+    successor.turns(ENOUGH)
+    assert_home(made)
+
+
+def test_a_version_before_waves_takes_over_and_gives_everything_back_at_once():
+    made = ailing()
+    operator = Operator(made, WAVED, identity="operator-b")
+    for _ in range(40):
+        operator.turns(1)
+        if shares(made) == [30]:
+            break
+    assert made.store.record is not None
+    made.store.record = replace(made.store.record, returning={})  # what it does not know it does not write either
+    made.clock.advance(60)
+    Operator(made, POLICY, identity="older").turns(40)
+    assert_home(made)

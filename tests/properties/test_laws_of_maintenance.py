@@ -1,0 +1,188 @@
+"""The laws while brokers are drained and handed back, by people and by their pods, whatever else befalls a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.core.baselines import Cause, EntryState
+from bellwether.core.policies import Demotion, Promotion, Waves
+from bellwether.core.reasons import Reason
+from bellwether.core.signals import Reading
+from bellwether.core.strimzi import Pod
+from testkit.builders import site
+from testkit.operators import POLICY, Operator
+from testkit.plays import Play, Step, befalling, maintaining, perform, scripts, trouble
+from testkit.strategies import memory_clusters
+
+AT_ONCE = replace(POLICY, promotion=Promotion(stabilization_seconds=5, waves=Waves(steps=(100,))))
+SAID = st.sampled_from([Reading.PASSING, Reading.FAILING, Reading.UNKNOWN])
+
+
+@given(memory_clusters(), scripts(maintaining(), maintaining(), befalling(), trouble()))
+def test_laws_1_2_6_and_10_hold_whoever_is_drained_and_handed_back(cluster: MemoryCluster, script: list[Step]):
+    play = Play(cluster)
+    perform(play, script)
+    assert play.watcher.sins == []
+    assert all(p.leader is None or p.leader in p.isr for p in cluster.partitions())
+
+
+@given(memory_clusters(), scripts(maintaining(), maintaining(), befalling(), trouble()), st.integers(0, 4))
+def test_law_3_a_drained_broker_leads_only_where_a_named_reason_holds_the_move(
+    cluster: MemoryCluster, script: list[Step], drained: int
+):
+    play = Play(cluster)
+    perform(play, script)
+    play.faults.relent()
+    play.faults.deliver()
+    for broker in cluster.brokers:
+        cluster.thaw(broker)
+    play.drain(drained, None)
+    # Long enough for whoever contests an order to be answered.
+    play.turns(40, seconds=30.0)
+    said = play.operator.reports[-1] if play.operator.reports else None
+    if not any(b.active for b in cluster.brokers.values()) or said is None:
+        return
+    held = {h.key for h in said.held}
+    assert all(p.key in held for p in cluster.partitions() if p.leader in said.plan.decisions.demoted)
+    for broker in said.brokers:
+        drain = [c for c in broker.conditions if c.type == "Drained"]
+        if drain and drain[0].status:
+            assert cluster.snapshot().leaders()[broker.broker] == 0
+
+
+@given(st.integers(3, 7), st.data(), st.integers(1, 3))
+def test_law_4_whoever_is_in_maintenance_counts_under_the_cap(count: int, data: st.DataObject, cap: int):
+    made = site(count, {"orders": 2 * count})
+    ids = st.integers(1, count)
+    maintained = data.draw(st.sets(ids, max_size=count))
+    sick = data.draw(st.sets(ids, max_size=count)) - maintained
+    for broker in made.cluster.brokers:
+        made.signals.say(broker, Reading.FAILING if broker in sick else Reading.PASSING)
+    for broker in maintained:
+        made.signals.drain(broker)
+    operator = Operator(made, replace(POLICY, demotion=Demotion(max_brokers=cap)))
+    operator.turns(3)
+    assert operator.memory is not None
+    demoted = operator.memory.record.demoted
+    by_signals = {b for b, d in demoted.items() if d.cause is Cause.SIGNALS}
+    assert by_signals <= sick
+    assert not by_signals or len(by_signals | maintained) <= cap
+    if 2 * len(maintained | sick) >= count:
+        assert not by_signals
+    named = {h.broker for h in operator.reports[-1].plan.decisions.held}
+    assert set(demoted) | named >= maintained
+
+
+@given(st.data(), st.integers(1, 60))
+def test_signals_of_a_broker_in_maintenance_demote_nobody_neither_then_nor_when_it_ends(
+    data: st.DataObject, lasts: int
+):
+    """Two clusters that differ in nothing but what is said of the broker in maintenance, until that has ended."""
+    ends = []
+    others = {b: data.draw(st.lists(SAID, min_size=8, max_size=8)) for b in (2, 3, 4, 5)}
+    about = data.draw(st.lists(SAID, min_size=8, max_size=8))
+    for told in (about, [Reading.PASSING] * 8):
+        made = site(5, {"orders": 10})
+        for broker in made.cluster.brokers:
+            made.signals.say(broker, Reading.PASSING)
+        operator = Operator(made, replace(AT_ONCE, demotion=Demotion(dwell_seconds=0, max_brokers=2)))
+        operator.turns(2)
+        made.signals.drain(1)
+        operator.turns(1)
+        demoted = []
+        for moment in range(8):
+            made.signals.say(1, told[moment])
+            for broker, readings in others.items():
+                made.signals.say(broker, readings[moment])
+            operator.turns(1)
+            assert operator.memory is not None
+            assert operator.memory.record.demoted[1].cause is not Cause.SIGNALS
+            demoted.append({b for b in operator.memory.record.demoted if b != 1})
+        operator.turns(lasts)
+        made.signals.lift(1)
+        operator.turns(20)
+        assert operator.memory is not None
+        kept = operator.memory.record.demoted.get(1)
+        assert kept is None or kept.cause is Cause.MAINTENANCE
+        ends.append(demoted)
+    assert ends[0] == ends[1]
+
+
+@given(memory_clusters(), scripts(befalling(harmful=False), maintaining()), st.integers(0, 4))
+def test_a_broker_that_may_be_stopped_leaves_nobody_without_a_leader(
+    cluster: MemoryCluster, script: list[Step], which: int
+):
+    play = Play(cluster)
+    perform(play, script)
+    play.drain(which, None)
+    play.turns(3)
+    broker = sorted(cluster.brokers)[which % len(cluster.brokers)]
+    said = next((b for b in play.operator.reports[-1].brokers if b.broker == broker), None)
+    drain = [c for c in said.conditions if c.type == "Drained"] if said is not None else []
+    assume(bool(drain))
+    led = {p.key for p in cluster.partitions() if p.leader is not None}
+    if drain[0].status:
+        cluster.kill(broker)
+        assert {p.key for p in cluster.partitions() if p.leader is not None} >= led
+    else:
+        assert drain[0].reason is not Reason.DRAINED
+
+
+@given(memory_clusters(), st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=6))
+def test_rolling_through_a_cluster_puts_every_order_back_exactly(
+    cluster: MemoryCluster, restarts: list[tuple[int, bool]]
+):
+    play = Play(cluster)
+    before = play.orders
+    known = sorted(cluster.brokers)
+    assert play.site.pods is not None
+    for pick, by_pod in restarts:
+        broker = known[pick % len(known)]
+        if by_pod:
+            play.site.pods[broker] = Pod(f"kafka-{broker}", leaving=True)
+        else:
+            play.drain(pick, None)
+        play.turns(4)
+        cluster.kill(broker)
+        play.site.signals.say(broker, Reading.FAILING)
+        play.turns(3)
+        play.site.pods.pop(broker, None)
+        play.turns(2)
+        cluster.revive(broker)
+        cluster.catch_up(broker)
+        play.site.pods[broker] = Pod(f"kafka-{broker}")
+        play.site.signals.say(broker, Reading.PASSING)
+        play.end(pick)
+        play.turns(25)
+    play.turns(150)
+    assert play.orders == before
+    assert play.site.store.record is not None
+    assert not play.site.store.record.demoted
+    assert not [e for e in play.site.store.record.entries.values() if e.state is EntryState.DISPLACED]
+
+
+@given(st.sampled_from(["drain", "pod"]), st.integers(1, 40))
+def test_law_8_a_drained_broker_at_rest_causes_no_mutation(how: str, wait: int):
+    made = site(4, {"orders": 8})
+    made.pods = {}
+    for broker in made.cluster.brokers:
+        made.signals.say(broker, Reading.PASSING)
+    operator = Operator(made, AT_ONCE)
+    operator.turns(2)
+    if how == "drain":
+        made.signals.drain(2)
+    else:
+        made.pods[2] = Pod("kafka-2", leaving=True)
+    operator.turns(3)
+    mutations, said = made.cluster.mutations, operator.reports[-1]
+    assert operator.memory is not None
+    record = operator.memory.record
+    operator.turns(wait)
+    assert made.cluster.mutations == mutations
+    assert operator.memory.record == record
+    assert [b.conditions for b in operator.reports[-1].brokers] == [b.conditions for b in said.brokers]
+    assert operator.reports[-1].conditions == said.conditions

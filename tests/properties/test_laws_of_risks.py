@@ -1,0 +1,108 @@
+"""The classes of risk, for any cluster and any order of events: what is said of a partition is what then happens."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.adapters.memory.clusters import MIN_ISR, MemoryCluster
+from bellwether.core.clusters import Cluster
+from bellwether.core.remedies import Tools, advise
+from bellwether.core.risks import OFFLINE, Diagnosis, Facts, Risk, diagnose, examine
+from testkit.strategies import Act, clusters, deeds, memory_clusters
+
+TOOLS = Tools("broker:9092")
+
+
+def befall(kafka: MemoryCluster, acts: list[tuple[str, Act]]) -> tuple[Diagnosis, ...]:
+    for _, act in acts:
+        act(kafka)
+    topics = {p.topic for p in kafka.partitions()}
+    floors = {topic: int(kafka.topic_settings(topic)[MIN_ISR]) for topic in topics}
+    return examine(kafka.snapshot(), Facts(floors)).diagnoses
+
+
+def lose_one(kafka: MemoryCluster, acts: list[tuple[str, Act]]) -> list[Diagnosis]:
+    """What is lost once nobody is left who may lead one of the partitions."""
+    befall(kafka, acts)
+    while (p := next(iter(kafka.partitions()), None)) is not None and p.leader is not None:
+        kafka.kill(p.leader)
+    return [d for d in befall(kafka, []) if d.risk in (Risk.LAST_ISR_MEMBER_LOST, Risk.ALL_REPLICAS_LOST)]
+
+
+@given(clusters(), st.booleans(), st.dictionaries(st.just("orders"), st.integers(1, 5)))
+def test_every_partition_has_one_class_and_advice_for_it(seen: Cluster, elr: bool, floors: dict[str, int]):
+    for found in examine(seen, Facts(floors)).diagnoses:
+        p = found.partition
+        assert (found.risk in OFFLINE) == (p.leader not in seen.live)
+        advice = advise(found, TOOLS, elr=elr)
+        assert advice.clients
+        assert advice.safe
+        assert bool(advice.ways) == (found.risk is not Risk.IN_SYNC)
+
+
+@given(clusters(), st.booleans())
+def test_an_unclean_election_is_never_offered_where_somebody_may_lead_without_loss(seen: Cluster, elr: bool):
+    for found in examine(seen, Facts()).diagnoses:
+        p = found.partition
+        offered = any("--unclean" in c for way in advise(found, TOOLS, elr=elr).ways for c in way.commands)
+        may_lead = seen.live.intersection((*p.isr, *p.elr))
+        assert not (offered and may_lead)
+        assert not (offered and p.leader in seen.live)
+        assert offered == (found.loss is not None)
+
+
+@given(clusters(), st.integers(1, 5), st.sets(st.integers(1, 5)))
+def test_fewer_live_brokers_and_higher_settings_never_make_a_partition_look_better(
+    seen: Cluster, floor: int, lost: set[int]
+):
+    worst = list(Risk)
+    for p in seen.partitions:
+        before = diagnose(p, seen.live, Facts({p.topic: floor})).risk
+        assert worst.index(diagnose(p, seen.live - lost, Facts({p.topic: floor})).risk) <= worst.index(before)
+        assert worst.index(diagnose(p, seen.live, Facts({p.topic: floor + 1})).risk) <= worst.index(before)
+
+
+@given(memory_clusters(), st.lists(deeds(), max_size=12))
+def test_whoever_is_awaited_leads_once_he_is_back(kafka: MemoryCluster, acts: list[tuple[str, Act]]):
+    for found in lose_one(kafka, acts):
+        p = kafka.find(found.partition.name)
+        if p is None or p.leader is not None:
+            continue  # whoever came back for another one leads this one, too
+        assert len(found.awaited) > 0
+        kafka.revive(found.awaited[0], catch_up=False)
+        assert kafka.partition(p.topic, p.index).leader == found.awaited[0]
+
+
+@given(memory_clusters(), st.lists(deeds(), max_size=12))
+def test_nobody_else_who_comes_back_leads(kafka: MemoryCluster, acts: list[tuple[str, Act]]):
+    for found in lose_one(kafka, acts)[:1]:
+        others = [r for r in found.partition.replicas if r not in found.awaited and not kafka.brokers[r].active]
+        for broker in others:
+            kafka.revive(broker, catch_up=False)
+        assert kafka.partition(found.partition.topic, found.partition.index).leader is None
+
+
+@given(memory_clusters(), st.lists(deeds(), max_size=12))
+def test_where_kafka_can_elect_it_has(kafka: MemoryCluster, acts: list[tuple[str, Act]]):
+    assert not [d for d in befall(kafka, acts) if d.risk is Risk.LEADER_LOST]
+
+
+@given(memory_clusters(), st.lists(deeds(), max_size=12))
+def test_the_losses_to_spare_can_be_borne_and_one_more_cannot(kafka: MemoryCluster, acts: list[tuple[str, Act]]):
+    spared = [
+        d
+        for d in befall(kafka, acts)
+        if d.risk in (Risk.IN_SYNC, Risk.UNDER_REPLICATED) and not d.partition.reassigning and d.partition.isr
+    ]
+    if not spared:
+        return
+    found = min(spared, key=lambda d: len(d.partition.isr))
+    name, floor = found.partition.name, found.floor or 0
+    for broker in found.partition.isr[: len(found.partition.isr) - floor]:
+        kafka.kill(broker)
+    facts = Facts({name.topic: floor})
+    at = diagnose(kafka.partition(*name), kafka.snapshot().live, facts)
+    assert at.risk is Risk.AT_MIN_ISR
+    kafka.kill(at.partition.isr[0])
+    assert diagnose(kafka.partition(*name), kafka.snapshot().live, facts).risk in {Risk.UNDER_MIN_ISR, *OFFLINE}

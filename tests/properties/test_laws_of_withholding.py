@@ -1,0 +1,78 @@
+"""Plans with brokers on their way back, for any cluster: laws 1 to 3, and what a wave may and may not do."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.core.clusters import Cluster
+from bellwether.core.plans import devise
+from bellwether.core.waves import Returning
+from testkit.builders import START, decisions, record, snapshot, verdicts
+from testkit.strategies import clusters
+
+BROKERS = st.integers(1, 5)
+
+
+@st.composite
+def returning(draw: st.DrawFn) -> list[Returning]:
+    return [Returning(b, draw(st.integers(0, 100)), START, START) for b in draw(st.sets(BROKERS, max_size=3))]
+
+
+@given(clusters(), returning(), st.sets(BROKERS, max_size=2))
+def test_law_1_and_2_a_plan_with_waves_asks_for_orders_of_the_same_replicas_and_elects_in_sync(
+    seen: Cluster, back: list[Returning], demoted: set[int]
+):
+    plan = devise(snapshot(seen), decisions(*demoted, back=[w for w in back if w.broker not in demoted]), {})
+    for move in plan.moves:
+        partition = seen.by_key[move.key]
+        assert sorted(move.order) == sorted(partition.replicas)
+        assert not partition.reassigning
+        if move.elect:
+            assert move.leads_next in partition.isr
+            assert move.leads_next in seen.live
+
+
+@given(clusters(), returning(), st.sets(BROKERS, max_size=2))
+def test_law_3_a_wave_never_makes_a_demoted_broker_or_nobody_lead_where_somebody_well_can(
+    seen: Cluster, back: list[Returning], demoted: set[int]
+):
+    waves = [w for w in back if w.broker not in demoted]
+    plan = devise(snapshot(seen), decisions(*demoted, back=waves), verdicts(seen))
+    for key, target in plan.targets.items():
+        partition = seen.by_key[key]
+        able = (set(partition.isr) & seen.live) - demoted
+        if able and not partition.reassigning and not demoted.isdisjoint(partition.replicas):
+            assert target[0] in able
+
+
+@given(clusters(), returning())
+def test_what_waits_is_led_by_another_wherever_one_can_and_stands_otherwise_as_it_stood(
+    seen: Cluster, back: list[Returning]
+):
+    waves = {w.broker: w for w in back}
+    plan = devise(snapshot(seen), decisions(back=back), verdicts(seen))
+    for partition in seen.partitions:
+        first = partition.replicas[0]
+        waits = first in waves and waves[first].withholds(partition.key) and not partition.reassigning
+        free = [
+            b
+            for b in partition.replicas
+            if b in partition.isr and b in seen.live and not (b in waves and waves[b].withholds(partition.key))
+        ]
+        target = plan.targets.get(partition.key, partition.replicas)
+        if waits and free:
+            assert target[0] in free
+            others = [b for b in partition.replicas if b != target[0]]
+            assert list(target[1:]) == others
+        else:
+            assert target == partition.replicas or not free
+
+
+@given(clusters(), returning())
+def test_without_anybody_on_the_way_back_and_with_everybody_at_the_end_of_it_the_plan_is_the_same(
+    seen: Cluster, back: list[Returning]
+):
+    done = [Returning(w.broker, 100, w.since, w.waved_at) for w in back]
+    plain = devise(snapshot(seen, undo=record()), decisions(), verdicts(seen))
+    assert devise(snapshot(seen, undo=record()), decisions(back=done), verdicts(seen)).moves == plain.moves

@@ -1,0 +1,24 @@
+"""Pods of brokers, as a StatefulSet makes them: numbered, ready unless told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def pod(
+    number: int,
+    name: str = "kafka",
+    *,
+    ready: bool = True,
+    leaving: bool = False,
+    phase: str = "Running",
+    labels: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """One pod's body."""
+    metadata: dict[str, Any] = {"name": f"{name}-{number}", "namespace": "default"}
+    metadata["labels"] = {"app": "kafka"} if labels is None else dict(labels)
+    if leaving:
+        metadata |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["test/stays"]}
+    conditions = [{"type": "Ready", "status": str(ready)}]
+    return {"metadata": metadata, "status": {"phase": phase, "conditions": conditions}}

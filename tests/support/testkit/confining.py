@@ -1,0 +1,89 @@
+"""Scenes of quarantine: broker 1 is demoted for its slow disk, follows everywhere, and has a warden beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from bellwether.adapters.memory.worlds import START
+from bellwether.core.clusters import Cluster
+from bellwether.core.confinements import WARDEN, Confinement
+from bellwether.core.margins import Margins, Quorum
+from bellwether.core.policies import Mode, Policy, Quarantine, QuarantineMode
+from bellwether.core.quarantine import Quarantines, quarantine
+from bellwether.core.reasons import Reason
+from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.core.snapshots import Snapshot
+from bellwether.core.verdicts import Verdict
+from testkit.builders import after, cluster, decisions, partition, record, verdicts
+
+GOOD, BAD, SILENT = Reading.PASSING, Reading.FAILING, Reading.UNKNOWN
+NOW = after(300)
+CONTROLLERS = Quorum(frozenset({101, 102, 103}), frozenset({101, 102, 103}))
+SLOW = frozenset({1, 2})
+AMPLE = Margins({"orders": 1}, CONTROLLERS, trailing=SLOW)
+
+
+def opted_in(**settings: int) -> Policy:
+    """A policy that quarantines and enforces."""
+    return Policy(name="main", mode=Mode.ENFORCE, quarantine=Quarantine(mode=QuarantineMode.ENABLED, **settings))
+
+
+def disk(broker: int = 1, reading: Reading = BAD, age: float | None = 0.0) -> Signal:
+    """The word of the prober on a broker's disk."""
+    return Signal(broker, SignalType.STORAGE_LATENCY, f"broker-{broker}", reading, START, age)
+
+
+def warden(broker: int = 1, reading: Reading = GOOD, number: int = 0, age: float | None = 0.0) -> Signal:
+    """The word of the warden beside a broker: on watch, unless told."""
+    return Signal(broker, WARDEN, f"broker-{broker}", reading, START, age, message="so it says", value=float(number))
+
+
+def ordered(
+    broker: int = 1,
+    number: int = 1,
+    *,
+    since: datetime = START,
+    until: datetime | None = None,
+    renewed_at: datetime = NOW,
+    obeyed_at: datetime | None = None,
+    ended_at: datetime | None = None,
+    reason: Reason = Reason.QUARANTINE_ORDERED,
+) -> Confinement:
+    """An order that stands, and was not seen to be obeyed yet."""
+    end = until or after(600)
+    return Confinement(broker, 1, number, since, end, renewed_at, reason, "so it was", obeyed_at, ended_at)
+
+
+def held_in(seen: Cluster, slow: int = 1, **standings: Sequence[int]) -> dict[int, Verdict]:
+    """Everybody is well but for the slow one."""
+    judged = verdicts(seen, **{"sick": [slow], **standings})
+    judged[slow] = replace(judged[slow], slow=Reason.STORAGE_SLOW, reason=Reason.STORAGE_SLOW)
+    return judged
+
+
+def scene(
+    seen: Cluster | None = None,
+    *signals: Signal,
+    orders: Sequence[Confinement] = (),
+    margins: Margins | None = AMPLE,
+    now: datetime = NOW,
+) -> Snapshot:
+    """Broker 2 leads, broker 1 follows slowly, its prober and its warden report."""
+    facts = seen or cluster(partition(replicas=(2, 3, 1)))
+    said = signals or (disk(), warden())
+    named: Mapping[int, Confinement] = {c.broker: c for c in orders}
+    return Snapshot(now, facts, record(), said, confinements=named, margins=margins)
+
+
+def weighed(
+    facts: Snapshot | None = None,
+    policy: Policy | None = None,
+    judged: Mapping[int, Verdict] | None = None,
+    demoted: Sequence[int] = (1,),
+) -> Quarantines:
+    """What becomes of a scene."""
+    at_hand = facts or scene()
+    verdicts_ = judged if judged is not None else held_in(at_hand.cluster)
+    return quarantine(at_hand, policy or opted_in(), verdicts_, decisions(*demoted))

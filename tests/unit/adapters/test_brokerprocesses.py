@@ -1,0 +1,187 @@
+"""A broker's process is found, paused and released; whoever paused it may die in any way, and it runs again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bellwether.adapters import pausekeeper
+from bellwether.adapters.brokerprocesses import BrokerProcess
+from bellwether.core.wardens import Process
+from bellwether.ports import Transient
+
+PROC = Path("/proc")
+SLEEPS = ("-c", "import time; time.sleep(120)")
+# Looks like the broker of nobody else on this machine.
+MINE = rf"(^|.*/)java\0.*\0test\.Kafka{os.getpid()}\0"
+# Pauses the process of that id, and then stands still or ends without a word, as it is told.
+WARDEN = """
+import sys, time
+from bellwether.adapters.brokerprocesses import BrokerProcess
+broker = BrokerProcess(int(sys.argv[1]))
+broker.pause()
+print(broker.guarded(), flush=True)
+time.sleep(120)
+"""
+
+
+def like_kafka() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["java", *SLEEPS, f"test.Kafka{os.getpid()}", "x"], executable=sys.executable)
+
+
+@pytest.fixture
+def broker() -> Iterator[subprocess.Popen[bytes]]:
+    made = like_kafka()
+    yield made
+    made.kill()
+    made.wait()
+
+
+@pytest.fixture
+def process(broker: subprocess.Popen[bytes]) -> Iterator[BrokerProcess]:
+    made = BrokerProcess(broker.pid)
+    yield made
+    made.release()
+
+
+def comes(about: Callable[[], bool], seconds: float = 20.0) -> bool:
+    until = time.monotonic() + seconds
+    while not about():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def stopped(broker: subprocess.Popen[bytes]) -> bool:
+    return pausekeeper.state_of(PROC, broker.pid) == pausekeeper.STOPPED
+
+
+def test_it_is_paused_and_released(broker: subprocess.Popen[bytes], process: BrokerProcess) -> None:
+    assert process.state() is Process.RUNNING
+    assert not process.guarded(), "nobody guards what is not paused"
+    process.pause()
+    assert stopped(broker)
+    assert process.state() is Process.STOPPED
+    assert process.guarded()
+    process.release()
+    assert not stopped(broker)
+    assert process.state() is Process.RUNNING
+    assert not process.guarded(), "the keeper has gone home"
+    process.release()
+    assert process.state() is Process.RUNNING, "once more does no harm"
+
+
+def test_it_is_found_by_its_arguments_and_not_taken_for_what_started_it() -> None:
+    starter = subprocess.Popen(["tini", *SLEEPS, "java", f"test.Kafka{os.getpid()}"], executable=sys.executable)
+    try:
+        found = BrokerProcess(pattern=MINE)
+        assert found.state() is Process.ABSENT
+        made = like_kafka()
+        try:
+            assert comes(lambda: found.state() is Process.RUNNING)
+            found.pause()
+            assert stopped(made)
+            assert not stopped(starter)
+            found.release()
+        finally:
+            made.kill()
+            made.wait()
+        assert found.state() is Process.ABSENT
+        with pytest.raises(Transient, match="not there"):
+            found.pause()
+    finally:
+        starter.kill()
+        starter.wait()
+
+
+def test_of_two_that_match_neither_is_meant() -> None:
+    two = [like_kafka(), like_kafka()]
+    try:
+        assert comes(lambda: all(b"Kafka" in (PROC / str(p.pid) / "cmdline").read_bytes() for p in two))
+        assert BrokerProcess(pattern=MINE).state() is Process.ABSENT
+    finally:
+        for one in two:
+            one.kill()
+            one.wait()
+
+
+def test_a_pattern_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="--process: no regular expression"):
+        BrokerProcess(pattern="(")
+
+
+def test_a_restarted_broker_is_another_process(broker: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    # The same number, begun at another time: what a process id that is used again looks like.
+    stat = (PROC / str(broker.pid) / "stat").read_text()
+    (tmp_path / str(broker.pid)).mkdir()
+    (tmp_path / str(broker.pid) / "stat").write_text(stat)
+    assert pausekeeper.start_of(tmp_path, broker.pid) == pausekeeper.start_of(PROC, broker.pid)
+    head, _, tail = stat.rpartition(")")
+    fields = tail.split()
+    fields[19] = str(int(fields[19]) + 1)
+    (tmp_path / str(broker.pid) / "stat").write_text(f"{head}) {' '.join(fields)}")
+    assert pausekeeper.start_of(tmp_path, broker.pid) != pausekeeper.start_of(PROC, broker.pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_warden_that_is_killed_while_its_broker_is_paused_leaves_it_running(
+    broker: subprocess.Popen[bytes], number: signal.Signals
+) -> None:
+    warden = subprocess.Popen([sys.executable, "-c", WARDEN, str(broker.pid)], stdout=subprocess.PIPE)
+    try:
+        assert warden.stdout is not None
+        assert warden.stdout.readline() == b"True\n"
+        assert stopped(broker)
+        warden.send_signal(number)
+        warden.wait()
+        assert comes(lambda: not stopped(broker))
+    finally:
+        warden.kill()
+        warden.wait()
+        assert warden.stdout is not None
+        warden.stdout.close()
+
+
+def test_a_keeper_that_hears_nothing_releases_the_broker(broker: subprocess.Popen[bytes]) -> None:
+    start = pausekeeper.start_of(PROC, broker.pid)
+    words = [str(broker.pid), start, "0.3", "/proc"]
+    keeper = subprocess.Popen(
+        [sys.executable, "-I", "-S", pausekeeper.__file__, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with keeper:
+        assert keeper.stdout is not None
+        assert keeper.stdout.read(1) == b"r"
+        broker.send_signal(signal.SIGSTOP)
+        assert comes(lambda: stopped(broker))
+        assert comes(lambda: not stopped(broker)), "its warden is there, and says nothing: it may be frozen"
+
+
+def test_a_keeper_that_is_gone_is_missed(broker: subprocess.Popen[bytes], process: BrokerProcess) -> None:
+    process.pause()
+    keeper = process._keeper
+    assert keeper is not None
+    keeper.kill()
+    keeper.wait()
+    assert not process.guarded()
+    process.release()
+    assert not stopped(broker)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody who may not")
+def test_who_may_not_signal_the_broker_says_so(broker: subprocess.Popen[bytes]) -> None:
+    script = (
+        "import os, sys\n"
+        "from bellwether.adapters.brokerprocesses import BrokerProcess\n"
+        "os.setuid(65534)\n"
+        "print(BrokerProcess(int(sys.argv[1])).state())"
+    )
+    found = subprocess.run([sys.executable, "-c", script, str(broker.pid)], capture_output=True, text=True, check=False)
+    assert found.stdout.strip() == "Barred", found.stderr

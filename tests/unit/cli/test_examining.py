@@ -1,0 +1,114 @@
+"""How a cluster is examined: who is asked, what is put together, and what cannot be found out."""
+
+from __future__ import annotations
+
+import pytest
+
+from bellwether.adapters.memory.clusters import MIN_ISR, MemoryCluster
+from bellwether.adapters.memory.configs import MemoryConfigs
+from bellwether.adapters.memory.views import MemoryReader
+from bellwether.cli.examining import Examination, Examiner, no_samples
+from bellwether.core.risks import Risk, Sample
+from bellwether.ports import Terminal, Unauthorized
+from testkit.builders import START, name
+from testkit.wards import MemoryEnds, MemoryWard
+
+
+@pytest.fixture
+def kafka() -> MemoryCluster:
+    made = MemoryCluster(3, elr=False)
+    made.create_topic("orders", assignment=[(1, 2, 3), (2, 3, 1)], min_isr=2)
+    made.create_topic("payments", assignment=[(1, 2)], min_isr=1)
+    return made
+
+
+def examined(kafka: MemoryCluster) -> Examination:
+    return MemoryWard(kafka).examiner().examine()
+
+
+def test_settings_and_metadata_make_the_classes(kafka: MemoryCluster):
+    kafka.kill(1)
+    kafka.configure_topic("orders", MIN_ISR, "3")
+    found = examined(kafka)
+    assert {str(d.partition.name): d.risk for d in found.ward.diagnoses} == {
+        "orders-0": Risk.UNDER_MIN_ISR,
+        "orders-1": Risk.UNDER_MIN_ISR,
+        "payments-0": Risk.AT_MIN_ISR,
+    }
+    assert not found.silent
+    assert found.troubles == ()
+
+
+def test_a_broker_that_metadata_calls_alive_and_that_does_not_answer_is_found(kafka: MemoryCluster):
+    kafka.freeze(2)
+    found = examined(kafka)
+    assert list(found.silent) == [2]
+    assert found.of(name("orders", 1)).risk is Risk.LEADER_LOST
+    assert found.of(name("orders", 0)).risk is Risk.IN_SYNC
+
+
+def test_only_brokers_that_hold_what_is_examined_are_asked(kafka: MemoryCluster):
+    ends = MemoryEnds(kafka)
+    Examiner(MemoryReader(kafka), MemoryConfigs(kafka), ends, no_samples).examine(["payments"])
+    assert sorted(number for number, _ in ends.asked) == [1, 2]
+
+
+def test_where_copies_end_is_asked_only_of_what_nobody_may_lead(kafka: MemoryCluster):
+    for broker in (2, 1):
+        kafka.kill(broker)
+    kafka.revive(2)
+    ends = MemoryEnds(kafka, {name("payments"): {2: 70}})
+    found = Examiner(MemoryReader(kafka), MemoryConfigs(kafka), ends, no_samples).examine()
+    lost = found.of(name("payments"))
+    assert lost.risk is Risk.LAST_ISR_MEMBER_LOST
+    assert lost.loss is not None
+    assert (lost.loss.candidate, lost.loss.candidate_end) == (2, 70)
+    assert [asked for asked in ends.asked if asked[1]] == [(2, frozenset({name("payments")}))]
+
+
+def test_samples_bound_the_loss(kafka: MemoryCluster):
+    for broker in (2, 1):
+        kafka.kill(broker)
+    kafka.revive(2)
+    key, epoch = kafka.partition("payments").key, kafka.partition("payments").leader_epoch
+    ward = MemoryWard(kafka, {name("payments"): {2: 70}}, {key: Sample(100, START, 1, epoch - 1)})
+    loss = ward.examiner().examine().of(name("payments")).loss
+    assert loss is not None
+    assert loss.least == 30
+
+
+def test_settings_that_may_not_be_read_leave_the_rest_told(kafka: MemoryCluster):
+    class Refusing(MemoryConfigs):
+        def topic_configs(self, *_: object) -> dict[str, dict[str, str]]:
+            raise Unauthorized("grant the ACL DescribeConfigs on Topic *")
+
+    kafka.kill(1)
+    found = Examiner(MemoryReader(kafka), Refusing(kafka), MemoryEnds(kafka), no_samples).examine()
+    assert found.of(name("orders")).risk is Risk.UNDER_REPLICATED
+    assert found.troubles == ("min.insync.replicas is not known: grant the ACL DescribeConfigs on Topic *",)
+
+
+def test_a_store_that_cannot_be_read_leaves_the_loss_unknown(kafka: MemoryCluster):
+    def failing(*_: object) -> dict[object, Sample]:
+        raise Terminal("the store is away")
+
+    for broker in (2, 1):
+        kafka.kill(broker)
+    kafka.revive(2)
+    found = Examiner(MemoryReader(kafka), MemoryConfigs(kafka), MemoryEnds(kafka), failing).examine()  # type: ignore[arg-type]
+    assert found.troubles == ("no samples: the store is away",)
+    loss = found.of(name("payments")).loss
+    assert loss is not None
+    assert loss.least is None
+
+
+def test_a_topic_or_partition_that_there_is_not_is_named(kafka: MemoryCluster):
+    examiner = MemoryWard(kafka).examiner()
+    with pytest.raises(Terminal, match="there is no topic nonsense"):
+        examiner.examine(["orders", "nonsense"])
+    with pytest.raises(Terminal, match="there is no partition orders-7"):
+        examiner.examine().of(name("orders", 7))
+
+
+def test_a_cluster_without_topics_is_well():
+    assert examined(MemoryCluster(3)).ward.diagnoses == ()

@@ -1,0 +1,292 @@
+"""Turns beside other people: whom the policy waits for, what it puts back, and what it forgets.
+
+``docs/placement/coexistence.md`` names these tests row by row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.core.reasons import Reason
+from bellwether.core.signals import OverrideState, Reading
+from bellwether.core.statuses import Condition
+from bellwether.core.strimzi import Strimzi
+from testkit.operators import POLICY, Operator
+
+MARK = "leader.replication.throttled.replicas"
+ROUND = [(1, 2, 3), (2, 3, 1), (3, 1, 2)]
+
+
+class Beside:
+    """Four brokers, of which three hold the topic ``orders``; an operator that has looked once."""
+
+    def __init__(self) -> None:
+        self.cluster = MemoryCluster(4)
+        self.cluster.create_topic("orders", assignment=ROUND)
+        self.site = MemorySite(self.cluster)
+        for broker in self.cluster.brokers:
+            self.site.signals.say(broker, Reading.PASSING)
+        self.operator = Operator(self.site, POLICY)
+        self.turns(1)
+
+    def turns(self, count: int = 3) -> None:
+        self.operator.turns(count)
+
+    def demote(self, broker: int) -> None:
+        self.site.signals.override(broker, OverrideState.DEMOTED, "its disk")
+        self.turns()
+
+    def waiting(self) -> Condition | None:
+        said = self.operator.reports[-1].conditions
+        return next((c for c in said if c.type == "WaitingForOthers"), None)
+
+    @property
+    def orders(self) -> list[tuple[int, ...]]:
+        return [p.replicas for p in self.cluster.partitions(["orders"])]
+
+    @property
+    def noted(self) -> set[tuple[str, Reason]]:
+        return {(n.topic, n.reason) for r in self.operator.reports for n in r.notes}
+
+
+@pytest.fixture
+def beside() -> Beside:
+    return Beside()
+
+
+def test_where_nobody_else_is_at_work_nothing_is_said(beside: Beside):
+    beside.demote(1)
+    assert beside.waiting() is None
+
+
+class TestReassignments:
+    def test_a_partition_in_reassignment_is_left_alone_and_named_until_it_has_ended(self, beside: Beside):
+        name = beside.cluster.partition("orders", 0).name
+        beside.cluster.foreign_reassign(name, (1, 2, 4))
+        beside.demote(1)
+        waits = beside.waiting()
+        assert waits == Condition("WaitingForOthers", True, Reason.REASSIGNING, "Reassigning: 1 partition (orders-0)")
+        assert beside.cluster.partition("orders", 0).leader == 1
+        beside.cluster.finish_reassignments()
+        beside.turns()
+        assert beside.waiting() is None
+        assert beside.cluster.partition("orders", 0).replicas[-1] == 1
+
+    def test_a_single_move_by_hand_does_not_hold_a_promotion(self, beside: Beside):
+        beside.demote(1)
+        beside.cluster.foreign_reassign(beside.cluster.partition("orders", 2).name, (3, 2, 4))
+        beside.site.signals.lift(1)
+        beside.turns()
+        assert beside.cluster.partition("orders", 0).leader == 1
+        assert beside.cluster.partition("orders", 2).reassigning
+
+    @pytest.mark.parametrize("mark", ["cruise control", "throttle"])
+    def test_a_rebalance_is_told_by_its_marks_and_holds_promotion(self, beside: Beside, mark: str):
+        if mark == "cruise control":
+            beside.cluster.create_topic("__CruiseControlMetrics", assignment=[(2, 3, 4)])
+        else:
+            beside.cluster.configure_topic("orders", MARK, "2:3,2:4")
+        beside.demote(1)
+        beside.cluster.foreign_reassign(beside.cluster.partition("orders", 2).name, (3, 2, 4))
+        beside.site.signals.lift(1)
+        beside.turns()
+        waits = beside.waiting()
+        assert waits is not None
+        assert (waits.reason, "broker 1" in waits.message) == (Reason.OTHERS_REBALANCING, True)
+        assert beside.cluster.snapshot().leaders()[1] == 0
+        broker = next(b for b in beside.operator.reports[-1].brokers if b.broker == 1)
+        assert "recognised as a rebalance, as" in broker.condition("Demoted").message
+        beside.cluster.finish_reassignments()
+        beside.turns()
+        assert beside.waiting() is None
+        assert beside.cluster.partition("orders", 0).leader == 1
+
+    def test_a_rebalance_lets_a_persons_word_and_hard_faults_pass(self, beside: Beside):
+        beside.cluster.create_topic("__CruiseControlMetrics", assignment=[(2, 3, 4)])
+        beside.cluster.foreign_reassign(beside.cluster.partition("orders", 2).name, (3, 2, 4))
+        beside.site.signals.say(1, Reading.FAILING)
+        beside.turns()
+        assert beside.cluster.partition("orders", 0).leader != 1
+        beside.site.signals.override(1, OverrideState.PROMOTED, "needed")
+        beside.turns()
+        assert beside.cluster.partition("orders", 0).leader == 1
+
+    def test_marks_are_asked_for_only_while_replicas_move(self, beside: Beside):
+        configs = beside.operator.world.configs
+        asked = configs.asked  # type: ignore[union-attr]
+        beside.demote(1)
+        assert configs.asked == asked  # type: ignore[union-attr]
+
+    def test_what_cannot_be_asked_is_no_mark(self, beside: Beside):
+        beside.cluster.configure_topic("orders", MARK, "2:3,2:4")
+        beside.demote(1)
+        beside.operator.world = replace(beside.operator.world, configs=None)
+        beside.cluster.foreign_reassign(beside.cluster.partition("orders", 2).name, (3, 2, 4))
+        beside.site.signals.lift(1)
+        beside.turns()
+        assert beside.cluster.partition("orders", 0).leader == 1
+
+
+@pytest.mark.parametrize(
+    ("strimzi", "reason"),
+    [
+        (Strimzi(namespace="kafka", name="one", listener="tls", paused=True), Reason.STRIMZI_PAUSED),
+        (Strimzi(namespace="kafka", name="one", listener="tls", rebalancing=("full",)), Reason.STRIMZI_REBALANCING),
+    ],
+)
+def test_strimzi_at_work_is_waited_for_and_then_gone_on_without(beside: Beside, strimzi: Strimzi, reason: Reason):
+    beside.demote(1)
+    beside.operator.world = replace(beside.operator.world, strimzi=strimzi)
+    beside.site.signals.lift(1)
+    beside.turns()
+    waits = beside.waiting()
+    assert waits is not None
+    assert (waits.reason, waits.message) == (reason, f"{reason}: broker 1")
+    at_rest = replace(strimzi, paused=False, rebalancing=())
+    beside.operator.world = replace(beside.operator.world, strimzi=at_rest)
+    beside.turns()
+    assert beside.waiting() is None
+    assert beside.orders == ROUND
+
+
+class TestOrders:
+    def test_a_foreign_order_is_waited_with_named_and_then_displaced_and_gone_back_to(self, beside: Beside):
+        beside.demote(1)
+        name = beside.cluster.partition("orders", 0).name
+        beside.cluster.foreign_reorder(name, (1, 3, 2))
+        beside.turns(1)
+        waits = beside.waiting()
+        assert waits is not None
+        assert (waits.reason, waits.message) == (Reason.CONTESTED, "Contested: 1 partition (orders-0)")
+        beside.turns(8)
+        assert beside.waiting() is None
+        assert beside.cluster.partition("orders", 0).replicas[-1] == 1
+        beside.site.signals.lift(1)
+        beside.turns()
+        assert beside.orders[0] == (1, 3, 2)
+
+    def test_kafkas_own_election_of_preferred_leaders_finds_nothing_to_take_back(self, beside: Beside):
+        beside.demote(1)
+        assert beside.cluster.auto_balance() == 0
+        beside.turns()
+        assert beside.cluster.snapshot().leaders()[1] == 0
+
+    def test_replicas_that_were_added_stand_where_they_were_put_and_the_others_go_back(self, beside: Beside):
+        beside.demote(1)
+        beside.cluster.raise_rf("orders")
+        beside.turns()
+        assert ("orders", Reason.REPLICA_SET_CHANGED) in beside.noted
+        beside.site.signals.lift(1)
+        beside.turns()
+        assert [order[:3] for order in beside.orders] == ROUND
+
+
+class TestTopics:
+    def test_a_topic_that_is_deleted_takes_its_baselines_along(self, beside: Beside):
+        beside.demote(1)
+        beside.cluster.delete_topic("orders")
+        beside.turns(40)
+        assert ("orders", Reason.TOPIC_GONE) in beside.noted
+        assert beside.site.store.record is not None
+        assert not beside.site.store.record.entries
+        assert beside.waiting() is None
+
+    def test_a_topic_of_the_same_name_is_another_one(self, beside: Beside):
+        beside.demote(1)
+        beside.cluster.recreate_topic("orders", assignment=[(1, 3, 2)])
+        beside.turns(40)
+        assert ("orders", Reason.TOPIC_GONE) in beside.noted
+        assert beside.cluster.partition("orders", 0).leader != 1
+        beside.site.signals.lift(1)
+        beside.turns()
+        assert beside.orders == [(1, 3, 2)]
+
+    def test_a_topic_that_is_made_meanwhile_is_taken_from_the_demoted_broker_and_given_back(self, beside: Beside):
+        beside.demote(1)
+        beside.cluster.create_topic("later", assignment=[(1, 2, 3)])
+        beside.turns()
+        assert beside.cluster.partition("later").leader != 1
+        beside.site.signals.lift(1)
+        beside.turns()
+        assert beside.cluster.partition("later").replicas == (1, 2, 3)
+        assert beside.cluster.partition("later").leader == 1
+
+
+class TestExpanding:
+    def test_nothing_of_ours_moves_a_leader_to_a_broker_that_has_just_come(self, beside: Beside):
+        before = beside.cluster.mutations
+        beside.turns(10)
+        assert beside.cluster.mutations == before
+        assert 4 in {b.broker for b in beside.operator.reports[-1].brokers}
+        assert beside.orders == ROUND
+
+    def test_a_replica_that_somebody_puts_there_follows_until_somebody_puts_it_first(self, beside: Beside):
+        beside.cluster.foreign_reassign(beside.cluster.partition("orders", 0).name, (1, 2, 4))
+        beside.cluster.finish_reassignments()
+        before = beside.cluster.mutations
+        beside.turns(10)
+        assert beside.cluster.mutations == before
+        assert beside.cluster.snapshot().leaders()[4] == 0
+
+    def test_after_a_demotion_it_leads_no_more_than_before(self, beside: Beside):
+        beside.cluster.foreign_reassign(beside.cluster.partition("orders", 0).name, (1, 2, 4))
+        beside.cluster.finish_reassignments()
+        beside.demote(1)
+        beside.site.signals.lift(1)
+        beside.turns(10)
+        assert beside.cluster.partition("orders", 0).replicas == (1, 2, 4)
+        assert beside.cluster.snapshot().leaders()[4] == 0
+
+
+class TestShrinking:
+    def leave(self, beside: Beside) -> None:
+        """Its replicas are moved away, then it is taken out."""
+        for index in range(3):
+            target = [b if b != 1 else 4 for b in beside.cluster.partition("orders", index).replicas]
+            beside.cluster.foreign_reassign(beside.cluster.partition("orders", index).name, target)
+        beside.cluster.finish_reassignments()
+        beside.cluster.brokers.pop(1)
+
+    @pytest.mark.parametrize("how", ["override", "drain", "signals"])
+    def test_a_broker_that_has_left_is_forgotten_whole(self, beside: Beside, how: str):
+        if how == "signals":
+            beside.site.signals.say(1, Reading.FAILING)
+        elif how == "drain":
+            beside.site.signals.drain(1)
+        else:
+            beside.site.signals.override(1, OverrideState.DEMOTED)
+        beside.turns()
+        memory = beside.operator.memory
+        assert memory is not None
+        assert 1 in memory.record.demoted
+        self.leave(beside)
+        beside.site.signals.lift(1)  # its BrokerHealth goes, and the override with it
+        beside.turns(60)
+        memory = beside.operator.memory
+        assert memory is not None
+        assert 1 not in memory.record.demoted
+        assert 1 not in memory.flaps
+        assert 1 not in memory.verdicts
+        assert not any(1 in e.baseline for e in memory.record.entries.values())
+        assert 1 not in {b.broker for b in beside.operator.reports[-1].brokers}
+
+    def test_a_broker_of_the_same_id_begins_anew(self, beside: Beside):
+        beside.site.signals.say(1, Reading.FAILING)
+        beside.turns()
+        self.leave(beside)
+        beside.turns(3)
+        memory = beside.operator.memory
+        assert memory is not None
+        assert (1 in memory.flaps, 1 in memory.record.demoted) == (False, False)
+
+    def test_while_a_replica_list_still_names_it_it_is_kept(self, beside: Beside):
+        beside.demote(1)
+        beside.cluster.brokers.pop(1)
+        beside.turns()
+        assert beside.operator.memory is not None
+        assert 1 in beside.operator.memory.record.demoted
+        assert 1 in {b.broker for b in beside.operator.reports[-1].brokers}

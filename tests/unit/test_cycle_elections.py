@@ -1,0 +1,146 @@
+"""Turns with a periodic election over a whole world in memory, Kafka's own balancing on or off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.core.imbalances import AUTO, AutoRebalance
+from bellwether.core.policies import Mode
+from bellwether.core.signals import Reading
+from bellwether.core.statuses import Report
+from testkit.builders import site
+from testkit.operators import POLICY, Operator
+
+EVERY_30 = replace(POLICY, election=replace(POLICY.election, interval_seconds=30))
+
+
+@pytest.fixture
+def restarted() -> MemorySite:
+    """Four brokers, of which 1 was away for a moment: its leaders are elsewhere, and it is back in every ISR."""
+    made = site(4, {"orders": 40})
+    for broker in made.cluster.brokers:
+        made.signals.say(broker, Reading.PASSING)
+    return made
+
+
+def bounce(made: MemorySite, broker: int = 1) -> None:
+    made.cluster.kill(broker)
+    made.cluster.revive(broker)
+    made.cluster.catch_up(broker)
+
+
+def imbalance(made: MemorySite) -> int:
+    return sum(p.leader != p.replicas[0] for p in made.cluster.partitions())
+
+
+def last(operator: Operator) -> Report:
+    return operator.reports[-1]
+
+
+def test_leaders_are_back_once_the_interval_is_over_and_the_figures_say_so(restarted: MemorySite):
+    operator = Operator(restarted, EVERY_30)
+    operator.turns(5)
+    bounce(restarted)
+    assert imbalance(restarted) == 10
+    operator.turns(20)
+    assert imbalance(restarted) == 10
+    operator.turns(10)
+    assert imbalance(restarted) == 0
+    found = last(operator).election
+    assert found is not None
+    assert found.last is not None
+    assert (found.last.before, found.last.elected, found.last.after) == (10, 10, 0)
+    assert found.imbalance == 0
+
+
+def test_without_an_interval_nobody_is_elected_and_nobody_is_asked(restarted: MemorySite):
+    operator = Operator(restarted)
+    operator.turns(2)
+    bounce(restarted)
+    operator.turns(60)
+    assert imbalance(restarted) == 10
+    assert last(operator).election is None
+    assert operator.world.configs is not None
+    assert operator.world.configs.asked == 0  # type: ignore[attr-defined]
+
+
+def test_an_election_writes_no_record_and_reorders_nothing(restarted: MemorySite):
+    operator = Operator(restarted, EVERY_30)
+    operator.turns(2)
+    bounce(restarted)
+    orders, writes = {p.name: p.replicas for p in restarted.cluster.partitions()}, restarted.store.writes
+    operator.turns(40)
+    assert {p.name: p.replicas for p in restarted.cluster.partitions()} == orders
+    assert restarted.store.writes == writes
+
+
+def test_a_balanced_cluster_is_asked_for_nothing_however_often_the_interval_passes(restarted: MemorySite):
+    operator = Operator(restarted, EVERY_30)
+    operator.turns(2)
+    before = restarted.cluster.mutations
+    operator.turns(100)
+    assert restarted.cluster.mutations == before
+    assert all(r.settled for r in operator.reports)
+
+
+def test_a_sick_broker_is_not_elected_however_out_of_balance_its_leaders_are(restarted: MemorySite):
+    operator = Operator(restarted, EVERY_30)
+    operator.turns(2)
+    bounce(restarted)
+    restarted.signals.say(1, Reading.FAILING)
+    operator.turns(100)
+    assert restarted.cluster.snapshot().leaders()[1] == 0
+
+
+def test_whoever_observes_says_what_it_would_elect_and_elects_nobody(restarted: MemorySite):
+    operator = Operator(restarted, replace(EVERY_30, mode=Mode.OBSERVE))
+    operator.turns(2)
+    bounce(restarted)
+    operator.turns(40)
+    assert imbalance(restarted) == 10
+    assert sum(m.elect for m in last(operator).plan.moves) == 10
+
+
+@pytest.mark.parametrize(
+    ("settings", "auto"),
+    [
+        pytest.param({}, AutoRebalance.ENABLED, id="on, as Kafka's default"),
+        pytest.param(dict.fromkeys(range(1, 5), "false"), AutoRebalance.DISABLED, id="off"),
+        pytest.param({2: "false"}, AutoRebalance.MIXED, id="not alike"),
+    ],
+)
+def test_it_says_what_it_found_of_kafkas_own_balancing(
+    restarted: MemorySite, settings: dict[int, str], auto: AutoRebalance
+):
+    for broker, value in settings.items():
+        restarted.cluster.configure_broker(broker, AUTO, value)
+    operator = Operator(restarted, EVERY_30)
+    operator.turns(40)
+    found = last(operator).election
+    assert found is not None
+    assert found.auto is auto
+    assert operator.world.configs.asked == 1  # type: ignore[union-attr]
+
+
+def test_where_kafka_balances_by_itself_there_is_nothing_left_to_elect(restarted: MemorySite):
+    operator = Operator(restarted, EVERY_30)
+    operator.turns(2)
+    bounce(restarted)
+    assert restarted.cluster.auto_balance() == 10
+    operator.turns(40)
+    assert sum(r.deeds.elected for r in operator.reports) == 0
+
+
+def test_what_cannot_be_asked_is_unknown_and_the_election_goes_on(restarted: MemorySite):
+    operator = Operator(restarted, EVERY_30)
+    operator.world = replace(operator.world, configs=None)
+    operator.turns(2)
+    bounce(restarted)
+    operator.turns(40)
+    found = last(operator).election
+    assert found is not None
+    assert found.auto is AutoRebalance.UNKNOWN
+    assert imbalance(restarted) == 0

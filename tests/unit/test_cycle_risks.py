@@ -1,0 +1,100 @@
+"""What a turn finds out of partitions at risk, and how rarely it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+import pytest
+
+from bellwether.adapters.memory.clusters import MIN_ISR, MemoryCluster
+from bellwether.adapters.memory.configs import MemoryConfigs
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.core.baselines import UndoRecord
+from bellwether.core.policies import Mode, Policy
+from bellwether.core.risks import FLOOR_SECONDS, Risk
+from bellwether.core.statuses import Report
+from bellwether.cycle import turn
+from bellwether.observing import Memory
+from bellwether.ports import BellwetherError, ConfigReader, Terminal, Transient, World
+
+POLICY = Policy(name="main", mode=Mode.OBSERVE)
+
+
+class Turns:
+    """Turn after turn on one site, with a count of what was asked of its settings."""
+
+    def __init__(self, site: MemorySite, configs: ConfigReader | None = None) -> None:
+        self.site = site
+        self.configs = MemoryConfigs(site.cluster)
+        self._world: World = replace(site.process(), configs=configs or self.configs)
+        self._memory = Memory(UndoRecord(site.cluster_id, 1))
+
+    def turn(self) -> Report:
+        said, self._memory = turn(self._world, POLICY, self._memory)
+        return said
+
+    def counts(self) -> Mapping[Risk, int]:
+        return dict(self.turn().ward.counts)
+
+
+@pytest.fixture
+def site() -> MemorySite:
+    kafka = MemoryCluster(3)
+    kafka.create_topic("orders", 4, min_isr=2)
+    return MemorySite(kafka)
+
+
+def test_no_setting_is_asked_for_while_every_replica_is_in_sync(site: MemorySite):
+    turns = Turns(site)
+    assert [turns.counts() for _ in range(3)] == [{}] * 3
+    assert turns.configs.asked == 0
+
+
+def test_where_a_replica_is_missing_the_setting_tells_the_class(site: MemorySite):
+    turns = Turns(site)
+    site.cluster.kill(3)
+    assert turns.counts() == {Risk.AT_MIN_ISR: 4}
+    site.cluster.kill(2)
+    assert turns.counts() == {Risk.UNDER_MIN_ISR: 4}
+    site.cluster.kill(1)
+    site.cluster.revive(3)
+    site.cluster.kill(3)
+    site.cluster.brokers[4] = type(site.cluster.brokers[3])(4)
+    assert turns.counts() == {Risk.ALL_REPLICAS_LOST: 4}
+
+
+def test_the_setting_is_asked_for_once_in_a_while_and_a_change_is_seen_then(site: MemorySite):
+    turns = Turns(site)
+    site.cluster.kill(3)
+    site.cluster.kill(2)
+    for _ in range(5):
+        assert turns.counts() == {Risk.UNDER_MIN_ISR: 4}
+    assert turns.configs.asked == 1
+    site.cluster.configure_topic("orders", MIN_ISR, "1")
+    site.clock.advance(FLOOR_SECONDS)
+    assert turns.counts() == {Risk.AT_MIN_ISR: 4}
+    assert turns.configs.asked == 2
+
+
+@pytest.mark.parametrize("error", [Transient, Terminal])
+def test_a_setting_that_nobody_tells_is_unknown_and_holds_no_turn_up(site: MemorySite, error: type[BellwetherError]):
+    class Refusing(MemoryConfigs):
+        def topic_configs(self, topics: Collection[str], names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+            self.asked += 1
+            raise error(f"{names} of {topics} are not told")
+
+    refusing = Refusing(site.cluster)
+    turns = Turns(site, refusing)
+    site.cluster.kill(3)
+    site.cluster.kill(2)
+    assert [turns.counts() for _ in range(3)] == [{Risk.UNDER_REPLICATED: 4}] * 3
+    assert refusing.asked == 1
+
+
+def test_once_all_are_back_nothing_is_at_risk(site: MemorySite):
+    turns = Turns(site)
+    site.cluster.kill(3)
+    assert turns.counts() == {Risk.AT_MIN_ISR: 4}
+    site.cluster.revive(3)
+    assert turns.counts() == {}

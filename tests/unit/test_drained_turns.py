@@ -1,0 +1,144 @@
+"""What turns say of a drain: whether the broker may be stopped, and of an override whose time is over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.core.policies import Mode, Policy
+from bellwether.core.reasons import Reason
+from bellwether.core.signals import OverrideState, Reading
+from bellwether.core.statuses import Condition
+from testkit.builders import site
+from testkit.operators import POLICY, Operator
+
+
+@pytest.fixture
+def made() -> MemorySite:
+    found = site(3, {"orders": 6})
+    for broker in found.cluster.brokers:
+        found.signals.say(broker, Reading.PASSING)
+    return found
+
+
+def said(operator: Operator, type_: str, broker: int = 2) -> Condition | None:
+    report = next(b for b in operator.reports[-1].brokers if b.broker == broker)
+    return next((c for c in report.conditions if c.type == type_), None)
+
+
+def test_a_broker_that_nobody_works_on_has_no_such_condition(made: MemorySite):
+    operator = Operator(made)
+    operator.turns(1)
+    assert (said(operator, "Drained"), said(operator, "Overridden")) == (None, None)
+
+
+def test_it_is_drained_once_it_leads_nothing_and_stands_first_nowhere(made: MemorySite):
+    operator = Operator(made)
+    made.signals.drain(2)
+    operator.turns(1)
+    assert said(operator, "Drained") == Condition(
+        "Drained", False, Reason.DRAINING, "leads 2 partitions, and stands first in the order of 2"
+    )
+    operator.turns(1)
+    drained = said(operator, "Drained")
+    assert drained is not None
+    assert (drained.status, drained.reason) == (True, Reason.DRAINED)
+
+
+def test_it_is_not_while_a_reassignment_keeps_it_first_somewhere():
+    made = site(4, {"orders": 6})
+    operator = Operator(made)
+    operator.turns(1)
+    led = next(p for p in made.cluster.partitions() if p.leader == 2)
+    (other,) = made.cluster.brokers.keys() - set(led.replicas)
+    made.cluster.foreign_reassign(led.name, (*led.replicas, other))
+    made.signals.drain(2)
+    operator.turns(3)
+    drained = said(operator, "Drained")
+    assert drained is not None
+    assert (drained.status, drained.reason) == (False, Reason.DRAINING)
+    made.cluster.finish_reassignments()
+    operator.turns(3)
+    drained = said(operator, "Drained")
+    assert drained is not None
+    assert drained.status is True
+
+
+def test_it_is_not_while_it_stands_first_where_somebody_else_leads():
+    made = site(4, {"orders": 6})
+    operator = Operator(made)
+    operator.turns(1)
+    led = next(p for p in made.cluster.partitions() if p.leader == 2)
+    made.cluster.kill(2)
+    made.cluster.revive(2, catch_up=False)
+    (other,) = made.cluster.brokers.keys() - set(led.replicas)
+    made.cluster.foreign_reassign(led.name, (*led.replicas, other))
+    made.signals.drain(2)
+    operator.turns(3)
+    assert made.cluster.snapshot().leaders()[2] == 0
+    assert said(operator, "Drained") == Condition(
+        "Drained", False, Reason.DRAINING, "leads 0 partitions, and stands first in the order of 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        pytest.param(replace(POLICY, mode=Mode.OBSERVE), Reason.OBSERVING, id="observing"),
+        pytest.param(replace(POLICY, suspend=True), Reason.SUSPENDED, id="suspended"),
+    ],
+)
+def test_a_policy_that_does_not_act_never_says_that_a_broker_may_be_stopped(
+    made: MemorySite, policy: Policy, reason: Reason
+):
+    operator = Operator(made, policy)
+    made.signals.drain(2)
+    operator.turns(3)
+    drained = said(operator, "Drained")
+    assert drained is not None
+    assert (drained.status, drained.reason) == (False, reason)
+
+
+def test_a_hold_is_said_by_the_broker_and_by_the_policy(made: MemorySite):
+    made.cluster.create_topic("alone", assignment=[(2,)])
+    operator = Operator(made)
+    made.signals.drain(2)
+    operator.turns(2)
+    for condition in (said(operator, "Drained"), said(operator, "Demoted")):
+        assert condition is not None
+        assert (condition.status, condition.reason) == (False, Reason.NO_LEADER_LEFT)
+    held = operator.reports[-1].condition("DemotionHeld")
+    assert (held.status, held.reason) == (True, Reason.NO_LEADER_LEFT)
+    assert operator.reports[-1].condition("Ready").reason is Reason.SETTLED
+
+
+def test_an_override_that_has_ended_is_named_until_it_is_taken_away(made: MemorySite):
+    operator = Operator(made)
+    made.signals.override(2, OverrideState.PROMOTED, "well", made.clock.now() + timedelta(seconds=2))
+    operator.turns(1)
+    assert said(operator, "Overridden") is None
+    operator.turns(2)
+    assert said(operator, "Overridden") == Condition(
+        "Overridden",
+        False,
+        Reason.OVERRIDE_ENDED,
+        "spec.override ended at 2026-01-01T00:00:02Z and has no effect: take it away",
+    )
+    made.signals.lift(2)
+    operator.turns(1)
+    assert said(operator, "Overridden") is None
+
+
+def test_one_that_was_over_when_it_was_written_drains_nobody_and_says_so(made: MemorySite):
+    operator = Operator(made)
+    before = made.cluster.mutations
+    made.signals.drain(2, until=made.clock.now() - timedelta(hours=1))
+    operator.turns(3)
+    assert made.cluster.mutations == before
+    assert said(operator, "Drained") is None
+    ended = said(operator, "Overridden")
+    assert ended is not None
+    assert ended.reason is Reason.OVERRIDE_ENDED
