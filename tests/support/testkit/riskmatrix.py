@@ -367,10 +367,16 @@ class Walk:
                     seen.acks_all,
                     seen.acks_one + (", shown" if seen.shown else ", not shown" if seen.acks_one == TAKEN else ""),
                     "to the end" if seen.shown else "to the high watermark" if seen.read else "no",
-                    said.get(p.topic, "not asked"),
+                    self._elected(p, said),
                     self._called(d.awaited) if d.risk in OFFLINE else "",
                 )
             )
+
+    def _elected(self, p: Partition, said: Mapping[str, str]) -> str:
+        """Where the table calls brokers otherwise, chance decides whether the first in the order is who leads."""
+        if self._names and p.leader is not None:
+            return "by who y is"
+        return said.get(p.topic, "not asked")
 
     def _called(self, brokers: Collection[int]) -> str:
         return " ".join(sorted(self._names.get(b, str(b)) for b in brokers)) or "-"
