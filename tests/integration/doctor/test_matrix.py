@@ -1,8 +1,8 @@
 """Every failure of a partition's replicas, step by step: two and three of them, one and two that must be in sync.
 
-Brokers are shut down or killed, with eligible leader replicas (KIP-966), and shut down without. In each state every
-topic is written to with acks=1 and acks=all, read, and a preferred leader is elected: all of it must be as the doctor
-says. ``docs/placement/doctor-matrix.md`` is the table that comes of it; ``--update-golden`` writes it anew.
+Brokers are shut down or killed, with eligible leader replicas (KIP-966) and without. In each state every topic is
+written to with acks=1 and acks=all, read, and a preferred leader is elected: all of it must be as the doctor says.
+``docs/placement/doctor-matrix.md`` is the table that comes of it; ``--update-golden`` writes it anew.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[KafkaCluster, bool
         pytest.param(1, False, id="with ELR, shut down"),
         pytest.param(1, True, id="with ELR, killed"),
         pytest.param(0, False, id="without ELR, shut down"),
+        pytest.param(0, True, id="without ELR, killed"),
     ],
     indirect=["cluster"],
 )
