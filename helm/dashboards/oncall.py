@@ -119,6 +119,18 @@ def dashboard() -> Dashboard:
             Query(_max("bellwether_broker_demoted", "broker"), "broker {{broker}}"),
             Query(_max("bellwether_broker_holds_back_isr", "broker"), "broker {{broker}} holds acks=all back"),
         ),
+        graph(
+            "Quarantined",
+            "1 while a broker is ordered to be paused, and while its warden says that it has paused it.",
+            Query(_max("bellwether_broker_quarantine_ordered", "broker"), "broker {{broker}} ordered"),
+            Query(_max("bellwether_broker_quarantine_paused", "broker"), "broker {{broker}} paused"),
+        ),
+        graph(
+            "Quarantines",
+            "Orders given, and orders that ended, by reason.",
+            Query(_increase("bellwether_quarantines_begun_total", "policy"), "{{policy}}: begun"),
+            Query(_increase("bellwether_quarantines_ended_total", "policy, reason"), "{{policy}}: {{reason}}"),
+        ),
     ]
     held = [
         graph(

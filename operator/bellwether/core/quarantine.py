@@ -33,16 +33,34 @@ RELEASE_SECONDS = 2 * PATIENCE_SECONDS
 MOST_FOLLOWED = 200
 """So many partitions of a broker are compared with their leaders."""
 
+ENDINGS = (
+    Reason.DISK_RECOVERED,
+    Reason.QUARANTINE_WITHDRAWN,
+    Reason.QUARANTINE_LIMIT,
+    Reason.NO_WARDEN,
+    Reason.WARDEN_RELEASED,
+    Reason.DISK_UNSEEN,
+    Reason.MARGINS_UNKNOWN,
+    Reason.OTHER_BROKER_UNWELL,
+    Reason.QUORUM_TOO_SMALL,
+    Reason.ISR_TOO_SMALL,
+)
+"""Whatever ends an order."""
+
 _UNWELL = (Standing.SICK, Standing.DOWN, Standing.SUSPECT)
 _AT_REST = frozenset({Reason.DISK_RECOVERED, Reason.QUARANTINE_WITHDRAWN})
 
 
 @dataclass(frozen=True)
 class Quarantines:
-    """The orders as they are to stand, those that ended lately included, and who is not paused, and why not."""
+    """The orders as they are to stand, those that ended lately included, and who is not paused, and why not.
+
+    ``paused`` are brokers that their wardens say they have paused, by an order that stands or not.
+    """
 
     orders: Mapping[int, Confinement] = field(default_factory=dict)
     held: Mapping[int, BrokerHold] = field(default_factory=dict)
+    paused: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +114,16 @@ def quarantine(
         elif scene.remembered(order):
             orders[broker] = order
     held: dict[int, BrokerHold] = {}
+    paused = scene.said_paused()
     if not policy.acts or policy.quarantine.mode is QuarantineMode.OFF:
-        return Quarantines(orders, held)
+        return Quarantines(orders, held, paused)
     for broker in scene.candidates(orders):
         hold = scene.refusal(broker, orders)
         if hold is None:
             orders[broker] = scene.order(broker, orders)
         else:
             held[broker] = hold
-    return Quarantines(dict(sorted(orders.items())), held)
+    return Quarantines(dict(sorted(orders.items())), held, paused)
 
 
 @dataclass(frozen=True)
@@ -271,6 +290,12 @@ class _Scene:
             return BrokerHold(order.broker, Reason.NO_WARDEN, "its warden does not do as ordered")
         return None
 
+    def said_paused(self) -> frozenset[int]:
+        """Brokers that wardens heard of lately say they have paused, by whatever order."""
+        return frozenset(
+            s.broker for s in self.snapshot.signals if (s.type, s.reading) == (WARDEN, Reading.FAILING) and _lately(s)
+        )
+
     def _paused(self, order: Confinement) -> bool:
         word = self._word(order.broker)
         return word is not None and word.reading is Reading.FAILING and word.value == order.number
@@ -291,4 +316,8 @@ class _Scene:
     def _word(self, broker: int) -> Signal | None:
         """What the warden beside a broker says, if it was heard of lately."""
         said = (s for s in self.snapshot.signals if (s.broker, s.type) == (broker, WARDEN))
-        return next((s for s in said if s.age_seconds is not None and s.age_seconds <= WORD_SECONDS), None)
+        return next((s for s in said if _lately(s)), None)
+
+
+def _lately(word: Signal) -> bool:
+    return word.age_seconds is not None and word.age_seconds <= WORD_SECONDS

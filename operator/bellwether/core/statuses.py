@@ -111,6 +111,8 @@ class BrokerReport:
     """The order to pause it that stands, or that ended lately."""
     unpaused: BrokerHold | None = None
     """Why it is not paused though ``acks=all`` waits for it; None where no policy asks for that."""
+    paused: bool = False
+    """Whether the warden beside it says that it has paused it, by whatever order."""
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -313,6 +315,7 @@ def _brokers(
                 ended=ended.get(broker),
                 confinement=quarantines.orders.get(broker),
                 unpaused=quarantines.held.get(broker),
+                paused=broker in quarantines.paused,
             )
         )
     return tuple(reports)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Protocol
 
 import structlog
 
@@ -23,6 +24,14 @@ READ_SECONDS = 1.0
 """How often orders are read, so that one that ends is seen at once."""
 
 
+class Observer(Protocol):
+    """Is told the warden's word, for metrics; ``telemetry`` has the real one."""
+
+    def judged(self, signal: Signal) -> None:
+        """The word, on news."""
+        ...
+
+
 class Warden:
     """One broker's warden. ``post`` is called with news, on the warden's own thread."""
 
@@ -34,12 +43,14 @@ class Warden:
         orders: Orders,
         post: Callable[[Signal], None],
         clock: Clock,
+        observer: Observer | None = None,
     ) -> None:
         self._broker = broker
         self._source = source
         self._process = process
         self._orders = orders
         self._post = post
+        self._observer = observer
         self._clock = clock
         self._log = structlog.get_logger(__name__).bind(broker=broker)
         self._lock = threading.Lock()
@@ -145,14 +156,15 @@ class Warden:
         if self._told is None or self._told[0] is not word[0]:
             self._since = self._clock.now()
         self._told = word
-        self._post(
-            Signal(
-                broker=self._broker,
-                type=WARDEN,
-                source=self._source,
-                reading=word[0],
-                since=self._since,
-                message=word[1],
-                value=float(self._watch.number),
-            )
+        said = Signal(
+            broker=self._broker,
+            type=WARDEN,
+            source=self._source,
+            reading=word[0],
+            since=self._since,
+            message=word[1],
+            value=float(self._watch.number),
         )
+        if self._observer is not None:
+            self._observer.judged(said)
+        self._post(said)

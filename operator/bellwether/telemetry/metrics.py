@@ -18,6 +18,7 @@ from bellwether.core.signals import Signal
 from bellwether.core.statuses import Report
 from bellwether.telemetry.brokers import BrokerMetrics, Patience
 from bellwether.telemetry.exchanges import ExchangeMetrics
+from bellwether.telemetry.quarantines import QuarantineMetrics
 from bellwether.telemetry.rebalances import RebalanceMetrics
 from bellwether.telemetry.registries import LabelledRegistry, PolicyGauge
 
@@ -33,6 +34,7 @@ class OperatorMetrics:
         self._gone: set[tuple[str, str]] = set()
         self.exchanges = ExchangeMetrics(self.registry, self._gone)
         self._brokers = BrokerMetrics(self.registry)
+        self._quarantines = QuarantineMetrics(self.registry)
         self._rebalances = RebalanceMetrics(self.registry)
         self._turns = Histogram(
             "bellwether_turn_seconds",
@@ -87,6 +89,7 @@ class OperatorMetrics:
             self._trouble,
             self._brokers,
             self._imbalance,
+            self._quarantines,
             self._rebalances,
         )
 
@@ -129,6 +132,7 @@ class OperatorMetrics:
         if report.deeds.stopped is not None:
             self._stopped.labels(*labels, str(report.deeds.stopped.reason)).inc()
         self._brokers.judged(namespace, policy, report)
+        self._quarantines.stand(namespace, policy, report)
         self._imbalance.tell(namespace, policy, _imbalances(report.election))
         counts = report.ward.counts
         risks = {(str(risk),): float(counts.get(risk, 0)) for risk in Risk if risk is not Risk.IN_SYNC}
@@ -158,6 +162,7 @@ class OperatorMetrics:
             # Counters stand at 0 before they rise, as a rise from nothing is none to Prometheus.
             for counter in (self._reordered, self._elected, self._touched):
                 counter.labels(*labels)
+            self._quarantines.led(namespace, policy)
             return
         for told in self._by_policy:
             told.forget(namespace, policy)
@@ -182,6 +187,7 @@ class OperatorMetrics:
         for told in self._by_policy:
             told.forget(namespace, policy)
         self.exchanges.forget(namespace, policy)
+        self._quarantines.drop(namespace, policy)
         for metric in vars(self).values():
             if isinstance(metric, Gauge | Counter | Histogram):
                 metric.remove_by_labels({"namespace": namespace, "policy": policy})

@@ -11,7 +11,7 @@ from bellwether.core.clusters import Cluster
 from bellwether.core.confinements import PATIENCE_SECONDS, RENEW_SECONDS, Confinement
 from bellwether.core.margins import Margins, Quorum
 from bellwether.core.policies import Mode, Policy
-from bellwether.core.quarantine import OBEY_SECONDS, RELEASE_SECONDS, wanted
+from bellwether.core.quarantine import ENDINGS, OBEY_SECONDS, RELEASE_SECONDS, wanted
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Signal
 from testkit.builders import after, cluster, demoted, partition, record
@@ -54,6 +54,7 @@ def ended(*signals: Signal, order: Confinement | None = None, **more: object) ->
     judged, left = more.pop("judged", None), more.pop("demoted", (1,))
     facts = scene(more.pop("seen", None), *words, orders=[about], **more)  # type: ignore[arg-type]
     now = weighed(facts, policy, judged, left).orders[1]  # type: ignore[arg-type]
+    assert now.stands or now.reason in ENDINGS
     return None if now.stands else now.reason
 
 
@@ -317,3 +318,9 @@ def test_margins_are_read_only_where_a_pause_is_in_question():
     standing = wanted(seen, record(), (), {1: paused()}, opted_in())
     assert standing is not None
     assert not standing.followed, "who is paused trails, and is not asked"
+
+
+@pytest.mark.parametrize("policy", [opted_in(), Policy(name="main", mode=Mode.ENFORCE)], ids=["enabled", "off"])
+def test_who_is_paused_is_told_by_wardens_whether_or_not_it_was_ordered(policy: Policy):
+    facts = scene(None, disk(), warden(1, BAD, 1), warden(2, GOOD, 1), warden(3, BAD, age=15.1))
+    assert weighed(facts, policy).paused == {1}

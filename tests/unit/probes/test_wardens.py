@@ -17,6 +17,7 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.core.wardens import Command
 from bellwether.ports import Transient
 from bellwether.probes.wardens import TICK_SECONDS, Warden
+from bellwether.telemetry.probing import ProbeMetrics
 
 
 @dataclass
@@ -166,3 +167,19 @@ def test_a_defect_leaves_nobody_paused(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.01)
     assert not post.process.stopped
     post.warden.stop()
+
+
+def test_its_word_is_told_for_metrics_with_each_news():
+    post, metrics = Post(), ProbeMetrics()
+    post.warden = Warden(1, "broker-1", post.process, post.orders, post.said.append, post.clock, metrics)
+
+    def word() -> float | None:
+        return metrics.registry.get_sample_value("bellwether_probe_reading", {"broker": "1"})
+
+    post.run(2)
+    assert word() == 1
+    post.paused()
+    assert word() == 0
+    post.orders.command = None
+    post.run(2)
+    assert word() == 1
