@@ -52,7 +52,9 @@ class Shares:
         rack = ranking.racks.get(here)
         if rack not in led:
             return ()
-        others = [b for b in self.wanting(ranking, candidates) if ranking.racks[b] != rack]
+        # Whoever is well may all be in racks without a weight, or where nobody knows: then nothing is to be gained.
+        weighed = led.keys() - {rack}
+        others = [b for b in self.wanting(ranking, candidates) if ranking.racks.get(b) in weighed]
         if not others:
             return ()
         other = ranking.racks[others[0]]

@@ -214,6 +214,10 @@ class TestWeightedRacks:
         made = plan(stretched(partition(replicas=(1, 5))), 1, wish=self.WISH)
         assert orders_of(made) == [((5, 1), True)]
 
+    def test_a_sick_broker_that_is_not_demoted_leads_on_where_the_well_are_in_racks_without_a_weight(self):
+        led = [partition(index=i, replicas=(1, 5)) for i in range(20)]
+        assert plan(stretched(*led), wish=self.WISH, sick=[1]).quiet
+
 
 class TestCapacity:
     def led_by_1(self, count: int) -> list[Partition]:

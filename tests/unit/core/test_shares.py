@@ -78,3 +78,11 @@ def test_who_is_in_no_weighted_rack_is_no_part_of_the_account():
     shares = led(by, a=1, b=1, c=9)
     assert not shares.is_uneven(by)
     assert shares.better(by, 5, (5, 1)) == ()
+
+
+def test_who_leads_for_a_weighted_rack_goes_on_where_all_candidates_are_elsewhere():
+    by = ranking(a=1, b=1)
+    shares = led(by, a=9, b=1)
+    assert shares.is_uneven(by)
+    assert shares.better(by, 1, (5,)) == ()
+    assert shares.better(by, 1, (9,)) == ()  # in a rack that nobody knows
