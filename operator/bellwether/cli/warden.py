@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import Any
 
 import click
+import structlog
 
 from bellwether.adapters.brokerprocesses import KAFKA, BrokerProcess
 from bellwether.adapters.clocks import SystemClock
@@ -19,6 +21,8 @@ from bellwether.cli.tables import printed
 from bellwether.core.confinements import WARDEN
 from bellwether.core.policies import QuarantineMode
 from bellwether.core.wardens import Process
+from bellwether.ports import BrokerProcess as Beside
+from bellwether.ports import Transient
 from bellwether.probes.wardens import Warden
 from bellwether.telemetry.logs import configure
 
@@ -56,6 +60,8 @@ def warden(
             state = process.state()
             printed(("PROCESS", "MAY BE PAUSED"), [(str(state), "yes" if state is Process.RUNNING else "no")])
             sys.exit(0 if state is Process.RUNNING else 1)
+        # Before anything that may fail: whoever paused it is dead, and a crash loop is waited for ever longer.
+        release_found(process)
         need(policy, "--policy", "the LeadershipPolicy to follow")
         need(broker is not None, "--broker", "the id of the broker beside us")
         number, source = int(broker or 0), f"broker-{broker}"
@@ -75,3 +81,11 @@ def warden(
             prober.run(running, follow, stop)
         finally:
             running.stop()
+
+
+def release_found(process: Beside) -> None:
+    """Release a broker that is found paused; where that fails the warden's turns try again."""
+    with suppress(Transient):
+        if process.state() is Process.STOPPED:
+            process.release()
+            structlog.get_logger(__name__).warning("found the broker paused by nobody's order: released")

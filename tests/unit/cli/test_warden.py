@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from bellwether.adapters import pausekeeper
 from bellwether.cli.main import main
 
 
@@ -46,3 +51,44 @@ def test_what_is_missing_or_wrong_is_named(arguments: list[str], said: str) -> N
     found = CliRunner().invoke(main, ["warden", *arguments])
     assert found.exit_code != 0
     assert said in found.output
+
+
+def stopped(pid: int, *, becomes: bool) -> bool:
+    """Whether a process is stopped, once it is as it should become, or some time has passed."""
+    until = time.monotonic() + 10
+    while (now := pausekeeper.state_of(Path("/proc"), pid) == pausekeeper.STOPPED) is not becomes:
+        if time.monotonic() > until:
+            break
+        time.sleep(0.01)
+    return now
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        pytest.param(["--policy", "main", "--broker", "1"], "no Kubernetes API configured", id="no API"),
+        pytest.param([], "Missing option '--policy'", id="no policy"),
+        pytest.param(["--policy", "main", "--broker", "1", "--metrics-port", "TAKEN"], "choose a free port", id="port"),
+    ],
+)
+def test_a_warden_that_cannot_even_start_releases_whom_its_forerunner_paused(
+    sleeper: int, fault: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    os.kill(sleeper, signal.SIGSTOP)
+    assert stopped(sleeper, becomes=True)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    with socket.create_server(("", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        words = [port if word == "TAKEN" else word for word in fault]
+        found = CliRunner().invoke(main, ["warden", "--pid", str(sleeper), *words])
+    assert found.exit_code != 0
+    assert said in found.output
+    assert not stopped(sleeper, becomes=False)
+
+
+def test_asking_how_a_paused_process_is_leaves_it_paused(sleeper: int) -> None:
+    os.kill(sleeper, signal.SIGSTOP)
+    assert stopped(sleeper, becomes=True)
+    found = CliRunner().invoke(main, ["warden", "--once", "--pid", str(sleeper)])
+    assert "Stopped" in found.output
+    assert stopped(sleeper, becomes=True)
