@@ -8,6 +8,7 @@ the broker is paused a keeper (``pausekeeper``), a process of its own, stands re
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import select
@@ -68,7 +69,7 @@ class BrokerProcess:
         self._dismiss()
         self._keeper = _keeper(found, self._proc)
         try:
-            os.kill(found[0], signal.SIGSTOP)
+            _stop(found, self._proc)
         except OSError as error:
             self._dismiss()
             raise Transient(f"cannot stop process {found[0]}: {error.strerror}") from error
@@ -134,6 +135,31 @@ class BrokerProcess:
         except subprocess.TimeoutExpired:
             keeper.kill()
             keeper.wait()
+
+
+def _stop(found: tuple[int, str], proc: Path) -> None:
+    """SIGSTOP to that very process. A keeper takes time to start, and another may have taken the number meanwhile.
+
+    The handle (pidfd_open(2)) is taken before the start is looked at, so that whose start it was is who is signalled.
+    """
+    try:
+        handle = os.pidfd_open(found[0])
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EPERM):  # not every sandbox knows handles
+            raise
+        _insist(found, proc)
+        os.kill(found[0], signal.SIGSTOP)
+        return
+    try:
+        _insist(found, proc)
+        signal.pidfd_send_signal(handle, signal.SIGSTOP)
+    finally:
+        os.close(handle)
+
+
+def _insist(found: tuple[int, str], proc: Path) -> None:
+    if pausekeeper.start_of(proc, found[0]) != found[1]:
+        raise ProcessLookupError(errno.ESRCH, "it has ended meanwhile")
 
 
 def _keeper(found: tuple[int, str], proc: Path) -> subprocess.Popen[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.adapters import pausekeeper
+from bellwether.adapters import brokerprocesses, pausekeeper
 from bellwether.adapters.brokerprocesses import BrokerProcess
 from bellwether.core.wardens import Process
 from bellwether.ports import Transient
@@ -129,6 +130,41 @@ def test_a_restarted_broker_is_another_process(broker: subprocess.Popen[bytes], 
     fields[19] = str(int(fields[19]) + 1)
     (tmp_path / str(broker.pid) / "stat").write_text(f"{head}) {' '.join(fields)}")
     assert pausekeeper.start_of(tmp_path, broker.pid) != pausekeeper.start_of(PROC, broker.pid)
+
+
+@pytest.mark.parametrize("handles", [True, False], ids=["by a handle", "where there are no handles"])
+def test_who_has_taken_the_brokers_number_while_the_keeper_started_is_not_stopped(
+    broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch, *, handles: bool
+) -> None:
+    start = pausekeeper.start_of(PROC, broker.pid)
+    begin, begun = brokerprocesses._keeper, []
+
+    def slowly(found: tuple[int, str], proc: Path) -> subprocess.Popen[bytes]:
+        begun.append(found)
+        return begin(found, proc)
+
+    def unknown(_pid: int) -> int:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(brokerprocesses, "_keeper", slowly)
+    monkeypatch.setattr(pausekeeper, "start_of", lambda _proc, _pid: "another's" if begun else start)
+    if not handles:
+        monkeypatch.setattr(os, "pidfd_open", unknown)
+    with pytest.raises(Transient, match="cannot stop process"):
+        process.pause()
+    assert not stopped(broker)
+    assert not process.guarded(), "and the keeper has gone home"
+
+
+def test_where_there_are_no_handles_it_is_paused_by_its_number(
+    broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(_pid: int) -> int:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "pidfd_open", forbidden)
+    process.pause()
+    assert stopped(broker)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
