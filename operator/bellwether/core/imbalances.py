@@ -126,13 +126,17 @@ def look(
     if rounds.last is not None and rounds.last.after is None and now - rounds.last.at >= READ_AFTER:
         rounds = replace(rounds, last=replace(rounds.last, after=len(astray)))
     left = interval - (now - rounds.since).total_seconds()
+    due = left <= 0
     moves: tuple[Move, ...] = ()
-    if left <= 0 and plan.quiet and snapshot.at_work is None:
+    if due and plan.quiet and snapshot.at_work is None:
         moves = _elections(astray, snapshot, plan, decisions, verdicts)
         if policy.acts:
-            rounds, left = replace(rounds, since=now), float(interval)
+            rounds = replace(rounds, since=now)
     unread = rounds.last is not None and rounds.last.after is None
-    return Look(rounds, len(astray), moves, READ_AFTER.total_seconds() if unread or moves else max(left, 1.0))
+    if unread or (moves and policy.acts):
+        return Look(rounds, len(astray), moves, READ_AFTER.total_seconds())
+    # What is due and held back, or only said, comes by nobody's clock: the loop's own looks are enough.
+    return Look(rounds, len(astray), moves, float(interval) if due else max(left, 1.0))
 
 
 def _elections(

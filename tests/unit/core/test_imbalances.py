@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,7 @@ from testkit.builders import (
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE, election=Election(interval_seconds=300))
 ASTRAY = partition(replicas=[1, 2, 3], leader=2)
 BEGUN = Rounds(after(0))
+PAUSED = Strimzi(namespace="kafka", name="main", listener="tls", paused=True)
 
 
 def found(
@@ -142,13 +144,25 @@ class TestTime:
         assert (said.moves, said.rounds.since) == ((), after(0))
 
     def test_it_waits_for_others_at_work(self):
-        busy = Strimzi(namespace="kafka", name="main", listener="tls", paused=True)
-        assert found(strimzi=busy).moves == ()
+        assert found(strimzi=PAUSED).moves == ()
 
     def test_a_policy_that_observes_says_what_it_would_do_turn_after_turn(self):
         watching = replace(ENFORCE, mode=Mode.OBSERVE)
         said = found(policy=watching)
         assert (elected(said), said.rounds.since) == ([1], after(0))
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            pytest.param({"policy": replace(ENFORCE, mode=Mode.OBSERVE)}, id="observed"),
+            pytest.param({"policy": replace(ENFORCE, suspend=True)}, id="suspended"),
+            pytest.param({"strimzi": PAUSED}, id="others at work"),
+            pytest.param({"plan": Plan(moves=(move(),))}, id="the plan moves"),
+        ],
+    )
+    def test_what_is_due_and_does_not_come_hurries_nobody(self, given: dict[str, Any]):
+        """A pause of Strimzi, or an Observe policy, lasts for days: metadata is not read every second meanwhile."""
+        assert found(seconds=5000, **given).again_seconds == 300
 
 
 class TestBeforeAndAfter:
