@@ -113,9 +113,16 @@ class Warden:
             except Exception:
                 # A defect must not leave a broker paused.
                 self._log.exception("the warden's turn failed in a way that it should not")
-                with self._lock:
-                    self._relieve("the warden failed")
+                self._give_up()
             self._stop.wait(TICK_SECONDS)
+
+    def _give_up(self) -> None:
+        """Release whoever is paused. Where that fails as well the next turn finds them paused, and tries again."""
+        try:
+            with self._lock:
+                self._relieve("the warden failed")
+        except Exception:
+            self._log.exception("the broker could not be released")
 
     def _read(self) -> Read | None:
         """What stands now; None where nothing was heard, or it was asked a moment ago."""

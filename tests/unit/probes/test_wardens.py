@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -14,7 +15,7 @@ from bellwether.adapters.memory.worlds import START, ManualClock
 from bellwether.core.confinements import PATIENCE_SECONDS, WARDEN
 from bellwether.core.policies import Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal
-from bellwether.core.wardens import Command
+from bellwether.core.wardens import Command, Process
 from bellwether.ports import Transient
 from bellwether.probes.wardens import TICK_SECONDS, Warden
 from bellwether.telemetry.probing import ProbeMetrics
@@ -183,3 +184,29 @@ def test_its_word_is_told_for_metrics_with_each_news():
     post.orders.command = None
     post.run(2)
     assert word() == 1
+
+
+def test_a_release_that_fails_in_a_way_that_it_should_not_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    post, tried = Post().paused(), []
+    release, state = post.process.release, post.process.state
+
+    def scarce() -> None:
+        tried.append(post.clock.monotonic())
+        if len(tried) < 3:
+            raise OSError(errno.EMFILE, "Too many open files")
+        release()
+
+    def unseen() -> Process:
+        if not tried:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return state()
+
+    monkeypatch.setattr(post.process, "release", scarce)
+    monkeypatch.setattr(post.process, "state", unseen)
+    post.warden.start()
+    until = time.monotonic() + 20
+    while post.process.stopped and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not post.process.stopped
+    assert post.warden.alive()
+    post.warden.stop()
