@@ -69,7 +69,9 @@ def warden(
         stop, clock, api = stop_on_signals(), SystemClock(), connect()
         prober = Prober(api, namespace, str(policy), WARDEN, source, clock, metrics)
         orders = BrokerOrders(api, namespace, str(policy), number)
-        running = Warden(number, source, process, orders, prober.post, clock, metrics)
+        running = Warden(
+            number, source, process, orders, prober.post, clock, metrics, speaks=prober.speaks, ending=stop
+        )
 
         def follow(found: LeadershipPolicy | None) -> bool:
             settings = found.policy().quarantine if found is not None else None

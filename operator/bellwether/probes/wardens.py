@@ -33,7 +33,11 @@ class Observer(Protocol):
 
 
 class Warden:
-    """One broker's warden. ``post`` is called with news, on the warden's own thread."""
+    """One broker's warden. ``post`` is called with news, on the warden's own thread.
+
+    ``speaks`` tells whether its word is heard: a second warden of the same broker, such as one with a wrong id beside
+    another, stands by, and nobody would know whom it pauses. Once ``ending`` is set whoever is paused is released.
+    """
 
     def __init__(
         self,
@@ -44,6 +48,9 @@ class Warden:
         post: Callable[[Signal], None],
         clock: Clock,
         observer: Observer | None = None,
+        *,
+        speaks: Callable[[], bool] = lambda: True,
+        ending: threading.Event | None = None,
     ) -> None:
         self._broker = broker
         self._source = source
@@ -52,6 +59,8 @@ class Warden:
         self._post = post
         self._observer = observer
         self._clock = clock
+        self._speaks = speaks
+        self._ending = ending or threading.Event()
         self._log = structlog.get_logger(__name__).bind(broker=broker)
         self._lock = threading.Lock()
         self._watch = Watch()
@@ -104,6 +113,8 @@ class Warden:
             self._do(act)
             if not self._wanted:
                 self._relieve("the policy no longer quarantines")
+            if self._ending.is_set():
+                self._relieve("the warden was asked to end")
             self._tell()
 
     def _run(self) -> None:
@@ -127,7 +138,7 @@ class Warden:
     def _read(self) -> Read | None:
         """What stands now; None where nothing was heard, or it was asked a moment ago."""
         now = self._clock.monotonic()
-        if now < self._read_due or not self._wanted:
+        if now < self._read_due or not self._wanted or not self._speaks() or self._ending.is_set():
             return None
         self._read_due = now + READ_SECONDS
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import threading
 import time
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -28,10 +29,21 @@ class Post:
     clock: ManualClock = field(default_factory=ManualClock)
     orders: MemoryOrders = field(default_factory=MemoryOrders)
     said: list[Signal] = field(default_factory=list)
+    speaks: bool = True
+    ending: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self.process = MemoryProcess(MemoryCluster(), 1)
-        self.warden = Warden(1, "broker-1", self.process, self.orders, self.said.append, self.clock)
+        self.warden = Warden(
+            1,
+            "broker-1",
+            self.process,
+            self.orders,
+            self.said.append,
+            self.clock,
+            speaks=lambda: self.speaks,
+            ending=self.ending,
+        )
 
     def run(self, seconds: float, *, renewing: bool = True) -> None:
         """Let time pass, with an operator that renews what it ordered, or one that does not."""
@@ -210,3 +222,38 @@ def test_a_release_that_fails_in_a_way_that_it_should_not_is_tried_again(monkeyp
     assert not post.process.stopped
     assert post.warden.alive()
     post.warden.stop()
+
+
+def test_a_warden_that_stands_by_pauses_nobody() -> None:
+    post = Post(speaks=False)
+    post.run(2)
+    post.order()
+    post.run(20)
+    assert not post.process.stopped, "another warden reports of this broker: nobody would know of this pause"
+    post.speaks = True
+    post.run(20)
+    assert not post.process.stopped, "the order was another's to obey"
+    post.order(2)
+    post.run(8)
+    assert post.process.stopped
+
+
+def test_a_warden_whose_word_is_not_heard_any_more_releases_as_without_orders() -> None:
+    post = Post().paused()
+    post.speaks = False
+    post.run(PATIENCE_SECONDS - 6)
+    assert post.process.stopped, "a Lease that is renewed a moment late ends nothing"
+    post.run(8)
+    assert not post.process.stopped
+
+
+def test_once_asked_to_end_it_releases_before_anything_else_and_begins_no_pause() -> None:
+    post = Post().paused()
+    post.ending.set()
+    post.orders.away = True
+    post.run(TICK_SECONDS)
+    assert not post.process.stopped, "while others still tidy up, in as long a time as the API takes"
+    post.orders.away = False
+    post.order(2)
+    post.run(20)
+    assert not post.process.stopped
