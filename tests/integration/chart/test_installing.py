@@ -51,7 +51,10 @@ def older(helm: Helm, chart: Path, tmp_path: Path) -> Path:
     path = folder / "files" / "crds" / "leadershippolicies.yaml"
     definition = yaml.safe_load(path.read_text())
     (version,) = definition["spec"]["versions"]
-    del version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["rebalance"]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    del spec["properties"]["rebalance"]
+    # Nor may a rule name it.
+    spec["x-kubernetes-validations"] = [r for r in spec["x-kubernetes-validations"] if "rebalance" not in r["rule"]]
     path.write_text(yaml.safe_dump(definition))
     helm.run("package", folder, "--destination", tmp_path)
     return tmp_path / f"bellwether-{OLD}.tgz"
