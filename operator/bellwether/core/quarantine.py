@@ -44,6 +44,7 @@ ENDINGS = (
     Reason.OTHER_BROKER_UNWELL,
     Reason.QUORUM_TOO_SMALL,
     Reason.ISR_TOO_SMALL,
+    Reason.STILL_LEADS,
 )
 """Whatever ends an order."""
 
@@ -87,11 +88,14 @@ def wanted(
         return None
     slow = {s.broker for s in signals if s.type == SignalType.STORAGE_LATENCY and s.reading is Reading.FAILING}
     watched = {s.broker for s in signals if s.type == WARDEN}
-    about = {b for b, c in orders.items() if c.stands} | (slow & watched & set(record.demoted))
+    ordered = {b for b, c in orders.items() if c.stands}
+    about = ordered | (slow & watched & set(record.demoted))
     if not about:
         return None
     held = [p for p in cluster.partitions if not about.isdisjoint(p.replicas)]
-    peers = {r for p in held for r in p.replicas} & cluster.live - about
+    # Whoever is paused does not answer; of several in question each is another's peer.
+    unasked = about if len(about) == 1 else ordered
+    peers = {r for p in held for r in p.replicas} & cluster.live - unasked
     asked = {b for b in about if b not in orders or not orders[b].stands}
     return Wanted(frozenset(p.topic for p in held), frozenset(peers), {b: _followed(cluster, b) for b in sorted(asked)})
 
@@ -188,7 +192,11 @@ class _Scene:
         if now >= order.until or now < order.since:
             text = f"paused for {settings.limit_seconds} s, the limit (spec.quarantine.limitSeconds)"
             return BrokerHold(broker, Reason.QUARANTINE_LIMIT, text)
-        return self._silence(order) or self._disk(broker) or self.danger(broker)
+        stopping = self._to_be_stopped(broker)
+        if stopping:
+            text = f"{stopping}: a paused process could not be shut down in order"
+            return BrokerHold(broker, Reason.QUARANTINE_WITHDRAWN, text)
+        return self._silence(order) or self._leads(broker) or self._disk(broker) or self.danger(broker)
 
     def refusal(self, broker: int, orders: Mapping[int, Confinement]) -> BrokerHold | None:
         """Why a broker that holds ``acks=all`` back is not paused now; None where it may be."""
@@ -205,12 +213,29 @@ class _Scene:
         if before is not None and before.reason not in _AT_REST:
             text = f"left in peace for {settings.limit_seconds} s: its last quarantine ended early ({before.message})"
             return BrokerHold(broker, Reason.QUARANTINE_RESTS, text)
-        if any(p.leader == broker for p in self.snapshot.cluster.held_by(broker)):
-            return BrokerHold(broker, Reason.STILL_LEADS, SENTENCES[Reason.STILL_LEADS])
+        planned = self.snapshot.maintenance.get(broker)
+        if planned is not None:
+            return BrokerHold(broker, planned.reason, f"in maintenance: {planned.message}")
+        leads = self._leads(broker)
+        if leads is not None:
+            return leads
         if now - self.decisions.demoted[broker].since < timedelta(seconds=settings.after_seconds):
             text = f"demoted for less than {settings.after_seconds} s (spec.quarantine.afterSeconds)"
             return BrokerHold(broker, Reason.QUARANTINE_DWELLS, text)
         return self._disk(broker) or self.danger(broker) or self._pace(broker)
+
+    def _leads(self, broker: int) -> BrokerHold | None:
+        """What it leads would be without a leader until its session has run out: such as a topic made just now."""
+        if any(p.leader == broker for p in self.snapshot.cluster.held_by(broker)):
+            return BrokerHold(broker, Reason.STILL_LEADS, SENTENCES[Reason.STILL_LEADS])
+        return None
+
+    def _to_be_stopped(self, broker: int) -> str:
+        """Who is about to stop it, if anybody is. That its pod is not ready is what a pause does."""
+        planned, pod = self.snapshot.maintenance.get(broker), (self.snapshot.pods or {}).get(broker)
+        if planned is not None and (planned.asked or (pod is not None and pod.leaving)):
+            return planned.message or "in maintenance"
+        return ""
 
     def _pace(self, broker: int) -> BrokerHold | None:
         """Its disk may be slow and nobody wait for it: what Kafka leaves to the page cache costs nothing."""
@@ -264,6 +289,8 @@ class _Scene:
                 yield other, "does not answer"
             elif other in self.verdicts and self.verdicts[other].standing in _UNWELL:
                 yield other, f"is {self.verdicts[other].standing}"
+            elif other in self.snapshot.maintenance:
+                yield other, f"is in maintenance: {self.snapshot.maintenance[other].message}"
 
     def _disk(self, broker: int) -> BrokerHold | None:
         """What the prober on its disk says, which goes on while the broker is paused: that alone shows recovery."""

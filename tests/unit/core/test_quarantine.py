@@ -14,7 +14,8 @@ from bellwether.core.policies import Mode, Policy
 from bellwether.core.quarantine import ENDINGS, OBEY_SECONDS, RELEASE_SECONDS, wanted
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Signal
-from testkit.builders import after, cluster, demoted, partition, record
+from bellwether.core.strimzi import Pod
+from testkit.builders import after, cluster, demoted, drain, partition, record
 from testkit.confining import (
     BAD,
     CONTROLLERS,
@@ -52,7 +53,9 @@ def ended(*signals: Signal, order: Confinement | None = None, **more: object) ->
     words = signals or (disk(), warden(1, BAD, 1))
     policy = more.pop("policy", None) or opted_in()
     judged, left = more.pop("judged", None), more.pop("demoted", (1,))
+    known = {name: more.pop(name) for name in ("pods", "overrides") if name in more}
     facts = scene(more.pop("seen", None), *words, orders=[about], **more)  # type: ignore[arg-type]
+    facts = replace(facts, **known)  # type: ignore[arg-type]
     now = weighed(facts, policy, judged, left).orders[1]  # type: ignore[arg-type]
     assert now.stands or now.reason in ENDINGS
     return None if now.stands else now.reason
@@ -188,6 +191,32 @@ def test_no_pause_while_another_broker_is_gone_or_silent():
     assert ended(margins=silent) == Reason.OTHER_BROKER_UNWELL
 
 
+def test_no_pause_while_another_broker_is_about_to_be_restarted():
+    going = {1: Pod("kafka-1"), 3: Pod("kafka-3", leaving=True)}
+    assert refused(replace(scene(), pods=going)) is Reason.OTHER_BROKER_UNWELL
+    assert ended(pods=going) == Reason.OTHER_BROKER_UNWELL
+    drained = (drain(3),)
+    assert refused(replace(scene(), overrides=drained)) is Reason.OTHER_BROKER_UNWELL
+    assert ended(overrides=drained) == Reason.OTHER_BROKER_UNWELL
+
+
+def test_who_is_about_to_be_stopped_is_not_paused_and_is_released():
+    leaving = {1: Pod("kafka-1", ready=False, leaving=True)}
+    assert refused(replace(scene(), pods=leaving)) is Reason.RESTARTING
+    assert ended(pods=leaving) == Reason.QUARANTINE_WITHDRAWN
+    drained = (drain(),)
+    assert refused(replace(scene(), overrides=drained)) is Reason.IN_MAINTENANCE
+    assert ended(overrides=drained) == Reason.QUARANTINE_WITHDRAWN
+    assert ended(pods={1: Pod("kafka-1", ready=False)}) is None, "whoever is paused answers no readiness probe"
+
+
+def test_a_broker_that_leads_again_is_released_as_nobody_else_would_lead_meanwhile():
+    made = cluster(ORDINARY, partition(index=1, replicas=(1, 2, 3)))
+    assert ended(seen=made) == Reason.STILL_LEADS
+    waiting = [disk(), warden(1, GOOD, 0)]
+    assert ended(*waiting, seen=made, order=ordered(since=NOW)) == Reason.STILL_LEADS, "not obeyed yet"
+
+
 def test_demotion_comes_first_and_is_given_its_time():
     leads = cluster(ORDINARY, partition(index=1, replicas=(2, 3, 1), leader=1))
     assert refused(scene(leads)) is Reason.STILL_LEADS
@@ -318,6 +347,11 @@ def test_margins_are_read_only_where_a_pause_is_in_question():
     standing = wanted(seen, record(), (), {1: paused()}, opted_in())
     assert standing is not None
     assert not standing.followed, "who is paused trails, and is not asked"
+    assert standing.peers == {2, 3}
+    two = record(None, demoted(), demoted(2))
+    both = wanted(seen, two, (disk(), warden(), disk(2), warden(2)), {1: paused()}, opted_in())
+    assert both is not None
+    assert both.peers == {2, 3}, "a slow broker beside the paused one may be lost, too"
 
 
 @pytest.mark.parametrize("policy", [opted_in(), Policy(name="main", mode=Mode.ENFORCE)], ids=["enabled", "off"])
