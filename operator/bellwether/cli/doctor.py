@@ -24,7 +24,7 @@ from bellwether.adapters.parquet.lastsamples import last_samples
 from bellwether.cli import findings
 from bellwether.cli.connecting import connection_from, kafka_options
 from bellwether.cli.examining import Examiner, Samples, no_samples
-from bellwether.cli.lossy import Refused, elect_uncleanly
+from bellwether.cli.lossy import Refused, Unled, elect_uncleanly
 from bellwether.connections import Connection
 from bellwether.core.clusters import PartitionKey, TopicPartition
 from bellwether.core.remedies import Tools
@@ -71,7 +71,7 @@ def doctor(
     Exit status:
       0  nothing is at risk
       1  something is at risk, and every partition is led
-      3  a partition can be neither read nor written, or an unclean election was not held
+      3  a partition can be neither read nor written, or an unclean election was not held, or has no leader to show
       4  the cluster could not be examined
 
     With --unclean-election it elects a leader without whom records are lost, for one partition that nobody can lead
@@ -102,7 +102,7 @@ def doctor(
             findings.advised(stands, tools, elr=after.cluster.keeps_elr)
             return
         found = examiner.examine(topics)
-    except Refused as error:
+    except (Refused, Unled) as error:
         click.echo(str(error), err=True)
         raise click.exceptions.Exit(OFFLINE_STATUS) from None
     except BellwetherError as error:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from bellwether.cli.examining import Examination
 from bellwether.core.clusters import TopicPartition
 from bellwether.core.risks import Diagnosis, Loss, Risk
-from bellwether.ports import Clock, Terminal, UncleanElections
+from bellwether.ports import Clock, Terminal, Transient, UncleanElections
 
 WAIT_SECONDS = 15.0
 _PAUSE_SECONDS = 0.25
@@ -20,8 +20,16 @@ Say = Callable[[str], None]
 Ask = Callable[[str], str]
 
 
+_UNTOLD = "REQUEST_TIMED_OUT"
+"""Kafka's word for an election that it has begun and has not seen the end of."""
+
+
 class Refused(Terminal):
     """Nothing was done, and why."""
+
+
+class Unled(Terminal):
+    """An election was asked for, and nobody was seen to lead afterwards."""
 
 
 def elect_uncleanly(
@@ -36,8 +44,8 @@ def elect_uncleanly(
 ) -> Examination:
     """Show what would be lost and, where it is accepted, elect; how things stand afterwards.
 
-    ``ask`` puts a question to the person and returns the answer. Raises Refused where nothing was done, and what the
-    ports raise.
+    ``ask`` puts a question to the person and returns the answer. Raises Refused where nothing was done, Unled where
+    nobody is seen to lead afterwards, and before the request what the ports raise.
     """
     found = examine().of(name)
     loss = refusable(found)
@@ -50,13 +58,37 @@ def elect_uncleanly(
     again = examine().of(name)
     if refusable(again).candidate != loss.candidate or again.partition.leader_epoch != found.partition.leader_epoch:
         raise Refused(f"nothing was done: {name} has changed meanwhile; look again")
-    outcome = elections.elect(name)
-    if outcome.error != "NONE":
+    return _awaited(name, examine, clock, _held(name, elections))
+
+
+def _held(name: TopicPartition, elections: UncleanElections) -> str:
+    """What the request came to, in words. Raises Refused where Kafka says that nothing was done."""
+    try:
+        outcome = elections.elect(name)
+    except Transient as error:
+        return str(error)  # it may have been carried out, and only the partition can tell
+    if outcome.error not in ("NONE", _UNTOLD):
         raise Refused(f"nothing was done: Kafka answered {outcome.error} ({outcome.message})")
-    until = clock.monotonic() + WAIT_SECONDS
-    while (after := examine()).of(name).partition.leader is None and clock.monotonic() < until:
+    return "Kafka took the request" if outcome.error == "NONE" else f"Kafka answered {outcome.error}"
+
+
+def _awaited(name: TopicPartition, examine: Callable[[], Examination], clock: Clock, held: str) -> Examination:
+    """How things stand once somebody leads. Raises Unled where nobody is seen to, in some time."""
+    until, seen = clock.monotonic() + WAIT_SECONDS, "it has no leader"
+    while True:
+        try:
+            after = examine()
+            if after.of(name).partition.leader is not None:
+                return after
+            seen = "it has no leader"
+        except (Transient, Terminal) as error:
+            seen = str(error)
+        if clock.monotonic() >= until:
+            raise Unled(
+                f"an unclean election of {name} was asked for: {held}; {WAIT_SECONDS:.0f} s later {seen}: look again "
+                "before anything else"
+            )
         clock.sleep(_PAUSE_SECONDS)
-    return after
 
 
 def refusable(found: Diagnosis) -> Loss:

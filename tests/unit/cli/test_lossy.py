@@ -12,10 +12,10 @@ from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.unclean import MemoryUnclean
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.cli.examining import Examination
-from bellwether.cli.lossy import Refused, elect_uncleanly
+from bellwether.cli.lossy import Refused, Unled, elect_uncleanly
 from bellwether.core.clusters import TopicPartition
 from bellwether.core.risks import Risk, Sample
-from bellwether.ports import Outcome
+from bellwether.ports import Outcome, Transient
 from testkit.builders import START, name
 from testkit.strategies import Act, deeds, memory_clusters
 from testkit.wards import MemoryWard
@@ -186,3 +186,64 @@ def test_nobody_is_elected_while_a_member_of_the_isr_or_elr_lives(
     else:
         assert elections.asked == [p.name]
         assert not may_lead
+
+
+class Sent(MemoryUnclean):
+    """Holds the election, and what comes back says otherwise, or nothing; ``then`` happens before it is looked at."""
+
+    def __init__(
+        self, kafka: MemoryCluster, answer: Outcome | Transient, then: Callable[[], object] = lambda: None
+    ) -> None:
+        super().__init__(kafka)
+        self._answer, self._then = answer, then
+
+    def elect(self, name: TopicPartition) -> Outcome:
+        super().elect(name)
+        self._then()
+        if isinstance(self._answer, Transient):
+            raise self._answer
+        return self._answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(Outcome("REQUEST_TIMED_OUT", "it took too long"), id="Kafka lost patience"),
+        pytest.param(Transient("b:1 broke off; the request was sent and may have been carried out"), id="no answer"),
+    ],
+)
+def test_an_election_that_was_held_is_seen_though_nobody_said_so(answer: Outcome | Transient):
+    kafka = lost()
+    after, _ = attempt(kafka, elections=Sent(kafka, answer))
+    assert after.of(ORDERS).partition.leader == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        pytest.param(Outcome(), "Kafka took the request; 15 s later it has no leader", id="taken"),
+        pytest.param(Outcome("REQUEST_TIMED_OUT", ""), "Kafka answered REQUEST_TIMED_OUT; 15 s later", id="late"),
+        pytest.param(Transient("may have been carried out"), "may have been carried out; 15 s later", id="no answer"),
+    ],
+)
+def test_where_nobody_leads_after_the_request_it_is_neither_success_nor_nothing(answer: Outcome | Transient, said: str):
+    kafka = lost()
+
+    def fall() -> None:
+        """The elected one is lost in the same moment; broker 3 lives on and is not in the ISR."""
+        kafka.kill(2)
+
+    with pytest.raises(Unled, match=said) as told:
+        attempt(kafka, elections=Sent(kafka, answer, fall))
+    assert "nothing was done" not in str(told.value)
+
+
+def test_where_the_cluster_cannot_be_looked_at_after_the_request_that_it_was_sent_is_told():
+    kafka = lost()
+
+    def fall() -> None:
+        for broker in (2, 3):
+            kafka.kill(broker)
+
+    with pytest.raises(Unled, match="an unclean election of orders-0 was asked for"):
+        attempt(kafka, elections=Sent(kafka, Outcome(), fall))
