@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.core.policies import Mode, Policy
+from bellwether.core.capacities import Capacity
+from bellwether.core.policies import Demotion, Mode, Policy
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.core.statuses import Condition
@@ -80,8 +81,36 @@ def test_it_is_not_while_it_stands_first_where_somebody_else_leads():
     operator.turns(3)
     assert made.cluster.snapshot().leaders()[2] == 0
     assert said(operator, "Drained") == Condition(
-        "Drained", False, Reason.DRAINING, "leads 0 partitions, and stands first in the order of 1"
+        "Drained",
+        False,
+        Reason.DRAINING,
+        "leads 0 partitions, and stands first in the order of 1; held back: 1 Reassigning",
     )
+
+
+def test_what_stays_with_it_for_want_of_room_is_counted(made: MemorySite):
+    """Nothing is on its way any more: whoever waits for the drain must hear what keeps it from ending."""
+    operator = Operator(made, replace(POLICY, demotion=Demotion(capacity=Capacity(max_leaders=2))))
+    made.signals.drain(2)
+    operator.turns(5)
+    assert operator.reports[-1].plan.quiet
+    drained = said(operator, "Drained")
+    assert drained is not None
+    assert drained.message == "leads 2 partitions, and stands first in the order of 2; held back: 2 CapacityReached"
+
+
+def test_what_only_a_sicker_broker_could_lead_is_counted(made: MemorySite):
+    made.cluster.create_topic("pair", assignment=[(2, 3)])
+    operator = Operator(made)
+    operator.turns(1)
+    made.signals.say(3, Reading.FAILING)
+    operator.turns(3)
+    made.signals.drain(2)
+    operator.turns(5)
+    assert operator.reports[-1].plan.quiet
+    drained = said(operator, "Drained")
+    assert drained is not None
+    assert drained.message == "leads 1 partitions, and stands first in the order of 1; held back: 1 AllReplicasDemoted"
 
 
 @pytest.mark.parametrize(

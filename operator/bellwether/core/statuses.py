@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bellwether.core.baselines import Demoted
+from bellwether.core.clusters import Partition
 from bellwether.core.coexistence import waiting_for_others
 from bellwether.core.confinements import Confinement
 from bellwether.core.demotions import BrokerHold, ripe
@@ -334,8 +335,15 @@ def _drained(broker: int, snapshot: Snapshot, policy: Policy, plan: Plan, leads:
     ahead = sum(1 for p in snapshot.cluster.held_by(broker) if p.replicas[0] == broker)
     if leads or ahead or broker not in plan.decisions.demoted:
         text = f"leads {leads} partitions, and stands first in the order of {ahead}"
+        stay = Counter(h.reason for h in plan.holds if _stays_with(broker, snapshot.cluster.by_key.get(h.key)))
+        if stay:
+            text += f"; held back: {', '.join(f'{n} {r}' for r, n in sorted(stay.items()))}"
         return Condition("Drained", False, Reason.DRAINING, text)
     return Condition("Drained", True, Reason.DRAINED, SENTENCES[Reason.DRAINED])
+
+
+def _stays_with(broker: int, partition: Partition | None) -> bool:
+    return partition is not None and broker in (partition.leader, partition.replicas[0])
 
 
 def _conditions(
