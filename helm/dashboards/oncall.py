@@ -102,6 +102,7 @@ def dashboard() -> Dashboard:
             "Out of place",
             "Partitions with another order than their baseline, and leaders elsewhere than their baseline wants.",
             Query(f"sum({_max('bellwether_partitions_displaced')})", "displaced"),
+            Query(f"sum({_max('bellwether_partitions_displaced_for_racks')})", "of them for the racks' sake"),
             Query(f"sum({_max('bellwether_leaders_out_of_place')})", "leaders out of place"),
             Query(f"sum({_max('bellwether_undo_record_entries')})", "in the undo record"),
         ),

@@ -34,6 +34,7 @@ from bellwether.core.strimzi import Strimzi
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
 
+from bellwether.core.whereabouts import whereabouts
 SAMPLE_SIZE = 20
 """How many held partitions a status names; the rest is a number."""
 
@@ -205,6 +206,8 @@ class Report:
     ward: Ward = field(default_factory=lambda: Ward(()))
     """The partitions that are not led by a full ISR, each with its risk."""
 
+    displaced_for_racks: int = 0
+    """How many of the displaced stand so for good, as the racks of the policy want it."""
     @property
     def held_by_reason(self) -> dict[Reason, int]:
         """How many partitions are held back for each reason."""
@@ -241,15 +244,7 @@ def report(
     acting = policy.acts
     demoted = plan.decisions.demoted if acting else snapshot.record.demoted
     would = () if acting else tuple(sorted(set(plan.decisions.demoted) - set(snapshot.record.demoted)))
-    entries = snapshot.record.entries
-    displaced = out_of_place = 0
-    for partition in snapshot.cluster.partitions:
-        entry = entries.get(partition.key)
-        home = entry.baseline[0] if entry is not None else partition.replicas[0]
-        if policy.placement is not None:
-            home = plan.targets.get(partition.key, partition.replicas)[0]
-        out_of_place += partition.leader != home
-        displaced += entry is not None and partition.replicas != entry.baseline
+    found = whereabouts(snapshot, policy, plan)
     return Report(
         now=snapshot.now,
         cluster_id=snapshot.cluster.cluster_id,
@@ -259,8 +254,9 @@ def report(
         standings={s: sum(1 for v in verdicts.values() if v.standing is s) for s in Standing},
         partitions=len(snapshot.cluster.partitions),
         leaderless=sum(p.leader is None for p in snapshot.cluster.partitions),
-        displaced=displaced,
-        leaders_out_of_place=out_of_place,
+        displaced=found.displaced,
+        displaced_for_racks=found.for_racks,
+        leaders_out_of_place=found.leaders_out_of_place,
         plan=plan,
         held=held,
         would_demote=would,

@@ -56,6 +56,13 @@ class BrokerMetrics:
             "Partitions that a broker on its way back gets with a later wave; absent while none is.",
             "broker",
         )
+        self._waits = gauge(
+            "broker_returning_waits",
+            "1, with the reason what the next wave of a broker on its way back waits for; absent while it waits for"
+            " nothing.",
+            "broker",
+            "reason",
+        )
         self._holds_back = gauge(
             "broker_holds_back_isr",
             "1 while acks=all waits for the broker: it follows slowly and is in the ISR of what others lead.",
@@ -83,6 +90,7 @@ class BrokerMetrics:
             self._held,
             self._returning,
             self._withheld,
+            self._waits,
             self._holds_back,
         )
 
@@ -105,6 +113,8 @@ class BrokerMetrics:
         ways = [(str(b.broker), b.way) for b in report.brokers if b.way is not None]
         self._returning.tell(namespace, policy, {(b,): way.returning.share / 100 for b, way in ways})
         self._withheld.tell(namespace, policy, {(b,): float(way.withheld) for b, way in ways})
+        waits = {(b, str(way.wait.reason)): 1.0 for b, way in ways if way.wait is not None}
+        self._waits.tell(namespace, policy, waits)
         held = {(str(h.broker), str(h.reason)): 1.0 for h in report.plan.decisions.held}
         self._held.tell(namespace, policy, held)
 

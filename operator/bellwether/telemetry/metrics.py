@@ -69,6 +69,10 @@ class OperatorMetrics:
             "partitions_at_risk", "Partitions that miss replicas in sync, or a leader, by class of risk.", "risk"
         )
         self._displaced = self._gauge("partitions_displaced", "Partitions whose replica order is not their baseline.")
+        self._for_racks = self._gauge(
+            "partitions_displaced_for_racks",
+            "Those of the displaced partitions that stand so for good, as the racks of spec.placement want it.",
+        )
         self._out_of_place = self._gauge(
             "leaders_out_of_place", "Partitions led by another broker than their baseline's first."
         )
@@ -124,6 +128,7 @@ class OperatorMetrics:
         self._partitions.labels(*labels).set(report.partitions)
         self._leaderless.labels(*labels).set(report.leaderless)
         self._displaced.labels(*labels).set(report.displaced)
+        self._for_racks.labels(*labels).set(report.displaced_for_racks)
         self._out_of_place.labels(*labels).set(report.leaders_out_of_place)
         self._entries.labels(*labels).set(entries)
         self._reordered.labels(*labels).inc(report.deeds.reordered)
@@ -168,7 +173,7 @@ class OperatorMetrics:
             told.forget(namespace, policy)
         for gauge in (self._epoch, self._acts, self._at_rest, self._partitions, self._leaderless, self._displaced):
             gauge.remove_by_labels({"namespace": namespace, "policy": policy})
-        for gauge in (self._out_of_place, self._entries):
+        for gauge in (self._for_racks, self._out_of_place, self._entries):
             gauge.remove_by_labels({"namespace": namespace, "policy": policy})
 
     def rebalance(self, namespace: str, policy: str, run: Run | None) -> None:

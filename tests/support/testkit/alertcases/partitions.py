@@ -19,6 +19,11 @@ def trouble(reason: str) -> str:
     return series("policy_trouble", reason=reason, instance="operator-a")
 
 
+def away(displaced: str, for_racks: str = "0x140") -> dict[str, str]:
+    """Partitions whose order is not their baseline, and those of them that the racks keep so."""
+    return {series("partitions_displaced"): displaced, series("partitions_displaced_for_racks"): for_racks}
+
+
 CASES = (
     Case(
         "BellwetherPartitionsWithoutLeader",
@@ -101,7 +106,7 @@ CASES = (
         "BellwetherOrdersNotRestored",
         "nobody is demoted and orders stay displaced",
         "31m",
-        {series("partitions_displaced"): "40x140", series("broker_demoted", broker="1"): "0x140"},
+        {**away("40x140"), series("broker_demoted", broker="1"): "0x140"},
         OURS,
     ),
     Case(
@@ -109,7 +114,7 @@ CASES = (
         "a broker is demoted",
         "31m",
         {
-            series("partitions_displaced"): "40x140",
+            **away("40x140"),
             series("broker_demoted", broker="1"): "0x140",
             series("broker_demoted", broker="2"): "1x140",
         },
@@ -119,7 +124,7 @@ CASES = (
         "a dead broker's leaders wait for it to come back",
         "31m",
         {
-            series("partitions_displaced"): "40x140",
+            **away("40x140"),
             series("broker_demoted", broker="1"): "0x140",
             series("broker_returning_ratio", broker="1"): "0x140",
         },
@@ -129,7 +134,7 @@ CASES = (
         "a broker stands still on its way back",
         "31m",
         {
-            series("partitions_displaced"): "40x140",
+            **away("40x140"),
             series("broker_demoted", broker="1"): "0x140",
             series("broker_returning_ratio", broker="1"): "0.1x140",
         },
@@ -139,6 +144,53 @@ CASES = (
         "BellwetherOrdersNotRestored",
         "it was promoted, and wave after wave puts the orders back",
         "31m",
-        {series("partitions_displaced"): "40-1x40 0x100", series("broker_demoted", broker="1"): "0x140"},
+        {**away("40-1x40 0x100"), series("broker_demoted", broker="1"): "0x140"},
+    ),
+    Case(
+        "BellwetherOrdersNotRestored",
+        "they stand away for the sake of preferred racks",
+        "31m",
+        {**away("40x140", for_racks="40x140"), series("broker_demoted", broker="1"): "0x140"},
+    ),
+    Case(
+        "BellwetherOrdersNotRestored",
+        "most stand away for the racks' sake, and a few for no good reason",
+        "31m",
+        {**away("40x140", for_racks="37x140"), series("broker_demoted", broker="1"): "0x140"},
+        OURS,
+    ),
+    Case(
+        "BellwetherOrdersNotRestored",
+        "each wave is watched for hours before the next one",
+        "31m",
+        {
+            **away("40x140"),
+            series("broker_demoted", broker="1"): "0x140",
+            series("broker_returning_ratio", broker="1"): "0.1x140",
+            series("broker_returning_waits", broker="1", reason="ReturningInWaves"): "1x140",
+        },
+    ),
+    Case(
+        "BellwetherOrdersNotRestored",
+        "the next wave waits for a broker that is out of sync",
+        "31m",
+        {
+            **away("40x140"),
+            series("broker_demoted", broker="1"): "0x140",
+            series("broker_returning_ratio", broker="1"): "0.1x140",
+            series("broker_returning_waits", broker="1", reason="ReturningInWaves"): "1x2 stale",
+            series("broker_returning_waits", broker="1", reason="PreferredNotInIsr"): "_x3 1x140",
+        },
+        OURS,
+    ),
+    Case(
+        "BellwetherOrdersNotRestored",
+        "a broker is stopped for maintenance, drained",
+        "31m",
+        {
+            **away("40x140"),
+            series("broker_demoted", broker="1"): "1x140",
+            series("broker_verdict", broker="1", verdict="Down"): "1x140",
+        },
     ),
 )

@@ -1,0 +1,128 @@
+"""What metrics say, turn after turn, of orders that are away: for the racks, in a drain, on a way back in waves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.core.policies import Policy, Waves
+from bellwether.core.racks import Placement, Preference
+from bellwether.core.signals import OverrideState, Reading
+from bellwether.telemetry.metrics import OperatorMetrics
+from testkit.builders import site
+from testkit.operators import POLICY, Operator
+
+IN_A = replace(POLICY, placement=Placement(Preference(("a",))))
+DAILY = replace(POLICY, promotion=replace(POLICY.promotion, waves=Waves(pause_seconds=86400, few_leaders=0)))
+
+
+class Watched(Operator):
+    """An operator whose turns are told as metrics."""
+
+    def __init__(self, made: MemorySite, policy: Policy = POLICY) -> None:
+        super().__init__(made, policy)
+        self.metrics = OperatorMetrics()
+
+    def told(self, name: str, **labels: str) -> float | None:
+        """A series after the last turn."""
+        self.metrics.turn_ended("default", "main", 0.1, self.reports[-1], 0)
+        all_labels = {"namespace": "default", "policy": "main", **labels}
+        return self.metrics.registry.get_sample_value(f"bellwether_{name}", all_labels)
+
+    @property
+    def away(self) -> tuple[float | None, float | None]:
+        """How many orders are displaced, and how many of them for the racks' sake."""
+        return self.told("partitions_displaced"), self.told("partitions_displaced_for_racks")
+
+
+@pytest.fixture
+def racked() -> MemorySite:
+    """Four brokers in two racks: two of eight partitions are at home in rack b, with a replica in rack a."""
+    made = MemorySite(MemoryCluster({1: "a", 2: "b", 3: "a", 4: "b"}))
+    made.cluster.create_topic("orders", 8, 2)
+    return well(made)
+
+
+def well(made: MemorySite) -> MemorySite:
+    for broker in made.cluster.brokers:
+        made.signals.say(broker, Reading.PASSING)
+    return made
+
+
+def test_what_the_racks_keep_away_is_told_as_theirs_for_good(racked: MemorySite):
+    operator = Watched(racked, IN_A)
+    operator.turns(120)
+    assert operator.away == (2, 2)
+
+
+def test_a_demotion_and_its_end_leave_nothing_away_but_for_the_racks(racked: MemorySite):
+    operator = Watched(racked, IN_A)
+    operator.turns(5)
+    racked.signals.say(1, Reading.FAILING)
+    operator.turns(5)
+    assert operator.away == (3, 1)
+    racked.signals.say(1, Reading.PASSING)
+    operator.turns(120)
+    assert operator.away == (2, 2)
+
+
+def test_once_the_wish_is_gone_what_was_kept_away_is_to_go_back(racked: MemorySite):
+    operator = Watched(racked, IN_A)
+    operator.turns(5)
+    operator.policy = replace(POLICY, suspend=True)
+    operator.turns(1)
+    assert operator.away == (2, 0)
+    operator.policy = POLICY
+    operator.turns(60)
+    assert operator.away == (0, 0)
+
+
+def test_a_drained_broker_that_is_stopped_for_hours_is_demoted_all_the_while():
+    made = well(site(3, {"orders": 6}))
+    operator = Watched(made)
+    operator.turns(2)
+    made.signals.drain(2)
+    operator.turns(3)
+    made.cluster.kill(2)
+    for _ in range(30):
+        operator.turns(1, seconds=300)
+        displaced, _ = operator.away
+        assert displaced
+        assert operator.told("broker_demoted", broker="2") == 1
+
+
+def test_a_broker_that_comes_back_over_days_waits_for_time_alone_as_metrics_say():
+    made = well(site(4, {"orders": 200}))
+    operator = Watched(made, DAILY)
+    operator.turns(2)
+    made.signals.override(1, OverrideState.DEMOTED)
+    operator.turns(3)
+    made.signals.lift(1)
+    operator.turns(5)
+    for _ in range(20):
+        operator.turns(1, seconds=300)
+        displaced, _ = operator.away
+        assert displaced
+        assert operator.told("broker_demoted", broker="1") == 0
+        assert operator.told("broker_returning_ratio", broker="1") == 0.1
+        assert operator.told("broker_returning_waits", broker="1", reason="ReturningInWaves") == 1
+
+
+def test_a_broker_that_does_not_come_on_tells_what_it_waits_for():
+    made = well(site(4, {"orders": 200}))
+    operator = Watched(made, replace(DAILY, promotion=replace(DAILY.promotion, waves=Waves(pause_seconds=60))))
+    operator.turns(2)
+    made.signals.say(1, Reading.FAILING)
+    operator.turns(3)
+    made.signals.say(1, Reading.PASSING)
+    operator.turns(30)
+    assert operator.told("broker_returning_waits", broker="1", reason="ReturningInWaves") == 1
+    made.signals.say(1, Reading.UNKNOWN)
+    operator.turns(60)
+    assert operator.told("broker_returning_waits", broker="1", reason="ReturningInWaves") is None
+    reasons = {d.wait.reason for b in operator.reports[-1].brokers if (d := b.way) is not None and d.wait is not None}
+    assert reasons
+    assert [operator.told("broker_returning_waits", broker="1", reason=str(reason)) for reason in reasons] == [1]
