@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -21,6 +22,7 @@ from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.adapters.kafka.unclean import KafkaUnclean
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.lastsamples import last_samples
+from bellwether.adapters.parquet.uris import Redacted
 from bellwether.cli import findings
 from bellwether.cli.connecting import connection_from, kafka_options
 from bellwether.cli.examining import Examiner, Samples, no_samples
@@ -79,6 +81,8 @@ def doctor(
     """
     if accept_loss and not lossy:
         raise click.UsageError("--accept-loss goes with --unclean-election TOPIC-PARTITION")
+    if lossy and output != "text":
+        raise click.UsageError("--unclean-election asks and is answered: it has no --output json")
     if not kafka["bootstrap"]:
         raise click.UsageError("Name the cluster: --bootstrap HOST:PORT, with the TLS and SASL options that it needs.")
     chosen = _partition(lossy) if lossy else None
@@ -86,7 +90,7 @@ def doctor(
         connection = connection_from(**kafka)
         nodes, clock = Nodes(connection), SystemClock()
         examiner = Examiner(KafkaReader(nodes), KafkaConfigs(nodes), LogEnds(connection), _samples(uri))
-        tools = _tools(connection, kafka)
+        tools = replace(_tools(connection, kafka), store=_again(uri))
         if chosen is not None:
             after = elect_uncleanly(
                 chosen,
@@ -145,6 +149,13 @@ def _samples(uri: str | None) -> Samples:
         return last_samples(store, cluster_id, wanted)
 
     return look
+
+
+def _again(uri: str | None) -> str:
+    """The option that names the store, for a printed command; what may hold a secret is left to be filled in."""
+    if not uri:
+        return ""
+    return f" --store {shlex.quote(uri) if str(Redacted(uri)) == uri else 'URI'}"
 
 
 def _tools(connection: Connection, kafka: Mapping[str, Any]) -> Tools:

@@ -6,6 +6,7 @@ here is done by the operator itself. The commands are those of Kafka's own tools
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -25,21 +26,22 @@ class Tools:
     """How commands reach the cluster.
 
     ``config`` is a file of client settings, where the listener asks for one; ``options`` are those of our own command
-    for the same, with a space before each.
+    for the same, with a space before each, and ``store`` is the one that names the samples.
     """
 
     bootstrap: str
     config: str = ""
     options: str = ""
+    store: str = ""
 
     def kafka(self, tool: str, arguments: str) -> str:
         """A command line of one of Kafka's own tools."""
         config = f" --command-config {self.config}" if self.config else ""
-        return f"{tool} --bootstrap-server {self.bootstrap}{config} {arguments}"
+        return f"{tool} --bootstrap-server {shlex.quote(self.bootstrap)}{config} {arguments}"
 
     def ours(self, arguments: str) -> str:
         """A command line of our own."""
-        return f"bellwether {arguments} --bootstrap {self.bootstrap}{self.options}"
+        return f"bellwether {arguments} --bootstrap {shlex.quote(self.bootstrap)}{self.options}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,7 @@ def _last_lost(found: Diagnosis, tools: Tools, elr: bool) -> Iterator[Way]:
     yield Way(
         f"or take broker {found.loss.candidate if found.loss else '?'} as it is, by an unclean election",
         f"records: {found.loss}. What the lost log holds beyond is truncated when its broker returns",
-        (tools.ours(f"doctor --unclean-election {p.name} --accept-loss"),),
+        (tools.ours(f"doctor --unclean-election {p.name} --accept-loss{tools.store}"),),
     )
     if found.floor is not None and found.floor > 1:
         yield Way(
@@ -216,6 +218,12 @@ def _wait(found: Diagnosis, elr: bool) -> Way:
 
 
 def _bring_back(found: Diagnosis, tools: Tools, which: str) -> Way:
+    if not found.missing:
+        return Way(
+            f"wait for {_brokers(found.partition.adding)}, which a reassignment is adding, or see why it does not end",
+            "nothing",
+            (tools.kafka("kafka-reassign-partitions.sh", "--list"),),
+        )
     return Way(
         f"bring {_brokers(found.missing)} back into the ISR: start it, or see why it cannot follow",
         "nothing",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bellwether.cli.doctor import _tools, status
+from bellwether.cli.doctor import _again, _tools, status
 from bellwether.cli.main import main
 from bellwether.connections import Connection, Mechanism, Protocol, Security
 
@@ -27,6 +27,7 @@ def doctor(*arguments: str) -> tuple[int, str]:
         (("--bootstrap", "h:1", "--unclean-election", "-0"), "a topic and a partition"),
         (("--bootstrap", "h:1", "--unclean-election", "orders-x"), "a topic and a partition"),
         (("--bootstrap", "h:1", "--output", "xml"), "--output"),
+        (("--bootstrap", "h:1", "--unclean-election", "orders-0", "--output", "json"), "it has no --output json"),
     ],
 )
 def test_options_that_make_no_sense_are_refused_with_the_remedy(arguments: tuple[str, ...], said: str) -> None:
@@ -88,3 +89,11 @@ def test_an_open_cluster_needs_nothing_more_in_the_commands() -> None:
     tools = _tools(Connection(("b:1", "b:2")), {"bootstrap": "b:1,b:2", "tls": False})
     assert tools.ours("doctor") == "bellwether doctor --bootstrap b:1,b:2"
     assert tools.kafka("kafka-topics.sh", "--list") == "kafka-topics.sh --bootstrap-server b:1,b:2 --list"
+
+
+def test_a_printed_command_names_the_store_and_not_its_secrets() -> None:
+    assert _again(None) == ""
+    assert _again("s3://bucket/samples") == " --store s3://bucket/samples"
+    assert _again("/var/my samples") == " --store '/var/my samples'"
+    assert _again("s3://anna:opensesame@bucket/samples") == " --store URI"
+    assert _again("s3://bucket/samples?token=hush") == " --store URI"

@@ -190,3 +190,24 @@ def test_a_log_that_reaches_further_than_the_candidates_is_put_first_before_an_u
 def test_a_file_of_client_settings_is_handed_to_kafkas_tools():
     way = advise(found(EVERY[Risk.UNDER_MIN_ISR]), Tools("b:1", "client.properties"), elr=True).ways[0]
     assert way.commands[0].startswith("kafka-topics.sh --bootstrap-server b:1 --command-config client.properties ")
+
+
+def test_addresses_in_brackets_survive_the_shell():
+    advice = advise(found(EVERY[Risk.LAST_ISR_MEMBER_LOST]), Tools("[fd00::1]:9092"), elr=True)
+    told_ = commands(advice)
+    assert any("--bootstrap-server '[fd00::1]:9092'" in command for command in told_)
+    assert any("--bootstrap '[fd00::1]:9092'" in command for command in told_)
+
+
+def test_an_unclean_election_is_bounded_by_the_same_samples_as_the_advice():
+    tools = Tools("b:9092", store=" --store s3://bucket/samples")
+    assert commands(advise(found(EVERY[Risk.LAST_ISR_MEMBER_LOST]), tools, elr=True))[0] == (
+        "bellwether doctor --unclean-election orders-0 --accept-loss --store s3://bucket/samples --bootstrap b:9092"
+    )
+
+
+def test_who_is_being_added_is_waited_for_and_nobody_is_said_to_be_missing():
+    advice = told(partition(isr=(1,), adding=(2, 3)))
+    assert advice.ways[0].do.startswith("wait for brokers 2 and 3, which a reassignment is adding")
+    assert commands(advice)[0] == "kafka-reassign-partitions.sh --bootstrap-server broker:9092 --list"
+    assert not any("no broker" in way.do for way in advice.ways)
