@@ -11,6 +11,7 @@ import pytest
 
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.core.racks import Placement, Preference
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.core.statuses import Condition
@@ -151,6 +152,40 @@ def test_strimzi_at_work_is_waited_for_and_then_gone_on_without(beside: Beside, 
     beside.turns()
     assert beside.waiting() is None
     assert beside.orders == ROUND
+
+
+class TestPreferredRacks:
+    BUSY = Strimzi(namespace="kafka", name="one", listener="tls", rebalancing=("full",))
+
+    @pytest.fixture
+    def placed(self, beside: Beside) -> Beside:
+        """Brokers 1 and 4 are in the rack that leads."""
+        for broker, rack in zip(beside.cluster.brokers.values(), "abba", strict=True):
+            broker.rack = rack
+        beside.operator.policy = replace(POLICY, placement=Placement(Preference(("a",))))
+        beside.turns()
+        assert beside.orders == [(1, 2, 3), (1, 2, 3), (1, 3, 2)]
+        beside.operator.world = replace(beside.operator.world, strimzi=self.BUSY)
+        return beside
+
+    def test_what_a_rebalance_puts_elsewhere_stays_there_until_it_has_ended(self, placed: Beside):
+        placed.cluster.foreign_reorder(placed.cluster.partition("orders", 0).name, (2, 1, 3))
+        placed.turns()
+        assert placed.orders[0] == (2, 1, 3)
+        waits = placed.waiting()
+        assert waits is not None
+        assert waits.message == "StrimziRebalancing: 1 partition (orders-0)"
+        placed.operator.world = replace(placed.operator.world, strimzi=None)
+        placed.turns()
+        assert placed.waiting() is None
+        assert placed.orders[0] == (1, 2, 3)
+
+    def test_another_wish_waits_and_a_demotion_does_not(self, placed: Beside):
+        placed.operator.policy = replace(POLICY, placement=Placement(Preference(("b",))))
+        placed.turns()
+        assert (placed.orders[0], placed.orders[2]) == ((1, 2, 3), (1, 3, 2))
+        placed.demote(1)
+        assert [order[-1] for order in placed.orders] == [1, 1, 1]
 
 
 class TestOrders:

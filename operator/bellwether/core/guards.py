@@ -46,6 +46,8 @@ class Proposal(NamedTuple):
     refused: Refused | None = None
     at_work: Lack | None = None
     """Why whatever can wait does: others work on the cluster."""
+    for_racks: bool = False
+    """Whether nothing but preferred racks asks for it: nobody who holds it is kept from leading."""
 
 
 ReorderGuard = Callable[[Proposal], "Refusal | None"]
@@ -71,11 +73,11 @@ def contested(proposal: Proposal) -> Refusal | None:
 
 
 def others_at_work(proposal: Proposal) -> Refusal | None:
-    """What somebody has overwritten is not asserted again while others work on the cluster (law 10)."""
+    """While others work on the cluster, what they overwrote is not asserted again, and racks wait (law 10)."""
     entry, busy = proposal.entry, proposal.at_work
-    if busy is None or entry is None or not entry.contests:
+    if busy is None or not (proposal.for_racks or (entry is not None and entry.contests)):
         return None
-    if proposal.target in (proposal.partition.replicas, entry.baseline):
+    if proposal.target == proposal.partition.replicas or (entry is not None and proposal.target == entry.baseline):
         return None
     return Refusal(busy.reason, busy.message)
 

@@ -91,7 +91,8 @@ def devise(
 
     ``policy`` says which racks are preferred and what a broker can carry; without one, none and anything.
     """
-    demoted, entries_of = frozenset(decisions.demoted), snapshot.record.entries
+    demoted, entries_of, busy = frozenset(decisions.demoted), snapshot.record.entries, snapshot.at_work
+    kept = demoted.union(decisions.returning)
     found = orders(snapshot, decisions, verdicts, policy)
     moves, entries, targets, holds = [], {}, {}, []
     for wanted in found.wanted:
@@ -103,8 +104,9 @@ def devise(
             holds.append(_hold(partition, Refusal(Reason.CAPACITY_REACHED, SENTENCES[Reason.CAPACITY_REACHED])))
             continue
         if not (stands and partition.leader == target[0] and not partition.reassigning and target[0] not in demoted):
+            for_racks = busy is not None and kept.isdisjoint(partition.replicas)
             refusal = refuse_reorder(
-                Proposal(partition, target, entry, snapshot.now, snapshot.refused.get(key), snapshot.at_work)
+                Proposal(partition, target, entry, snapshot.now, snapshot.refused.get(key), busy, for_racks)
             )
             if refusal is not None:
                 holds.append(_hold(partition, refusal))

@@ -126,6 +126,15 @@ def test_what_others_have_overwritten_is_theirs_while_they_work(
     assert (found is not None and found.reason is Reason.STRIMZI_REBALANCING) is refused
 
 
+def test_preferred_racks_wait_for_whoever_works_on_the_cluster():
+    asked = proposal()._replace(at_work=BUSY, for_racks=True)
+    found = refuse_reorder(asked)
+    assert found is not None
+    assert found.reason is Reason.STRIMZI_REBALANCING
+    assert refuse_reorder(asked._replace(at_work=None)) is None
+    assert refuse_reorder(asked._replace(target=asked.partition.replicas)) is None
+
+
 def test_an_order_that_is_right_already_is_not_contested():
     assert contested(proposal(target=(1, 2, 3), fought=True)) is None
 
