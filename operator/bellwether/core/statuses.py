@@ -33,8 +33,8 @@ from bellwether.core.snapshots import Snapshot
 from bellwether.core.strimzi import Strimzi
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
-
 from bellwether.core.whereabouts import whereabouts
+
 SAMPLE_SIZE = 20
 """How many held partitions a status names; the rest is a number."""
 
@@ -205,9 +205,9 @@ class Report:
     """What Strimzi says of the cluster, where it runs it."""
     ward: Ward = field(default_factory=lambda: Ward(()))
     """The partitions that are not led by a full ISR, each with its risk."""
-
     displaced_for_racks: int = 0
     """How many of the displaced stand so for good, as the racks of the policy want it."""
+
     @property
     def held_by_reason(self) -> dict[Reason, int]:
         """How many partitions are held back for each reason."""
