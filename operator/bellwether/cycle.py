@@ -35,7 +35,7 @@ def turn(
     Raises what the ports raise; whoever calls knows when to try again.
     """
     # 1. Observe: gather all facts once. Nothing below this step reads the cluster to make up its mind.
-    observed = observe(world, policy, memory)
+    observed = observe(world, policy, memory, agenda.loads)
     snapshot, now = observed.snapshot, observed.snapshot.now
 
     # 2. Judge every broker, then decide who may lead, and whose process is paused. "Unknown" is a verdict and moves

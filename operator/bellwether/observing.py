@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bellwether.core.baselines import UndoRecord
+from bellwether.core.capacities import Loads
 from bellwether.core.clusters import Cluster, PartitionKey
 from bellwether.core.confinements import Confinement
 from bellwether.core.flapping import Flaps
@@ -67,8 +68,8 @@ class Observed:
     floors: Floors
 
 
-def observe(world: World, policy: Policy, memory: Memory) -> Observed:
-    """All facts, at one moment. Raises what the ports raise, and WrongCluster."""
+def observe(world: World, policy: Policy, memory: Memory, loads: Loads | None = None) -> Observed:
+    """All facts, at one moment; ``loads`` are known already. Raises what the ports raise, and WrongCluster."""
     now = world.clock.now()
     world.clusters.avoid(memory.suspects)
     cluster = same_cluster(world.clusters.read(), memory.record)
@@ -89,6 +90,7 @@ def observe(world: World, policy: Policy, memory: Memory) -> Observed:
         reassigners=_reassigners(cluster, recovered.record, world),
         confinements=memory.confinements,
         floors=floors.values,
+        loads=loads,
     )
     rounds = _asked(cluster, world, memory, policy, now)
     return Observed(_with_margins(snapshot, world, policy), recovered, rounds, floors)

@@ -9,10 +9,12 @@ import pytest
 
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.baselines import EntryState
+from bellwether.core.capacities import Capacity, Loads
 from bellwether.core.clusters import Cluster, Partition
 from bellwether.core.demotions import commanded
-from bellwether.core.policies import Mode, Policy
+from bellwether.core.policies import Demotion, Mode, Policy
 from bellwether.core.reasons import Reason
+from bellwether.core.rebalances import Agenda
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.core.statuses import Report
 from bellwether.core.transitions import Standing
@@ -260,3 +262,15 @@ def test_another_cluster_behind_the_same_addresses_is_refused_before_anything_is
     assert memory is not None
     with pytest.raises(WrongCluster, match="memory-cluster"):
         turn(operator.world, POLICY, replace(memory, record=replace(memory.record, cluster_id="rebuilt")))
+
+
+def test_the_loads_of_an_agenda_are_what_a_limit_is_held_against():
+    made = well()
+    operator = Operator(made, replace(POLICY, demotion=Demotion(dwell_seconds=0, capacity=Capacity(max_load=10))))
+    operator.agenda = Agenda(loads=Loads({p.key: 1 if p.index else 11 for p in made.cluster.partitions()}))
+    operator.turn()
+    made.signals.say(1, Reading.FAILING)
+    report = said(operator)
+    heaviest = made.cluster.partitions()[0]
+    assert heaviest.leader == 1
+    assert [(h.key, h.reason) for h in report.held] == [(heaviest.key, Reason.CAPACITY_REACHED)]

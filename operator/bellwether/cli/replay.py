@@ -12,7 +12,7 @@ from bellwether.adapters.files.traces import TraceReader
 from bellwether.ports import BellwetherError, Terminal
 from bellwether.replays.comparisons import Difference, differences
 from bellwether.replays.playing import Replay
-from bellwether.replays.settings import setting, settings_of_file, without_effect
+from bellwether.replays.settings import NO_LOADS, setting, settings_of_file, without_effect
 from bellwether.traces.lines import UnreadableTrace, text_of
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -45,8 +45,9 @@ def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_p
         raise click.ClickException(str(error)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise click.ClickException(str(Terminal(f"{policy_file}: cannot be read ({error})"))) from None
-    for idle in filter(None, map(without_effect, changed)):
-        click.echo(f"note: {_plain(idle)}", err=True)
+    idle = [said for said in map(without_effect, changed) if said is not None]
+    for said in dict.fromkeys([*idle, NO_LOADS] if played.limited_loads else idle):
+        click.echo(f"note: {_plain(said)}", err=True)
     found = differences(timeline.said, timeline.replayed)
     if as_json:
         click.echo(json.dumps(_document(reader, played, found), indent=2, ensure_ascii=False))

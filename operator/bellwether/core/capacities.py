@@ -1,6 +1,6 @@
 """What brokers can carry: a policy's limits, and what each broker leads as a plan foresees it.
 
-In: how many leaders a broker may have and how much load they may bring, the measured loads as far as there are any, who
+In: how many leaders a broker may have and how much load it may carry, the measured loads as far as there are any, who
 leads what. Out: whether one more fits, and how many would not. Pure. ``placements`` keeps the account while it
 chooses leaders, ``demotions`` asks beforehand whether a whole rack can be done without.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from bellwether.core.clusters import PartitionKey
 from bellwether.core.problems import WHOLE
@@ -18,18 +19,24 @@ from bellwether.core.problems import WHOLE
 class Loads:
     """Measured loads: what leading each partition costs, in bytes/s, and brokers whose capacity is not ``WHOLE``.
 
-    A partition that was never measured counts as nothing: only the number of leaders limits it.
+    A partition that was never measured counts as nothing: only the number of leaders limits it. ``following`` is what
+    each broker carries whoever leads, in bytes/s; ``measured_at`` the moment that all of this is for. ``awaited`` says
+    that it is about to be known: until then a limit by load lets nobody take on anything.
     """
 
     partitions: Mapping[PartitionKey, int] = field(default_factory=dict)
     capacities: Mapping[int, int] = field(default_factory=dict)
+    following: Mapping[int, int] = field(default_factory=dict)
+    measured_at: datetime | None = None
+    awaited: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
     """The most that a demotion may put on one broker; None: no limit.
 
-    ``max_load`` is in bytes/s for a broker of capacity ``WHOLE``, and in proportion for the others.
+    ``max_load`` is in bytes/s for a broker of capacity ``WHOLE``, and in proportion for the others; it bounds all that
+    a broker carries, by leading and by following.
     """
 
     max_leaders: int | None = None
@@ -42,6 +49,8 @@ class Capacity:
 
 
 NO_LOADS = Loads()
+AWAITED = Loads(awaited=True)
+"""What was measured is being looked for."""
 UNBOUNDED = Capacity()
 
 
@@ -52,7 +61,7 @@ class Account:
         self.counts = dict(leading)
         self.capacity = capacity
         self._loads = loads
-        self._carried: dict[int, int] = {}
+        self._carried = dict(loads.following)
 
     def load_of(self, key: PartitionKey) -> int:
         """What leading a partition costs, in bytes/s; 0 where it was never measured."""
@@ -84,9 +93,30 @@ class Account:
             return False
         if bytes_per_second is None:
             return True
+        if self._loads.awaited:
+            return False
         limit = bytes_per_second * self._loads.capacities.get(broker, WHOLE) // WHOLE
         load = self.load_of(key)
         return load == 0 or self._carried.get(broker, 0) + load <= limit
+
+
+def without_loads(capacity: Capacity, loads: Loads | None) -> str | None:
+    """That a limit by load cannot hold, in a sentence; None where it holds, or none is asked for."""
+    if capacity.max_load is None or loads is not None:
+        return None
+    meanwhile = "maxLeaders alone does" if capacity.max_leaders is not None else "nothing does"
+    return (
+        f"no loads are known, so maxBytesPerSecond of spec.demotion.capacity limits nothing yet, {meanwhile}: ask for a"
+        " load plan (bellwether rebalance, or spec.rebalance.schedule), whose job measures them; status.rebalance says"
+        " what came of the last one"
+    )
+
+
+def as_of(capacity: Capacity, loads: Loads | None) -> str:
+    """Of when the loads are that a limit was held against, to stand behind a sentence; empty where none were."""
+    if capacity.max_load is None or loads is None or loads.measured_at is None:
+        return ""
+    return f" (loads as of {loads.measured_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ})"
 
 
 def too_many(account: Account, wanting: Iterable[tuple[PartitionKey, Sequence[int]]]) -> int:

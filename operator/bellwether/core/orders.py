@@ -103,7 +103,10 @@ class _Scene:
         """
         demoted, returning, entries, rankings = self._demoted, self._returning, self._entries, self._rankings
         account = Account(dict.fromkeys(self._live, 0), self._capacity, self._loads)
-        counts, weighs = account.counts, account.capacity.max_load is not None
+        counts = account.counts
+        # Nothing is chosen, and nothing need be weighed, while nobody is kept from leading and no rack is preferred.
+        choices = bool(demoted or returning or entries or rankings is not None)
+        weighs = choices and account.capacity.max_load is not None
         concerned: list[_Concerned] = []
         choosing: set[int] = set()
         for partition in self._snapshot.cluster.partitions:

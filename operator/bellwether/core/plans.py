@@ -95,13 +95,16 @@ def devise(
     kept = demoted.union(decisions.returning)
     found = orders(snapshot, decisions, verdicts, policy)
     moves, entries, targets, holds = [], {}, {}, []
+    unread = snapshot.loads is not None and snapshot.loads.awaited
+    reason = Reason.LOADS_UNKNOWN if unread else Reason.CAPACITY_REACHED
+    left = Refusal(reason, SENTENCES[reason])
     for wanted in found.wanted:
         partition, key, target, baseline = wanted.partition, wanted.key, wanted.target, wanted.baseline
         targets[key] = target
         entry = entries_of.get(key)
         stands = target == partition.replicas
         if wanted.left:
-            holds.append(_hold(partition, Refusal(Reason.CAPACITY_REACHED, SENTENCES[Reason.CAPACITY_REACHED])))
+            holds.append(_hold(partition, left))
             continue
         if not (stands and partition.leader == target[0] and not partition.reassigning and target[0] not in demoted):
             for_racks = busy is not None and kept.isdisjoint(partition.replicas)

@@ -48,6 +48,15 @@ class Objective:
     preferred_racks: tuple[str, ...] = ()
     max_moves: int | None = None
 
+    def following(self, produced: int) -> int:
+        """What following a partition costs, in hundredths of a byte/s; ``produced`` are P in bytes/s."""
+        return self.follow_weight * produced
+
+    def leading(self, produced: int, consumed: int, replicas: int) -> int:
+        """What leading it costs more than following it, in hundredths of a byte/s: the load of a plan's moves."""
+        led = self.produce_weight * produced + self.replication_weight * produced * (replicas - 1)
+        return led + self.consume_weight * consumed - self.following(produced)
+
     def document(self) -> dict[str, Any]:
         """The objective as JSON has it."""
         return {

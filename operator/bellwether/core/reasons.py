@@ -61,6 +61,7 @@ class Reason(StrEnum):
     NO_HEALTHY_ISR_MEMBER = "NoHealthyIsrMember"
     ALL_REPLICAS_DEMOTED = "AllReplicasDemoted"
     CAPACITY_REACHED = "CapacityReached"
+    LOADS_UNKNOWN = "LoadsUnknown"
     RACK_NOT_PREFERRED = "RackNotPreferred"
     PREFERRED_NOT_IN_ISR = "PreferredNotInIsr"
     REASSIGNING = "Reassigning"
@@ -197,6 +198,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.NO_HEALTHY_ISR_MEMBER: "No healthy, live member of the ISR is left to lead: availability first.",
     Reason.ALL_REPLICAS_DEMOTED: "Every replica of the partition is on a demoted broker.",
     Reason.CAPACITY_REACHED: "Whoever could lead it instead leads as much as the policy lets a broker carry.",
+    Reason.LOADS_UNKNOWN: "What leading it costs is not known yet, and the policy limits brokers by load.",
     Reason.RACK_NOT_PREFERRED: "The broker that a load plan wants to lead it is in a rack that is less preferred.",
     Reason.PREFERRED_NOT_IN_ISR: "The preferred leader is not in the ISR, so Kafka would refuse the election.",
     Reason.REASSIGNING: "Replicas of the partition are being added or removed; it is left alone until that ends.",

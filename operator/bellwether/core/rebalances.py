@@ -20,6 +20,7 @@ from functools import cached_property
 
 from bellwether.core.balancing import Rebalance
 from bellwether.core.baselines import EARLIER_ORDERS, Application, Ending, Entry, EntryState, LeftOut, UndoRecord
+from bellwether.core.capacities import Loads
 from bellwether.core.clusters import Partition, PartitionKey
 from bellwether.core.demotions import Decisions
 from bellwether.core.guards import Hold, Proposal, Refusal, refuse_reorder
@@ -67,7 +68,8 @@ class Accepted:
 class Agenda:
     """What a turn is to do for rebalancing: go on with a plan, end one that another replaces, pose a new problem.
 
-    For the audit trail: who approved the plan, and the occasion of a turn that is no ordinary one.
+    ``loads`` are those of the last plan, where the policy's capacity asks for them. For the audit trail: who approved
+    the plan, and the occasion of a turn that is no ordinary one.
     """
 
     accepted: Accepted | None = None
@@ -75,6 +77,7 @@ class Agenda:
     posing: bool = False
     approved_by: str = ""
     occasion: str = ""
+    loads: Loads | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bellwether.core.baselines import Demoted
+from bellwether.core.capacities import as_of, without_loads
 from bellwether.core.clusters import Partition
 from bellwether.core.coexistence import waiting_for_others
 from bellwether.core.confinements import Confinement
@@ -357,7 +358,15 @@ def _conditions(
         _contested(held),
         _held(plan),
         *(Condition(*word) for word in words(policy.placement, snapshot.cluster)),
+        *_unmeasured(snapshot, policy),
     )
+
+
+def _unmeasured(snapshot: Snapshot, policy: Policy) -> Iterable[Condition]:
+    """That a limit by load cannot hold; nothing where it can, or there is none."""
+    text = without_loads(policy.demotion.capacity, snapshot.loads)
+    if text is not None:
+        yield Condition("LoadsMeasured", False, Reason.LOADS_UNKNOWN, text)
 
 
 def _waiting(plan: Plan, held: tuple[Hold, ...], progress: Progress | None) -> Iterable[Condition]:
@@ -381,6 +390,7 @@ def _ready(snapshot: Snapshot, policy: Policy, plan: Plan, settled: Condition, w
             return Condition("Ready", True, hold.reason, f"broker {hold.broker} is sick and leads on: {hold.message}")
     if stay := sum(h.reason is Reason.CAPACITY_REACHED for h in plan.holds):
         text = f"{stay} leaders stay where they are: the others carry as much as spec.demotion.capacity allows"
+        text += as_of(policy.demotion.capacity, snapshot.loads)
         return Condition("Ready", True, Reason.CAPACITY_REACHED, text)
     return Condition("Ready", True, settled.reason, settled.message)
 

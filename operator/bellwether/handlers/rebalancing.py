@@ -1,9 +1,10 @@
 """One policy's rebalances: a desk beside its loop, in a thread of its own: no job, store or recheck delays a turn.
 
 The loop tells the desk what each turn came to (``hear``) and asks it what the next one is to do (``agenda``); the desk
-keeps the run's state (``core.runs`` decides what follows), starts and polls jobs, and rechecks what they bring. It
-touches neither Kafka nor the undo record. All that it does may be done again: names come from what caused the run, so a
-process that takes over finds the problem, the job and the plan of the one before it.
+keeps the run's state (``core.runs`` decides what follows), starts and polls jobs, and rechecks what they bring; the
+loads that a limit asks for are read in its thread as well (``loadreading``). It touches neither Kafka nor the undo
+record. All that it does may be done again: names come from what caused the run, so a process that takes over finds the
+problem, the job and the plan of the one before it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.rebalances import Accepted, Agenda
 from bellwether.core.runs import UNDER_WAY, Run, RunState, begun, due, followed, judged, planned, superseded, timed
 from bellwether.core.statuses import Report
+from bellwether.handlers.loadreading import LoadReading, Measures, Wish
 from bellwether.ports import Clock, JobState, PlanJobs, Terminal, Transient
 
 APPROVE = "bellwether.dev/approve-plan"
@@ -41,7 +43,7 @@ POLL_SECONDS = 5.0
 log = structlog.get_logger(__name__)
 
 
-class Shelf(Protocol):
+class Shelf(Measures, Protocol):
     """The policy's part of the store, as ``adapters.parquet.shelves`` has it."""
 
     def has_problem(self, name: str) -> bool:
@@ -111,6 +113,7 @@ class Desk:
         self._trouble: Refusal | None = None
         self._tools: Tools | None = None
         self._tools_for: object = None
+        self._reading = LoadReading(clock)
         self.version = 0
         """Changes whenever a turn has something new to do or to say."""
 
@@ -151,11 +154,13 @@ class Desk:
             run, plan = self._run, self._accepted
             given = plan if plan is not None and plan.digest == run.digest and run.state in UNDER_WAY else None
             ended = run.digest if run.state is RunState.SUPERSEDED else ""
-            return Agenda(given, ended, posing=self._wanting)
+            return Agenda(given, ended, posing=self._wanting, loads=self._reading.known())
 
     def hear(self, policy: LeadershipPolicy, annotations: Mapping[str, str], report: Report) -> None:
         """What a turn came to."""
-        settings, progress = policy.policy().rebalance, report.progress
+        core, progress = policy.policy(), report.progress
+        settings = core.rebalance
+        self._reading.wanted(settings is not None and core.demotion.capacity.max_load is not None)
         with self._lock:
             if settings is None:
                 self._facts = self._accepted = self._trouble = None
@@ -182,6 +187,7 @@ class Desk:
             if facts is None:
                 return False
             run = self._run = self._decide(self._run, facts)
+        self._read_loads(run, facts)  # before a recheck, which may take long: a limit waits for them
         trouble = None
         try:
             after = self._do(run, facts)
@@ -193,10 +199,11 @@ class Desk:
         except Exception as error:
             log.exception("the rebalance failed in a way that it should not")
             after = self._failed(run, error, f"{type(error).__name__}: {error}")
+        unread = self._read_loads(after, facts)
         with self._lock:
             if after is not run:
                 self._run = after  # what a turn came to meanwhile is followed by the next step
-            self._trouble = trouble
+            self._trouble = trouble or unread
             changed = self._shown() != had
             self.version += changed
         if changed:
@@ -207,7 +214,7 @@ class Desk:
     def _shown(self) -> object:
         """What a turn may do or say differently once it has changed."""
         plan = self._accepted.digest if self._accepted is not None else ""
-        return self._run, self._trouble, self._wanting, plan
+        return self._run, self._trouble, self._wanting, plan, self._reading.shown
 
     def _decide(self, run: Run, facts: _Facts) -> Run:
         """What follows from what is known; nothing is fetched."""
@@ -274,6 +281,13 @@ class Desk:
         with self._lock:
             self._accepted = accepted
         return replace(run, made_at=accepted.made_at)
+
+    def _read_loads(self, run: Run, facts: _Facts) -> Refusal | None:
+        """The loads of the run that ended last, where the policy limits by load; why they could not be had, if so."""
+        wish = Wish.of(facts.policy, facts.settings, run)
+        if self._reading.due(wish) and wish is not None:
+            self._reading.read(lambda: self._tools_of(facts).shelf, wish)
+        return self._reading.trouble
 
     def _failed(self, run: Run, error: Exception, text: str) -> Run:
         reason = Reason.JOB_FAILED

@@ -26,7 +26,7 @@ from bellwether.core.statuses import Report
 from bellwether.cycle import turn
 from bellwether.observing import Memory
 from bellwether.ports import Transient, World
-from bellwether.replays.settings import Setting, policy_of
+from bellwether.replays.settings import Setting, limits_loads, policy_of
 from bellwether.replays.sightings import flaps_of, verdicts_of
 from bellwether.replays.timelines import Timeline
 from bellwether.traces.clustersections import cluster_section, read_cluster
@@ -99,6 +99,8 @@ class Replay:
         self.header = header
         self.timeline = Timeline(plan and header.partitions)
         self.turns = 0
+        self.limited_loads = False
+        """Whether settings limit brokers by load, which counts for nothing here."""
         self._plan = plan
         self._settings = settings
         self._changes = tuple(changes)
@@ -147,6 +149,7 @@ class Replay:
         self._signals.state = self._state
         if "policy" in instant.news or self._policy is None:
             settings = self._settings if self._settings is not None else self._state.get("policy", _NOTHING)
+            self.limited_loads |= limits_loads(settings)
             self._policy = policy_of(settings, self.header.policy, self.header.namespace, self._changes).policy()
         if "cluster" in instant.news:
             self._retell()

@@ -16,10 +16,14 @@ from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.ports import Terminal
 from bellwether.traces.patches import Document, Json
 
+NO_LOADS = "demotion.capacity.maxBytesPerSecond limits nothing here: what partitions carry is not recorded"
 NOWHERE = "left-out.invalid:9092"
 SESSION = "brokerSessionTimeoutSeconds"
 
 Setting = tuple[tuple[str, ...], Json]
+
+_CAPACITY = ("demotion", "capacity")
+_LOAD_LIMIT = "maxBytesPerSecond"
 
 # What only probers read: they counted by it when the trace was recorded.
 _PROBERS = frozenset(
@@ -62,15 +66,25 @@ def settings_section(policy: LeadershipPolicy) -> dict[str, Json]:
 def policy_of(section: Document, name: str, namespace: str, changes: Iterable[Setting] = ()) -> LeadershipPolicy:
     """The policy of a trace, with some fields changed. Raises InvalidObject, or Terminal for a path that leads nowhere.
 
-    A path starts below ``spec``: ``promotion.stabilizationSeconds``.
+    A path starts below ``spec``: ``promotion.stabilizationSeconds``. A limit by load is left out (``limits_loads``).
     """
     spec: dict[str, Any] = _copied(section)
     spec["kafka"] = {"bootstrapServers": [NOWHERE], SESSION: spec.pop(SESSION, 9)}
     for path, value in changes:
         if path[0] != "rebalance":
             _put(spec, path, value)
+    if limits_loads(spec):
+        capacity = {k: v for k, v in spec["demotion"]["capacity"].items() if k != _LOAD_LIMIT}
+        spec["demotion"] = {**spec["demotion"], "capacity": capacity or None}
     metadata = {"name": name, "namespace": namespace}
     return LeadershipPolicy.read({"kind": "LeadershipPolicy", "metadata": metadata, "spec": spec})
+
+
+def limits_loads(section: Document) -> bool:
+    """Whether these settings limit brokers by load, which no replay can: say ``NO_LOADS``."""
+    demotion = section.get("demotion")
+    capacity = demotion.get("capacity") if isinstance(demotion, Mapping) else None
+    return isinstance(capacity, Mapping) and capacity.get(_LOAD_LIMIT) is not None
 
 
 def setting(text: str) -> Setting:
@@ -87,12 +101,16 @@ def setting(text: str) -> Setting:
 
 def without_effect(changed: Setting) -> str | None:
     """Why a setting makes no difference to a replay; None when it may make one."""
-    path, _ = changed
+    path, value = changed
     name = ".".join(path)
     if path[0] == "kafka" and path[1:] != (SESSION,):
         return f"{name} changes nothing: a replay connects to no cluster"
     if path[0] == "rebalance":
         return f"{name} changes nothing: a replay makes no plans of loads"
+    if path == (*_CAPACITY, _LOAD_LIMIT):
+        return NO_LOADS
+    if path == _CAPACITY and isinstance(value, Mapping) and _LOAD_LIMIT in value:
+        return NO_LOADS
     if path[0] == "detection" and len(path) > 2 and path[-1] in _PROBERS:
         return f"{name} changes no signal: the probers counted by it when the trace was recorded"
     return None

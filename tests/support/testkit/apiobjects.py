@@ -405,6 +405,17 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         "spec.rebalance.objective.preferredRacks",
     ),
     "a capacity without a limit": (policy(demotion={"capacity": {}}), "spec.demotion.capacity.maxLeaders"),
+    "a limit by load that nobody measures": (
+        policy(demotion={"capacity": {"maxBytesPerSecond": 1000}}),
+        "spec.demotion.capacity.maxBytesPerSecond",
+    ),
+    "a limit by no load": (
+        policy(
+            demotion={"capacity": {"maxBytesPerSecond": 0}},
+            rebalance=rebalance()["spec"]["rebalance"],
+        ),
+        "spec.demotion.capacity.maxBytesPerSecond",
+    ),
 }
 
 BAD_HEALTHS: dict[str, tuple[Body, str]] = {

@@ -214,6 +214,10 @@ def test_a_wrong_setting_is_named(tmp_path: Path, arguments: list[str], said: st
         ("kafka.bootstrapServers=[kafka.example:9092]", "kafka.bootstrapServers changes nothing: a replay connects"),
         ("detection.externalReachability.failureThreshold=2", "failureThreshold changes no signal: the probers"),
         ("spec.detection.storageLatency.thresholdMilliseconds=80", "thresholdMilliseconds changes no signal"),
+        (
+            "demotion.capacity.maxBytesPerSecond=9",
+            "maxBytesPerSecond limits nothing here: what partitions carry is not",
+        ),
         ("kafka.brokerSessionTimeoutSeconds=20", None),
         ("detection.storageLatency.peerRatio=3", None),
         ("detection.externalReachability.staleAfterSeconds=20", None),
@@ -227,6 +231,16 @@ def test_a_setting_that_a_replay_cannot_follow_is_told(tmp_path: Path, change: s
         assert "note: " not in found.stderr
     else:
         assert said in found.stderr
+
+
+def test_settings_that_limit_brokers_by_load_are_said_to_limit_nothing(tmp_path: Path):
+    body = apiobjects.rebalance()
+    body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 1}}
+    (tmp_path / "policy.yaml").write_text(json.dumps(body))
+    found = run("replay", recorded(tmp_path), "--policy", tmp_path / "policy.yaml")
+    assert found.exit_code == 0
+    limit = "demotion.capacity.maxBytesPerSecond limits nothing here: what partitions carry is not recorded"
+    assert found.stderr.splitlines() == [f"note: {limit}"]
 
 
 @pytest.mark.parametrize(

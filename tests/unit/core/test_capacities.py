@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from bellwether.core.capacities import UNBOUNDED, Account, Capacity, Loads, too_many
+from datetime import UTC, datetime
+
+from bellwether.core.capacities import (
+    AWAITED,
+    UNBOUNDED,
+    Account,
+    Capacity,
+    Loads,
+    as_of,
+    too_many,
+    without_loads,
+)
 from bellwether.core.clusters import PartitionKey
 
 KEYS = [PartitionKey("t", i) for i in range(9)]
@@ -65,3 +76,44 @@ def test_those_with_one_candidate_are_placed_before_those_with_two():
 
 def test_whoever_nobody_else_could_lead_finds_no_room():
     assert too_many(Account({}, Capacity(max_leaders=9)), [(KEYS[0], ())]) == 1
+
+
+def test_what_a_broker_follows_takes_room_whoever_leads():
+    account = Account({1: 0}, Capacity(max_load=100), Loads({KEYS[0]: 30, KEYS[1]: 31}, following={1: 70}))
+    assert account.fits(1, KEYS[0])
+    assert not account.fits(1, KEYS[1])
+
+
+def test_an_account_uses_up_its_own_figures_and_not_the_loads():
+    loads = Loads({KEYS[0]: 30}, following={1: 70})
+    Account({1: 0}, Capacity(max_load=100), loads).add(1, KEYS[0])
+    assert loads.following == {1: 70}
+
+
+def test_while_loads_are_awaited_a_limit_by_load_lets_nobody_take_on_anything():
+    assert not Account({1: 0}, Capacity(max_load=100), AWAITED).fits(1, KEYS[0])
+
+
+def test_a_limit_by_number_alone_awaits_nothing():
+    assert Account({1: 0}, Capacity(max_leaders=1), AWAITED).fits(1, KEYS[0])
+
+
+def test_without_loads_it_is_said_that_a_limit_by_load_cannot_hold_and_what_does_instead():
+    said = without_loads(Capacity(max_load=1), None)
+    assert said is not None
+    assert "maxBytesPerSecond of spec.demotion.capacity limits nothing yet, nothing does" in said
+    assert "ask for a load plan (bellwether rebalance, or spec.rebalance.schedule)" in said
+    assert "limits nothing yet, maxLeaders alone does" in str(without_loads(Capacity(max_load=1, max_leaders=2), None))
+
+
+def test_nothing_is_said_where_loads_are_known_awaited_or_not_asked_for():
+    assert without_loads(Capacity(max_load=1), Loads()) is None
+    assert without_loads(Capacity(max_load=1), AWAITED) is None
+    assert without_loads(Capacity(max_leaders=1), None) is None
+
+
+def test_it_is_said_of_when_the_loads_are_that_a_limit_was_held_against():
+    loads = Loads(measured_at=datetime(2026, 11, 21, 4, tzinfo=UTC))
+    assert as_of(Capacity(max_load=1), loads) == " (loads as of 2026-11-21T04:00:00Z)"
+    assert as_of(Capacity(max_leaders=1), loads) == ""
+    assert as_of(Capacity(max_load=1), None) == ""

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.baselines import EntryState, UndoRecord
-from bellwether.core.capacities import Capacity, Loads
+from bellwether.core.capacities import AWAITED, Capacity, Loads
 from bellwether.core.clusters import Cluster, Partition
 from bellwether.core.demotions import Decisions
 from bellwether.core.elections import intents
@@ -260,6 +260,33 @@ class TestCapacity:
         made = plan(stretched(*led), 1, wish=None, capacity=Capacity(max_load=60), loads=loads)
         assert {m.key.partition for m in made.moves} == {5, 4, 0}
         assert len(made.holds) == 3
+
+    def test_a_broker_that_follows_much_takes_over_less(self):
+        led = self.led_by_1(6)
+        loads = Loads({p.key: 10 for p in led}, following={2: 30, 3: 50})
+        made = plan(stretched(*led), 1, wish=None, capacity=Capacity(max_load=60), loads=loads)
+        assert Counter(m.leads_next for m in made.moves) == {2: 3, 3: 1}
+
+    def test_while_loads_are_awaited_nothing_moves_and_the_reason_is_not_that_brokers_are_full(self):
+        made = plan(stretched(*self.led_by_1(3)), 1, wish=None, capacity=Capacity(max_load=60), loads=AWAITED)
+        assert made.quiet
+        assert Counter(h.reason for h in made.holds) == {Reason.LOADS_UNKNOWN: 3}
+
+    def test_a_limit_by_number_waits_for_no_loads(self):
+        made = plan(stretched(*self.led_by_1(3)), 1, wish=None, capacity=Capacity(max_leaders=9), loads=AWAITED)
+        assert len(made.moves) == 3
+
+    def test_without_loads_the_limit_by_number_alone_applies(self):
+        made = plan(stretched(*self.led_by_1(10)), 1, wish=None, capacity=Capacity(max_leaders=3, max_load=1))
+        assert (len(made.moves), len(made.holds)) == (6, 4)
+
+    def test_what_stands_does_not_move_because_loads_have_grown(self):
+        seen, undo = stretched(*self.led_by_1(6)), record(None, demoted(1))
+        light, heavy = (Loads({p.key: load for p in seen.partitions}) for load in (10, 100))
+        limit = Capacity(max_load=30)
+        seen, undo = done(plan(seen, 1, wish=None, capacity=limit, undo=undo, loads=light), seen, undo)
+        for loads in (heavy, light, heavy):
+            assert plan(seen, 1, wish=None, capacity=limit, undo=undo, loads=loads).quiet
 
     def test_the_leaders_of_the_sickest_move_first(self):
         led = [partition("slow", i, (1, 3)) for i in range(3)] + [partition("cut-off", i, (2, 3)) for i in range(3)]

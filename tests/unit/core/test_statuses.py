@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.baselines import EntryState
+from bellwether.core.capacities import AWAITED, Capacity, Loads
 from bellwether.core.clusters import Cluster, Partition
 from bellwether.core.demotions import BrokerHold
 from bellwether.core.guards import Hold
 from bellwether.core.plans import Plan
-from bellwether.core.policies import Mode, Policy
+from bellwether.core.policies import Demotion, Mode, Policy
 from bellwether.core.racks import Placement, Preference
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.statuses import SAMPLE_SIZE, BrokerReport, Condition, Deeds, Report, Stop
@@ -320,3 +321,31 @@ def test_leaders_that_nobody_has_room_for_are_told_with_the_field_that_says_so()
     assert (ready.status, ready.reason) == (True, Reason.CAPACITY_REACHED)
     assert ready.message.startswith("7 leaders stay")
     assert "spec.demotion.capacity" in ready.message
+
+
+class TestLimitsByLoad:
+    LIMITED = replace(ENFORCE, demotion=Demotion(capacity=Capacity(max_load=100)))
+
+    def said(self, loads: Loads | None, policy: Policy = LIMITED, plan: Plan | None = None) -> Report:
+        return said(replace(snapshot(), loads=loads), policy, plan=plan)
+
+    def test_without_loads_the_limit_is_said_not_to_hold(self):
+        found = self.said(None).condition("LoadsMeasured")
+        assert (found.status, found.reason) == (False, Reason.LOADS_UNKNOWN)
+
+    @pytest.mark.parametrize("loads", [Loads(), AWAITED])
+    def test_with_loads_or_while_they_are_awaited_nothing_is_said_of_them(self, loads: Loads):
+        assert "LoadsMeasured" not in {c.type for c in self.said(loads).conditions}
+
+    def test_a_policy_without_such_a_limit_says_nothing_of_loads(self):
+        assert "LoadsMeasured" not in {c.type for c in self.said(None, ENFORCE).conditions}
+
+    def test_how_old_the_loads_are_is_told_where_leaders_stay_for_them(self):
+        stay = Plan(holds=(hold(0, Reason.CAPACITY_REACHED),))
+        ready = self.said(Loads(measured_at=after(0)), plan=stay).condition("Ready")
+        assert ready.message.endswith("allows (loads as of 2026-01-01T00:00:00Z)")
+
+    def test_leaders_that_wait_for_loads_are_not_said_to_find_no_room(self):
+        waiting = Plan(holds=(hold(0, Reason.LOADS_UNKNOWN),))
+        ready = self.said(AWAITED, plan=waiting).condition("Ready")
+        assert (ready.reason, ready.message) == (Reason.HELD, "partitions held back: 1 LoadsUnknown")

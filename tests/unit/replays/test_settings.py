@@ -8,8 +8,17 @@ import yaml
 
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
+from bellwether.core.capacities import UNBOUNDED, Capacity
 from bellwether.ports import Terminal
-from bellwether.replays.settings import policy_of, setting, settings_of_file, settings_section, without_effect
+from bellwether.replays.settings import (
+    NO_LOADS,
+    limits_loads,
+    policy_of,
+    setting,
+    settings_of_file,
+    settings_section,
+    without_effect,
+)
 from sourcetree import ROOT
 from testkit import apiobjects
 
@@ -40,6 +49,35 @@ def test_rebalancing_is_left_out_as_a_replay_makes_no_plans():
     changed = setting("rebalance.approval=Automatic")
     assert policy_of(kept, "main", "default", [changed]).spec.rebalance is None
     assert without_effect(changed) == "rebalance.approval changes nothing: a replay makes no plans of loads"
+
+
+class TestALimitByLoad:
+    """What partitions carry is not recorded."""
+
+    def limited(self, **capacity: int) -> dict[str, Any]:
+        body = apiobjects.rebalance()
+        body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 1000, **capacity}}
+        return settings_section(LeadershipPolicy.read(body))
+
+    def test_it_is_kept_with_the_settings_so_that_a_replay_can_tell_of_it(self):
+        assert limits_loads(json.loads(json.dumps(self.limited())))
+        assert not limits_loads(section())
+        assert not limits_loads(section(demotion={"capacity": {"maxLeaders": 9}}))
+
+    def test_it_limits_nothing_when_it_is_played(self):
+        assert policy_of(self.limited(), "main", "default").policy().demotion.capacity == UNBOUNDED
+
+    def test_the_limit_by_number_beside_it_does(self):
+        kept = self.limited(maxLeaders=9)
+        before = json.dumps(kept)
+        assert policy_of(kept, "main", "default").policy().demotion.capacity == Capacity(max_leaders=9)
+        assert json.dumps(kept) == before
+
+    @pytest.mark.parametrize("text", ["capacity.maxBytesPerSecond=5", "capacity={maxBytesPerSecond: 5}"])
+    def test_asked_for_in_a_replay_it_is_said_to_limit_nothing(self, text: str):
+        changed = setting(f"demotion.{text}")
+        assert without_effect(changed) == NO_LOADS
+        assert policy_of(section(), "main", "default", [changed]).policy().demotion.capacity == UNBOUNDED
 
 
 def test_neither_addresses_nor_credentials_are_kept():

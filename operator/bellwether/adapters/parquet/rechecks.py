@@ -17,7 +17,7 @@ from bellwether.adapters.parquet import plans, problems
 from bellwether.adapters.parquet.columns import batches, floats, integers, texts, tuples
 from bellwether.adapters.parquet.filesystems import Store, StoreDamaged, StoreMissing
 from bellwether.certificates.checks import Report
-from bellwether.certificates.claims import STATISTICS, Problem, Unreadable, plan_of, problem_of
+from bellwether.certificates.claims import STATISTICS, Unreadable, plan_of, problem_of
 from bellwether.certificates.loadtables import LoadTable
 from bellwether.certificates.movestreams import MoveRow
 from bellwether.certificates.sweeps import PartitionRow
@@ -35,7 +35,7 @@ def recheck(
     claimed = _read(plan, plans.SUMS, plan_of)
     with problem.parquet(problems.PARTITIONS) as file:
         total = int(file.metadata.num_rows)
-    table = load_table(loads, posed, partial(tell, "loads"))
+    table = load_table(loads, STATISTICS[posed.statistic], partial(tell, "loads"))
     return verify(
         posed,
         _partitions(problem),
@@ -46,9 +46,8 @@ def recheck(
     )
 
 
-def load_table(store: Store, posed: Problem, progress: Callable[[int, int], None] | None = None) -> LoadTable:
-    """The statistic that the problem asks for, of every partition that the loads know."""
-    statistic = STATISTICS[posed.statistic]
+def load_table(store: Store, statistic: str, progress: Callable[[int, int], None] | None = None) -> LoadTable:
+    """One statistic (``median``, ``p95``, ``peak``) of every partition that the loads know."""
     columns = (f"produce_{statistic}", f"consume_{statistic}")
     schema = pa.schema(
         [

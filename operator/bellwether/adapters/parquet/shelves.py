@@ -1,24 +1,28 @@
 """What an operator keeps in a store for its rebalances: a problem put there, the plan that was made of it taken up.
 
-In: a policy's problems, by the name of their run. Out: plans that were found, rechecked and bound to what was approved.
+In: a policy's problems, by the name of their run. Out: plans that were found, rechecked and bound to what was approved;
+the loads that were measured for them.
 Nothing that a job wrote is trusted: the recheck derives it anew, and the digest holds the moves. Called by the operator
 and by ``bellwether rebalance``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from bellwether.adapters.parquet import plans, problems
-from bellwether.adapters.parquet.filesystems import Store, StoreMissing
+from bellwether.adapters.parquet.filesystems import Store, StoreDamaged, StoreMissing
+from bellwether.adapters.parquet.measured import LOADS, read_loads
 from bellwether.adapters.parquet.rechecks import recheck
 from bellwether.certificates.sweeps import FORCED
+from bellwether.core.capacities import Loads
 from bellwether.core.loadplans import LoadPlan, plan_digest
-from bellwether.core.problems import Problem
+from bellwether.core.problems import Objective, Problem
 from bellwether.core.rebalances import Accepted
 from bellwether.ports import Terminal
 
-LOADS = "loads"
 KEPT = 5
 """How many problems of a policy stay, with their loads: to recheck a plan by. Plans stay all, for their history."""
 
@@ -82,6 +86,33 @@ class Shelf:
         if found != digest:
             raise PlanUnfit(f"plan {digest} is refused: its moves have the digest {found}, somebody changed them")
         return Accepted.of(plan, moves)
+
+    def finished(self, prefix: str) -> tuple[str, ...]:
+        """Of this policy's problems whose names begin so: those that a plan was made of, the newest first.
+
+        Then their loads are whole. What cannot be read is left out. Raises StoreError.
+        """
+        ours = (self._cluster_id, self._policy)
+        made = {p.made_at for p in plans.plans(self._store) if (p.cluster_id, p.policy) == ours}
+        found = []
+        for stored in self._store.list(problems.FOLDER):
+            parts = stored.path.split("/")
+            if len(parts) != 3 or parts[-1] != problems.TERMS or not parts[1].startswith(prefix):
+                continue
+            with suppress(StoreDamaged, StoreMissing):
+                terms = problems.read_terms(self._store, parts[1])
+                if (terms.cluster_id, terms.policy) == ours and terms.made_at in made:
+                    found.append((terms.made_at, parts[1]))
+        return tuple(name for _, name in sorted(found, reverse=True))
+
+    def measured(self, name: str, objective: Objective, capacities: Mapping[int, int]) -> Loads:
+        """What was measured for a problem, weighed as ``objective`` says. Raises StoreError."""
+        terms = problems.read_terms(self._store, name)
+        if (terms.cluster_id, terms.policy) != (self._cluster_id, self._policy):
+            where = self._store.where(f"{problems.FOLDER}/{name}")
+            whose = f"policy {terms.policy} on Kafka cluster {terms.cluster_id}"
+            raise StoreDamaged(f"{where}: is a problem of {whose}, not of {self._policy} on {self._cluster_id}")
+        return read_loads(self._store, name, terms, objective, capacities)
 
     def tidy(self, prefix: str) -> None:
         """Remove all but the last problems, and their loads, whose names begin so."""

@@ -21,6 +21,7 @@ class PolicyCondition(StrEnum):
     DEMOTION_HELD = "DemotionHeld"
     WAITING_FOR_OTHERS = "WaitingForOthers"
     RESTARTS_WATCHED = "RestartsWatched"
+    LOADS_MEASURED = "LoadsMeasured"
 
 
 class BrokerCondition(StrEnum):

@@ -213,7 +213,19 @@ class LeadershipPolicySpec(Model):
             ),
             field="rebalance.objective.preferredRacks",
         ),
+        Rule(
+            cel="!has(self.demotion) || !has(self.demotion.capacity) || !has(self.demotion.capacity.maxBytesPerSecond)"
+            " || has(self.rebalance)",
+            message="needs spec.rebalance, whose plans measure the loads: give it, or limit brokers by maxLeaders",
+            holds=lambda spec: spec.rebalance is not None or not spec.limits_loads(),
+            field="demotion.capacity.maxBytesPerSecond",
+        ),
     )
+
+    def limits_loads(self) -> bool:
+        """Whether a broker may carry only so much load."""
+        capacity = self.demotion.capacity
+        return capacity is not None and capacity.max_bytes_per_second is not None
 
     def pods_known(self) -> bool:
         """Whether the brokers' pods can be found, if anybody wants them watched."""

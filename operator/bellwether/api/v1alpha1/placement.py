@@ -10,6 +10,7 @@ from bellwether.api.v1alpha1.models import DISTINCT, Model, Rule
 from bellwether.api.v1alpha1.rebalance import RackName, TopicPattern
 from bellwether.core import capacities
 from bellwether.core import racks as core
+from bellwether.core.problems import WHOLE
 
 RACK_LIMIT = 16
 RULE_LIMIT = 50
@@ -137,19 +138,28 @@ class Capacity(Model):
         strict=True,
         description="How many partitions one broker may lead. Absent: any number.",
     )
+    max_bytes_per_second: int | None = Field(
+        default=None,
+        ge=1,
+        le=10**15,
+        strict=True,
+        description=f"How much a broker of capacity {WHOLE} may carry by leading and following, in the measure of"
+        " spec.rebalance.objective; others in proportion to their capacities there. The loads are those of the last"
+        " load plan; until there is one, this limits nothing. Absent: any load.",
+    )
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            cel="has(self.maxLeaders)",
-            message="must be given: leave capacity out where brokers have no limit",
-            holds=lambda c: c.max_leaders is not None,
+            cel="has(self.maxLeaders) || has(self.maxBytesPerSecond)",
+            message="must be given, or maxBytesPerSecond must: leave capacity out where brokers have no limit",
+            holds=lambda c: c.max_leaders is not None or c.max_bytes_per_second is not None,
             field="maxLeaders",
         ),
     )
 
     def to_core(self) -> capacities.Capacity:
         """The same as a value of the core."""
-        return capacities.Capacity(max_leaders=self.max_leaders)
+        return capacities.Capacity(max_leaders=self.max_leaders, max_load=self.max_bytes_per_second)
 
 
 def _preference(named: tuple[str, ...], weights: tuple[RackWeight, ...]) -> core.Preference:

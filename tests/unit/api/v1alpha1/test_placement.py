@@ -51,6 +51,12 @@ def test_the_limit_of_leaders_reaches_the_core():
     assert given(demotion={"capacity": {"maxLeaders": 2000}}).demotion.capacity == Capacity(max_leaders=2000)
 
 
+def test_the_limit_of_load_reaches_the_core_with_the_rebalance_that_measures_it():
+    body = apiobjects.rebalance()
+    body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 10**9}}
+    assert LeadershipPolicy.read(body).policy().demotion.capacity == Capacity(max_load=10**9)
+
+
 WEIGHT = {"rack": "a", "weight": 1}
 
 
@@ -93,6 +99,16 @@ WEIGHT = {"rack": "a", "weight": 1}
         ),
         pytest.param({"demotion": {"capacity": {}}}, "spec.demotion.capacity.maxLeaders: must be given", id="no limit"),
         pytest.param({"demotion": {"capacity": {"maxLeaders": 0}}}, "maxLeaders", id="a limit of nothing"),
+        pytest.param({"demotion": {"capacity": {"maxBytesPerSecond": 0}}}, "maxBytesPerSecond", id="a load of nothing"),
+        pytest.param(
+            {"demotion": {"capacity": {"maxBytesPerSecond": 10**15 + 1}}}, "maxBytesPerSecond", id="an endless load"
+        ),
+        pytest.param(
+            {"demotion": {"capacity": {"maxBytesPerSecond": 10**9, "maxLeaders": 9}}},
+            "spec.demotion.capacity.maxBytesPerSecond: needs spec.rebalance, whose plans measure the loads: give it, or"
+            " limit brokers by maxLeaders",
+            id="a load that nobody measures",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(spec: dict[str, Any], said: str):
