@@ -65,7 +65,7 @@ class Examiner:
         if unknown := sorted(set(topics) - {p.topic for p in cluster.partitions}):
             raise Terminal(f"there is no topic {unknown[0]} in Kafka cluster {cluster.cluster_id}: check the name")
         troubles: list[str] = []
-        silent = self._silent(cluster)
+        silent = self._silent(cluster, troubles)
         facts = self._settings(cluster, troubles)
         lost = [d.partition for d in examine(cluster, facts, silent).diagnoses if d.loss is not None]
         if lost:
@@ -73,10 +73,25 @@ class Examiner:
             facts = replace(facts, samples=samples, ends=self._where(cluster, lost, silent))
         return Examination(cluster, examine(cluster, facts, silent), facts, silent, tuple(troubles))
 
-    def _silent(self, cluster: Cluster) -> dict[int, str]:
-        needed = {r for p in cluster.partitions for r in p.replicas}
-        asked = {number: broker for number, broker in cluster.brokers.items() if number in cluster.live & needed}
-        return {number: problem for number, (_, problem) in self._ask(asked, {}).items() if problem}
+    def _silent(self, cluster: Cluster, troubles: list[str]) -> dict[int, str]:
+        """Who does not answer. Where nobody does, that is about us: somebody has just told us of the cluster."""
+        needed = {r for p in cluster.partitions for r in p.replicas} & cluster.live
+        silent = self._unanswering(cluster, needed)
+        if not silent or len(silent) < len(needed) or self._anybody(cluster, cluster.live - needed):
+            return silent
+        number, why = min(silent.items())
+        troubles.append(
+            "no broker answers where metadata says that it is, and one has told this metadata: judged by it alone; run "
+            f"the doctor where the addresses of that listener lead to the brokers (broker {number}: {why})"
+        )
+        return {}
+
+    def _anybody(self, cluster: Cluster, others: Collection[int]) -> bool:
+        return len(self._unanswering(cluster, others)) < len(others)
+
+    def _unanswering(self, cluster: Cluster, asked: Collection[int]) -> dict[int, str]:
+        brokers = {number: cluster.brokers[number] for number in sorted(asked)}
+        return {number: problem for number, (_, problem) in self._ask(brokers, {}).items() if problem}
 
     def _settings(self, cluster: Cluster, troubles: list[str]) -> Facts:
         topics = {p.topic for p in cluster.partitions}

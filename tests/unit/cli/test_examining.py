@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bellwether.adapters.memory.clusters import MIN_ISR, MemoryCluster
@@ -11,7 +13,7 @@ from bellwether.cli.examining import Examination, Examiner, no_samples
 from bellwether.core.risks import Risk, Sample
 from bellwether.ports import Terminal, Unauthorized
 from testkit.builders import START, name
-from testkit.wards import MemoryEnds, MemoryWard
+from testkit.wards import MemoryEnds, MemoryWard, Told
 
 
 @pytest.fixture
@@ -112,3 +114,40 @@ def test_a_topic_or_partition_that_there_is_not_is_named(kafka: MemoryCluster):
 
 def test_a_cluster_without_topics_is_well():
     assert examined(MemoryCluster(3)).ward.diagnoses == ()
+
+
+class Deaf(MemoryEnds):
+    """Brokers cannot be reached where metadata says that they are, as from a laptop behind a port-forward."""
+
+    def __init__(self, kafka: MemoryCluster, *deaf: int) -> None:
+        super().__init__(kafka)
+        self._deaf = deaf
+
+    def ask(self, address: str, *more: Any) -> Told:
+        told = super().ask(address, *more)
+        return Told(problem=f"{address}: cannot connect") if self.asked[-1][0] in self._deaf else told
+
+
+def heard(kafka: MemoryCluster, ends: MemoryEnds, *topics: str) -> Examination:
+    return Examiner(MemoryReader(kafka), MemoryConfigs(kafka), ends, no_samples).examine(topics)
+
+
+def test_where_no_broker_can_be_reached_metadata_alone_is_believed_and_that_is_said(kafka: MemoryCluster):
+    kafka.kill(3)
+    found = heard(kafka, Deaf(kafka, 1, 2, 3))
+    assert {d.risk for d in found.ward.diagnoses} == {Risk.AT_MIN_ISR, Risk.IN_SYNC}, "as broker 3 is gone"
+    assert not found.silent
+    (trouble,) = found.troubles
+    assert "no broker answers where metadata says that it is" in trouble
+    assert "broker 1: broker-1.test:9092: cannot connect" in trouble
+
+
+def test_brokers_that_all_fell_silent_are_believed_to_be_where_another_answers(kafka: MemoryCluster):
+    found = heard(kafka, Deaf(kafka, 1, 2), "payments")
+    assert sorted(found.silent) == [1, 2]
+    assert found.of(name("payments")).risk is Risk.ALL_REPLICAS_LOST
+    assert not found.troubles
+    alone = heard(kafka, Deaf(kafka, 1, 2, 3), "payments")
+    assert not alone.silent
+    assert alone.of(name("payments")).risk is Risk.IN_SYNC
+    assert len(alone.troubles) == 1
