@@ -157,8 +157,10 @@ class _Scene:
     ) -> Displacement | None:
         """Who may lead a partition; None where its baseline stands."""
         withheld = self._withheld(key, baseline, ranking)
-        if baseline[0] in withheld:
-            awaited[baseline[0]] += 1
+        if withheld:
+            for heir in (baseline[0],) if ranking is None else ranking.heirs(baseline[0], baseline):
+                if heir in withheld:
+                    awaited[heir] += 1
         touched = not self._demoted.isdisjoint(baseline) or (
             bool(withheld) if ranking is not None else baseline[0] in withheld
         )

@@ -116,6 +116,10 @@ class Ranking:
         rank = self.ranks.get(broker)
         return rank is None or all(rank <= self.ranks.get(b, rank) for b in than)
 
+    def heirs(self, home: int, replicas: Sequence[int]) -> Sequence[int]:
+        """Who may lead a partition when everybody is back: its home where racks let it, or all of the best."""
+        return (home,) if self.settles(home, replicas) else self.best(replicas)
+
     def homeward(self, home: int, first: int) -> bool:
         """Whether the racks let a partition led by ``first`` go home: to a rack as preferred, or with weights the same.
 

@@ -8,14 +8,14 @@ Called by ``demotions``, whose cap counts a broker that is down; one on its way 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bellwether.core.baselines import Cause
 from bellwether.core.clusters import Partition
 from bellwether.core.policies import Policy, Waves
+from bellwether.core.racks import Rankings
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.recovery import AWAITED_AT_MOST
 from bellwether.core.signals import OverrideState
@@ -87,15 +87,16 @@ def returns(
     fresh = {b: _beginning(b, snapshot, cold) for b in coming if b in verdicts}
     if not standing and not fresh:
         return Returns()
+    rankings = Rankings(policy.placement, snapshot.cluster) if policy.placement is not None else None
     if fresh:
-        due = _leaders_due(fresh, snapshot)
+        due = _leaders_due(fresh, snapshot, rankings)
         fresh = {b: r for b, r in fresh.items() if b in standing or due[b] > waves.few_leaders}
     returning, waits = {}, {}
     for broker, wave in sorted({**standing, **fresh}.items()):
         override = snapshot.override_of(broker)
         if override is not None and override.state is OverrideState.PROMOTED:
             continue  # a person's word gives back everything at once
-        wait = _wait(wave, snapshot, verdicts, waves)
+        wait = _wait(wave, snapshot, verdicts, waves, rankings)
         after = wave if wait is not None else wave.waved(waves.after(wave.share), snapshot.now)
         if after.share < 100:
             returning[broker] = after
@@ -115,6 +116,12 @@ def home_of(partition: Partition, snapshot: Snapshot) -> int:
     if entry is None or set(entry.baseline) != set(partition.replicas):
         return partition.replicas[0]
     return entry.baseline[0]
+
+
+def heirs_of(partition: Partition, snapshot: Snapshot, rankings: Rankings | None) -> Sequence[int]:
+    """Who may lead the partition when everybody is back: its home, or else all replicas of the best rack."""
+    home, ranking = home_of(partition, snapshot), rankings.of(partition.topic) if rankings is not None else None
+    return (home,) if ranking is None else ranking.heirs(home, partition.replicas)
 
 
 def _cold(snapshot: Snapshot, verdicts: Mapping[int, Verdict], waves: Waves) -> list[int]:
@@ -142,20 +149,34 @@ def _beginning(broker: int, snapshot: Snapshot, cold: Collection[int]) -> Return
     return Returning(broker, 0, snapshot.now, snapshot.now, coming)
 
 
-def _leaders_due(brokers: Collection[int], snapshot: Snapshot) -> Counter[int]:
-    """How many partitions each of these is to lead, and does not lead by its order today."""
-    homes = ((home_of(p, snapshot), p) for p in snapshot.cluster.partitions)
-    return Counter(home for home, p in homes if home in brokers and (p.leader, p.replicas[0]) != (home, home))
+def _leaders_due(brokers: Collection[int], snapshot: Snapshot, rankings: Rankings | None) -> dict[int, float]:
+    """How many partitions each of these is to lead, and does not lead by its order today.
+
+    Of what any broker of a rack may lead, each is foreseen to get its part.
+    """
+    due = dict.fromkeys(brokers, 0.0)
+    for partition in snapshot.cluster.partitions:
+        heirs = heirs_of(partition, snapshot, rankings)
+        for broker in heirs:
+            if broker in due and (partition.leader, partition.replicas[0]) != (broker, broker):
+                due[broker] += 1 / len(heirs)
+    return due
 
 
-def _wait(wave: Returning, snapshot: Snapshot, verdicts: Mapping[int, Verdict], waves: Waves) -> Wait | None:
+def _wait(
+    wave: Returning,
+    snapshot: Snapshot,
+    verdicts: Mapping[int, Verdict],
+    waves: Waves,
+    rankings: Rankings | None,
+) -> Wait | None:
     """The first reason why a broker's next wave may not come now, if any."""
     verdict = verdicts[wave.broker]
     return (
         _unwell(wave, verdict, verdicts, snapshot)
         or _others_at_work(snapshot)
         or _too_soon(wave, snapshot, waves)
-        or _out_of_sync(wave, verdict, snapshot, waves)
+        or _out_of_sync(wave, verdict, snapshot, waves, rankings)
     )
 
 
@@ -189,7 +210,9 @@ def _too_soon(wave: Returning, snapshot: Snapshot, waves: Waves) -> Wait | None:
     return Wait(Reason.RETURNING_IN_WAVES, f"{waves.pause_seconds} s from wave to wave", left)
 
 
-def _out_of_sync(wave: Returning, verdict: Verdict, snapshot: Snapshot, waves: Waves) -> Wait | None:
+def _out_of_sync(
+    wave: Returning, verdict: Verdict, snapshot: Snapshot, waves: Waves, rankings: Rankings | None
+) -> Wait | None:
     """Whatever the next wave returns must be in sync; not for ever, as one lost log directory would block the rest."""
     if _overdue(wave, verdict, snapshot):
         return None
@@ -200,8 +223,8 @@ def _out_of_sync(wave: Returning, verdict: Verdict, snapshot: Snapshot, waves: W
         if broker not in p.isr
         and broker in p.replicas
         and not p.reassigning
-        and home_of(p, snapshot) == broker
         and wave.share <= turn_of(p.key) < share
+        and broker in heirs_of(p, snapshot, rankings)
     ]
     if not behind:
         return None

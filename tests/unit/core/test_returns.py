@@ -11,6 +11,7 @@ import pytest
 from bellwether.core.baselines import Cause, Demoted, UndoRecord
 from bellwether.core.clusters import Cluster
 from bellwether.core.policies import Policy, Promotion, Waves
+from bellwether.core.racks import Placement, Preference
 from bellwether.core.reasons import Reason
 from bellwether.core.recovery import AWAITED_AT_MOST
 from bellwether.core.returns import Returns, returns
@@ -57,12 +58,13 @@ def decide(
     judged: Mapping[int, Verdict] | None = None,
     said: OverrideState | None = None,
     strimzi: Strimzi | None = None,
+    wish: Placement | None = None,
 ) -> Returns:
     seen = seen or away()
     found = replace(undo or displaced(seen), returning={w.broker: w for w in waves})
     overrides = [override(1, said)] if said is not None else []
     facts = replace(snapshot(seen, now=after(NOW), undo=found, overrides=overrides), strimzi=strimzi)
-    policy = Policy(name="main", promotion=Promotion(waves=settings))
+    policy = Policy(name="main", promotion=Promotion(waves=settings), placement=wish)
     return returns(facts, judged if judged is not None else verdicts(seen), policy, kept, promoted)
 
 
@@ -93,6 +95,15 @@ class TestBeginning:
         seen = away()
         undo = record({p.key: entry(baseline=(2, 1, 3)) for p in seen.partitions}, demoted())
         assert decide(seen, undo=undo, promoted=[1]) == Returns()
+
+    @pytest.mark.parametrize(("count", "waved"), [(10, False), (12, True)])
+    def test_what_it_leads_for_the_racks_sake_counts_with_its_part(self, count: int, waved: bool):
+        """All are at home in rack b; of what rack a leads instead, brokers 1 and 2 are to lead a half each."""
+        led = [partition(index=i, replicas=[2, 1, 3]) for i in range(count)]
+        seen = cluster(*led, brokers=4, racks={1: "a", 2: "a", 3: "b", 4: "b"})
+        undo = record({p.key: entry(baseline=(3, 1, 2), written=(2, 3, 1)) for p in led}, demoted())
+        made = decide(seen, undo=undo, promoted=[1], wish=Placement(Preference(("a",))))
+        assert bool(made.returning) is waved
 
     def test_a_single_step_of_100_switches_waves_off(self):
         seen = away()
@@ -185,6 +196,14 @@ class TestInSync:
     def test_what_a_later_step_returns_may_still_be_behind(self):
         seen = self.seen(self.of_the_last_step())
         assert share(decide(seen, returning(1, 10), undo=displaced(seen))) == 50
+
+    def test_what_the_racks_let_it_lead_is_waited_for_too(self):
+        seen = self.seen(self.of_the_second_step())
+        seen = replace(seen, brokers={b: replace(one, rack="a" if b == 1 else "b") for b, one in seen.brokers.items()})
+        undo = record({p.key: entry(baseline=(2, 1, 3), written=(2, 1, 3)) for p in seen.partitions})
+        wish = Placement(Preference(("a",)))
+        assert share(decide(seen, returning(1, 10), undo=undo)) == 50
+        assert share(decide(seen, returning(1, 10), undo=undo, wish=wish)) == 10
 
     def test_a_partition_in_reassignment_is_not_waited_for(self):
         behind = self.of_the_second_step()
