@@ -33,6 +33,7 @@ from bellwether.traces.sections import (
     heard_section,
     overrides_section,
     pods_section,
+    returning_section,
     signals_section,
 )
 
@@ -188,7 +189,7 @@ class Recorder:
         self._read_said()
 
     def _read_said(self) -> None:
-        """The operator's words; who is demoted, by whose word, is read anew when those change."""
+        """The operator's words; who is demoted, or on the way back, is read anew when those change."""
         statuses: dict[int, Mapping[str, Any]] = {}
         for health in self._healths.values():
             broker = (health.get("spec") or {}).get("brokerId")
@@ -201,13 +202,17 @@ class Recorder:
         changed = _demoted_words(before) != _demoted_words(said)
         self._sections["said"] = said
         if changed or "demoted" not in self._sections or "the undo record" in self.trouble:
-            self._attempt("the undo record", self._read_demoted)
+            self._attempt("the undo record", self._read_record)
 
-    def _read_demoted(self) -> None:
+    def _read_record(self) -> None:
         record = ConfigMapRecords(self.api, self.namespace, self.policy).read()
         demoted = dict(record.demoted) if record is not None else {}
         hidden = self.scope.anonymity
         self._sections["demoted"] = demoted_section(hidden.demoted(demoted) if hidden is not None else demoted)
+        if record is not None and record.returning:
+            self._sections["returning"] = returning_section(record.returning)
+        else:
+            self._sections.pop("returning", None)
 
     def _read_policy(self) -> None:
         policy = LeadershipPolicy.read(self.api.get(POLICIES, self.namespace, self.policy))

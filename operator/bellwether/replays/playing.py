@@ -32,7 +32,15 @@ from bellwether.replays.timelines import Timeline
 from bellwether.traces.clustersections import cluster_section, read_cluster
 from bellwether.traces.lines import Header, Instant
 from bellwether.traces.patches import Document, Json
-from bellwether.traces.sections import KAFKA, aged, read_demoted, read_overrides, read_pods, read_signals
+from bellwether.traces.sections import (
+    KAFKA,
+    aged,
+    read_demoted,
+    read_overrides,
+    read_pods,
+    read_returning,
+    read_signals,
+)
 from bellwether.traces.states import following
 
 STEP_SECONDS = 1.0
@@ -163,8 +171,9 @@ class Replay:
             self._cluster.retell(now)
             return
         self._cluster = RetoldCluster(now)
-        store = MemoryRecordStore(UndoRecord(now.cluster_id, 0, read_demoted(self._state.get("demoted", _NOTHING))))
-        records = MemoryRecords(store)
+        demoted = read_demoted(self._state.get("demoted", _NOTHING))
+        returning = read_returning(self._state.get("returning", _NOTHING))
+        records = MemoryRecords(MemoryRecordStore(UndoRecord(now.cluster_id, 0, demoted, returning=returning)))
         self._world = World(
             clusters=PlayedReader(self._cluster, self._signals),
             leaders=MemoryMover(self._cluster),

@@ -1,4 +1,4 @@
-"""Signals, overrides and demotions as sections of a trace's state, and back.
+"""Signals, overrides, demotions and ways back as sections of a trace's state, and back.
 
 In: values of the core. Out: plain JSON without null, where a member that stands at its default is left out. Ages are
 not kept but the moments at which each source's Lease was seen to advance, so that an age can be told for any later
@@ -16,6 +16,7 @@ from typing import Any
 from bellwether.core.baselines import Cause, Demoted
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal
 from bellwether.core.strimzi import Pod
+from bellwether.core.waves import Coming, Returning
 from bellwether.traces.lines import UnreadableTrace, text_of, time_of
 from bellwether.traces.patches import Document, Json
 
@@ -155,6 +156,36 @@ def read_demoted(section: Document) -> dict[int, Demoted]:
     return found
 
 
+def returning_section(returning: Mapping[int, Returning]) -> dict[str, Json]:
+    """By broker: who gets its leaders back in waves, how far it has come, since when, and from where it comes."""
+    section: dict[str, Json] = {}
+    for broker, one in returning.items():
+        row: dict[str, Json] = {"share": one.share, "since": text_of(one.since), "wavedAt": text_of(one.waved_at)}
+        if one.coming is not Coming.RECOVERED:
+            row["coming"] = str(one.coming)
+        section[str(broker)] = row
+    return section
+
+
+def read_returning(section: Document) -> dict[int, Returning]:
+    """The brokers on their way back."""
+
+    def read() -> dict[int, Returning]:
+        return {
+            int(broker): Returning(
+                int(broker),
+                _share(row["share"]),
+                time_of(row["since"]),
+                time_of(row["wavedAt"]),
+                Coming(row.get("coming", Coming.RECOVERED)),
+            )
+            for broker, row in section.items()
+        }
+
+    found: dict[int, Returning] = reading("a way back", read)
+    return found
+
+
 def reading(what: str, read: Any) -> Any:
     """The outcome of ``read``; what a damaged section makes of it becomes UnreadableTrace."""
     try:
@@ -200,6 +231,12 @@ def _figure(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{value!r} is not a number")
     return float(value)
+
+
+def _share(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 100:
+        raise ValueError(f"share {value!r} is not a percentage below 100")
+    return value
 
 
 def _aged(signal: Signal, moment: Any, now: float) -> Signal:

@@ -13,7 +13,7 @@ from typing import Any
 from bellwether.traces.lines import UnreadableTrace
 from bellwether.traces.patches import Document, Json, patched
 
-_BY_BROKER = frozenset({"signals", "overrides", "pods", "demoted", "said"})
+_BY_BROKER = frozenset({"signals", "overrides", "pods", "demoted", "returning", "said"})
 _BROKER = re.compile("[0-9]{1,10}")
 
 

@@ -7,13 +7,15 @@ import threading
 import pytest
 
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, CONFIG_MAPS, POLICIES
+from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.cli.recorder import METADATA_SECONDS, Metadata
+from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Cluster
 from bellwether.core.signals import Reading
 from bellwether.ports import Terminal, Transient
 from testkit import apiobjects
-from testkit.builders import cluster, site
+from testkit.builders import cluster, returning, site
 from testkit.recordings import Watched
 
 
@@ -113,6 +115,29 @@ def test_a_broker_that_is_gone_is_gone_from_the_trace():
     made.recorder.look()
     assert made.kept.instants[-1].news["signals"] == {"3": None}
     assert made.kept.instants[-1].news["said"] == {"3": None}
+
+
+def test_who_is_on_the_way_back_is_written_while_anybody_is():
+    made = watched()
+    assert all("returning" not in i.news for i in made.kept.instants)
+    records = ConfigMapRecords(made.api, "default", "main")
+    epoch = records.take_over("memory-cluster").epoch
+    for message, back in (("wave 1 of 3", {2: returning(2)}), ("wave 2 of 3", {2: returning(2, 50)}), ("", {})):
+        records.save(UndoRecord("memory-cluster", epoch, returning=back))
+        say_demoted(made, message)
+        made.site.clock.advance(1)
+        made.recorder.look()
+    told = [i.news["returning"] for i in made.kept.instants if "returning" in i.news]
+    assert [told[0]["2"]["share"], told[1], told[2]] == [10, {"2": {"share": 50}}, None]
+
+
+def say_demoted(made: Watched, message: str) -> None:
+    """The operator says anew how broker 2 stands."""
+    health = made.api.get(BROKER_HEALTHS, "default", "main-2")
+    conditions = [c for c in health["status"]["conditions"] if c["type"] != "Demoted"]
+    said = {"type": "Demoted", "status": "False", "reason": "ReturningInWaves", "message": message}
+    health["status"]["conditions"] = [*conditions, said]
+    made.api.put(BROKER_HEALTHS, health)
 
 
 def test_broken_objects_are_passed_over():

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
-from bellwether.adapters.memory.worlds import START
+from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.adapters.memory.worlds import START, MemorySite
 from bellwether.cli.recorder import Scope
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.signals import OverrideState, Reading
+from bellwether.core.statuses import Report
 from bellwether.replays.comparisons import differences
 from bellwether.replays.playing import Replay
 from bellwether.replays.settings import Setting, setting
@@ -126,6 +129,62 @@ def test_a_recording_that_begins_in_the_middle_carries_on():
     timeline = play(watched, "promotion.stabilizationSeconds=10")
     assert len(seconds_of(timeline, "promoted", 2)) == 1
     assert seconds_of(timeline, "demoted", 2) == []
+
+
+def coming_back() -> tuple[Watched, list[Report | None]]:
+    """A recording that begins while broker 1 has three of its eight leaders back, in the first of three waves.
+
+    Then it dies. What it had got back is led by others from then on, until it is well again and its first wave comes.
+    """
+    order = [[1, 2, 3], [1, 3, 4], [1, 4, 2], [1, 2, 4], [1, 3, 2], [1, 4, 3], [1, 2, 3], [1, 3, 4], [2, 3, 1]]
+    waves = {"steps": [20, 60, 100], "pauseSeconds": 600, "fewLeaders": 5, "afterDownSeconds": 5}
+    body = apiobjects.policy(mode="Enforce", promotion={"stabilizationSeconds": 5, "waves": waves})
+    made = MemorySite(MemoryCluster(4, cluster_id="memory-cluster"))
+    made.cluster.create_topic("orders", assignment=order)
+    watched = Watched(made, body)
+    for second in range(20):
+        for broker in (1, 2, 3, 4):
+            made.signals.say(broker, Reading.FAILING if broker == 1 and 2 <= second < 6 else Reading.PASSING)
+        watched.show(watched.operator.turn())
+        made.clock.advance(1)
+    keep(watched)
+    watched.header = replace(watched.header, started=made.clock.now())
+    reports = []
+    for second in range(30):
+        for broker in (1, 2, 3, 4):
+            made.signals.say(broker, Reading.PASSING)
+        if second == 5:
+            made.cluster.kill(1)
+        reports.append(watched.second())
+        keep(watched)
+    return watched, reports
+
+
+def keep(watched: Watched) -> None:
+    """Let the API show the operator's undo record."""
+    assert watched.operator.memory is not None
+    records = ConfigMapRecords(watched.api, "default", "main")
+    records.save(replace(watched.operator.memory.record, epoch=records.take_over("memory-cluster").epoch))
+
+
+def reordered(timeline: Timeline) -> int:
+    return sum(int(row.text.split()[3]) for row in timeline.rows if row.what == "moved")
+
+
+def test_a_recording_that_begins_between_two_waves_goes_on_with_the_wave():
+    watched, reports = coming_back()
+    first = watched.kept.instants[0].news["returning"]
+    assert {b: (row["share"], "coming" in row) for b, row in first.items()} == {"1": (20, False)}
+    then = sum(report.deeds.reordered for report in reports if report is not None)
+    assert reordered(play(watched)) == then == 3
+
+
+def test_an_older_recording_has_nobody_on_the_way_back():
+    watched, _ = coming_back()
+    older = [replace(i, news={k: v for k, v in i.news.items() if k != "returning"}) for i in watched.kept.instants]
+    timeline = Replay(watched.header).play(older)
+    assert reordered(timeline) == 0
+    assert [w for _, w in timeline.replayed] == [w for _, w in play(watched).replayed]
 
 
 def test_silence_is_unknown_though_nothing_is_recorded_any_more():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bellwether.core.baselines import Cause, Demoted
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal
 from bellwether.core.strimzi import Pod
+from bellwether.core.waves import Coming, Returning
 from bellwether.traces.lines import UnreadableTrace
 from bellwether.traces.sections import (
     aged,
@@ -21,7 +22,9 @@ from bellwether.traces.sections import (
     read_demoted,
     read_overrides,
     read_pods,
+    read_returning,
     read_signals,
+    returning_section,
     signals_section,
 )
 
@@ -116,6 +119,28 @@ def test_a_damaged_pod_is_refused():
 def test_demotions_are_read_back():
     found = {3: Demoted(3, Cause.SIGNALS, "StorageSlow", "slow", T0)}
     assert read_demoted(as_json(demoted_section(found))) == found
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99), MOMENTS, st.sampled_from(Coming)), max_size=4))
+def test_ways_back_are_read_back(drawn: list[tuple[int, int, int | None, Coming]]):
+    found = {b: Returning(b, share, T0, T0 + timedelta(minutes=m or 0), coming) for b, share, m, coming in drawn}
+    assert read_returning(as_json(returning_section(found))) == found
+
+
+def test_the_usual_way_back_leaves_out_where_it_comes_from():
+    section = returning_section({1: Returning(1, 10, T0, T0), 2: Returning(2, 50, T0, T0, Coming.RESTARTED)})
+    assert [row.get("coming") for row in section.values()] == [None, "Restarted"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"share": 100}, {"share": -1}, {"share": True}, {"share": "10"}, {"wavedAt": 4}, {"coming": "Teleported"}],
+    ids=str,
+)
+def test_a_damaged_way_back_is_refused(changed: dict[str, object]):
+    moment = "2026-11-21T09:00:00Z"
+    with pytest.raises(UnreadableTrace, match="a way back in the trace is damaged"):
+        read_returning({"1": {"share": 10, "since": moment, "wavedAt": moment, **changed}})
 
 
 @pytest.mark.parametrize(

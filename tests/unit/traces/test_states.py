@@ -30,6 +30,8 @@ def test_a_member_of_a_later_version_is_kept():
         {"overrides": {"-1": {}}},
         {"demoted": {"1" * 11: {}}},
         {"signals": {"1": 4}},
+        {"returning": {"1": 10}},
+        {"returning": {"x": {}}},
     ],
     ids=str,
 )
