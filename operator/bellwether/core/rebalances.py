@@ -249,6 +249,7 @@ class _Scene:
                 or entry.state is EntryState.RESTORED
                 or self._demoted.intersection(partition.replicas)
                 or self._rests(partition, entry)
+                or self._misses_its_first(partition, entry)
             ):
                 continue
             refused = self.snapshot.refused.get(key)
@@ -298,6 +299,11 @@ class _Scene:
         """Whether it is displaced for the sake of preferred racks alone, for good."""
         ranking = self._ranking(partition.topic)
         return ranking is not None and entry is not None and stands_for_racks(partition, entry, ranking)
+
+    def _misses_its_first(self, partition: Partition, entry: Entry) -> bool:
+        """Whether it would rest but for its first replica, which nobody can elect while it is out of the ISR."""
+        first = partition.replicas[0]
+        return first not in partition.isr and self._rests(replace(partition, leader=first), entry)
 
     def _home(self, partition: Partition, entry: Entry | None) -> tuple[tuple[int, ...], bool]:
         """As ``_home`` below; what stands where preferred racks want it for good is at home there."""

@@ -41,6 +41,17 @@ def test_what_stands_away_for_the_racks_sake_is_no_unfinished_wave():
     assert turn(seen_with(away, free), free, to=2, undo=undo).taken == 1
 
 
+def test_one_whose_first_is_out_of_sync_holds_no_wave_up():
+    """It may be out for days, as with a lost log directory; whoever can lead leads until then."""
+    behind, free = partition(index=0, replicas=(1, 2, 3), isr=(2, 3)), partition(index=1, replicas=(1, 2, 3))
+    undo = record({behind.key: entry(baseline=(3, 1, 2), written=(1, 2, 3))})
+    assert turn(seen_with(behind, free), free, to=2, undo=undo).taken == 1
+    elected = replace(behind, isr=(1, 2, 3))
+    waits = turn(seen_with(elected, free), free, to=2, undo=undo).waits
+    assert waits is not None
+    assert waits.reason is Reason.WAVE_UNFINISHED
+
+
 def test_its_new_baseline_keeps_those_behind_where_they_were():
     """The racks' own order of those behind is no order that anybody should go back to."""
     away = partition(replicas=(1, 2, 3, 4))
