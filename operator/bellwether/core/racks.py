@@ -237,7 +237,8 @@ def misfits(placement: Placement, cluster: Cluster) -> tuple[Misfit, ...]:
     everything = topics | {p.topic for p in cluster.partitions}
     found = [
         Misfit(
-            Reason.RACK_WITHOUT_BROKERS, f"no broker is in rack {rack!r}: correct the name, or give brokers the rack"
+            Reason.RACK_WITHOUT_BROKERS,
+            f"no registered broker is in rack {rack!r}: correct the name, give brokers the rack, or all of it is down",
         )
         for rack in dict.fromkeys(_named(placement))
         if rack not in present
