@@ -6,7 +6,7 @@ Called by the verbs ``demote`` and ``promote`` when ``--record FILE`` keeps the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,8 @@ from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
-from bellwether.core.baselines import UndoRecord
+from bellwether.core.baselines import EntryState, UndoRecord
+from bellwether.core.clusters import Cluster
 from bellwether.core.demotions import Decide
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import SENTENCES
@@ -89,6 +90,11 @@ def run_by_hand(
             raise UnknownBroker(f"no broker {unknown[0]} in this cluster; it has {known}")
         if not dry_run:
             found = records.take_over(cluster.cluster_id)
+        if away := _away_for_nobody(found, cluster, brokers):
+            say(
+                f"{away} orders stand away though no demoted broker holds them: they go back to what they were before,"
+                " as by hand no policy is known, and so no preferred rack (spec.placement)"
+            )
         world = World(reader, mover, records, leadership, NoSignals(), clock)
         policy = Policy(name="command", mode=Mode.OBSERVE if dry_run else Mode.ENFORCE)
         memory = Memory(found, grace_seconds=mover.request_timeout_seconds, distrusted=frozenset(brokers))
@@ -111,6 +117,18 @@ def run_by_hand(
         return Run(frozenset(found.demoted), report, memory.record, reordered, elected)
     finally:
         leadership.release()
+
+
+def _away_for_nobody(record: UndoRecord, cluster: Cluster, brokers: Collection[int]) -> int:
+    """How many partitions a record displaces without a broker that explains it: mostly for the sake of racks."""
+    explained = {*record.demoted, *record.returning, *brokers}
+    return sum(
+        entry.state is EntryState.DISPLACED
+        and entry.baseline != partition.replicas
+        and explained.isdisjoint(partition.replicas)
+        for key, entry in record.entries.items()
+        if (partition := cluster.by_key.get(key)) is not None
+    )
 
 
 class UnknownBroker(ValueError):

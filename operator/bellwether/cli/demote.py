@@ -52,6 +52,11 @@ def demote(broker: int, **options: Any) -> None:
 
     With --policy an override is put on its BrokerHealth and the operator moves the leaders. With --record and
     --bootstrap this command does it itself, which works while the Kubernetes API is away.
+
+    By hand (--record) no policy is read: neither its preferred racks nor its limits. Leaders may go to any rack, and
+    with a record that was exported from a policy the orders that its racks keep away go back. An operator at work takes
+    it for somebody else's doing, and gives a broker its leaders back where the racks want it to lead: suspend its
+    policy first (spec.suspend), and promote the broker before it goes on.
     """
     _run(broker, OverrideState.DEMOTED, options)
 
@@ -63,6 +68,10 @@ def promote(broker: int, **options: Any) -> None:
 
     With --policy an override Promoted is set, which also keeps the broker from being demoted by its signals until it is
     taken away or ends (--for). With --record the orders are restored from the file.
+
+    By hand (--record) no policy is read: the leaders return at once and not in waves, and with a record that was
+    exported from a policy the orders that its preferred racks keep away go back, too. Suspend an operator's policy
+    first (spec.suspend).
     """
     _run(broker, OverrideState.PROMOTED, options)
 

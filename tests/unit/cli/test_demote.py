@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.cli import byhand
 from bellwether.cli.main import main
 from testkit.builders import name, site
+from testkit.handwork import Route, lead_to
 
 BOOTSTRAP = ["--bootstrap", "kafka.example:9092"]
 
@@ -27,23 +27,10 @@ def words(found: Result) -> str:
     return " ".join(re.sub(r"[│╭╮╰╯─]", " ", found.output).split())
 
 
-class Route(MemoryRoute):
-    """A route that can be told whom to avoid before there is a reader, as the command does."""
-
-    def avoid(self, brokers: Iterable[int]) -> None:
-        self.avoided = frozenset(brokers)
-
-
 @pytest.fixture
 def kafka(monkeypatch: pytest.MonkeyPatch) -> MemorySite:
     """Every bootstrap leads to one simulated cluster, and nobody waits."""
-    made = site()
-
-    monkeypatch.setattr(byhand, "Nodes", lambda _: Route(made.cluster))
-    monkeypatch.setattr(byhand, "KafkaReader", lambda route: MemoryReader(made.cluster, route))
-    monkeypatch.setattr(byhand, "KafkaMover", lambda route: MemoryMover(made.cluster, 2.0, route=route))
-    monkeypatch.setattr(byhand, "SystemClock", lambda: made.clock)
-    return made
+    return lead_to(monkeypatch, site())
 
 
 @pytest.mark.parametrize("verb", ["demote", "promote", "release"])

@@ -1,0 +1,28 @@
+"""Work by hand on a simulated cluster: every bootstrap of ``demote`` and ``promote`` leads to it, and nobody waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.cli import byhand
+
+
+class Route(MemoryRoute):
+    """A route that can be told whom to avoid before there is a reader, as the command does."""
+
+    def avoid(self, brokers: Iterable[int]) -> None:
+        """Ask these last."""
+        self.avoided = frozenset(brokers)
+
+
+def lead_to(monkeypatch: pytest.MonkeyPatch, made: MemorySite) -> MemorySite:
+    """Let commands meet that cluster."""
+    monkeypatch.setattr(byhand, "Nodes", lambda _: Route(made.cluster))
+    monkeypatch.setattr(byhand, "KafkaReader", lambda route: MemoryReader(made.cluster, route))
+    monkeypatch.setattr(byhand, "KafkaMover", lambda route: MemoryMover(made.cluster, 2.0, route=route))
+    monkeypatch.setattr(byhand, "SystemClock", lambda: made.clock)
+    return made
