@@ -36,6 +36,7 @@ class BrokerProcess:
     def __init__(self, pid: int | None = None, pattern: str = KAFKA, proc: Path = Path("/proc")) -> None:
         """Without ``pid`` it is whose arguments, each ended by a zero byte, ``pattern`` matches from the start.
 
+        ``pid`` means who has that number when it is first looked for, and nobody who gets it later.
         ValueError for a pattern that is no regular expression.
         """
         self._pid = pid
@@ -105,6 +106,8 @@ class BrokerProcess:
         """Its id and the moment of its start; a number that another process has taken meanwhile is not it."""
         if self._known is not None and pausekeeper.start_of(self._proc, self._known[0]) == self._known[1]:
             return self._known
+        if self._pid is not None and self._known is not None:
+            return None
         pids = [self._pid] if self._pid is not None else self._matching()
         # Of several that match nobody can say which one is meant.
         self._known = None

@@ -132,6 +132,18 @@ def test_a_restarted_broker_is_another_process(broker: subprocess.Popen[bytes], 
     assert pausekeeper.start_of(tmp_path, broker.pid) != pausekeeper.start_of(PROC, broker.pid)
 
 
+def test_a_number_that_was_given_means_who_has_it_now_and_nobody_who_gets_it_later(
+    broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert process.state() is Process.RUNNING
+    monkeypatch.setattr(pausekeeper, "start_of", lambda _proc, _pid: "another's")
+    assert process.state() is Process.ABSENT
+    assert process.state() is Process.ABSENT, "not even when it is asked again"
+    with pytest.raises(Transient, match="not there"):
+        process.pause()
+    assert not stopped(broker)
+
+
 @pytest.mark.parametrize("handles", [True, False], ids=["by a handle", "where there are no handles"])
 def test_who_has_taken_the_brokers_number_while_the_keeper_started_is_not_stopped(
     broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch, *, handles: bool
