@@ -220,7 +220,8 @@ class _Scene:
     ) -> None:
         self.snapshot = snapshot
         self._rankings = Rankings(policy.placement, snapshot.cluster) if policy.placement is not None else None
-        self._demoted = frozenset(decisions.demoted)
+        # A broker that is down may be on its way back for a year: what it is kept from waits for it, and nothing else.
+        self._kept = frozenset(decisions.demoted).union(decisions.returning.keys() - snapshot.cluster.live)
         record = replace(snapshot.record, demoted=decisions.demoted)
         self._closed = closed(snapshot.cluster, record, verdicts)
 
@@ -247,7 +248,7 @@ class _Scene:
             if (
                 partition is None
                 or entry.state is EntryState.RESTORED
-                or self._demoted.intersection(partition.replicas)
+                or self._kept.intersection(partition.replicas)
                 or self._rests(partition, entry)
                 or self._misses_its_first(partition, entry)
             ):

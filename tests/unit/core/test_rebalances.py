@@ -15,7 +15,7 @@ from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalances import Accepted, Agenda, Progress, take_up
 from bellwether.core.snapshots import Refused
-from testkit.builders import after, cluster, decisions, entry, partition, record, snapshot, verdicts
+from testkit.builders import after, cluster, decisions, entry, partition, record, returning, snapshot, verdicts
 from testkit.loadplanning import loads, planned, problem, slot
 from testkit.rebalancing import DIGEST, accepted, application, loadmove, policy, settings
 
@@ -122,6 +122,17 @@ def test_no_wave_is_taken_up_in_the_turn_that_demotes_a_broker():
 
 def test_a_broker_that_could_not_lead_when_the_plan_was_made_stops_nothing():
     assert turn(accepted(MOVES[0], closed=[3]), sick=[3]).taken == 1
+
+
+@pytest.mark.parametrize(("registered", "taken"), [(3, 1), (4, 0)])
+def test_a_broker_whose_way_back_has_not_begun_as_it_is_down_stops_nothing(registered: int, taken: int):
+    """What waits for it may wait for ever; a way back that goes on ends within minutes."""
+    away = partition(index=7, replicas=(1, 2, 4), isr=(1, 2))
+    seen = cluster(FIRST, away, brokers=registered)
+    undo = record({away.key: entry(baseline=(4, 1, 2), written=(1, 2, 4))})
+    plan = Agenda(accepted(MOVES[0], closed=[4]))
+    facts = snapshot(seen, undo=undo, now=after(0))
+    assert take_up(plan, facts, decisions(back=[returning(4, 0)]), verdicts(seen), policy()).taken == taken
 
 
 def test_where_nobody_is_known_to_be_well_unknown_stops_nothing():
