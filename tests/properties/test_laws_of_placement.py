@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.core.capacities import UNBOUNDED, Capacity
+from bellwether.core.capacities import UNBOUNDED, Capacity, Loads
 from bellwether.core.policies import Demotion
+from bellwether.core.problems import WHOLE
 from bellwether.core.racks import Placement, Rankings
 from bellwether.core.reasons import Reason
+from bellwether.core.rebalances import Agenda
 from bellwether.core.signals import Reading
 from testkit.operators import Operator
 from testkit.plays import WAVING, Play, Step, befalling, perform, racing, scripts, trouble
@@ -21,16 +24,23 @@ from testkit.strategies import memory_clusters, placements
 class Placed(Play):
     """A play whose operators prefer racks, and put no more on a broker than it may carry."""
 
-    def __init__(self, cluster: MemoryCluster, wish: Placement | None, limit: int | None = None) -> None:
+    def __init__(self, cluster: MemoryCluster, wish: Placement | None, capacity: Capacity = UNBOUNDED) -> None:
         self.wish = wish
-        self.capacity = Capacity(max_leaders=limit) if limit is not None else UNBOUNDED
+        self.capacity = capacity
+        self.loads = weighed(cluster, 0)
         super().__init__(cluster)
 
     def begin(self, at: int | None = None) -> Operator:
         operator = super().begin(at)
         demotion = Demotion(dwell_seconds=0, max_brokers=2, capacity=self.capacity)
         operator.policy = replace(WAVING, placement=self.wish, demotion=demotion)
+        operator.agenda = Agenda(loads=self.loads)
         return operator
+
+    def measure(self, seed: int) -> None:
+        """Another run has measured other loads; those of topics that came later, too."""
+        self.loads = weighed(self.site.cluster, seed)
+        self.operator.agenda = Agenda(loads=self.loads)
 
     def prefer(self, wish: Placement | None) -> None:
         """Somebody changes the policy."""
@@ -46,12 +56,26 @@ class Placed(Play):
         self.turns(25, seconds=60.0)
 
 
-LIMITS = st.sampled_from([None, None, 2, 5])
+def weighed(cluster: MemoryCluster, seed: int) -> Loads:
+    """Loads from 0 to 12; broker 1 is weaker than the others, and 2 follows more."""
+    rates = {p.key: (7 * p.index + len(p.topic) * seed + seed) % 13 for p in cluster.partitions()}
+    return Loads(rates, {1: 60}, {2: 5})
 
 
-@given(memory_clusters(), placements(), LIMITS, scripts(befalling(), trouble(), racing()))
+def measuring() -> st.SearchStrategy[Step]:
+    """Loads are measured anew."""
+    return st.integers(0, 12).map(lambda seed: (f"measure({seed})", lambda play: cast(Placed, play).measure(seed)))
+
+
+LIMITS = st.one_of(
+    st.just(UNBOUNDED),
+    st.builds(Capacity, max_leaders=st.sampled_from([None, 2, 5]), max_load=st.sampled_from([None, 6, 15, 40])),
+)
+
+
+@given(memory_clusters(), placements(), LIMITS, scripts(befalling(), trouble(), measuring(), racing(), measuring()))
 def test_laws_1_2_6_and_10_hold_at_the_ports(
-    cluster: MemoryCluster, wish: Placement, limit: int | None, script: list[Step]
+    cluster: MemoryCluster, wish: Placement, limit: Capacity, script: list[Step]
 ):
     play = Placed(cluster, wish, limit)
     perform(play, script)
@@ -59,9 +83,9 @@ def test_laws_1_2_6_and_10_hold_at_the_ports(
     assert all(p.leader is None or p.leader in p.isr for p in cluster.partitions())
 
 
-@given(memory_clusters(), placements(), LIMITS, scripts(befalling(), trouble()), st.integers(0, 4))
+@given(memory_clusters(), placements(), LIMITS, scripts(befalling(), trouble(), measuring()), st.integers(0, 4))
 def test_law_3_a_demoted_broker_leads_only_where_a_named_reason_holds_the_move(
-    cluster: MemoryCluster, wish: Placement, limit: int | None, script: list[Step], sick: int
+    cluster: MemoryCluster, wish: Placement, limit: Capacity, script: list[Step], sick: int
 ):
     play = Placed(cluster, wish, limit)
     perform(play, script)
@@ -78,13 +102,13 @@ def test_law_3_a_demoted_broker_leads_only_where_a_named_reason_holds_the_move(
     for p in cluster.partitions():
         if p.leader in said.plan.decisions.demoted:
             assert p.key in held, p
-            if limit is None:
+            if not limit.bounded:
                 assert held[p.key] is not Reason.CAPACITY_REACHED
 
 
-@given(memory_clusters(), placements(), LIMITS, scripts(befalling(), trouble()))
+@given(memory_clusters(), placements(), LIMITS, scripts(befalling(), trouble(), measuring()))
 def test_law_8_a_settled_cluster_causes_no_mutation_and_no_news(
-    cluster: MemoryCluster, wish: Placement, limit: int | None, script: list[Step]
+    cluster: MemoryCluster, wish: Placement, limit: Capacity, script: list[Step]
 ):
     play = Placed(cluster, wish, limit)
     perform(play, script)
@@ -111,9 +135,9 @@ def test_once_all_are_well_every_leader_is_in_the_best_rack_that_holds_a_replica
             assert ranking.orderly(p.replicas), p
 
 
-@given(memory_clusters(), placements(), placements(), LIMITS, scripts(trouble()))
+@given(memory_clusters(), placements(), placements(), LIMITS, scripts(trouble(), measuring()))
 def test_without_the_wish_every_order_is_as_it_was_at_first(
-    cluster: MemoryCluster, wish: Placement, other: Placement, limit: int | None, script: list[Step]
+    cluster: MemoryCluster, wish: Placement, other: Placement, limit: Capacity, script: list[Step]
 ):
     at_first = {p.key: p.replicas for p in cluster.partitions()}
     play = Placed(cluster, wish, limit)
@@ -133,8 +157,28 @@ def test_no_choice_puts_more_on_a_broker_than_it_may_carry(
 ):
     """Whoever led more at first may do so again; nobody else ever does."""
     most = {b: max(limit, led) for b, led in cluster.snapshot().leaders().items()}
-    play = Placed(cluster, wish, limit)
+    play = Placed(cluster, wish, Capacity(max_leaders=limit))
     for _, act in script:
         act(play)
         play.turns(1)
         assert all(led <= most[b] for b, led in cluster.snapshot().leaders().items())
+
+
+@given(memory_clusters(), scripts(trouble()), st.integers(1, 60))
+def test_no_choice_puts_more_load_on_a_broker_than_it_may_carry(cluster: MemoryCluster, script: list[Step], limit: int):
+    """The same by load. Whoever carried more at first may do so again."""
+    play = Placed(cluster, None, Capacity(max_load=limit))
+    most = {b: max(limit * play.loads.capacities.get(b, WHOLE) // WHOLE, led) for b, led in carried(play).items()}
+    for _, act in script:
+        act(play)
+        play.turns(1)
+        assert all(led <= most[b] for b, led in carried(play).items())
+
+
+def carried(play: Placed) -> dict[int, int]:
+    """What each broker carries, by leading and by following."""
+    found = {b: play.loads.following.get(b, 0) for b in play.site.cluster.brokers}
+    for p in play.site.cluster.partitions():
+        if p.leader is not None:
+            found[p.leader] += play.loads.partitions.get(p.key, 0)
+    return found

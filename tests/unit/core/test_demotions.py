@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.baselines import Cause, Demoted
-from bellwether.core.capacities import Capacity
+from bellwether.core.capacities import AWAITED, Capacity, Loads
 from bellwether.core.clusters import Cluster
 from bellwether.core.demotions import Decisions, commanded, decide, part
 from bellwether.core.policies import Demotion, Mode, Policy, Promotion, PromotionMode, WhenExceeded
@@ -361,21 +361,26 @@ def test_brokers_that_a_person_took_out_are_said_to_be_no_common_cause():
 class TestWhatTheOthersCanCarry:
     """Law 4: a rack is one cause only where the foreseen leaders fit."""
 
-    def decided(self, leaders: int) -> list[int]:
+    def decided(self, capacity: Capacity, load: int = 0, loads: Loads | None = None) -> list[int]:
+        """Who is demoted where brokers 1 and 2 are sick; every partition costs so much, and every broker follows 10."""
         racks = {b: "abc"[(b - 1) // 2] for b in range(1, 7)}
         led = [partition(index=i, replicas=(1 + i % 6, 1 + (i + 2) % 6, 1 + (i + 4) % 6)) for i in range(12)]
-        seen = cluster(*led, brokers=6, racks=racks)
-        limited = Policy(
-            name="p",
-            mode=Mode.ENFORCE,
-            demotion=Demotion(
-                max_brokers=1, max_failure_domains=1, dwell_seconds=0, capacity=Capacity(max_leaders=leaders)
-            ),
-        )
-        return sorted(decide(snapshot(seen), verdicts(seen, sick=[1, 2]), limited).demoted)
+        measured = Loads({p.key: load for p in led}, following=dict.fromkeys(range(1, 7), 10))
+        seen = replace(snapshot(cluster(*led, brokers=6, racks=racks)), loads=loads or measured)
+        demotion = Demotion(max_brokers=1, max_failure_domains=1, dwell_seconds=0, capacity=capacity)
+        limited = Policy(name="p", mode=Mode.ENFORCE, demotion=demotion)
+        return sorted(decide(seen, verdicts(seen.cluster, sick=[1, 2]), limited).demoted)
 
     def test_a_rack_whose_leaders_fit_elsewhere_is_one_cause(self):
-        assert self.decided(leaders=3) == [1, 2]
+        assert self.decided(Capacity(max_leaders=3)) == [1, 2]
 
     def test_a_rack_whose_leaders_do_not_fit_stays_under_the_cap(self):
-        assert self.decided(leaders=2) == [1]
+        assert self.decided(Capacity(max_leaders=2)) == [1]
+
+    def test_nor_is_it_one_cause_where_their_load_does_not_fit(self):
+        """Each of the other four leads two, and would lead one more."""
+        assert self.decided(Capacity(max_load=10 + 3 * 7), load=7) == [1, 2]
+        assert self.decided(Capacity(max_load=10 + 3 * 7 - 1), load=7) == [1]
+
+    def test_nor_while_loads_are_awaited(self):
+        assert self.decided(Capacity(max_load=10**6), loads=AWAITED) == [1]

@@ -1,0 +1,72 @@
+"""What limits are held against is what plans are made of, for any small problem, by way of a real store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from tempfile import TemporaryDirectory
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.adapters.parquet import plans
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.shelves import Shelf
+from bellwether.core.clusters import PartitionKey
+from bellwether.core.problems import NOBODY, Problem
+from testkit.loadplanning import planned, write_loads
+from testkit.rechecking import load_problems
+
+NAME = "kafka.main.at-1"
+
+Posed = tuple[Problem, dict[PartitionKey, tuple[float, float | None]]]
+
+
+@given(load_problems())
+def test_a_broker_carries_here_what_a_plan_that_stands_its_recheck_says_it_carries(drawn: Posed) -> None:
+    """Less than a byte/s more for each load, which are rounded up: none is taken for unmeasured."""
+    posed, known = drawn
+    with TemporaryDirectory() as folder:
+        store = Store.open(folder)
+        shelf = Shelf(store, posed.terms.cluster_id, posed.terms.policy)
+        shelf.put_problem(NAME, posed)
+        write_loads(store, NAME, known)
+        plans.write_plan(store, *planned(posed, known))
+        plan = shelf.plan_for(NAME).plan  # rechecked
+        capacities = {b.id: b.capacity for b in posed.terms.brokers}
+        found = shelf.measured(NAME, posed.terms.objective, capacities)
+    led: Counter[int] = Counter()
+    for slot in posed.partitions:
+        if slot.leader != NOBODY:
+            led[slot.leader] += found.partitions.get(slot.key, 0)
+    for broker in plan.brokers:
+        said = round(broker.before * broker.capacity)
+        carried = 100 * (found.following.get(broker.id, 0) + led[broker.id])
+        assert said <= carried < said + 100 * (1 + len(posed.partitions))
+        assert found.capacities[broker.id] == broker.capacity
+
+
+@given(load_problems())
+def test_exactly_what_was_measured_is_known(drawn: Posed) -> None:
+    posed, known = drawn
+    with TemporaryDirectory() as folder:
+        store = Store.open(folder)
+        shelf = Shelf(store, posed.terms.cluster_id, posed.terms.policy)
+        shelf.put_problem(NAME, posed)
+        write_loads(store, NAME, known)
+        found = shelf.measured(NAME, posed.terms.objective, {})
+    assert set(found.partitions) == {s.key for s in posed.partitions if s.key in known}
+    assert found.measured_at == posed.terms.made_at
+
+
+@given(load_problems(), st.integers(1, 5))
+def test_the_load_of_a_move_is_what_it_is_held_against(drawn: Posed, more: int) -> None:
+    posed, known = drawn
+    heavier = {key: (rate * more, consumed) for key, (rate, consumed) in known.items()}
+    with TemporaryDirectory() as folder:
+        store = Store.open(folder)
+        shelf = Shelf(store, posed.terms.cluster_id, posed.terms.policy)
+        shelf.put_problem(NAME, posed)
+        write_loads(store, NAME, heavier)
+        found = shelf.measured(NAME, posed.terms.objective, {})
+    _, moves = planned(posed, heavier)
+    assert {m.key: -(-m.load // 100) for m in moves} == {m.key: found.partitions[m.key] for m in moves}
