@@ -113,6 +113,10 @@ class Site:
         create_topics(self.kafka.bootstrap, wanted, **how)
         self._topics += list(wanted)
 
+    def adopt(self, *topics: str) -> None:
+        """Take topics that somebody else makes for the site's own: they end with it."""
+        self._topics += topics
+
     def delete_topic(self, topic: str) -> None:
         """Delete a topic, and wait until Kafka has done so."""
         client = AdminClient({"bootstrap.servers": self.kafka.bootstrap})

@@ -1,0 +1,59 @@
+"""The example of ``examples/placement/several-demoted``: where only demoted ones are left, the least sick leads.
+
+Broker 1 is found unreachable by a real prober, broker 2 is demoted by a person, broker 3 is stopped and comes back.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from testkit.guides import Guide
+from testkit.sites import condition, demoted
+
+if TYPE_CHECKING:
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "placement" / "several-demoted"
+
+
+def leaders(site: Site, topic: str) -> list[int | None]:
+    return [p.leader for _, p in sorted(site.partitions(topic).items(), key=lambda one: one[0].partition)]
+
+
+def test_the_example_as_its_readme_tells_it(bare_site: Site) -> None:
+    site, proxy = bare_site, bare_site.kafka.proxy
+    assert proxy is not None
+    site.adopt("orders", "pair", "alone")
+    site.operator()
+    guide = Guide(site, EXAMPLE)
+    guide.follow("The cluster")
+    site.prober("zone-a")
+    guide.follow("All are well")
+    at_first = site.orders()
+
+    proxy.cut("broker-1")
+    guide.follow("One is cut off")
+    assert (leaders(site, "orders"), leaders(site, "pair"), leaders(site, "alone")) == ([3, 2, 3], [2, 2], [1])
+
+    guide.follow("Another is demoted")
+    assert leaders(site, "orders") == [3, 3, 3]
+    assert set(site.orders().values()) == {(3, 2, 1), (2, 1), (1,)}, "the sickest stands last"
+
+    site.kafka.broker(3).stop()
+    guide.follow("The last healthy one is lost")
+    assert (leaders(site, "orders"), leaders(site, "pair"), leaders(site, "alone")) == ([2, 2, 2], [2, 2], [1])
+    assert all(demoted(site.health(broker)) for broker in (1, 2)), "leading where nobody else can ends no demotion"
+
+    site.kafka.broker(3).start()
+    guide.follow("It comes back")
+    assert leaders(site, "orders") == [3, 3, 3]
+
+    proxy.mend("broker-1")
+    guide.follow("All is undone")
+    assert site.restored(at_first)
+    assert condition(site.status(), "Ready")["reason"] == "Settled"

@@ -1,0 +1,114 @@
+"""The example of ``examples/placement/coexistence``: who is waited for, and what stands once they have ended.
+
+The commands are those of its README, with Kafka's own tools; Strimzi's resources are set by hand.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bellwether.core.clusters import TopicPartition
+from testkit import strimzis
+from testkit.guides import Guide
+from testkit.sites import condition
+from testkit.strimzisites import StrimziSite
+
+if TYPE_CHECKING:
+    from realparts.apiserver import ApiServer
+    from testkit.sites import Site
+
+pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "placement" / "coexistence"
+HOME = (1, 2, 3)
+
+
+def orders_of(site: Site) -> list[tuple[int, ...]]:
+    return [order for _, order in sorted(site.orders().items(), key=lambda one: one[0].partition)]
+
+
+def waits(site: Site) -> bool:
+    return bool(condition(site.status(), "WaitingForOthers"))
+
+
+@pytest.fixture
+def demoted(policy_site: Site) -> tuple[Site, Guide]:
+    """The README's cluster, with its topic, and broker 1 kept from leading it."""
+    site = policy_site
+    site.adopt("orders")
+    site.operator()
+    guide = Guide(site, EXAMPLE)
+    guide.follow("The cluster")
+    guide.follow("Broker 1 is demoted")
+    assert site.displaced(1, dict.fromkeys(site.orders(), HOME))
+    assert len(site.orders()) == 4
+    return site, guide
+
+
+def test_a_throttled_move_is_waited_for_and_left_alone(demoted: tuple[Site, Guide]) -> None:
+    site, guide = demoted
+    moved = TopicPartition("orders", 0)
+    guide.follow("Replicas on their way")
+    on_its_way = site.partitions()[moved]
+    assert (on_its_way.adding, on_its_way.removing) == ((4,), (3,)), "it goes on while it is waited for"
+    assert condition(site.status(), "WaitingForOthers")["reason"] == "OthersRebalancing"
+    assert site.led_by(1) == 0
+    assert all(p.replicas[-1] == 1 for name, p in site.partitions().items() if name != moved)
+
+    guide.follow("The move ends")
+    assert orders_of(site) == [(1, 4, 2), HOME, HOME, HOME]
+    assert {p.leader for p in site.partitions().values()} == {1}
+    assert not waits(site)
+
+
+def test_a_foreign_order_and_another_replication_factor_become_what_is_gone_back_to(
+    demoted: tuple[Site, Guide],
+) -> None:
+    site, guide = demoted
+    guide.follow("Another order")
+    assert site.orders()[TopicPartition("orders", 1)][-1] == 1, "it is asserted again"
+    guide.follow("Another replication factor")
+    baselines = site.baselines(site.record())
+    assert baselines[TopicPartition("orders", 1)] == (3, 1, 2)
+    assert baselines[TopicPartition("orders", 2)] == (1, 2, 5, 3)
+    assert site.led_by(1) == 0
+    guide.follow("The demotion ends")
+    assert orders_of(site) == [HOME, (3, 1, 2), (1, 2, 5, 3), HOME]
+    assert [site.led_by(broker) for broker in (1, 3)] == [3, 1]
+
+
+def test_the_baselines_of_a_topic_that_is_made_anew_are_dropped(demoted: tuple[Site, Guide]) -> None:
+    site, guide = demoted
+    old = {p.topic_id for p in site.partitions().values()}
+    guide.follow("A topic made anew", seconds=60)
+    assert orders_of(site) == [(1, 3, 2), (1, 3, 2)]
+    assert old.isdisjoint(p.topic_id for p in site.partitions().values())
+    said = json.loads(site.kubectl("get", "events", "--field-selector", "reason=TopicGone", "-o", "json"))
+    assert all(any(topic_id in event["message"] for topic_id in old) for event in said["items"])
+    record = site.record()
+    assert record is not None
+    assert old.isdisjoint(key.topic_id for key in record.entries)
+
+
+def test_a_pause_of_strimzi_holds_the_way_back_and_not_a_persons_word(policy_site: Site, apiserver: ApiServer) -> None:
+    from realparts import strimzi
+
+    apiserver.apply(strimzi.definitions())
+    site = policy_site
+    played, plain = StrimziSite(site, site.kafka), strimzis.listener("plain", 9092, tls=False)
+    addresses = {"plain": site.kafka.bootstrap}
+    played.put(played.kafkas, strimzis.kafka(namespace=site.namespace, listeners=(plain,), bootstrap=addresses))
+    site.topics({"orders": 4}, assignments={"orders": [list(HOME)] * 4})
+    site.operator()
+    guide = Guide(site, EXAMPLE)
+    guide.follow("Strimzi is paused")
+    assert condition(site.status(), "WaitingForOthers")["reason"] == "StrimziPaused"
+    assert site.displaced(1, dict.fromkeys(site.orders(), HOME))
+    guide.follow("Strimzi goes on")
+    assert orders_of(site) == [HOME] * 4
+    assert site.led_by(1) == 4
+    assert not waits(site)
