@@ -86,9 +86,8 @@ class Scene:
 @st.composite
 def clusters(draw: st.DrawFn) -> Cluster:
     """Five brokers in three racks; every partition in sync and led by its first replica."""
-    orders = draw(
-        st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=3, unique=True).map(tuple), min_size=1, max_size=14)
-    )
+    order = st.lists(st.integers(1, 5), min_size=1, max_size=3, unique=True).map(tuple)
+    orders = draw(st.lists(order, min_size=6, max_size=14))
     return cluster(*(partition(index=i, replicas=order) for i, order in enumerate(orders)), brokers=5, racks=RACKS)
 
 
@@ -97,7 +96,7 @@ def loads_of(draw: st.DrawFn, partitions: Sequence[Partition]) -> Loads:
     """Some partitions were never measured, some brokers carry more than others, and all follow something."""
     rates = draw(st.lists(st.one_of(st.none(), st.integers(0, 20)), min_size=len(partitions), max_size=len(partitions)))
     capacities = draw(st.dictionaries(st.integers(1, 5), st.sampled_from([50, 150, 200])))
-    following = draw(st.dictionaries(st.integers(1, 5), st.integers(0, 40)))
+    following = draw(st.dictionaries(st.integers(1, 5), st.integers(0, 20)))
     return Loads(known(partitions, rates), capacities, following, after(0))
 
 
@@ -111,7 +110,7 @@ def scenes(draw: st.DrawFn, count: int = 1, *, racks: bool = True) -> tuple[Scen
     seen = draw(clusters())
     sick = tuple(sorted(draw(st.sets(st.integers(1, 5), min_size=1, max_size=2))))
     capacity = Capacity(
-        max_load=draw(st.integers(1, 80)), max_leaders=draw(st.one_of(st.none(), st.none(), st.integers(1, 8)))
+        max_load=draw(st.integers(10, 60)), max_leaders=draw(st.one_of(st.none(), st.none(), st.integers(1, 8)))
     )
     wish = draw(st.one_of(st.none(), placements())) if racks else None
     return Scene(seen, sick, capacity, wish), [draw(loads_of(seen.partitions)) for _ in range(count)]
