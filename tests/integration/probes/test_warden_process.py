@@ -95,6 +95,7 @@ def test_a_broker_is_paused_by_an_order_and_runs_again_whatever_ends_it(post: Po
     post.pause(2)
     post.bench.until(lambda: not post.paused, 40)  # nobody renews
     post.pause(3)
+    post.bench.until(lambda: post.word() == "Failing", 20)  # so that the next one's first word is news
     post.warden.kill()
     post.warden.wait()
     post.bench.until(lambda: not post.paused, 10)
