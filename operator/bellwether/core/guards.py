@@ -102,7 +102,11 @@ REORDER_GUARDS: tuple[ReorderGuard, ...] = (
 
 def refuse_reorder(proposal: Proposal) -> Refusal | None:
     """The first reason not to touch the partition's order now, if any."""
-    return next((r for guard in REORDER_GUARDS if (r := guard(proposal)) is not None), None)
+    for guard in REORDER_GUARDS:
+        refusal = guard(proposal)
+        if refusal is not None:
+            return refusal
+    return None
 
 
 def refuse_election(
@@ -113,7 +117,7 @@ def refuse_election(
     snapshot: Snapshot,
 ) -> Refusal | None:
     """Why the first of the target order cannot be elected now: never outside the ISR, and never a worse leader."""
-    touched = demoted.intersection(partition.replicas)
+    touched = not demoted.isdisjoint(partition.replicas)
     if touched and len(partition.replicas) == 1:
         return Refusal(Reason.ONLY_REPLICA, "the demoted broker holds the only replica; raise its replication factor")
     if touched and set(partition.replicas) <= demoted:

@@ -7,7 +7,7 @@ second record is needed. ``plans`` holds what comes out against the guards and m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ from bellwether.core.snapshots import Snapshot
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
 from bellwether.core.waves import turn_of
+
+_NOBODY: frozenset[int] = frozenset()
 
 
 class Wanted(NamedTuple):
@@ -39,16 +41,30 @@ class Wanted(NamedTuple):
     left: bool = False
 
 
-_Concerned = tuple[Partition, PartitionKey, tuple[int, ...], Ranking | None]
-"""A partition, its key, its baseline, and what its topic's racks come to."""
+@dataclass(frozen=True)
+class Orders:
+    """All that are wanted, and how many partitions each returning broker still waits for.
+
+    ``wanted`` is made while it is read, once: a first plan wants hundreds of thousands, and none outlives its turn.
+    """
+
+    wanted: Iterator[Wanted]
+    awaited: Mapping[int, int]
 
 
 @dataclass
-class Orders:
-    """All that are wanted, and how many partitions each returning broker still waits for."""
+class _Sorted:
+    """The partitions that are concerned, and what is known of all others.
 
-    wanted: list[Wanted] = field(default_factory=list)
-    awaited: dict[int, int] = field(default_factory=dict)
+    Of the concerned, those that leave no choice are decided already; the others wait for ``spread_within``. ``account``
+    has the leaders of all that are not concerned. ``choosing`` are the brokers that lead a partition that was passed
+    over and that another of the same rack could lead as well.
+    """
+
+    account: Account
+    awaited: dict[int, int]
+    concerned: list[Wanted | Displacement] = field(default_factory=list)
+    choosing: set[int] = field(default_factory=set)
 
 
 def orders(
@@ -68,6 +84,7 @@ class _Scene:
         self._entries = snapshot.record.entries
         self._live = snapshot.cluster.live
         self._demoted = frozenset(decisions.demoted)
+        self._leading = self._live - self._demoted
         self._sickness = {b: sickness(d) for b, d in decisions.demoted.items()}
         self._returning = decisions.returning
         self._unwell = frozenset(b for b, v in verdicts.items() if v.standing in (Standing.SICK, Standing.DOWN))
@@ -79,36 +96,31 @@ class _Scene:
 
     def orders(self) -> Orders:
         """Every partition that is concerned, in the order of the metadata."""
-        account, concerned, choosing = self._sorted(passing=True)
-        if self._rankings is not None and self._rankings.lopsided(account.counts, choosing & self._live):
-            account, concerned, _ = self._sorted(passing=False)
-        found = Orders(awaited=dict.fromkeys(self._returning, 0))
-        displaced: list[Displacement] = []
-        for partition, key, baseline, ranking in concerned:
-            item = self._displacement(partition, key, baseline, ranking, found.awaited)
-            if item is not None:
-                displaced.append(item)
+        found = self._sorted(passing=True)
+        if self._rankings is not None and self._rankings.lopsided(found.account.counts, found.choosing & self._live):
+            found = self._sorted(passing=False)
+        undecided = []
+        for item in found.concerned:
+            if isinstance(item, Displacement):
+                undecided.append(item)
             else:
-                account.add(baseline[0], key)
-        spread = spread_within(displaced, account)
-        found.wanted = [self._wanted(*one, spread) for one in concerned]
-        return found
+                found.account.add(item.baseline[0] if item.chosen is None else item.chosen, item.key)
+        spread = spread_within(undecided, found.account)
+        return Orders(self._decided(found.concerned, spread), found.awaited)
 
-    def _sorted(self, *, passing: bool) -> tuple[Account, list[_Concerned], set[int]]:
+    def _sorted(self, *, passing: bool) -> _Sorted:
         """The partitions that anything keeps, or kept, from their own order; the leaders of all others in the account.
 
-        ``passing`` passes over those that stand for good where a rack wants them: most, when nothing is amiss. It tells
-        which brokers lead such a one that another of the same rack could lead as well: where these lead unequally, all
-        are to be looked at.
+        ``passing`` passes over those that stand for good where a rack wants them: most, when nothing is amiss. Where
+        the brokers that lead these lead unequally, all are to be looked at.
         """
         demoted, returning, entries, rankings = self._demoted, self._returning, self._entries, self._rankings
         account = Account(dict.fromkeys(self._live, 0), self._capacity, self._loads)
-        counts = account.counts
+        found = _Sorted(account, dict.fromkeys(returning, 0))
+        counts, concerned = account.counts, found.concerned
         # Nothing is chosen, and nothing need be weighed, while nobody is kept from leading and no rack is preferred.
         choices = bool(demoted or returning or entries or rankings is not None)
         weighs = choices and account.capacity.max_load is not None
-        concerned: list[_Concerned] = []
-        choosing: set[int] = set()
         for partition in self._snapshot.cluster.partitions:
             key, replicas = PartitionKey(partition.topic_id, partition.index), partition.replicas
             ranking = rankings.of(partition.topic) if rankings is not None else None
@@ -130,16 +142,16 @@ class _Scene:
                     and entry.state is EntryState.DISPLACED
                     and ranking.rests(partition, baseline)
                 ):
-                    concerned.append((partition, key, baseline, ranking))
+                    concerned.append(self._concern(partition, key, baseline, ranking, found.awaited))
                     continue
                 if len(replicas) > 1 and ranking.ranks.get(replicas[0]) == ranking.ranks.get(replicas[1]):
-                    choosing.update(replicas[:2])
+                    found.choosing.update(replicas[:2])
             leader = partition.leader
             if leader is not None:
                 counts[leader] = counts.get(leader, 0) + 1
                 if weighs:
                     account.carry(leader, key)
-        return account, concerned, choosing
+        return found
 
     @staticmethod
     def _baseline(partition: Partition, entry: Entry | None) -> tuple[int, ...]:
@@ -147,33 +159,36 @@ class _Scene:
             return partition.replicas
         return entry.baseline
 
-    def _displacement(
+    def _concern(
         self,
         partition: Partition,
         key: PartitionKey,
         baseline: tuple[int, ...],
         ranking: Ranking | None,
         awaited: dict[int, int],
-    ) -> Displacement | None:
-        """Who may lead a partition; None where its baseline stands."""
-        withheld = self._withheld(key, baseline, ranking)
+    ) -> Wanted | Displacement:
+        """Who may lead a partition; decided where its baseline stands, and where only one of its best rack may."""
+        demoted, unwell = self._demoted, self._unwell
+        withheld = self._withheld(key, baseline, ranking) if self._returning else _NOBODY
         if withheld:
             for heir in (baseline[0],) if ranking is None else ranking.heirs(baseline[0], baseline):
                 if heir in withheld:
                     awaited[heir] += 1
-        touched = not self._demoted.isdisjoint(baseline) or (
+        touched = not demoted.isdisjoint(baseline) or (
             bool(withheld) if ranking is not None else baseline[0] in withheld
         )
         if partition.reassigning or not (touched or ranking is not None):
-            return None
-        isr, live = partition.isr, self._live
-        kept = self._demoted | withheld if touched else self._demoted
-        able = tuple([r for r in baseline if r in isr and r in live and r not in kept])
-        if withheld and self._unwell.issuperset(able):
+            return self._wanted(partition, key, baseline, ranking, None)
+        able = _able(baseline, partition.isr, self._leading, withheld)
+        if withheld and unwell.issuperset(able):
             # A wave gives way to a partition without a leader.
-            able = tuple([r for r in baseline if r in isr and r in live and r not in self._demoted])
-        well = able if self._unwell.isdisjoint(able) else tuple([b for b in able if b not in self._unwell]) or able
+            able = _able(baseline, partition.isr, self._leading, _NOBODY)
+        well = able if unwell.isdisjoint(able) else tuple([b for b in able if b not in unwell]) or able
         preferred = well if ranking is None else ranking.best(well)
+        if ranking is not None and len(preferred) == 1 and not (ranking.weights or self._capacity.bounded):
+            # Whatever the others come to: nearly all, where each rack has one replica.
+            standing = ranking.standing(partition.replicas[0], baseline[0], preferred, able if touched else None)
+            return self._wanted(partition, key, baseline, ranking, preferred[0] if standing is None else standing)
         urgency = self._sickness.get(partition.leader, -1) if partition.leader is not None else -1
         return Displacement(partition, key, baseline, able, preferred, ranking, well, not touched, urgency)
 
@@ -183,12 +198,22 @@ class _Scene:
         A partition is looked up only where somebody else than its baseline's first may have to lead it.
         """
         returning = self._returning
-        if not returning or returning.keys().isdisjoint(baseline):
-            return frozenset()
+        if returning.keys().isdisjoint(baseline):
+            return _NOBODY
         if ranking is None and baseline[0] not in returning and self._demoted.isdisjoint(baseline):
-            return frozenset()
+            return _NOBODY
         turn = turn_of(key)
         return frozenset(b for b in baseline if b in returning and returning[b].awaits(turn))
+
+    def _decided(self, concerned: Iterable[Wanted | Displacement], spread: Spread) -> Iterator[Wanted]:
+        for item in concerned:
+            if isinstance(item, Wanted):
+                yield item
+            elif item.key in spread.left:
+                yield Wanted(item.partition, item.key, item.baseline, item.partition.replicas, None, left=True)
+            else:
+                chosen = spread.chosen.get(item.key)
+                yield self._wanted(item.partition, item.key, item.baseline, item.ranking, chosen)
 
     def _wanted(
         self,
@@ -196,18 +221,26 @@ class _Scene:
         key: PartitionKey,
         baseline: tuple[int, ...],
         ranking: Ranking | None,
-        spread: Spread,
+        chosen: int | None,
     ) -> Wanted:
-        if key in spread.left:
-            return Wanted(partition, key, baseline, partition.replicas, None, left=True)
-        chosen, demoted = spread.chosen.get(key), self._demoted
+        demoted = self._demoted
         if demoted.isdisjoint(baseline):
             if chosen is None:
                 return Wanted(partition, key, baseline, baseline if ranking is None else partition.replicas)
             if ranking is not None and ranking.keeps(chosen, partition.replicas, baseline):
                 return Wanted(partition, key, baseline, partition.replicas, chosen)
-        target = order_with(chosen, baseline, demoted, ranking, self._sickness)
-        return Wanted(partition, key, baseline, target, chosen)
+        return Wanted(partition, key, baseline, order_with(chosen, baseline, demoted, ranking, self._sickness), chosen)
+
+
+def _able(
+    baseline: tuple[int, ...], isr: tuple[int, ...], leading: frozenset[int], withheld: frozenset[int]
+) -> tuple[int, ...]:
+    """Who may lead, as the baseline has them."""
+    able = []
+    for replica in baseline:
+        if replica in isr and replica in leading and replica not in withheld:
+            able.append(replica)  # noqa: PERF401 - so short a comprehension takes half as long again
+    return tuple(able)
 
 
 def _out_of_place(partition: Partition, ranking: Ranking) -> bool:

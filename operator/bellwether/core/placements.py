@@ -52,18 +52,13 @@ class Displacement(NamedTuple):
         if self.ranking is None:
             standing = home if home in self.able else first
             return standing if standing in self.able else None
-        if home != first and self.ranking.homeward(home, first) and self._may_stay(home, self.ranking):
-            return home
-        return first if self._may_stay(first, self.ranking) else None
+        return self.ranking.standing(first, home, self.preferred, None if self.untouched else self.able)
 
     @property
     def stays(self) -> int | None:
         """Who leads it now and may go on, though somebody else would be preferred; None where nobody may."""
         leader = self.partition.leader
         return leader if leader is not None and leader in self.able else None
-
-    def _may_stay(self, broker: int, ranking: Ranking) -> bool:
-        return (self.untouched or broker in self.able) and ranking.settles(broker, self.preferred)
 
 
 @dataclass(frozen=True)
@@ -86,13 +81,16 @@ def order_with(
     ``ranking`` puts the others of a more preferred rack first, so that Kafka itself fails over to them. ``sickness``
     puts the less sick of the demoted first: they lead where nobody else can.
     """
-    others = [r for r in baseline if r not in demoted and r != first]
-    last = [r for r in baseline if r in demoted and r != first]
+    others: list[int] = []
+    last: list[int] = []
+    for replica in baseline:
+        if replica != first:
+            (last if replica in demoted else others).append(replica)
     if ranking is not None:
         others = ranking.arrange(others)
     if sickness and len(last) > 1:
         last.sort(key=lambda b: sickness.get(b, 0))
-    return (*([first] if first is not None else []), *others, *last)
+    return (first, *others, *last) if first is not None else (*others, *last)
 
 
 def spread(displaced: Sequence[Displacement], leading: Mapping[int, int]) -> dict[PartitionKey, int]:
@@ -121,7 +119,7 @@ def spread_within(displaced: Sequence[Displacement], account: Account) -> Spread
             undecided.append(item)
             if account.capacity.bounded and item.stays is not None:
                 account.add(item.stays, item.key)  # until it goes, it takes room there
-    for item in sorted(undecided, key=lambda i: _place(i, account)):
+    for item in _by_place(undecided, account):
         pick = _pick(item, account, shares)
         if pick is None:
             left.add(item.key)
@@ -137,12 +135,14 @@ def spread_within(displaced: Sequence[Displacement], account: Account) -> Spread
     return Spread(chosen, frozenset(left))
 
 
-def _place(item: Displacement, account: Account) -> tuple[int, int, int, PartitionKey]:
-    """Those without a choice first; where there may be too many, the heaviest effect before."""
-    key = item.key
-    if not account.capacity.bounded:
-        return (0, 0, len(item.preferred), key)
-    return (-item.urgency, -account.load_of(key), len(item.preferred), key)
+def _by_place(undecided: list[Displacement], account: Account) -> list[Displacement]:
+    """Those without a choice first; where there may be too many, the heaviest effect before. Else by key."""
+    # Sort by sort, the last one counting most: a tuple for each of so many would cost more.
+    undecided.sort(key=lambda i: i.key)
+    undecided.sort(key=lambda i: len(i.preferred))
+    if account.capacity.bounded:
+        undecided.sort(key=lambda i: (-i.urgency, -account.load_of(i.key)))
+    return undecided
 
 
 def _pick(item: Displacement, account: Account, shares: Shares) -> int | None:

@@ -10,6 +10,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from operator import attrgetter
+from typing import NamedTuple
 
 from bellwether.core.baselines import Entry, EntryState
 from bellwether.core.clusters import Partition, PartitionKey, TopicPartition
@@ -30,8 +32,7 @@ class MoveKind(StrEnum):
     BALANCE = "Balance"
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """One partition's step: its order as seen, the order it should have, and whether to elect its first afterwards."""
 
     key: PartitionKey
@@ -91,7 +92,8 @@ def devise(
 
     ``policy`` says which racks are preferred and what a broker can carry; without one, none and anything.
     """
-    demoted, entries_of, busy = frozenset(decisions.demoted), snapshot.record.entries, snapshot.at_work
+    demoted, entries_of, now = frozenset(decisions.demoted), snapshot.record.entries, snapshot.now
+    refused, busy = snapshot.refused, snapshot.at_work
     kept = demoted.union(decisions.returning)
     found = orders(snapshot, decisions, verdicts, policy)
     moves, entries, targets, holds = [], {}, {}, []
@@ -108,9 +110,7 @@ def devise(
             continue
         if not (stands and partition.leader == target[0] and not partition.reassigning and target[0] not in demoted):
             for_racks = busy is not None and kept.isdisjoint(partition.replicas)
-            refusal = refuse_reorder(
-                Proposal(partition, target, entry, snapshot.now, snapshot.refused.get(key), busy, for_racks)
-            )
+            refusal = refuse_reorder(Proposal(partition, target, entry, now, refused.get(key), busy, for_racks))
             if refusal is not None:
                 holds.append(_hold(partition, refusal))
                 continue
@@ -124,9 +124,11 @@ def devise(
                 moves.append(_move(wanted, demoted, elect=elect))
         if entry is not None and stands and target == baseline and entry.state is not EntryState.RESTORED:
             entries[key] = replace(
-                entry.write(baseline, EntryState.RESTORED), finished_at=snapshot.now, contests=0, contested_at=None
+                entry.write(baseline, EntryState.RESTORED), finished_at=now, contests=0, contested_at=None
             )
-    return Plan(tuple(sorted(moves, key=_turn)), tuple(holds), decisions, entries, targets, found.awaited)
+    moves.sort(key=attrgetter("key"))
+    moves.sort(key=_turn)
+    return Plan(tuple(moves), tuple(holds), decisions, entries, targets, found.awaited)
 
 
 def _move(wanted: Wanted, demoted: frozenset[int], *, elect: bool) -> Move:
@@ -145,11 +147,11 @@ def _move(wanted: Wanted, demoted: frozenset[int], *, elect: bool) -> Move:
     )
 
 
-def _turn(move: Move) -> tuple[int, PartitionKey]:
+def _turn(move: Move) -> int:
     """Internal topics carry coordinators: first to leave a sick broker, last to return."""
     if move.kind is MoveKind.DISPLACE:
-        return (0 if move.internal else 1, move.key)
-    return (3 if move.internal else 2, move.key)
+        return 0 if move.internal else 1
+    return 3 if move.internal else 2
 
 
 def _worth_naming(partition: Partition, target: tuple[int, ...], demoted: frozenset[int]) -> bool:

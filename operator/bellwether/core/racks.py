@@ -8,7 +8,7 @@ the load planner, ``statuses`` for what does not fit.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -95,14 +95,15 @@ class Ranking:
 
     def best(self, brokers: Sequence[int]) -> tuple[int, ...]:
         """Those of the most preferred rack among them; all of them where no rack is known."""
-        ranks, lowest, found = self.ranks, _NO_RANK, list(brokers)
+        ranks, lowest = self.ranks, _NO_RANK
+        found: tuple[int, ...] = ()
         for broker in brokers:
             rank = ranks.get(broker, _NO_RANK)
             if rank < lowest:
-                lowest, found = rank, [broker]
-            elif rank == lowest < _NO_RANK:
-                found.append(broker)
-        return tuple(found)
+                lowest, found = rank, (broker,)
+            elif rank == lowest:
+                found += (broker,)
+        return found
 
     def tiers(self, brokers: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """All of them, those of the most preferred rack first; whose rack nobody knows comes last."""
@@ -131,6 +132,16 @@ class Ranking:
             return self.racks[home] == self.racks[first]
         return self.ranks[home] <= self.ranks[first]
 
+    def standing(self, first: int, home: int, best: Sequence[int], able: Collection[int] | None) -> int | None:
+        """Who is to lead without any choice: ``home`` where the racks let it, else ``first`` where they let that stay.
+
+        ``best`` are the able of the best rack. Whoever is not of ``able`` may not lead; None: whoever it is may.
+        """
+        homeward = home != first and self.homeward(home, first)
+        if homeward and (able is None or home in able) and self.settles(home, best):
+            return home
+        return first if (able is None or first in able) and self.settles(first, best) else None
+
     def rests(self, partition: Partition, baseline: Sequence[int]) -> bool:
         """Whether a partition stands for good where the racks want it, led by the first of its order."""
         replicas = partition.replicas
@@ -151,12 +162,12 @@ class Ranking:
             return any(r not in self.ranks for r in replicas)
         return first != baseline[0] or not self.orderly(baseline)
 
-    def arrange(self, brokers: Iterable[int]) -> list[int]:
+    def arrange(self, brokers: Sequence[int]) -> list[int]:
         """The more preferred first, else as they stand; as they stand where the rack of one of them is unknown."""
-        stand = list(brokers)
-        if any(b not in self.ranks for b in stand):
-            return stand
-        return sorted(stand, key=self.ranks.__getitem__)
+        try:
+            return sorted(brokers, key=self.ranks.__getitem__)
+        except KeyError:
+            return list(brokers)
 
 
 class Rankings:

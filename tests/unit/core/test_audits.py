@@ -141,7 +141,7 @@ def test_moves_are_summed_up():
 
 
 def test_an_election_alone_is_told_as_one():
-    only = replace(move(0, leader=3), seen=(2, 3, 1))
+    only = move(0, leader=3)._replace(seen=(2, 3, 1))
     moves = entry(Plan(moves=(only,))).moves
     assert moves is not None
     assert (moves.reorders, moves.elections, moves.sample) == (0, 1, ("orders-0: leader 3 -> 2",))

@@ -146,7 +146,7 @@ def test_where_epochs_are_unknown_nothing_is_overtaken():
 )
 def test_the_first_is_elected_only_where_it_stands_in_sync(after: Partition | None, ready: bool):
     assert electable(MOVE, after) is ready
-    assert not electable(replace(MOVE, elect=False), after)
+    assert not electable(MOVE._replace(elect=False), after)
 
 
 @pytest.mark.parametrize(
