@@ -1,0 +1,88 @@
+"""What metrics say of a whole quarantine, with wardens at their posts or without: the facts that alerts are made of."""
+
+from __future__ import annotations
+
+from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.telemetry.metrics import OperatorMetrics
+from testkit.quarantinesites import LIMIT_SECONDS, QuarantineSite
+
+
+class Watched:
+    """A site of four brokers, any of which may be spared, whose turns are told as metrics, each once."""
+
+    def __init__(self) -> None:
+        cluster = MemoryCluster(4)
+        cluster.create_topic("orders", 4, 4, min_isr=2)
+        self.ward = QuarantineSite(cluster)
+        self.metrics = OperatorMetrics()
+        self.metrics.leading("default", "main", True)
+        self._told = 0
+        self.seconds(5)
+
+    def seconds(self, count: int) -> None:
+        """Time passes."""
+        for _ in range(count):
+            self.ward.seconds(1)
+            assert self.ward.operator is not None
+            for report in self.ward.operator.reports[self._told :]:
+                self.metrics.turn_ended("default", "main", 0.1, report, 0)
+            self._told = len(self.ward.operator.reports)
+
+    def until_paused(self) -> None:
+        """Broker 1 slows down, and is demoted and paused for that."""
+        self.ward.slow.add(1)
+        for _ in range(60):
+            self.seconds(1)
+            if self.of_broker("paused") == 1:
+                return
+        raise AssertionError("nobody was paused")
+
+    def of_broker(self, name: str, **labels: str) -> float | None:
+        """A series of broker 1's quarantine."""
+        return self.value(f"broker_quarantine_{name}", broker="1", **labels)
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """A series of the policy."""
+        all_labels = {"namespace": "default", "policy": "main", **labels}
+        return self.metrics.registry.get_sample_value(f"bellwether_{name}", all_labels)
+
+
+def test_a_quarantine_is_told_from_its_order_to_the_recovery_of_the_disk():
+    watched = Watched()
+    watched.until_paused()
+    assert watched.ward.paused == {1}
+    assert (watched.of_broker("ordered"), watched.value("quarantines_begun_total")) == (1, 1)
+    watched.ward.mend(1)
+    watched.seconds(5)
+    assert watched.ward.paused == set()
+    assert (watched.of_broker("ordered"), watched.of_broker("paused")) == (0, 0)
+    assert watched.of_broker("ended", reason="DiskRecovered") == 1
+    assert watched.value("quarantines_ended_total", reason="DiskRecovered") == 1
+    watched.seconds(LIMIT_SECONDS)
+    assert (watched.of_broker("ordered"), watched.of_broker("ended", reason="DiskRecovered")) == (None, None)
+    assert watched.value("quarantines_begun_total") == 1
+
+
+def test_a_disk_that_does_not_recover_is_told_before_the_limit_and_after_it():
+    watched = Watched()
+    watched.until_paused()
+    since, until = watched.of_broker("since_timestamp_seconds"), watched.of_broker("until_timestamp_seconds")
+    assert since is not None
+    assert until == since + LIMIT_SECONDS
+    watched.seconds(LIMIT_SECONDS - 10)
+    assert (watched.of_broker("paused"), watched.of_broker("until_timestamp_seconds")) == (1, until)
+    watched.seconds(15)
+    assert (watched.of_broker("paused"), watched.of_broker("until_timestamp_seconds")) == (0, None)
+    assert watched.of_broker("ended", reason="QuarantineLimit") == 1
+    assert watched.value("broker_demoted", broker="1") == 1
+
+
+def test_a_warden_that_dies_is_told_as_an_order_that_nobody_obeys():
+    watched = Watched()
+    watched.until_paused()
+    watched.ward.kill_warden(1)
+    watched.seconds(30)
+    assert (watched.of_broker("ordered"), watched.of_broker("paused")) == (0, 0)
+    assert watched.of_broker("ended", reason="NoWarden") == 1
+    assert watched.value("quarantines_ended_total", reason="NoWarden") == 1
+    assert watched.value("broker_demoted", broker="1") == 1
