@@ -162,6 +162,15 @@ def _leader_lost(found: Diagnosis, tools: Tools, _elr: bool) -> Iterator[Way]:
 def _last_lost(found: Diagnosis, tools: Tools, elr: bool) -> Iterator[Way]:
     p = found.partition
     yield _wait(found, elr)
+    if p.leader is not None:
+        # It does not answer us. An unclean election would be refused, and others may reach it.
+        yield Way(
+            f"or look again: the controller takes broker {p.leader} for its leader until its session ends "
+            "(broker.session.timeout.ms, 9 s by default); where that lasts, it is we who cannot reach it",
+            "nothing",
+            (tools.ours(f"doctor --topic {p.topic}"),),
+        )
+        return
     if found.unclean:
         yield Way(
             "or look on: unclean.leader.election.enable is set for this topic, so Kafka takes any replica by itself",

@@ -211,3 +211,11 @@ def test_who_is_being_added_is_waited_for_and_nobody_is_said_to_be_missing():
     assert advice.ways[0].do.startswith("wait for brokers 2 and 3, which a reassignment is adding")
     assert commands(advice)[0] == "kafka-reassign-partitions.sh --bootstrap-server broker:9092 --list"
     assert not any("no broker" in way.do for way in advice.ways)
+
+
+def test_no_unclean_election_is_offered_while_the_controller_believes_in_the_leader():
+    silent = partition(isr=(4,), replicas=(4, 1, 2), leader=4)
+    assert found(silent).risk is Risk.LAST_ISR_MEMBER_LOST
+    advice = told(silent)
+    assert "the controller takes broker 4 for its leader until its session ends" in advice.ways[1].do
+    assert commands(advice) == ["bellwether doctor --topic orders --bootstrap broker:9092"]
