@@ -112,6 +112,7 @@ def runner(**fields: Any) -> Body:
 
 
 _RULE = "spec.detection.prometheus.rules[0]"
+_LOAD_LIMIT = "spec.demotion.capacity.maxBytesPerSecond"
 
 BAD_POLICIES: dict[str, tuple[Body, str]] = {
     "a preset is unknown": (prometheus(preset="Magic"), f"{_RULE}.preset"),
@@ -405,17 +406,7 @@ BAD_POLICIES: dict[str, tuple[Body, str]] = {
         "spec.rebalance.objective.preferredRacks",
     ),
     "a capacity without a limit": (policy(demotion={"capacity": {}}), "spec.demotion.capacity.maxLeaders"),
-    "a limit by load that nobody measures": (
-        policy(demotion={"capacity": {"maxBytesPerSecond": 1000}}),
-        "spec.demotion.capacity.maxBytesPerSecond",
-    ),
-    "a limit by no load": (
-        policy(
-            demotion={"capacity": {"maxBytesPerSecond": 0}},
-            rebalance=rebalance()["spec"]["rebalance"],
-        ),
-        "spec.demotion.capacity.maxBytesPerSecond",
-    ),
+    "a limit by load that nobody measures": (policy(demotion={"capacity": {"maxBytesPerSecond": 9}}), _LOAD_LIMIT),
 }
 
 BAD_HEALTHS: dict[str, tuple[Body, str]] = {
