@@ -189,7 +189,9 @@ class _Scene:
             return BrokerHold(broker, Reason.QUARANTINE_WITHDRAWN, "the policy no longer quarantines")
         if broker not in self.decisions.demoted:
             return BrokerHold(broker, Reason.QUARANTINE_WITHDRAWN, "it is no longer kept from leading")
-        if now >= order.until or now < order.since:
+        # A limit that was lowered meanwhile is meant, and an order that was taken over may name any end.
+        limit = timedelta(seconds=settings.limit_seconds)
+        if now >= order.until or not timedelta() <= now - order.since < limit:
             text = f"paused for {settings.limit_seconds} s, the limit (spec.quarantine.limitSeconds)"
             return BrokerHold(broker, Reason.QUARANTINE_LIMIT, text)
         stopping = self._to_be_stopped(broker)

@@ -269,6 +269,14 @@ def test_a_quarantine_ends_at_its_limit_and_when_the_clock_is_set_back():
     assert ended(order=paused(since=NOW + timedelta(seconds=1))) == Reason.QUARANTINE_LIMIT
 
 
+def test_a_limit_that_is_lowered_ends_a_quarantine_that_was_given_longer():
+    long = paused(since=NOW - timedelta(seconds=59), until=NOW + timedelta(days=3650))
+    assert ended(order=long, policy=opted_in(limit_seconds=60)) is None
+    assert ended(order=replace(long, since=NOW - timedelta(seconds=60)), policy=opted_in(limit_seconds=60)) == (
+        Reason.QUARANTINE_LIMIT
+    )
+
+
 def test_a_quarantine_ends_with_the_demotion_and_with_the_policys_wish():
     assert ended(demoted=()) == Reason.QUARANTINE_WITHDRAWN
     assert ended(policy=Policy(name="main", mode=Mode.ENFORCE)) == Reason.QUARANTINE_WITHDRAWN
