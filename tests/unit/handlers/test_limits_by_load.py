@@ -11,7 +11,7 @@ from bellwether.adapters.parquet.shelves import Shelf
 from bellwether.core.signals import OverrideState
 from bellwether.handlers.loadreading import AWAITED_SECONDS
 from bellwether.handlers.loops import PolicyLoop
-from testkit.desks import SPEC, Desked
+from testkit.desks import SPEC, Desked, Planner
 
 # Every broker follows all: 2718. Leading partition i costs 2000 / (1 + i): of broker 1, 2000, 500 and 286, so that
 # brokers 2 and 3 carry 4368 and 3718.
@@ -136,6 +136,29 @@ def test_while_another_run_goes_on_the_loads_of_the_one_before_count_for_the_nex
     successor = desked.loop()
     desked.go(successor, 8)
     assert (desked.state, led_by_1(desked)) == ("Running", [0])
+
+
+def test_the_next_process_has_read_them_before_it_looks_at_a_plan_whose_recheck_may_take_long(
+    desked: Desked, monkeypatch: pytest.MonkeyPatch
+):
+    loop = measured(desked)
+    desked.planner.looks = 1000
+    desked.annotate(rebalance="again")
+    desked.go(loop, 3)
+    loop._unlink()
+    desked.site.clock.advance(60)
+    known: list[bool] = []
+    real = Planner.look
+
+    def look(self: Planner, run: str) -> Any:
+        loads = desked.desks[-1].agenda().loads
+        known.append(loads is not None and len(loads.partitions) == 8)
+        return real(self, run)
+
+    monkeypatch.setattr(Planner, "look", look)
+    desked.go(desked.loop(), 3)
+    assert known
+    assert all(known)
 
 
 def test_a_run_that_fails_keeps_the_former_loads(desked: Desked):
