@@ -81,6 +81,7 @@ class LoadReading:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._loads: Loads | None = None
+        self._terms: object = None  # by which the loads were weighed
         self._taken = 0
         self._wish: Wish | None = None
         self._tried: float | None = None
@@ -123,7 +124,7 @@ class LoadReading:
         """Read what is newest; what cannot be read is told by ``trouble``, and leaves what is known."""
         before, trouble = self._wish, ""
         try:
-            self._read(shelf(), wish, anew=before is None or wish.terms != before.terms)
+            self._read(shelf(), wish)
         except BellwetherError as error:
             trouble = str(error)
         except Exception as error:
@@ -134,8 +135,8 @@ class LoadReading:
         self._wish = replace(wish, latest=kept)
         self._tried = self._clock.monotonic()
 
-    def _read(self, shelf: Measures, wish: Wish, *, anew: bool) -> None:
-        """The loads of the run that ended last; while there are no others, those of an older one do."""
+    def _read(self, shelf: Measures, wish: Wish) -> None:
+        """The loads of the run that ended last; while there are none by these terms, those of an older one do."""
         amiss: StoreError | None = None
         if wish.latest:
             try:
@@ -143,7 +144,7 @@ class LoadReading:
                 return
             except (StoreDamaged, StoreMissing) as error:
                 amiss = error
-        if self._loads is None or anew:
+        if self._loads is None or self._terms != wish.terms:
             for name in shelf.finished(wish.prefix):
                 try:
                     self._take(shelf, wish, name)
@@ -156,6 +157,7 @@ class LoadReading:
     def _take(self, shelf: Measures, wish: Wish, name: str) -> None:
         began = self._clock.monotonic()
         self._loads = shelf.measured(name, wish.objective, wish.capacities)
+        self._terms = wish.terms
         self._taken += 1
         seconds = round(self._clock.monotonic() - began, 1)
         log.info("read loads", loads=name, partitions=len(self._loads.partitions), seconds=seconds)

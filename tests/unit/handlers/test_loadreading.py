@@ -139,6 +139,22 @@ def test_another_objective_other_capacities_or_another_store_are_read_anew(terms
     assert not reader.step("", **terms)
 
 
+def test_another_objective_is_not_forgotten_while_the_store_is_away():
+    reader = Reader(a=loads(1))
+    reader.step("a")
+    reader.book.away = StoreAway("no answer")
+    anew = {"objective": Objective(follow_weight=0)}
+    for _ in range(3):
+        assert reader.step("", **anew)
+        assert reader.reading.trouble is not None
+        reader.clock.advance(AGAIN_SECONDS)
+    assert reader.known == loads(1)
+    reader.book.away, before = None, reader.reading.shown
+    assert reader.step("", **anew)
+    assert (reader.reading.trouble, reader.reading.shown != before) == (None, True)
+    assert reader.book.asked == [f"{PREFIX}a"] * 2
+
+
 def test_whoever_sees_a_change_is_told_that_there_is_one():
     reader = Reader(a=loads(1), b=loads(2))
     shown = [reader.reading.shown]
