@@ -10,15 +10,18 @@ from hypothesis import strategies as st
 
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.core.capacities import UNBOUNDED, Capacity, Loads
-from bellwether.core.policies import Demotion
+from bellwether.core.clusters import Cluster, PartitionKey
+from bellwether.core.plans import devise
+from bellwether.core.policies import Demotion, Policy
 from bellwether.core.problems import WHOLE
-from bellwether.core.racks import Placement, Rankings
+from bellwether.core.racks import Placement, Preference, Rankings
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalances import Agenda
 from bellwether.core.signals import Reading
+from testkit.builders import cluster, decisions, demoted, record, snapshot, verdicts
 from testkit.operators import Operator
 from testkit.plays import WAVING, Play, Step, befalling, perform, racing, scripts, trouble
-from testkit.strategies import memory_clusters, placements
+from testkit.strategies import memory_clusters, partitions, placements
 
 
 class Placed(Play):
@@ -66,6 +69,8 @@ def measuring() -> st.SearchStrategy[Step]:
     """Loads are measured anew."""
     return st.integers(0, 12).map(lambda seed: (f"measure({seed})", lambda play: cast(Placed, play).measure(seed)))
 
+
+RACKS_IN_ORDER = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, unique=True)
 
 LIMITS = st.one_of(
     st.just(UNBOUNDED),
@@ -182,3 +187,32 @@ def carried(play: Placed) -> dict[int, int]:
         if p.leader is not None:
             found[p.leader] += play.loads.partitions.get(p.key, 0)
     return found
+
+
+@st.composite
+def stretched(draw: st.DrawFn) -> Cluster:
+    """Six brokers in three racks, all alive, and partitions that may be out of sync."""
+    drawn = [draw(partitions((1, 2, 3, 4, 5, 6), index=i)) for i in range(draw(st.integers(5, 15)))]
+    return cluster(*drawn, brokers=6, racks={b: "abc"[b % 3] for b in range(1, 7)})
+
+
+@given(stretched(), RACKS_IN_ORDER, st.sets(st.integers(1, 6), max_size=2))
+def test_where_one_of_the_best_rack_may_lead_that_rack_leads_whatever_the_other_partitions_are(
+    seen: Cluster, racks: list[str], kept: set[int]
+):
+    wish = Placement(Preference(tuple(racks)))
+    rankings = Rankings(wish, seen)
+    together = _targets(seen, wish, kept)
+    for p in seen.partitions:
+        ranking = rankings.of(p.topic)
+        able = [b for b in p.replicas if b in p.isr and b in seen.live and b not in kept]
+        if ranking is not None and len(ranking.best(able)) == 1 and not p.reassigning:
+            assert ranking.settles(together[p.key][0], able)
+            assert together[p.key] == _targets(replace(seen, partitions=(p,)), wish, kept)[p.key]
+
+
+def _targets(seen: Cluster, wish: Placement, kept: set[int]) -> dict[PartitionKey, tuple[int, ...]]:
+    """The order of every partition once a plan is carried out."""
+    undo = record(None, *(demoted(b) for b in kept))
+    made = devise(snapshot(seen, undo=undo), decisions(*kept), verdicts(seen), Policy(name="p", placement=wish))
+    return {p.key: made.targets.get(p.key, p.replicas) for p in seen.partitions}
