@@ -1,14 +1,13 @@
 """``python -m restarts``: the same rolling restart twice on the same brokers, first without the operator, then with it.
 
-Out: ``reports/restart.json`` and a table. Between the two, Kafka's own tool puts every leader back, so that both begin
-alike. Exit status: 0 when with the operator every leader came back without a hand, 1 otherwise, 130 after Ctrl-C.
+Out: ``reports/restart.json`` and a table. Between the two, an election by hand puts every leader back, so that both
+begin alike. Exit status: 0 when with the operator every leader came back without a hand, 1 otherwise, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from restarts.figures import figures
 from restarts.rolling import roll
 from restarts.settings import KAFKA_CHECKS_SECONDS, ROOT, Settings, parse
 from restarts.table import table
+from testkit.kafkasites import KafkaSite
 from testkit.sites import Site
 
 TOPICS = ("orders", "payments", "clicks", "invoices", "telemetry", "audit")
@@ -67,7 +67,8 @@ def run(settings: Settings, console: Console, stack: ExitStack) -> dict[str, Any
 
     console.print("[bold]without the operator[/]")
     alone = one_way(kafka, watch, settings, site, console, "without")
-    by_hand(kafka, watch)
+    KafkaSite(kafka).restore_leaders()
+    settle(watch)
     console.print("[bold]with the operator[/]")
     site.policy(
         detection={"externalReachability": {"vantages": [VANTAGE]}},
@@ -123,25 +124,14 @@ def end(site: Site) -> None:
         process.stop(10)
 
 
-def settle(watch: Watch, check: Callable[[], object]) -> None:
-    """Wait until every partition is led by the first of its order, the group's own topic included.
-
-    ``check`` is called meanwhile, and may do something about it.
-    """
+def settle(watch: Watch, check: Callable[[], None] = lambda: None) -> None:
+    """Wait until every partition is led by the first of its order, the group's own topic included."""
     deadline = time.monotonic() + STEADY_SECONDS
     while watch.ask(lambda seen: any(p.leader != p.replicas[0] for p in seen.view.values())):
         check()
         if time.monotonic() > deadline:
             raise RuntimeError(f"some leaders are still elsewhere after {STEADY_SECONDS:g} s")
         time.sleep(0.5)
-
-
-def by_hand(kafka: KafkaCluster, watch: Watch) -> None:
-    """Put every leader back with Kafka's own tool, so that the second restart begins as the first one did."""
-    arguments = ("--bootstrap-server", kafka.bootstrap, "--election-type", "PREFERRED", "--all-topic-partitions")
-    command = kafka.run_tool("org.apache.kafka.tools.LeaderElectionCommand", *arguments)
-    # It fails as long as a single replica that stands first is not in the ISR again.
-    settle(watch, lambda: subprocess.run(command, check=False, capture_output=True, timeout=60))
 
 
 if __name__ == "__main__":

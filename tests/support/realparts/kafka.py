@@ -254,10 +254,6 @@ class KafkaCluster(Started):
         proxy = [self.proxy.process] if self.proxy and self.proxy.process else []
         return [*self._processes.values(), *proxy]
 
-    def run_tool(self, main_class: str, *arguments: str) -> list[str]:
-        """The command line of one of Kafka's own tools, such as ``org.apache.kafka.tools.LeaderElectionCommand``."""
-        return kafka_jars.command(main_class, arguments)
-
     @property
     def _broker_nodes(self) -> list[Node]:
         return [node for node in self._nodes if node.is_broker]
