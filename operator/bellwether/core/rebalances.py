@@ -251,6 +251,7 @@ class _Scene:
                 or self._kept.intersection(partition.replicas)
                 or self._rests(partition, entry)
                 or self._misses_its_first(partition, entry)
+                or self._finds_no_room(partition, entry)
             ):
                 continue
             refused = self.snapshot.refused.get(key)
@@ -305,6 +306,13 @@ class _Scene:
         """Whether it would rest but for its first replica, which nobody can elect while it is out of the ISR."""
         first = partition.replicas[0]
         return first not in partition.isr and self._rests(replace(partition, leader=first), entry)
+
+    def _finds_no_room(self, partition: Partition, entry: Entry) -> bool:
+        """Whether it is not on its way home, as the racks want another, and stays as it is while those are full."""
+        ranking = self._ranking(partition.topic)
+        stands = (entry.state, entry.written) == (EntryState.DISPLACED, partition.replicas)
+        led = partition.leader == partition.replicas[0]
+        return ranking is not None and stands and led and not ranking.settles(entry.baseline[0], partition.replicas)
 
     def _home(self, partition: Partition, entry: Entry | None) -> tuple[tuple[int, ...], bool]:
         """As ``_home`` below; what stands where preferred racks want it for good is at home there."""

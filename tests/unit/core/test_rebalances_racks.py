@@ -52,6 +52,13 @@ def test_one_whose_first_is_out_of_sync_holds_no_wave_up():
     assert waits.reason is Reason.WAVE_UNFINISHED
 
 
+def test_one_that_its_rack_has_no_room_for_holds_no_wave_up():
+    """Nor is it on its way home: the racks do not want its home to lead."""
+    full, free = partition(index=0, replicas=(4, 1, 3)), partition(index=1, replicas=(1, 2, 3))
+    undo = record({full.key: entry(baseline=(3, 1, 4), written=(4, 1, 3))})
+    assert turn(seen_with(full, free), free, to=2, undo=undo).taken == 1
+
+
 def test_its_new_baseline_keeps_those_behind_where_they_were():
     """The racks' own order of those behind is no order that anybody should go back to."""
     away = partition(replicas=(1, 2, 3, 4))
