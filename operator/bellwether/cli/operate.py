@@ -19,6 +19,7 @@ from bellwether.adapters.kubernetes.client import connect
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.cli import preflight
 from bellwether.core.runs import Run
+from bellwether.garbage import collect_seldom
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.exports import Exports
 from bellwether.handlers.links import LeaseTimes, Linker
@@ -85,6 +86,7 @@ def operator(
             f"--lease-duration must exceed --lease-renew by more than {Limits().mutation_seconds:g} s, which one "
             "request to Kafka may take: nothing is sent on a Lease that could end before its answer"
         )
+    collect_seldom()
     logs.configure(log_format, log_level)
     # kopf tells of every watched event; ours are told by the loops.
     logging.getLogger("kopf").setLevel(logging.WARNING)

@@ -1,7 +1,7 @@
 """``python -m plancosts``: how long a plan takes on a large cluster, and whether anything is sent that need not be.
 
 Writes ``reports/plan.json`` and prints a table; seconds are those of the processor. Exit status: 0 when a cluster at
-rest was asked for nothing, and every plan at rest or with one broker demoted took less than ``--goal``; 1 otherwise.
+rest was asked for nothing, and every plan took less than ``--goal``; 1 otherwise.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from bellwether.garbage import collect_seldom
 from plancosts.steps import Step, steps
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -29,6 +30,7 @@ def main() -> int:
     parser.add_argument("--goal", type=float, default=2.0, help="seconds that a plan may take (%(default)s)")
     parser.add_argument("--reports", type=Path, default=ROOT / "reports", help="folder for the figures (%(default)s)")
     asked = parser.parse_args()
+    collect_seldom()  # as the operator does
     found = list(steps(asked.brokers, asked.partitions))
     sizes = {"brokers": asked.brokers, "partitions": asked.partitions, "goal_seconds": asked.goal}
     machine = {"cpus": os.cpu_count(), "python": platform.python_version(), "machine": platform.machine()}
@@ -41,9 +43,9 @@ def main() -> int:
 
 
 def well(found: list[Step], goal: float) -> bool:
-    """Whether rest is rest, and plans come in time; the first one moves nearly everything, once, and may take long."""
+    """Whether rest is rest, and plans come in time, the first one too, which moves nearly everything."""
     rest = all(s.mutations == 0 and s.moves == 0 for s in found if s.name.startswith("at rest"))
-    return rest and all(s.plan_seconds < goal for s in found[1:])
+    return rest and all(s.plan_seconds < goal for s in found)
 
 
 def show(found: list[Step]) -> None:

@@ -5,6 +5,7 @@ Broker 1 is found unreachable by a real prober, broker 2 is demoted by a person,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from testkit.guides import Guide
 from testkit.sites import condition, demoted
 
 if TYPE_CHECKING:
+    from realparts.apiserver import ApiServer
     from testkit.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
@@ -25,8 +27,23 @@ def leaders(site: Site, topic: str) -> list[int | None]:
     return [p.leader for _, p in sorted(site.partitions(topic).items(), key=lambda one: one[0].partition)]
 
 
-def test_the_example_as_its_readme_tells_it(bare_site: Site) -> None:
-    site, proxy = bare_site, bare_site.kafka.proxy
+@pytest.fixture
+def site(crds: None, apiserver: ApiServer, tmp_path: Path) -> Iterator[Site]:
+    """On brokers of its own: the README tells how many partitions each leads, and other tests leave some behind."""
+    from realparts.kafka import KafkaCluster
+    from testkit.sites import Site
+
+    with KafkaCluster(3, directory=tmp_path / "kafka", controllers=1) as kafka:
+        site = Site(apiserver, kafka, tmp_path)
+        try:
+            yield site
+        finally:
+            kafka.mend()
+            site.close()
+
+
+def test_the_example_as_its_readme_tells_it(site: Site) -> None:
+    proxy = site.kafka.proxy
     assert proxy is not None
     site.adopt("orders", "pair", "alone")
     site.operator()

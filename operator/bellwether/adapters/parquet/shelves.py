@@ -115,9 +115,11 @@ class Shelf:
         return read_loads(self._store, name, terms, objective, capacities)
 
     def tidy(self, prefix: str) -> None:
-        """Remove all but the last problems, and their loads, whose names begin so."""
+        """Remove all but the last problems, and their loads, whose names are this and a run's name."""
         terms = [f for f in self._store.list(problems.FOLDER) if f.path.endswith(f"/{problems.TERMS}")]
-        named = [(f.modified, f.path.split("/")[1]) for f in terms if f.path.split("/")[1].startswith(prefix)]
+        known = [(f.modified, f.path.split("/")[1]) for f in terms]
+        # A run's name has no dot: what has one belongs to a policy whose name begins like this one's.
+        named = [(at, name) for at, name in known if name.startswith(prefix) and "." not in name.removeprefix(prefix)]
         for _, name in sorted(named, key=lambda pair: (str(pair[0]), pair[1]))[:-KEPT]:
             self._store.delete_directory(f"{problems.FOLDER}/{name}")
             self._store.delete_directory(f"{LOADS}/{name}")

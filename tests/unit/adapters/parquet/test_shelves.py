@@ -150,6 +150,16 @@ def test_of_a_policys_problems_the_last_few_stay_and_those_of_others_all(shelf: 
     assert {f.path.split("/")[1] for f in store.list("loads")} == {f"kafka.main.at-{n}" for n in range(2, KEPT + 2)}
 
 
+def test_a_policy_whose_name_goes_on_after_a_dot_keeps_its_problems(shelf: Shelf, store: Store):
+    for number in range(KEPT + 2):
+        shelf.put_problem(f"kafka.main.at-{number}", POSED)
+        shelf.put_problem(f"kafka.main.eu.at-{number}", POSED)
+    shelf.tidy("kafka.main.")
+    left = {f.path.split("/")[1] for f in store.list(problems.FOLDER)}
+    assert len(left) == KEPT + KEPT + 2
+    assert {f"kafka.main.eu.at-{number}" for number in range(KEPT + 2)} <= left
+
+
 def test_a_store_below_hides_what_the_store_hides():
     below = Store.open("s3://key:secret@bucket/x?region=eu-west-1").below("problems/a")
     assert str(below) == "s3://bucket/x/problems/a"
