@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
-    """The KRaft voters, and those of them that keep up with the active controller, itself included."""
+    """The KRaft voters, those of them that keep up with the active controller, itself included, and who that is."""
 
     voters: frozenset[int]
     current: frozenset[int]
+    active: int | None = None
 
     def spares_without(self, node: int) -> int | None:
         """How many more voters could be lost once this node is; None for a node that does not vote."""

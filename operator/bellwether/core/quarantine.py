@@ -42,6 +42,7 @@ ENDINGS = (
     Reason.DISK_UNSEEN,
     Reason.MARGINS_UNKNOWN,
     Reason.OTHER_BROKER_UNWELL,
+    Reason.ACTIVE_CONTROLLER,
     Reason.QUORUM_TOO_SMALL,
     Reason.ISR_TOO_SMALL,
     Reason.STILL_LEADS,
@@ -255,6 +256,9 @@ class _Scene:
             return BrokerHold(broker, Reason.MARGINS_UNKNOWN, text)
         for other, what in self._unwell(broker):
             return BrokerHold(broker, Reason.OTHER_BROKER_UNWELL, f"broker {other} {what}")
+        if margins.quorum.active == broker:
+            # Nobody would be told of a change, nor could be asked, until the other voters have elected a new one.
+            return BrokerHold(broker, Reason.ACTIVE_CONTROLLER, SENTENCES[Reason.ACTIVE_CONTROLLER])
         spares = margins.quorum.spares_without(broker)
         if spares is not None and spares < 1:
             text = (

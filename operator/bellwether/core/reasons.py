@@ -93,6 +93,7 @@ class Reason(StrEnum):
     STILL_LEADS = "StillLeads"
     KEEPS_PACE = "KeepsPace"
     ISR_TOO_SMALL = "IsrTooSmall"
+    ACTIVE_CONTROLLER = "ActiveController"
     QUORUM_TOO_SMALL = "QuorumTooSmall"
     OTHER_BROKER_UNWELL = "OtherBrokerUnwell"
     MARGINS_UNKNOWN = "MarginsUnknown"
@@ -228,6 +229,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.STILL_LEADS: "The broker leads partitions still, and a pause would make them unavailable.",
     Reason.KEEPS_PACE: "The broker's disk is slow, and its log keeps pace with its leaders': nothing waits for it.",
     Reason.ISR_TOO_SMALL: "Without the broker a partition would have too few in-sync replicas to lose another.",
+    Reason.ACTIVE_CONTROLLER: "The broker is the active controller: a pause would leave the cluster without one.",
     Reason.QUORUM_TOO_SMALL: "Without the broker the controllers' quorum would have no voter to spare.",
     Reason.OTHER_BROKER_UNWELL: "Another broker is down, silent or not well: a pause would be a second loss.",
     Reason.MARGINS_UNKNOWN: "What the cluster could still lose cannot be read; the message names the remedy.",

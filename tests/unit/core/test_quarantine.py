@@ -161,6 +161,14 @@ def test_the_quorum_keeps_a_voter_to_spare(voters: list[int], current: list[int]
     assert refused(scene(margins=Margins({"orders": 1}, quorum, trailing=SLOW))) is reason
 
 
+def test_the_active_controller_is_not_paused():
+    five = frozenset(range(1, 6))
+    assert refused(scene(margins=Margins({"orders": 1}, Quorum(five, five, 1), trailing=SLOW))) is (
+        Reason.ACTIVE_CONTROLLER
+    )
+    assert refused(scene(margins=Margins({"orders": 1}, Quorum(five, five, 2), trailing=SLOW))) is None
+
+
 @pytest.mark.parametrize(
     "margins",
     [

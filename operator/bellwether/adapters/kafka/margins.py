@@ -139,4 +139,6 @@ def quorum_of(found: Any) -> Quorum:
     times = {voter.replica_id: voter.last_caught_up_timestamp for voter in found.current_voters}
     best = max(times.values(), default=-1)
     current = {v for v, at in times.items() if v == found.leader_id or (at > 0 and best - at <= BEHIND_MILLISECONDS)}
-    return Quorum(frozenset(times), frozenset(current) if found.leader_id >= 0 else frozenset())
+    if found.leader_id < 0:
+        return Quorum(frozenset(times), frozenset())
+    return Quorum(frozenset(times), frozenset(current), found.leader_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
@@ -88,14 +88,18 @@ def asking(answer: Any, **scripted: Any) -> Iterator[tuple[ScriptedBroker, Kafka
         yield broker, KafkaMargins(nodes)
 
 
+def told(voters: Collection[int], current: Collection[int], active: int | None = None) -> Quorum:
+    return Quorum(frozenset(voters), frozenset(current), active)
+
+
 @pytest.mark.parametrize(
     ("answer", "quorum"),
     [
-        pytest.param(voters((1, 0), (2, 300), (3, 5000)), Quorum(frozenset({1, 2, 3}), frozenset({1, 2, 3})), id="all"),
-        pytest.param(voters((1, 0), (2, 300), (3, 5001)), Quorum(frozenset({1, 2, 3}), frozenset({1, 2})), id="late"),
-        pytest.param(voters((1, 0), (2, -1)), Quorum(frozenset({1, 2}), frozenset({1})), id="never caught up"),
-        pytest.param(voters((1, -1), (2, 0)), Quorum(frozenset({1, 2}), frozenset({1, 2})), id="the leader is"),
-        pytest.param(voters((1, 0), (2, 0), leader=-1), Quorum(frozenset({1, 2}), frozenset()), id="no leader"),
+        pytest.param(voters((1, 0), (2, 300), (3, 5000)), told({1, 2, 3}, {1, 2, 3}, 1), id="all"),
+        pytest.param(voters((1, 0), (2, 300), (3, 5001)), told({1, 2, 3}, {1, 2}, 1), id="late"),
+        pytest.param(voters((1, 0), (2, -1)), told({1, 2}, {1}, 1), id="never caught up"),
+        pytest.param(voters((1, -1), (2, 0)), told({1, 2}, {1, 2}, 1), id="the leader is"),
+        pytest.param(voters((1, 0), (2, 0), leader=-1), told({1, 2}, set()), id="no leader"),
     ],
 )
 def test_voters_keep_up_while_they_were_caught_up_lately(answer: Any, quorum: Quorum):
