@@ -110,6 +110,13 @@ def test_a_warden_is_added_to_a_pod_whose_processes_it_then_sees(
         assert (warden["name"], warden["args"][0]) == ("bellwether-warden", "warden")
         broker = pod["spec"]["containers"][0]["securityContext"]["runAsUser"]
         assert warden["securityContext"]["runAsUser"] == broker, "or it could not signal it"
+
+        loosen = {"pod-security.kubernetes.io/enforce": "privileged"}
+        chartserver.kubectl("label", "namespace", restricted, "--overwrite", *(f"{k}={v}" for k, v in loosen.items()))
+        beside = a_broker("orders-brokers-4")
+        beside["spec"]["hostPID"] = True
+        made = created(chartserver, restricted, beside, "--dry-run=server")
+        assert len(made["spec"]["containers"]) == 1, "it would be refused, and the broker not start"
     finally:
         installing.run("uninstall", "wards", "--namespace", restricted, "--no-hooks")
 
