@@ -123,14 +123,19 @@ def dashboard() -> Dashboard:
         graph(
             "Quarantined",
             "1 while a broker is ordered to be paused, and while its warden says that it has paused it.",
-            Query(_max("bellwether_broker_quarantine_ordered", "broker"), "broker {{broker}} ordered"),
-            Query(_max("bellwether_broker_quarantine_paused", "broker"), "broker {{broker}} paused"),
+            Query(
+                f"{_max('bellwether_broker_quarantine_ordered', 'broker')} or vector(0)", "broker {{broker}} ordered"
+            ),
+            Query(f"{_max('bellwether_broker_quarantine_paused', 'broker')} or vector(0)", "broker {{broker}} paused"),
         ),
         graph(
             "Quarantines",
             "Orders given, and orders that ended, by reason.",
-            Query(_increase("bellwether_quarantines_begun_total", "policy"), "{{policy}}: begun"),
-            Query(_increase("bellwether_quarantines_ended_total", "policy, reason"), "{{policy}}: {{reason}}"),
+            Query(f"{_increase('bellwether_quarantines_begun_total', 'policy')} or vector(0)", "{{policy}}: begun"),
+            Query(
+                f"{_increase('bellwether_quarantines_ended_total', 'policy, reason')} or vector(0)",
+                "{{policy}}: {{reason}}",
+            ),
         ),
     ]
     held = [
