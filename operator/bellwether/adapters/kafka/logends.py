@@ -102,8 +102,10 @@ class LogEnds:
             # The first answer shares its time with opening the conversation: silence costs one timeout, not two.
             deadline = over.within(timeout_seconds)
             with Dialogue.open(address, self._connection, deadline) as dialogue:
+                with deadline.paused(), over.paused():  # that we are busy says nothing about the broker
+                    requests = self._requests(dialogue, replicas)
                 sent = received = time.monotonic()
-                for request in self._requests(dialogue, replicas):
+                for request in requests:
                     _take(dialogue.ask_again(request, deadline), ends, errors)
                     received = time.monotonic()
                     deadline = over.within(timeout_seconds)

@@ -10,6 +10,7 @@ import pytest
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsRequest
 
+from bellwether.adapters.kafka import logends
 from bellwether.adapters.kafka.logends import MOST_PARTITIONS, Ends, LogEnds
 from bellwether.connections import Connection, Security
 from bellwether.core.clusters import TopicPartition
@@ -152,6 +153,19 @@ def test_a_broker_that_always_answers_late_costs_the_longest_time_at_most() -> N
         answer = ask(broker.address, dict.fromkeys(known, -1), timeout=0.5, longest=0.8)
     assert 0 < len(asked) <= 5, "of twenty that would all be late"
     assert "no answer in time" in answer.problem
+
+
+def test_our_own_work_on_the_questions_is_not_the_brokers_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded = logends._encoded
+
+    def slowly(*arguments: Any) -> list[Any]:
+        time.sleep(0.6)
+        return list(encoded(*arguments))
+
+    monkeypatch.setattr(logends, "_encoded", slowly)
+    with ScriptedBroker({ListOffsetsRequest: ends({T0: 5})}) as broker:
+        answer = ask(broker.address, {T0: 1}, timeout=0.5, longest=0.5)
+    assert (answer.ends, answer.problem) == ({T0: 5}, "")
 
 
 def test_a_broker_that_knows_no_leader_epochs_is_named() -> None:
