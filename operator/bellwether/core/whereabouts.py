@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bellwether.core.clusters import Partition
+from bellwether.core.clusters import Partition, PartitionKey
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Policy
 from bellwether.core.racks import Rankings
@@ -26,43 +26,49 @@ class Whereabouts:
 
 def whereabouts(snapshot: Snapshot, policy: Policy, plan: Plan) -> Whereabouts:
     """The counts of a turn."""
-    entries = snapshot.record.entries
+    entries, targets = snapshot.record.entries, plan.targets
     displaced = for_racks = out_of_place = 0
     stays = _stays_for_racks(snapshot, policy, plan)
     for partition in snapshot.cluster.partitions:
-        entry = entries.get(partition.key)
-        home = entry.baseline[0] if entry is not None else partition.replicas[0]
+        key, replicas = partition.key, partition.replicas
+        entry = entries.get(key)
         if policy.placement is not None:
-            home = plan.targets.get(partition.key, partition.replicas)[0]
+            home = targets.get(key, replicas)[0]
+        else:
+            home = entry.baseline[0] if entry is not None else replicas[0]
         out_of_place += partition.leader != home
-        if entry is not None and partition.replicas != entry.baseline:
+        if entry is not None and replicas != entry.baseline:
             displaced += 1
-            for_racks += stays(partition)
+            for_racks += stays(partition, key)
     return Whereabouts(displaced, for_racks, out_of_place)
 
 
-def _stays_for_racks(snapshot: Snapshot, policy: Policy, plan: Plan) -> Callable[[Partition], bool]:
+def _stays_for_racks(snapshot: Snapshot, policy: Policy, plan: Plan) -> Callable[[Partition, PartitionKey], bool]:
     """Tells of a displaced partition whether the racks alone keep it so, and for good.
 
     They do where the plan wants it as it stands, led by its first, and neither a demoted broker nor one that waits for
     a later wave is among its replicas. A policy that goes gives everything back.
     """
-    decisions = plan.decisions
+    decisions, targets = plan.decisions, plan.targets
     if policy.placement is None or decisions.parting:
-        return lambda _: False
+        return lambda _partition, _key: False
     rankings = Rankings(policy.placement, snapshot.cluster)
     held = {hold.key for hold in plan.holds}
+    demoted, returning = decisions.demoted.keys(), decisions.returning
 
-    def stays(partition: Partition) -> bool:
-        key, replicas = partition.key, partition.replicas
+    def waits(key: PartitionKey, replicas: tuple[int, ...]) -> bool:
+        return any(returning[b].withholds(key) for b in returning.keys() & replicas)
+
+    def stays(partition: Partition, key: PartitionKey) -> bool:
+        replicas = partition.replicas
         return (
             rankings.of(partition.topic) is not None
-            and plan.targets.get(key, replicas) == replicas
+            and targets.get(key, replicas) == replicas
             and partition.leader == replicas[0]
             and not partition.reassigning
             and key not in held
-            and decisions.demoted.keys().isdisjoint(replicas)
-            and not any(b in decisions.returning and decisions.returning[b].withholds(key) for b in replicas)
+            and demoted.isdisjoint(replicas)
+            and (returning.keys().isdisjoint(replicas) or not waits(key, replicas))
         )
 
     return stays
