@@ -94,10 +94,7 @@ def test_law_3_a_demoted_broker_leads_only_where_a_named_reason_holds_the_move(
 ):
     play = Placed(cluster, wish, limit)
     perform(play, script)
-    play.faults.relent()
-    play.faults.deliver()
-    for broker in cluster.brokers:
-        cluster.thaw(broker)
+    play.hear()
     play.say(sick, Reading.FAILING)
     play.turns(40, seconds=30.0)
     said = play.operator.reports[-1] if play.operator.reports else None

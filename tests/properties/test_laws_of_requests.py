@@ -58,10 +58,7 @@ def test_law_3_a_demoted_broker_leads_only_where_a_named_reason_holds_the_move(
 ):
     play = Play(cluster)
     perform(play, script)
-    play.faults.relent()
-    play.faults.deliver()
-    for broker in cluster.brokers:
-        cluster.thaw(broker)
+    play.hear()
     play.say(sick, Reading.FAILING)
     # Long enough for whoever contests an order to be answered.
     play.turns(40, seconds=30.0)

@@ -101,10 +101,16 @@ class Play:
             except Killed:
                 self.succeed()
 
-    def calm(self) -> None:
-        """No fault is left, every broker is back, nothing is in flight."""
+    def hear(self) -> None:
+        """No fault is left, nothing is in flight, and whoever is alive answers."""
         self.faults.relent()
         self.faults.deliver()
+        for broker in self.site.cluster.brokers:
+            self.site.cluster.thaw(broker)
+
+    def calm(self) -> None:
+        """No fault is left, every broker is back, nothing is in flight."""
+        self.hear()
         for broker in self.site.cluster.brokers:
             self.site.cluster.revive(broker)
         self.site.cluster.finish_reassignments()
