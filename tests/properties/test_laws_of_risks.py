@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MIN_ISR, MemoryCluster
+from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.core.clusters import Cluster
 from bellwether.core.remedies import Tools, advise
-from bellwether.core.risks import OFFLINE, Diagnosis, Facts, Risk, diagnose, examine
+from bellwether.core.risks import MIN_ISR, OFFLINE, Diagnosis, Facts, Risk, diagnose, examine
 from testkit.strategies import Act, clusters, deeds, memory_clusters
 
 TOOLS = Tools("broker:9092")

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.adapters.memory.clusters import MIN_ISR, MemoryCluster
+from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.configs import MemoryConfigs
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.policies import Mode, Policy
-from bellwether.core.risks import FLOOR_SECONDS, Risk
+from bellwether.core.risks import FLOOR_SECONDS, MIN_ISR, Risk
 from bellwether.core.statuses import Report
 from bellwether.cycle import turn
 from bellwether.observing import Memory

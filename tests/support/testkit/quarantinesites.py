@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from bellwether.adapters.memory.clusters import MIN_ISR, MemoryCluster
+from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.wardens import MemoryMargins, MemoryProcess
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.confinements import PATIENCE_SECONDS, WARDEN, Confinement
 from bellwether.core.policies import Demotion, Mode, Policy, Promotion, Quarantine, QuarantineMode
+from bellwether.core.risks import MIN_ISR
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.core.wardens import Command, Read
 from bellwether.observing import Memory

@@ -22,9 +22,9 @@ from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.core.clusters import TopicPartition
 from bellwether.core.margins import Margins, Quorum
+from bellwether.core.risks import MIN_ISR
 from bellwether.ports import Terminal, Transient
 
-MIN_ISR = "min.insync.replicas"
 REMEMBERED_SECONDS = 10.0
 """How old a topic's min.insync.replicas may be."""
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bellwether.core.clusters import Broker, Cluster, Partition, TopicPartition
+from bellwether.core.risks import MIN_ISR, UNCLEAN
 
-MIN_ISR = "min.insync.replicas"
-TOPIC_DEFAULTS = {MIN_ISR: "1", "unclean.leader.election.enable": "false"}
+TOPIC_DEFAULTS = {MIN_ISR: "1", UNCLEAN: "false"}
 BROKER_DEFAULTS = TOPIC_DEFAULTS | {
     "auto.leader.rebalance.enable": "true",
     "leader.imbalance.check.interval.seconds": "300",

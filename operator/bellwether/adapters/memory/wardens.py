@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from bellwether.adapters.memory.clusters import MIN_ISR, MemoryCluster
+from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.core.clusters import TopicPartition
 from bellwether.core.margins import Margins, Quorum
+from bellwether.core.risks import MIN_ISR
 from bellwether.core.wardens import Command, Process, Read
 from bellwether.ports import Transient
 

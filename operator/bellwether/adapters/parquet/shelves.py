@@ -95,14 +95,11 @@ class Shelf:
         ours = (self._cluster_id, self._policy)
         made = {p.made_at for p in plans.plans(self._store) if (p.cluster_id, p.policy) == ours}
         found = []
-        for stored in self._store.list(problems.FOLDER):
-            parts = stored.path.split("/")
-            if len(parts) != 3 or parts[-1] != problems.TERMS or not parts[1].startswith(prefix):
-                continue
+        for name in self._runs(prefix):
             with suppress(StoreDamaged, StoreMissing):
-                terms = problems.read_terms(self._store, parts[1])
+                terms = problems.read_terms(self._store, name)
                 if (terms.cluster_id, terms.policy) == ours and terms.made_at in made:
-                    found.append((terms.made_at, parts[1]))
+                    found.append((terms.made_at, name))
         return tuple(name for _, name in sorted(found, reverse=True))
 
     def measured(self, name: str, objective: Objective, capacities: Mapping[int, int]) -> Loads:
@@ -116,13 +113,19 @@ class Shelf:
 
     def tidy(self, prefix: str) -> None:
         """Remove all but the last problems, and their loads, whose names are this and a run's name."""
-        terms = [f for f in self._store.list(problems.FOLDER) if f.path.endswith(f"/{problems.TERMS}")]
-        known = [(f.modified, f.path.split("/")[1]) for f in terms]
-        # A run's name has no dot: what has one belongs to a policy whose name begins like this one's.
-        named = [(at, name) for at, name in known if name.startswith(prefix) and "." not in name.removeprefix(prefix)]
-        for _, name in sorted(named, key=lambda pair: (str(pair[0]), pair[1]))[:-KEPT]:
+        for name in self._runs(prefix)[:-KEPT]:
             self._store.delete_directory(f"{problems.FOLDER}/{name}")
             self._store.delete_directory(f"{LOADS}/{name}")
+
+    def _runs(self, prefix: str) -> list[str]:
+        """The whole problems whose names are this and a run's name, the oldest first."""
+        found = []
+        for stored in self._store.list(problems.FOLDER):
+            _, name, *rest = stored.path.split("/")
+            # A run's name has no dot: what has one belongs to a policy whose name begins like this one's.
+            if rest == [problems.TERMS] and name.startswith(prefix) and "." not in name.removeprefix(prefix):
+                found.append((str(stored.modified), name))
+        return [name for _, name in sorted(found)]
 
     def _check_whose(self, plan: LoadPlan) -> None:
         if plan.cluster_id != self._cluster_id:
