@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from bellwether.adapters.kubernetes.client import POLICIES, NotFound
 from bellwether.adapters.kubernetes.permissions import Need, Where
 from testkit.crews import Crew
+from testkit.sites import POLICY, condition
 
 Do = Callable[[Crew], Any]
 Key = tuple[Where, str, str]
@@ -47,8 +50,9 @@ class Lack:
             crew.site.until(lambda: told(crew, group, resource, verb), 60, what, crew.site.logs)
             assert not self.goal(crew), "it came about all the same"
         if self.recovers:
-            if not crew.site.gone():  # any news: a settled policy's next turn may be a minute away
-                crew.site.kubectl("annotate", "lp", "main", f"{NEWS}=granted", "--overwrite")
+            with suppress(NotFound):  # any news: a settled policy's next turn may be a minute away
+                news = {"metadata": {"annotations": {NEWS: "granted"}}}
+                crew.site.api.merge(POLICIES, crew.site.namespace, POLICY, news)
             crew.site.until(lambda: self.goal(crew), 60, "granted again, it goes on without a restart", crew.site.logs)
 
 
@@ -65,6 +69,12 @@ def told(crew: Crew, group: str, resource: str, verb: str) -> bool:
     ours = rf"lacks the verb '{verb}' on {resource} in (API group {re.escape(group)}|the core API group)"
     theirs = rf"cannot {verb} resource \W*{resource}\W* in API group"
     said = [process.log.read_text() for process in crew.site.processes]
-    if not crew.site.gone():
-        said += [*crew.site.ready(), str(crew.site.status().get("rebalance")), str(crew.entry(1, "Prometheus"))]
+    policy = crew.site.api.find(POLICIES, crew.site.namespace, POLICY)  # read once: it may be on its way out
+    if policy is not None:
+        status = policy.get("status") or {}
+        said += [
+            str(condition(status, "Ready").get("message")),
+            str(status.get("rebalance")),
+            str(crew.entry(1, "Prometheus")),
+        ]
     return re.search(f"{ours}|{theirs}", "\n".join(said)) is not None
