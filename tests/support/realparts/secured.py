@@ -6,8 +6,9 @@ internal listener stays in the clear, and whoever comes by it is the administrat
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from confluent_kafka.admin import (
 
 from realparts.kafka import KafkaCluster
 from realparts.kafka_topics import admin
+from realparts.spreading import Permission, everywhere, iterations, permissions
 from realparts.tls import Authority
 from realparts.tokenendpoint import AUDIENCE, ISSUER, TokenEndpoint
 
@@ -58,6 +60,7 @@ class SecuredKafka:
         self.login_ca = login.path
         self.tokens = TokenEndpoint(directory / "login", login.issue("login"), {TOKEN_CLIENT: TOKEN_SECRET})
         self._login = login
+        self._iterations = itertools.count(4096)
         tls = directory / "kafka" / "tls" / "ca.pem"
         words = {
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -113,16 +116,20 @@ class SecuredKafka:
     def user(self, name: str, password: str, mechanism: str = "SCRAM-SHA-512") -> None:
         """Make a SCRAM user, or give it another password."""
         kind = ScramMechanism[mechanism.replace("-", "_")]
-        change = UserScramCredentialUpsertion(name, ScramCredentialInfo(kind, 4096), password.encode())
+        number = next(self._iterations)  # of its own for each password: brokers show nothing else of it
+        change = UserScramCredentialUpsertion(name, ScramCredentialInfo(kind, number), password.encode())
         client = admin(self.kafka.bootstrap)  # which must outlive its answers
         for done in client.alter_user_scram_credentials([change]).values():
             done.result(_SECONDS)
+        self._spread(lambda broker: iterations(broker, name, mechanism) == number, f"the password of {name}")
 
     def grant(self, user: str, acls: Sequence[Acl]) -> None:
         """Allow a user these things, from everywhere."""
         client = admin(self.kafka.bootstrap)
         for done in client.create_acls([_binding(user, acl) for acl in acls]).values():
             done.result(_SECONDS)
+        wanted = {_permission(acl) for acl in acls}
+        self._spread(lambda broker: wanted <= permissions(broker, user), f"what {user} may")
 
     def revoke(self, user: str, acls: Sequence[Acl] | None = None) -> None:
         """Take these permissions away, or all that a user has."""
@@ -152,6 +159,14 @@ class SecuredKafka:
         client = admin(self.kafka.bootstrap)
         for done in client.delete_acls(wanted).values():
             done.result(_SECONDS)
+        ended = {_permission(acl) for acl in acls or ()}
+        self._spread(
+            lambda broker: not (permissions(broker, user) & ended if ended else permissions(broker, user)),
+            f"what {user} may no more",
+        )
+
+    def _spread(self, heard: Callable[[str], bool], what: str) -> None:
+        everywhere([broker.internal for broker in self.kafka.brokers.values()], heard, what)
 
     def __enter__(self) -> SecuredKafka:
         self.tokens.start()
@@ -168,6 +183,11 @@ class SecuredKafka:
 def _operation(acl: Acl) -> AclOperation:
     words = {"DescribeConfigs": "DESCRIBE_CONFIGS", "AlterConfigs": "ALTER_CONFIGS"}
     return AclOperation[words.get(acl.operation, acl.operation.upper())]
+
+
+def _permission(acl: Acl) -> Permission:
+    kind = ResourceType.BROKER if acl.resource == "Cluster" else ResourceType[acl.resource.upper()]
+    return int(kind.value), acl.name, int(_operation(acl).value)
 
 
 def _binding(user: str, acl: Acl) -> AclBinding:

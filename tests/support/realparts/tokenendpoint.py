@@ -20,6 +20,7 @@ from typing import Any
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
+from realparts.ports import HeldPorts
 from realparts.started import Started
 
 AUDIENCE = "kafka"
@@ -47,7 +48,8 @@ class TokenEndpoint(Started):
         key |= {"n": _number(numbers.n), "e": _number(numbers.e)}
         self.jwks.write_text(json.dumps({"keys": [key]}))
         self._server: ThreadingHTTPServer | None = None
-        self._port = 0
+        self._ports = HeldPorts()  # nobody may have it while the endpoint is down
+        self._port = self._ports.take()
 
     @property
     def url(self) -> str:
@@ -92,7 +94,6 @@ class TokenEndpoint(Started):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*self._certificate)
         self._server = Server(("127.0.0.1", self._port), Handler)
-        self._port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, args=(0.05,), name="token endpoint", daemon=True).start()
 
     def stop(self) -> None:
