@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,12 +13,14 @@ from testkit.healthprobes import answers, ask
 from testkit.mortal import REACHED, WENT_ON
 
 if TYPE_CHECKING:
+    from bellwether.core.clusters import TopicPartition
     from realparts.apiserver import ApiServer
     from testkit.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
 LONGER_THAN_A_LEASE_SECONDS = 13.0
+BATCH = 15
 # Longer than any library's own patience; set it to try another one.
 OUTAGE_SECONDS = float(os.environ.get("OUTAGE_SECONDS", "300"))
 
@@ -92,12 +94,14 @@ def test_a_run_stops_before_its_next_batch_when_the_api_goes_away(
     """The operator is frozen behind its first batch until its Lease has run out, and the API is away by then."""
     site = bare_site
     site.topics()
-    site.policy(election={"batchSize": 15})
+    site.policy(election={"batchSize": BATCH})
     before = site.orders()
     process = site.operator(program="testkit.mortal", FREEZES_AT="after elect 1")
     site.until_reported()
     site.demote(1)
     site.until(lambda: REACHED in process.log.read_text(), 30, "one batch is done")
+    # Whom we ask may hear of it later than whom the operator asked.
+    site.until(lambda: changed(site, before) == BATCH, 30, "all of the batch shows, and no more", site.orders)
     part = site.orders()
     assert not site.displaced(1, before)
     breakable_apiserver.stop_apiserver()
@@ -109,6 +113,11 @@ def test_a_run_stops_before_its_next_batch_when_the_api_goes_away(
     site.until_demoted(1, before)
     site.lift(1)
     site.until_restored(before, 120)
+
+
+def changed(site: Site, before: Mapping[TopicPartition, tuple[int, ...]]) -> int:
+    """How many partitions have another order than before."""
+    return sum(order != before[name] for name, order in site.orders().items())
 
 
 def away(site: Site, displaced: object, seconds: float = LONGER_THAN_A_LEASE_SECONDS) -> None:

@@ -26,26 +26,28 @@ def test_the_trail_names_the_word_and_outlives_operator_and_policy(site: Site) -
     site.demote(1, "its disk is replaced")
     site.until_demoted(1, before)
     led = sum(1 for order in before.values() if order[0] == 1)
-    (fall,) = history(site)
+    # Where Kafka or the machine is slow, another turn goes on with what is left; it names no broker.
+    falls = history(site)
+    (fall,) = (one for one in falls if one.get("brokers"))
     (change,) = fall["brokers"]
     assert (change["became"], change["word"]) == ("Demoted", "override by field manager kubectl-patch")
     assert "its disk is replaced" in change["message"]
     assert fall["moves"]["leaving"]["1"] >= led
-    assert fall["outcome"]["elected"] >= led
+    assert sum(one["outcome"]["elected"] for one in falls) >= led
 
     site.processes[0].kill()
     site.operator()
     site.lift(1)
     site.until_restored(before)
-    site.until(lambda: len(history(site)) == 2, 30, "the promotion stands in it", lambda: history(site))
-    rise = history(site)[1]
+    site.until(lambda: len(history(site)) > len(falls), 60, "the promotion stands in it", lambda: history(site))
+    rise = history(site)[len(falls)]
     assert rise["epoch"] == fall["epoch"] + 1
-    assert rise["brokers"][0]["became"] == "Promoted"
+    assert [one["became"] for one in rise["brokers"]] == ["Promoted"]
     assert rise["moves"]["restores"] == rise["moves"]["reorders"]
 
     lines = [json.loads(one) for one in site.processes[0].log.read_text().splitlines() if "bellwether.audit" in one]
-    assert [one["event"] for one in lines] == ["begun", "concluded"]
+    assert [one["event"] for one in lines] == ["begun", "concluded"] * len(falls)
     site.delete()
     site.until(site.gone, 60, "the policy is gone")
-    assert len(history(site)) >= 2
+    assert len(history(site)) > len(falls)
     assert history(site, "--broker", "9") == []

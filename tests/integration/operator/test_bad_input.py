@@ -83,7 +83,8 @@ def test_an_override_on_a_broker_that_does_not_exist_is_named(site: Site) -> Non
         lambda: condition(site.status(), "DemotionHeld").get("reason") == "UnknownBroker", 30, "named", site.status
     )
     assert "broker 99" in condition(site.status(), "DemotionHeld")["message"]
-    assert "UnknownBroker" in site.kubectl("get", "events")
+    # Events are posted once the status stands.
+    site.until(lambda: "UnknownBroker" in site.kubectl("get", "events"), 30, "an event names it")
     site.kubectl("delete", "bh", "main-99")
     site.until(lambda: condition(site.status(), "DemotionHeld")["status"] == "False", 30, "forgotten", site.status)
 
@@ -99,14 +100,14 @@ def test_partitions_that_nobody_else_can_lead_are_held_and_named(site: Site, bre
     site.until(lambda: reasons(site) == {"OnlyReplica": 2, "NoHealthyIsrMember": 2}, 60, "both are named", site.status)
     sample = {(one["topic"], one["reason"]) for one in site.status()["partitionsAtRisk"]["sample"]}
     assert sample >= {(single, "OnlyReplica"), (pair, "NoHealthyIsrMember")}
-    assert {p.leader for p in site.partitions(single, pair).values()} == {1}
-    assert {p.leader for p in site.partitions(site.topic).values()} == {3}, "whatever has another ISR member moved"
+    site.until(lambda: led_by_alone(site, 3, site.topic), 30, "what has another ISR member moved", site.partitions)
+    assert led_by_alone(site, 1, single, pair)
 
     breakable_kafka.broker(2).start()
     site.until(
         lambda: reasons(site) == {"OnlyReplica": 2}, 60, "the pair moves to the broker that is back", site.status
     )
-    assert {p.leader for p in site.partitions(pair).values()} == {2}
+    site.until(lambda: led_by_alone(site, 2, pair), 30, "broker 2 leads the pair", site.partitions)
     site.lift(1)
     site.until_restored(before)
 
@@ -168,6 +169,11 @@ def test_missing_secrets_are_named_and_a_secure_listener_works_once_they_are_the
     site.until_demoted(1, before)
     said = site.kubectl("get", "lp,bh,cm,events", "-o", "json") + site.processes[0].log.read_text()
     assert secure.password not in said
+
+
+def led_by_alone(site: Site, broker: int, *topics: str) -> bool:
+    """Whether a broker leads every partition of some topics."""
+    return {p.leader for p in site.partitions(*topics).values()} == {broker}
 
 
 def reasons(site: Site) -> dict[str, int]:

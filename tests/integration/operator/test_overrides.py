@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ from bellwether.core.signals import Reading
 from testkit.sites import condition, demoted
 
 if TYPE_CHECKING:
+    from bellwether.core.clusters import TopicPartition
     from testkit.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
@@ -32,12 +34,13 @@ def test_an_override_demotes_and_holds_and_its_end_restores_every_baseline(site:
     assert (why["reason"], why["message"]) == ("OverrideDemoted", "its disk is being exchanged")
     generation = site.api.get(BROKER_HEALTHS, site.namespace, "main-1")["metadata"]["generation"]
     assert (site.health(1)["observedGeneration"], why["observedGeneration"]) == (generation, generation)
-    events = site.kubectl("get", "events", "-o", "jsonpath={.items[*].message}")
-    assert "its disk is being exchanged" in events
+    messages = ("get", "events", "-o", "jsonpath={.items[*].message}")
+    # Events are posted once the status stands.
+    site.until(lambda: "its disk is being exchanged" in site.kubectl(*messages), 30, "an event says so")
 
     site.lift(1)
     site.until_restored(before)
-    site.until(lambda: not demoted(site.health(1)), 10, "the promotion is reported")
+    site.until(lambda: not demoted(site.health(1)), 30, "the promotion is reported")
 
 
 def said(site: Site, *arguments: str) -> str:
@@ -52,14 +55,22 @@ def said(site: Site, *arguments: str) -> str:
 def test_a_command_returns_when_its_effect_is_there_and_tells_it(site: Site) -> None:
     before, leaders = site.orders(), site.led_by(1)
     assert "broker 1 is demoted (OverrideDemoted)" in said(site, "demote", "1", "--reason", "disk swap")
-    assert site.led_by(1) == 0
+    assert site.health(1)["leaders"] == 0
+    # Whom we ask may hear of it a moment later than whom the operator asked.
+    site.until(lambda: site.led_by(1) == 0, 10, "it leads nothing", site.partitions)
     assert "partitions; the override keeps its signals from demoting it" in said(site, "promote", "1")
-    assert (site.orders(), site.led_by(1)) == (before, leaders)
+    back(site, before, leaders)
     assert "partitions; its signals decide again" in said(site, "release", "1")
     assert "broker 1 has no override: nothing was taken away" in said(site, "release", "1")
     said(site, "demote", "1")
     assert "partitions; its signals decide again" in said(site, "release", "1")
-    assert (site.orders(), site.led_by(1)) == (before, leaders)
+    back(site, before, leaders)
+
+
+def back(site: Site, before: Mapping[TopicPartition, tuple[int, ...]], leaders: int) -> None:
+    """The operator has seen the leaders of broker 1 come back, and whom we ask shows all of them."""
+    assert site.health(1)["leaders"] > 0
+    site.until(lambda: (site.orders(), site.led_by(1)) == (before, leaders), 10, "all are back", site.partitions)
 
 
 @pytest.mark.slow

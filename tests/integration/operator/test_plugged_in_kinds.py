@@ -75,7 +75,7 @@ def test_its_signal_is_judged_and_explained_and_changes_with_the_policy(bare_sit
     site.operator()
     site.until_reported()
     prober = site.start("prober-plugin", command(site), installed)
-    site.until(lambda: [entry(site, b).get("reading") for b in BROKERS] == ["Passing"] * 3, 30, "all pass", site.logs)
+    site.until(lambda: [entry(site, b).get("reading") for b in BROKERS] == ["Passing"] * 3, 60, "all pass", site.logs)
     site.until(lambda: [site.verdict(b)[0] for b in BROKERS] == ["Healthy"] * 3, 30, "all are Healthy")
     assert 29 < float(entry(site, 2)["value"]) <= 30
     before = [site.health(b)["signals"] for b in BROKERS]
@@ -95,7 +95,7 @@ def test_its_signal_is_judged_and_explained_and_changes_with_the_policy(bare_sit
     site.change(detection={"plugins": plugins("14")})
     site.until(lambda: [site.verdict(b)[0] for b in BROKERS] == ["Healthy"] * 3, 40, "all are Healthy again")
     prober.ask_to_stop()
-    site.until(lambda: not prober.alive, 15, "the prober has ended")
+    site.until(lambda: not prober.alive, 30, "the prober has ended")
 
 
 def command(site: Site) -> list[str]:

@@ -29,7 +29,8 @@ def test_a_broker_cut_off_loses_its_leaders_and_gets_them_back(site: Site, break
     site.until(lambda: site.led_by(2) == 0, 60, "broker 2 leads nothing", site.partitions)
     site.tell(f"zero leaders {time.monotonic() - cut:.1f} s after the cut")
     site.until_demoted(2, before)
-    assert site.verdict(2) == ("Sick", "ExternallyUnreachable")
+    unreachable = ("Sick", "ExternallyUnreachable")
+    site.until(lambda: site.verdict(2) == unreachable, 30, "it is called so", lambda: site.health(2))
     assert "zone-a, zone-b" in condition(site.health(2), "Demoted")["message"]
     assert all(2 in p.isr for p in site.partitions().values()), "it goes on following"
 

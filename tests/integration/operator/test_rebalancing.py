@@ -75,7 +75,7 @@ class Rebalanced:
     def job(self) -> Mapping[str, Any]:
         """The one Job that the operator made."""
         self.site.until(
-            lambda: self.site.api.list(JOBS, self.site.namespace), 30, "there is a Job", lambda: self.status
+            lambda: self.site.api.list(JOBS, self.site.namespace), 60, "there is a Job", lambda: self.status
         )
         found = self.site.api.list(JOBS, self.site.namespace)
         assert len(found) == 1
@@ -108,10 +108,15 @@ class Rebalanced:
         orders = self.site.orders()
         return {**orders, **{TopicPartition(m["topic"], m["partition"]): tuple(m["order"]) for m in moves}}
 
-    def assert_stands(self, wanted: Mapping[TopicPartition, tuple[int, ...]]) -> None:
-        now = self.site.partitions()
-        assert {name: p.replicas for name, p in now.items()} == dict(wanted)
-        assert all(p.leader == p.replicas[0] for p in now.values())
+    def until_it_stands(self, wanted: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+        """The operator says so; whom we ask may hear of it a moment later than whom it asked."""
+
+        def stands() -> bool:
+            now = self.site.partitions()
+            orders = {name: p.replicas for name, p in now.items()}
+            return orders == dict(wanted) and all(p.leader == p.replicas[0] for p in now.values())
+
+        self.site.until(stands, 10, "every partition stands as planned", self.site.partitions)
 
 
 MOMENT = "2026-11-21T12:00:00Z"
@@ -145,7 +150,7 @@ def test_from_the_asking_to_the_last_wave_and_demotion_honours_the_new_orders(re
     rebalanced.annotate(approve_plan="0123456789abcdef")
     site.until(
         lambda: condition(site.status(), "RebalanceProposed").get("reason") == "OtherPlanApproved",
-        20,
+        30,
         "another digest is named as such",
         lambda: rebalanced.status,
     )
@@ -154,11 +159,12 @@ def test_from_the_asking_to_the_last_wave_and_demotion_honours_the_new_orders(re
     wanted = rebalanced.wanted(digest)
     rebalanced.annotate(approve_plan=digest)
     rebalanced.until("Done")
-    rebalanced.assert_stands(wanted)
+    rebalanced.until_it_stands(wanted)
     assert {n: sorted(o) for n, o in wanted.items()} == {n: sorted(o) for n, o in before.items()}
     assert (rebalanced.status["left"], rebalanced.status["applied"]) == (0, plan["moves"] + plan["reorders"])
-    events = site.kubectl("get", "events", "-o", "jsonpath={.items[*].reason}")
-    assert {"PlanProposed", "PlanApplied"} <= set(events.split())
+    reasons = ("get", "events", "-o", "jsonpath={.items[*].reason}")
+    # Events are posted once the status stands.
+    site.until(lambda: {"PlanProposed", "PlanApplied"} <= set(site.kubectl(*reasons).split()), 30, "events tell of it")
 
     site.demote(1)
     site.until_demoted(1, wanted)
@@ -176,7 +182,7 @@ def test_an_operator_that_is_killed_in_the_middle_of_the_waves_is_followed_by_on
     site.until(lambda: REACHED in site.logs(), 60, "the operator has died", lambda: rebalanced.status)
     site.operator()
     rebalanced.until("Done", 90)
-    rebalanced.assert_stands(wanted)
+    rebalanced.until_it_stands(wanted)
     assert rebalanced.status["left"] == 0
     assert len(site.api.list(JOBS, site.namespace)) == 1
 
@@ -225,7 +231,7 @@ def test_the_command_asks_shows_approves_and_waits(rebalanced: Rebalanced) -> No
     assert f"plan {digest}: " in said
     assert "best possible" in said
     assert "partitions stand in the plan's order" in said
-    rebalanced.assert_stands(rebalanced.wanted(digest))
+    rebalanced.until_it_stands(rebalanced.wanted(digest))
 
 
 @pytest.mark.parametrize(("runner", "field"), [({}, "runner.image"), ({"type": "SparkOnKubernetes"}, "runner")])

@@ -42,9 +42,10 @@ def test_a_second_operator_stands_by_and_takes_over_after_a_kill_and_after_a_sto
     site.until_restored(before)
     assert third.alive
     site.tell(f"taken over {killed:.1f} s after SIGKILL, {stopped:.1f} s after SIGTERM")
-    # 10 s of Lease, 4 s for a last request, a second between tries; a Lease that is given up needs none of it.
-    assert killed < 20
-    assert stopped < 3
+    # 10 s of Lease, 4 s for a last request, a second between tries, and as much again for a busy machine; a Lease that
+    # is given up needs none of it.
+    assert killed < 30
+    assert stopped < 10
 
 
 @pytest.mark.slow
@@ -66,8 +67,9 @@ def test_an_operator_frozen_before_its_request_and_continued_later_loses_no_base
     site.until(lambda: WENT_ON in frozen.log.read_text(), 30, "the late request was answered")
     site.until(lambda: "stopped acting" in frozen.log.read_text(), 30, "the one that was frozen has noticed")
     site.until_restored(before)
-    site.until(lambda: site.status()["displacedPartitions"] == 0, 30, "the second says so", site.status)
-    assert site.restored(before)
+    site.until(
+        lambda: site.status()["displacedPartitions"] == 0 and site.restored(before), 30, "it is said", site.status
+    )
 
 
 @pytest.mark.slow
@@ -93,7 +95,7 @@ def test_an_operator_frozen_past_its_lease_and_continued_does_not_fight(bare_sit
     site.lift(2)
     site.until_restored(before)
     # What it was saying as it froze may have come out late; a take-over would have raised the epoch.
-    site.until(lambda: site.status()["epoch"] == epoch, 10, "the one that was frozen has taken nothing back")
+    site.until(lambda: site.status()["epoch"] == epoch, 30, "the one that was frozen has taken nothing back")
 
 
 def standing_by(site: Site) -> ManagedProcess:

@@ -46,13 +46,13 @@ def test_all_orders_are_back_and_nothing_waits_for_an_operator(site: Site) -> No
     assert site.restored(before)
     assert held(site) == []
     assert not site.gone(), "the policy is its owner's"
-    site.until(lambda: site.ready()[0] == "Withdrawn", 10, "its condition says so", site.ready)
+    site.until(lambda: site.ready()[0] == "Withdrawn", 30, "its condition says so", site.ready)
 
     again = uninstall(site)
     assert "every order is as it was" in again.log.read_text()
     site.processes[0].stop()
     site.delete()
-    site.until(site.gone, 10, "a policy that is deleted afterwards waits for nobody")
+    site.until(site.gone, 30, "a policy that is deleted afterwards waits for nobody")
 
 
 def test_a_namespace_deleted_with_its_operator_in_mid_demotion_has_a_way_out(site: Site, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_namespace_deleted_with_its_operator_in_mid_demotion_has_a_way_out(sit
 
     uninstall(site, "--by-hand", "--export-to", str(tmp_path / "records"))
     assert held(site) == []
-    site.until(site.gone, 10, "the policy is gone")
+    site.until(site.gone, 30, "the policy is gone")
     assert [m for m in site.api.list(CONFIG_MAPS, site.namespace) if "undo" in m["metadata"]["name"]] == []
     (document,) = (tmp_path / "records").iterdir()
     record = import_record(document.read_bytes(), str(document))

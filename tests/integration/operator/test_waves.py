@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ from bellwether.connections import Connection
 from bellwether.core.signals import Reading
 from bellwether.ports import Reorder
 from realparts import kubernetes_binaries
-from testkit.sites import PATIENT, condition, demoted
+from testkit.kafkasites import PATIENT
+from testkit.sites import Waited, condition, demoted
 
 if TYPE_CHECKING:
     from testkit.sites import Site
@@ -27,6 +29,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "placement"
 LEADS = 30
+PAUSE_SECONDS = 8
+"""Between two waves: long enough to look at the first while it stands."""
 QUICK = ("--lease-duration", "6", "--lease-renew", "0.5")
 
 
@@ -38,7 +42,10 @@ def waved(bare_site: Site) -> tuple[Site, Voice]:
     site.topics({site.topic: len(orders)}, assignments={site.topic: orders})
     site.policy(
         detection={"externalReachability": {"vantages": ["zone-a"]}},
-        promotion={"stabilizationSeconds": 2, "waves": {**spec("waves")["promotion"]["waves"], "pauseSeconds": 6}},
+        promotion={
+            "stabilizationSeconds": 2,
+            "waves": {**spec("waves")["promotion"]["waves"], "pauseSeconds": PAUSE_SECONDS},
+        },
         demotion={"dwellSeconds": 0},
     )
     site.operator(*QUICK)
@@ -92,9 +99,10 @@ def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, V
     assert first < LEADS / 2
     assert wave(site)["sharePercent"] == 10
     assert condition(site.health(1), "Demoted")["reason"] == "ReturningInWaves"
-    site.until(lambda: site.ready()[0] == "ReturningInWaves", 10, "the policy says so", site.ready)
+    site.until(lambda: site.ready()[0] == "ReturningInWaves", 30, "the policy says so", site.ready)
     site.until(lambda: wave(site).get("wave") == 2, 30, "the second wave", lambda: site.health(1))
-    assert first < led(site) < LEADS
+    site.until(lambda: led(site) > first, 5, "it shows", site.partitions)
+    assert led(site) < LEADS
 
     voice.says(1, Reading.FAILING)
     site.until(lambda: led(site) == 0, 30, "it leads nothing again", site.partitions)
@@ -115,8 +123,9 @@ def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, V
     assert told.stdout.startswith("wave 1 of 3: it may lead 10 % of its leaders again")
     assert "wave 2 of 3: it may lead 50 % of its leaders again" in told.stdout
     assert told.stdout.endswith("Nothing keeps the broker from leading.\n")
-    site.until_restored(before, 30)
-    site.tell(f"back in three waves {time.monotonic() - began:.1f} s after the mending, 6 s from wave to wave")
+    site.until_restored(before, 60)
+    took = time.monotonic() - began
+    site.tell(f"back in three waves {took:.1f} s after the mending, {PAUSE_SECONDS} s from wave to wave")
     site.until(lambda: site.ready()[0] == "Settled", 30, "the policy is settled", site.ready)
 
 
@@ -128,6 +137,7 @@ def test_another_operator_goes_on_with_the_wave_that_it_finds(waved: tuple[Site,
     site.until_demoted(1, before)
     voice.says(1, Reading.PASSING)
     site.until(lambda: wave(site).get("wave") == 1, 30, "the first wave", lambda: site.health(1))
+    site.until(lambda: led(site) > 0, 5, "it shows", site.partitions)
     site.processes[0].kill()
     standing, record = led(site), site.record()
     assert record is not None
@@ -140,28 +150,36 @@ def test_another_operator_goes_on_with_the_wave_that_it_finds(waved: tuple[Site,
     site.until_restored(before, 60)
 
 
+def brought_back(site: Site) -> dict[str, Any]:
+    """Leaders that stood elsewhere are at home again with an operator: what it says of its part in that."""
+
+    def told() -> dict[str, Any]:
+        return dict(site.status().get("periodicElection", {}))
+
+    def at_home() -> bool:
+        return all(p.leader == p.replicas[0] for p in site.partitions(site.topic).values())
+
+    last = told().get("lastRun")
+    move_leaders_on(site)
+    process = site.operator()
+    site.until(at_home, 60, "every leader is the first of its order", site.partitions)
+    with suppress(Waited):  # whoever was too late has nothing to tell
+        site.until(lambda: told().get("lastRun") != last and "imbalanceAfter" in told(), 30, "it is reported")
+    process.stop()
+    return told()
+
+
 def test_leaders_that_stand_elsewhere_are_brought_back_every_few_seconds(bare_site: Site) -> None:
     site = bare_site
     site.topics({site.topic: 12})
     home = site.orders()
-    move_leaders_on(site)
-    astray = sum(p.leader != p.replicas[0] for p in site.partitions(site.topic).values())
-    assert astray == 12
-    assert site.orders() == home
     site.policy(election={**spec("periodic-election")["election"], "intervalSeconds": 5})
-    site.operator()
-    site.until_reported()
-    site.until(
-        lambda: all(p.leader == p.replicas[0] for p in site.partitions(site.topic).values()),
-        60,
-        "every leader is the first of its order",
-        site.partitions,
-    )
-    site.until(lambda: "imbalanceAfter" in site.status().get("periodicElection", {}), 30, "it is reported", site.status)
-    told = site.status()["periodicElection"]
-    assert told["autoRebalance"] == "Enabled"
-    assert told["imbalanceBefore"] >= astray <= told["elected"]
-    assert told["imbalanceAfter"] <= told["imbalanceBefore"] - astray
+    found = brought_back(site)
+    if found.get("elected", 0) < 12:  # Kafka's own election was quicker, and comes again in five minutes at the soonest
+        found = brought_back(site)
+    assert found["autoRebalance"] == "Enabled"
+    assert found["imbalanceBefore"] >= 12 <= found["elected"]
+    assert found["imbalanceAfter"] <= found["imbalanceBefore"] - 12
     assert site.orders() == home
     record = site.record()
     assert record is not None
