@@ -1,8 +1,8 @@
 """What brokers can carry: a policy's limits, and what each broker leads as a plan foresees it.
 
 In: how many leaders a broker may have and how much load it may carry, the measured loads as far as there are any, who
-leads what. Out: whether one more fits, and how many would not. Pure. ``placements`` keeps the account while it
-chooses leaders, ``demotions`` asks beforehand whether a whole rack can be done without.
+leads what. Out: how full each broker is, whether one more fits, and how many would not. Pure. ``placements`` keeps the
+account while it chooses leaders, ``demotions`` asks beforehand whether a whole rack can be done without.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from datetime import UTC, datetime
 
 from bellwether.core.clusters import PartitionKey
 from bellwether.core.problems import WHOLE
+
+LEAST_PARTS = 10
+"""Any leader counts for a tenth of an average one at least: else all that are idle would go to one broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,12 @@ class Loads:
     following: Mapping[int, int] = field(default_factory=dict)
     measured_at: datetime | None = None
     awaited: bool = False
+    least: int = field(init=False, repr=False)
+    """What leading any partition counts for at least where brokers are compared, in bytes/s."""
+
+    def __post_init__(self) -> None:
+        average = sum(self.partitions.values()) // max(len(self.partitions), 1)
+        object.__setattr__(self, "least", max(average // LEAST_PARTS, 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +71,18 @@ class Account:
         self.capacity = capacity
         self._loads = loads
         self._carried = dict(loads.following)
+        self._weighs = capacity.max_load is not None and bool(loads.partitions)
+
+    def fullness(self, broker: int) -> int:
+        """How full a broker is, to be compared with others.
+
+        By what it carries, in proportion to its capacity, where a limit has loads known; else by its leaders.
+        """
+        leaders = self.counts.get(broker, 0)
+        if not self._weighs:
+            return leaders
+        carried = self._carried.get(broker, 0) + leaders * self._loads.least
+        return carried * WHOLE // self._loads.capacities.get(broker, WHOLE)
 
     def load_of(self, key: PartitionKey) -> int:
         """What leading a partition costs, in bytes/s; 0 where it was never measured."""
@@ -128,7 +149,7 @@ def too_many(account: Account, wanting: Iterable[tuple[PartitionKey, Sequence[in
     for key, candidates in sorted(wanting, key=lambda w: (-account.load_of(w[0]), len(w[1]), w[0])):
         fitting = [b for b in candidates if account.fits(b, key)]
         if fitting:
-            account.add(min(fitting, key=lambda b: (account.counts.get(b, 0), b)), key)
+            account.add(min(fitting, key=lambda b: (account.fullness(b), b)), key)
         else:
             left += 1
     return left

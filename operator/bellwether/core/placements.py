@@ -1,10 +1,11 @@
-"""Who leads instead: spread the partitions of demoted brokers over the healthy live ISR members, by count.
+"""Who leads instead: spread the partitions of demoted brokers over the healthy live ISR members, by load or by count.
 
 The order of a partition is a pure function of its baseline, of who is demoted, of the racks that are preferred and of
 the leader chosen here: the chosen one first, then the others by rack and else as the baseline has them, the demoted
 last. The baseline's own preferred leader is chosen wherever it may lead and no better rack can. Other choices are
 sticky, so that a settled cluster asks for nothing, and are improved only where the spread has become visibly uneven (a
-dead broker came back). What would be more than a broker can carry is left where it is.
+dead broker came back). What would be more than a broker can carry is left where it is. Loads are weighed where a limit
+has them read (``Account.fullness``).
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def _pick(item: Displacement, account: Account, shares: Shares) -> int | None:
             return leader
         fitting = [b for b in tier if account.fits(b, key)]
         if fitting:
-            return min(fitting, key=lambda b: (counts.get(b, 0), item.able.index(b)))
+            return min(fitting, key=lambda b: (account.fullness(b), item.able.index(b)))
     return leader
 
 
@@ -188,7 +189,7 @@ def _proportion(
                 here = chosen[key]
                 of_rack = [b for b in shares.better(ranking, here, item.preferred) if account.fits(b, key)]
                 if of_rack:
-                    there = min(of_rack, key=lambda b: (b != item.baseline[0], account.counts.get(b, 0), b))
+                    there = min(of_rack, key=lambda b: (b != item.baseline[0], account.fullness(b), b))
                     chosen[key] = there
                     account.move(key, here, there)
                     shares.move(ranking, here, there)
@@ -199,6 +200,8 @@ def _proportion(
 
 def _improve(away: Sequence[Displacement], chosen: dict[PartitionKey, int], account: Account) -> None:
     """Among brokers that give to one another: all of them, or those of a rack where racks are preferred."""
+    if account.capacity.max_load is not None:
+        return  # chosen by load and within the limit: neither the count nor loads that change move it on
     groups: dict[str | None, list[Displacement]] = {}
     for item in away:
         rack = item.ranking.racks.get(chosen[item.key]) if item.ranking is not None else None

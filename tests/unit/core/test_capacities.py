@@ -117,3 +117,32 @@ def test_it_is_said_of_when_the_loads_are_that_a_limit_was_held_against():
     assert as_of(Capacity(max_load=1), loads) == " (loads as of 2026-11-21T04:00:00Z)"
     assert as_of(Capacity(max_leaders=1), loads) == ""
     assert as_of(Capacity(max_load=1), None) == ""
+
+
+def test_a_broker_is_as_full_as_what_it_carries_where_a_limit_has_loads_known():
+    loads = Loads({KEYS[0]: 500, KEYS[1]: 100}, {3: 50}, {2: 300})
+    account = Account({1: 0, 2: 0, 3: 0}, Capacity(max_load=10_000), loads)
+    account.add(1, KEYS[0])
+    account.add(3, KEYS[1])
+    assert loads.least == 30
+    assert {b: account.fullness(b) for b in (1, 2, 3)} == {1: 530, 2: 300, 3: 260}
+
+
+def test_without_loads_or_a_limit_by_load_a_broker_is_as_full_as_it_has_leaders():
+    loads = Loads({KEYS[0]: 500})
+    for account in (
+        Account({1: 4}, Capacity(max_load=10_000)),
+        Account({1: 4}, Capacity(max_load=10_000), AWAITED),
+        Account({1: 4}, Capacity(max_leaders=10), loads),
+    ):
+        assert account.fullness(1) == 4
+        assert account.fullness(2) == 0
+
+
+def test_what_is_idle_counts_all_the_same():
+    """Else a thousand idle partitions would go to the one broker that carries a byte less."""
+    loads = Loads(dict.fromkeys(KEYS, 0))
+    account = Account({1: 0, 2: 0}, Capacity(max_load=10_000), loads)
+    for key in KEYS[:3]:
+        account.add(1, key)
+    assert (account.fullness(1), account.fullness(2)) == (3, 0)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from bellwether.core.capacities import Account, Capacity, Loads
 from bellwether.core.clusters import Partition, PartitionKey
-from bellwether.core.placements import Displacement, order_with, spread
+from bellwether.core.placements import Displacement, order_with, spread, spread_within
 from testkit.builders import partition
 
 
@@ -125,3 +126,31 @@ def test_what_stands_where_it_may_no_longer_lead_is_chosen_anew():
 def test_the_same_facts_give_the_same_choice_in_any_order():
     led = [displaced(partition(index=i, replicas=[1, 2 + i % 3, 2 + (i + 1) % 3]), demoted=[1]) for i in range(30)]
     assert spread(led, {2: 3, 4: 1}) == spread(led[::-1], {4: 1, 2: 3})
+
+
+BY_LOAD = Capacity(max_load=10**9)
+
+
+def test_the_lightest_takes_over_however_many_it_leads_where_a_limit_has_loads_known():
+    """Broker 2 leads few that are heavy, broker 3 many that are light."""
+    led = [displaced(partition(index=i, replicas=[1, 2, 3]), demoted=[1]) for i in range(4)]
+    loads = Loads({**{item.key: 10 for item in led}, **{PartitionKey("heavy", i): 1000 for i in range(2)}})
+    account = Account({2: 0, 3: 40}, BY_LOAD, loads)
+    for i in range(2):
+        account.add(2, PartitionKey("heavy", i))
+    assert set(spread_within(led, account).chosen.values()) == {3}
+
+
+def test_the_heaviest_is_placed_first_so_that_the_light_ones_fill_up():
+    led = [displaced(partition(index=i, replicas=[1, 2, 3]), demoted=[1]) for i in range(5)]
+    loads = Loads({item.key: load for item, load in zip(led, (10, 10, 10, 10, 100), strict=True)})
+    chosen = spread_within(led, Account({2: 0, 3: 0}, BY_LOAD, loads)).chosen
+    assert sorted(Counter(chosen.values()).values()) == [1, 4]
+
+
+def test_what_was_chosen_by_load_stands_whatever_the_loads_become_and_while_none_are_known():
+    standing = [moved(i, to=2) for i in range(30)]
+    other = Loads({item.key: 10 ** (i % 5) for i, item in enumerate(standing)})
+    for loads in (other, Loads()):
+        chosen = spread_within(standing, Account({2: 0, 3: 0, 4: 0}, BY_LOAD, loads)).chosen
+        assert set(chosen.values()) == {2}
