@@ -31,6 +31,12 @@ def met(site: Site) -> dict[str, Any]:
     return dict(condition(site.status(), "PlacementMet"))
 
 
+def astray(site: Site) -> str:
+    """What is said of leaders outside of the preferred racks; empty where there are none."""
+    found = met(site)
+    return str(found["message"]) if found.get("status") == "False" else ""
+
+
 def until_led_from(site: Site, rack: tuple[int, ...], seconds: float = 60) -> None:
     site.until(lambda: set(led(site)) <= set(rack), seconds, f"all leaders are among {rack}", lambda: led(site))
 
@@ -45,7 +51,7 @@ def test_the_example_as_its_readme_tells_it(policy_site: Site) -> None:
 
     # Leaders come to the primary rack, in equal numbers.
     until_led_from(site, PRIMARY)
-    assert set(led(site).values()) == {12}
+    site.until(lambda: set(led(site).values()) == {12}, 30, "both lead as many", lambda: led(site))
     site.kubectl("wait", "--for=condition=PlacementMet", "lp/main", "--timeout=60s")
     assert condition(site.status(), "PlacementFits")["status"] == "True"
     arranged = site.orders()
@@ -54,8 +60,8 @@ def test_the_example_as_its_readme_tells_it(policy_site: Site) -> None:
     for broker in PRIMARY:
         site.kafka.broker(broker).kill()
     until_led_from(site, SECOND)
-    site.until(lambda: met(site).get("status") == "False", 60, "it is reported", lambda: met(site))
-    assert met(site)["message"].startswith("24 of 24 partitions")
+    # While Kafka has found out about one broker only, fewer are reported; a look may be a minute away.
+    site.until(lambda: astray(site).startswith("24 of 24 partitions"), 90, "it is reported", lambda: met(site))
     assert site.orders() == arranged
 
     # It comes back, and leads again.
