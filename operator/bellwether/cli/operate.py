@@ -21,6 +21,7 @@ from bellwether.cli import preflight
 from bellwether.core.runs import Run
 from bellwether.garbage import collect_seldom
 from bellwether.handlers.custody import Custody
+from bellwether.handlers.definitions import look_again
 from bellwether.handlers.exports import Exports
 from bellwether.handlers.links import LeaseTimes, Linker
 from bellwether.handlers.loops import PolicyLoop
@@ -123,6 +124,7 @@ def operator(
     pulse = Pulse("the event loop of the watches", clock.monotonic, begun=False)
     # Definitions belong to no namespace: who may look into some only cannot watch them.
     register(registry, loops, scan=not namespaces, pulse=pulse)
+    insights = look_again(registry, scan=not namespaces)
     readiness = Readiness(api, namespaces, loops.known, clock)
     health.watch(lambda: [text for text in (pulse.amiss(stuck_after),) if text])
     health.watch(lambda: loops.amiss(stuck_after))
@@ -140,6 +142,7 @@ def operator(
     log.info("watching", namespaces=list(namespaces) or "all", pid=os.getpid())
     kopf.run(
         registry=registry,
+        insights=insights,
         namespaces=list(namespaces),
         clusterwide=not namespaces,
         standalone=True,
