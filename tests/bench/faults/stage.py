@@ -33,7 +33,8 @@ from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
 from realparts.toxiproxy import Toxiproxy
 from realparts.wrongclock import WrongClock
-from testkit.sites import PATIENT, POLICY, Site
+from testkit.kafkasites import PATIENT
+from testkit.sites import POLICY, Site
 
 VANTAGES = ("zone-a", "zone-b", "zone-c")
 TOPICS = {"orders": 30, "clicks": 30}

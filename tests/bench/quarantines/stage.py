@@ -22,7 +22,8 @@ from bellwether.core.clusters import Partition
 from quarantines.traffic import Traffic
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster
-from testkit.sites import PATIENT, POLICY, Site, condition, demoted
+from testkit.kafkasites import PATIENT
+from testkit.sites import POLICY, Site, condition, demoted
 
 TOPIC, PARTITIONS, PER_SECOND = "orders", 12, 60.0
 SICK = 1

@@ -55,7 +55,7 @@ class Alertmanager(Started):
             log=self._folder / "alertmanager.log",
         )
         self.process.start()
-        self.process.wait_ready(self._answers, 20)
+        self.process.wait_ready(self._answers, 60)
 
     def stop(self) -> None:
         """End the server."""
@@ -84,7 +84,7 @@ class Alertmanager(Started):
         return True
 
     def _call(self, method: str, path: str, body: object = None) -> None:
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=10)
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=30)
         try:
             content = {"Content-Type": "application/json"}
             connection.request(method, path, None if body is None else json.dumps(body), content)

@@ -30,6 +30,12 @@ from realparts.started import Started
 ADMIN = "admin"
 ADMIN_GROUPS = ("system:masters",)
 START_TIMEOUT_SECONDS = 120.0
+_NOT_YET = (
+    "accessor error",  # a definition that was made a moment ago has no conditions at all
+    # One that is established is found a moment later.
+    "doesn't have a resource type",
+    "could not find the requested resource",
+)
 
 
 class KubectlFailed(RuntimeError):
@@ -155,8 +161,10 @@ class ApiServer(Started):
 
     def kubectl(self, *arguments: str, stdin: str | None = None, kubeconfig: Path | None = None) -> str:
         """Run kubectl as the administrator (or with that kubeconfig); what it printed. Raises KubectlFailed."""
+        cache, config = self.directory / "kubectl-cache", kubeconfig or self.kubeconfig
         ended = subprocess.run(
-            [kubernetes_binaries.kubectl(), "--kubeconfig", kubeconfig or self.kubeconfig, *arguments],
+            # What it remembers of a server goes by the port, which another server had, or will have.
+            [kubernetes_binaries.kubectl(), "--cache-dir", cache, "--kubeconfig", config, *arguments],
             input=stdin,
             capture_output=True,
             text=True,
@@ -168,20 +176,27 @@ class ApiServer(Started):
         return ended.stdout
 
     def apply(self, *paths: Path) -> None:
-        """Apply files, or all files of folders, by server-side apply, and wait until their CRDs are served."""
+        """Apply files, or all files of folders, by server-side apply, and wait until kinds are found and served."""
         files = [part for path in paths for part in ("-f", str(path))]
         applied = self.kubectl("apply", "--server-side", "--force-conflicts", "-o", "name", *files).split()
         definitions = [name for name in applied if name.startswith("customresourcedefinition.")]
+        if not definitions:
+            return
+        kinds = ",".join(name.partition("/")[2] for name in definitions)
+        self._until_found("wait", "--for=condition=Established", "--timeout=30s", *definitions)
+        self._until_found("get", kinds, "--all-namespaces", "-o", "name")
+
+    def _until_found(self, *arguments: str) -> None:
+        """Run kubectl until it finds what was defined a moment ago."""
         deadline = time.monotonic() + 30
-        while definitions:
+        while True:
             try:
-                self.kubectl("wait", "--for=condition=Established", "--timeout=30s", *definitions)
-                break
+                self.kubectl(*arguments)
+                return
             except KubectlFailed as problem:
-                # One that was made a moment ago may have no conditions at all, which kubectl takes for an error.
-                if "accessor error" not in str(problem) or time.monotonic() > deadline:
+                if not any(words in str(problem) for words in _NOT_YET) or time.monotonic() > deadline:
                     raise
-                time.sleep(0.2)
+            time.sleep(0.2)
 
     def create_namespace(self, name: str) -> str:
         """Create a namespace, and say its name again."""
@@ -203,7 +218,7 @@ class ApiServer(Started):
         self._write_kubeconfig(self.kubeconfig, ADMIN, {"token": self._tokens[ADMIN]})
         self._etcd = ManagedProcess("etcd", self._etcd_command(etcd), log=self.directory / "etcd.log")
         self._etcd.start()
-        self._etcd.wait_ready(lambda: accepts(self._etcd_port), 30, every_seconds=0.02)
+        self._etcd.wait_ready(lambda: accepts(self._etcd_port), START_TIMEOUT_SECONDS, every_seconds=0.02)
         log = self.directory / "kube-apiserver.log"
         self._apiserver = ManagedProcess("kube-apiserver", self._server_command(server), log=log)
         self.start_apiserver()
@@ -279,7 +294,7 @@ class ApiServer(Started):
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
         )
         try:
-            with opener.open(request, timeout=2) as answer:
+            with opener.open(request, timeout=5) as answer:
                 return bool(answer.status == 200)
         except OSError:  # URLError and HTTPError are OSErrors
             return False

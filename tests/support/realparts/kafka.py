@@ -26,7 +26,7 @@ from realparts.toxiproxy import Toxiproxy
 
 __all__ = ["KafkaBroker", "KafkaCluster", "Security", "create_topics"]
 
-START_TIMEOUT_SECONDS = 120.0
+START_TIMEOUT_SECONDS = 180.0
 FIRST_CONTROLLER_ID = 101
 
 
@@ -290,7 +290,11 @@ class KafkaCluster(Started):
             broker.wait_ready()
         everyone = frozenset(self.brokers)
         for broker in self.brokers.values():
-            broker.process.wait_ready(lambda address=broker.internal: live_brokers(address) >= everyone, 60)  # type: ignore[misc]
+
+            def sees_all(address: str = broker.internal) -> bool:
+                return live_brokers(address) >= everyone
+
+            broker.process.wait_ready(sees_all, START_TIMEOUT_SECONDS)
 
 
 def _external_name(number: int) -> str:

@@ -118,7 +118,7 @@ class ManagedProcess:
     def kill(self) -> None:
         """End it at once (SIGKILL), as a crash would."""
         self._signal(signal.SIGKILL)
-        self._collect(10)
+        self._collect(60)  # a disk that is busy holds the dead until their last write is done
 
     def stop(self, timeout_seconds: float = 30) -> None:
         """Ask it to end (SIGTERM; a frozen one is woken first), and kill it if it has not after that many seconds."""

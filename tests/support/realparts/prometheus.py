@@ -80,7 +80,7 @@ class PrometheusServer(Started):
             log=self._directory / "prometheus.log",
         )
         self.process.start()
-        self.process.wait_ready(self._ready, 30, every_seconds=0.05)
+        self.process.wait_ready(self._ready, 120, every_seconds=0.05)
 
     def stop(self) -> None:
         """End it."""
@@ -100,7 +100,7 @@ class PrometheusServer(Started):
 
     def _asked(self, what: str) -> dict[str, Any]:
         try:
-            with urlopen(f"{self.url}/api/v1/{what}", timeout=10) as answer:
+            with urlopen(f"{self.url}/api/v1/{what}", timeout=30) as answer:
                 found: dict[str, Any] = json.load(answer)["data"]
         except URLError as error:
             said = error.read().decode(errors="replace") if hasattr(error, "read") else str(error)
@@ -127,7 +127,7 @@ class PrometheusServer(Started):
         if self._certificate is not None:
             return accepts(self._port)
         try:
-            with urlopen(f"{self.url}/-/ready", timeout=1) as answer:
+            with urlopen(f"{self.url}/-/ready", timeout=5) as answer:
                 return bool(answer.status == 200)
         except OSError:
             return False

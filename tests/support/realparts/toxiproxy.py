@@ -37,7 +37,7 @@ class Toxiproxy(Started):
             environment={"LOG_LEVEL": "warn"},
         )
         self.process.start()
-        self.process.wait_ready(self.answers, 10, every_seconds=0.02)
+        self.process.wait_ready(self.answers, 60, every_seconds=0.02)
 
     def stop(self) -> None:
         """End the server; every way through it ends."""
@@ -91,7 +91,7 @@ class Toxiproxy(Started):
         return True
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        connection = HTTPConnection(*self._address, timeout=10)
+        connection = HTTPConnection(*self._address, timeout=30)
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None)
             answer = connection.getresponse()

@@ -23,15 +23,23 @@ class Forwarder:
 
     def close(self) -> None:
         """Refuse connections; those that stand go on."""
+        with contextlib.suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)  # or whoever waits there takes one more
         self._listening.close()
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
+        while True:
+            try:
                 inner, _ = self._listening.accept()
+            except OSError:
+                return
+            try:
                 outer = socket.create_connection(self._target)
-                for source, sink in ((inner, outer), (outer, inner)):
-                    threading.Thread(target=_pass_on, args=(source, sink), daemon=True).start()
+            except OSError:
+                inner.close()
+                continue
+            for source, sink in ((inner, outer), (outer, inner)):
+                threading.Thread(target=_pass_on, args=(source, sink), daemon=True).start()
 
     def __enter__(self) -> Forwarder:
         return self

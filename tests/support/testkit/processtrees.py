@@ -10,7 +10,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
-ENDING_SECONDS = 10.0
+ENDING_SECONDS = 30.0
 """What ends with its parent needs a moment."""
 
 
@@ -22,9 +22,12 @@ class Process(NamedTuple):
 
 
 def parent_and_process(entry: Path) -> tuple[int, Process] | None:
+    """None for one that has ended, also while nobody has asked how: not every machine's first process asks soon."""
     try:
         fields = (entry / "stat").read_text().rpartition(")")[2].split()
     except OSError:
+        return None
+    if fields[0] in "ZX":
         return None
     return int(fields[1]), Process(int(entry.name), fields[19])  # proc(5): fields 4 and 22
 

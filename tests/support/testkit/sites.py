@@ -16,10 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka.admin import AdminClient
-
 from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Limits, Nodes
+from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import (
@@ -38,11 +36,12 @@ from bellwether.core.clusters import Partition, TopicPartition
 from bellwether.ports import Reorder
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster, create_topics
+from realparts.kafka_topics import delete_topics
 from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
+from testkit.kafkasites import PATIENT, KafkaSite
 from testkit.voices import Voice
 
-PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, read_seconds=60)
 POLL_SECONDS = 0.1
 POLICY = "main"
 
@@ -112,6 +111,8 @@ class Site:
         wanted = dict(partitions or {self.topic: 40})
         create_topics(self.kafka.bootstrap, wanted, **how)
         self._topics += list(wanted)
+        # Whom we ask may hear of them later than whom the client asked.
+        self.until(lambda: self._whole(wanted), 30, "the topics are known", self.partitions)
 
     def adopt(self, *topics: str) -> None:
         """Take topics that somebody else makes for the site's own: they end with it."""
@@ -119,9 +120,7 @@ class Site:
 
     def delete_topic(self, topic: str) -> None:
         """Delete a topic, and wait until Kafka has done so."""
-        client = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
-        for deleted in client.delete_topics([topic], operation_timeout=30).values():
-            deleted.result(30)
+        delete_topics(self.kafka.bootstrap, [topic])
         self.until(lambda: not self._reader.partitions([topic]), 30, f"{topic} is gone")
 
     def policy(self, name: str = POLICY, *, kafka: Object | None = None, **spec: Any) -> Object:
@@ -302,16 +301,25 @@ class Site:
             process.resume()
             process.kill()
         self._ports.release()
-        client = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
-        still = [t for t in set(self._topics) if t in client.list_topics(timeout=20).topics]
-        for deleted in (client.delete_topics(still, operation_timeout=30) if still else {}).values():
-            deleted.result(30)
+        self._delete_topics()
         now = self._orders_of_all()
         astray = [Reorder(name, order) for name, order in self._found.items() if now.get(name, order) != order]
         if astray:
             mover = KafkaMover(Nodes(Connection(tuple(self.kafka.bootstrap.split(","))), PATIENT))
             mover.reorder(astray)
             mover.elect([one.name for one in astray])
+
+    def _delete_topics(self) -> None:
+        """Every broker has heard of it then: whoever comes next may ask any of them."""
+        delete_topics(self.kafka.bootstrap, self._topics)
+        if gone := frozenset(self._topics):
+            KafkaSite(self.kafka).everywhere(lambda c: gone.isdisjoint(p.topic for p in c.partitions))
+
+    def _whole(self, topics: Mapping[str, int]) -> bool:
+        """Whether all partitions of these topics are known, led and in sync, by how many each has."""
+        found = self._reader.partitions(topics)
+        whole = sum(p.leader is not None and len(p.isr) == len(p.replicas) for p in found)
+        return whole == sum(topics.values())
 
     def _orders_of_all(self) -> dict[TopicPartition, tuple[int, ...]]:
         return {p.name: p.replicas for p in self._reader.read().partitions}

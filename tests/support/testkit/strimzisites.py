@@ -148,10 +148,12 @@ class StrimziSite:
 
     def until_said(self, reason: str, *words: str, seconds: float = 40) -> str:
         """Wait until Ready gives that reason with those words; the message."""
-        self.site.until(
-            lambda: self.site.ready()[0] == reason and all(word in self.site.ready()[1] for word in words),
-            seconds,
-            f"Ready says {reason} with {words}",
-            self.site.ready,
-        )
-        return self.site.ready()[1]
+        heard: list[str] = []
+
+        def said() -> bool:
+            found, message = self.site.ready()
+            heard.append(message)
+            return found == reason and all(word in message for word in words)
+
+        self.site.until(said, seconds, f"Ready says {reason} with {words}", self.site.ready)
+        return heard[-1]

@@ -23,6 +23,7 @@ from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRo
 from bellwether.connections import Connection
 from bellwether.core.clusters import Partition
 from bellwether.ports import ClusterReader, ConfigReader, LeaderMover, UncleanElections
+from testkit.kafkasites import PATIENT
 
 
 class Subject(Protocol):
@@ -111,7 +112,7 @@ class MemorySubject:
 class KafkaSubject:
     def __init__(self, kafka: Any) -> None:
         self._kafka = kafka
-        nodes = Nodes(Connection(tuple(kafka.bootstrap.split(","))))
+        nodes = Nodes(Connection(tuple(kafka.bootstrap.split(","))), PATIENT)
         self.reader = KafkaReader(nodes)
         self.mover = KafkaMover(nodes)
         self.configs = KafkaConfigs(nodes)
@@ -129,13 +130,13 @@ class KafkaSubject:
             config={"min.insync.replicas": str(min_isr)},
         )
         self._insist(lambda admin: admin.create_topics([wanted])[name].result(20))
-        live = self.reader.read().live
-        self.eventually(
-            lambda: (
-                {p.index: set(p.isr) for p in self.reader.partitions([name]) if p.leader is not None}
-                == {i: live.intersection(o) for i, o in enumerate(orders)}
-            )
-        )
+
+        def in_sync() -> bool:
+            cluster = self.reader.read()  # each time: the broker that is asked may yet have to hear who has died
+            found = {p.index: set(p.isr) for p in cluster.partitions if p.topic == name and p.leader is not None}
+            return found == {i: cluster.live.intersection(o) for i, o in enumerate(orders)}
+
+        self.eventually(in_sync)
         return name
 
     def configure(self, topic: str, name: str, value: str) -> None:
@@ -146,10 +147,10 @@ class KafkaSubject:
         self._insist(lambda admin: [a.result(20) for a in admin.incremental_alter_configs([wanted]).values()])
 
     def delete(self, topic: str) -> None:
-        self._insist(lambda admin: admin.delete_topics([topic])[topic].result(20))
+        self._insist(lambda admin: admin.delete_topics([topic])[topic].result(20), done="UNKNOWN_TOPIC_OR_PART")
         self.eventually(lambda: not self.reader.partitions([topic]))
 
-    def _insist(self, act: Callable[[Any], object]) -> None:
+    def _insist(self, act: Callable[[Any], object], done: str = "TOPIC_ALREADY_EXISTS") -> None:
         """Act with a client of its own each time: one that takes a dead broker for the controller keeps to it."""
         from confluent_kafka import KafkaException
 
@@ -160,7 +161,7 @@ class KafkaSubject:
                 act(admin(self._kafka.bootstrap))
                 return
             except KafkaException as error:
-                if error.args[0].name() == "TOPIC_ALREADY_EXISTS" and remaining < 2:
+                if error.args[0].name() == done and remaining < 2:
                     return  # the try before was carried out, and not answered
                 if not remaining:
                     raise
@@ -175,10 +176,14 @@ class KafkaSubject:
         finally:
             client.close()
         assert set(answers.values()) == {None}
-        if set(target) <= self.reader.read().live:
-            self.eventually(lambda: partition(self, topic).replicas == tuple(target))
-        else:
-            self.eventually(lambda: partition(self, topic).reassigning)
+
+        def under_way() -> bool:
+            now = partition(self, topic)
+            if set(target) <= self.reader.read().live:
+                return now.replicas == tuple(target)
+            return now.reassigning
+
+        self.eventually(under_way)
 
     def kill(self, broker: int) -> None:
         self._kafka.broker(broker).kill()
@@ -197,9 +202,9 @@ class KafkaSubject:
         delete_topics(self._kafka.bootstrap, {p.topic for p in found if p.topic.startswith("contract-")})
 
     def eventually(self, holds: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not _so(holds):
-            assert time.monotonic() < deadline, "metadata did not show it within 30 s"
+            assert time.monotonic() < deadline, "metadata did not show it within 60 s"
             time.sleep(0.1)
 
 
