@@ -56,7 +56,7 @@ def running(office: Office, wrap: Callable[[ClusterReader], Any], pace: Pace | N
     return loop, loops
 
 
-def until(wanted: Callable[[], object], seconds: float = 10) -> None:
+def until(wanted: Callable[[], object], seconds: float = 30) -> None:
     end = time.monotonic() + seconds
     while not wanted():
         assert time.monotonic() < end, "not in time"

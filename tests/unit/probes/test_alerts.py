@@ -76,7 +76,7 @@ class Bench:
             if s.name == "bellwether_probe_webhook_alerts_total"
         }
 
-    def until(self, wanted: Callable[[], bool], seconds: float = 5) -> None:
+    def until(self, wanted: Callable[[], bool], seconds: float = 30) -> None:
         end = time.monotonic() + seconds
         while not wanted():
             assert time.monotonic() < end, self.posts

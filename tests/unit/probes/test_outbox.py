@@ -21,13 +21,17 @@ class Receiver:
         self.written: list[tuple[int, str]] = []
         self.forgotten: list[tuple[int, str]] = []
         self.refused: set[int] = set()
+        self.refusals = 0
         self.slow = threading.Event()
+        self.writing = threading.Event()
         self.go_on = threading.Event()
 
     def write(self, signal: Signal) -> None:
         if self.slow.is_set():
-            self.go_on.wait(5)
+            self.writing.set()
+            self.go_on.wait(30)
         if signal.broker in self.refused:
+            self.refusals += 1
             raise Transient("away")
         self.written.append((signal.broker, signal.message))
 
@@ -36,7 +40,7 @@ class Receiver:
 
 
 def until(wanted: Callable[[], bool]) -> None:
-    end = time.monotonic() + 5
+    end = time.monotonic() + 30
     while not wanted():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -54,7 +58,8 @@ def test_only_the_last_word_is_written_when_the_receiver_is_back() -> None:
     outbox = made(receiver)
     for text in ("a", "b", "c"):
         outbox.post(word(1, text))
-    time.sleep(0.1)
+    told = receiver.refusals
+    until(lambda: receiver.refusals > told + 1)  # the last of them began after the last word had come
     receiver.refused.clear()
     until(lambda: receiver.written == [(1, "c")])
     time.sleep(0.2)
@@ -78,11 +83,11 @@ def test_a_word_that_came_during_a_failing_write_wins() -> None:
     receiver.slow.set()
     outbox = made(receiver)
     outbox.post(word(1, "old"))
-    time.sleep(0.05)
+    until(receiver.writing.is_set)
     outbox.post(word(1, "new"))
     receiver.slow.clear()
     receiver.go_on.set()
-    time.sleep(0.05)
+    until(lambda: receiver.refusals > 0)
     receiver.refused.clear()
     until(lambda: bool(receiver.written))
     assert receiver.written == [(1, "new")]

@@ -43,7 +43,7 @@ class Bench:
         )
         self.probe.start()
 
-    def until(self, wanted: Callable[[], bool], seconds: float = 5) -> None:
+    def until(self, wanted: Callable[[], bool], seconds: float = 30) -> None:
         end = time.monotonic() + seconds
         while not wanted():
             assert time.monotonic() < end, self.posts

@@ -18,7 +18,7 @@ from bellwether.core.clusters import Broker
 from bellwether.ports import Terminal, Transient, Unauthorized
 from testkit.scriptedbroker import ScriptedBroker, versions
 
-QUICK = Limits(opening_seconds=0.5, finding_seconds=1, request_seconds=0.5, read_seconds=2)
+PATIENT = Limits(opening_seconds=20, finding_seconds=20, request_seconds=20, read_seconds=60)
 MIN_ISR = "min.insync.replicas"
 Errors = Mapping[str, int]
 
@@ -62,7 +62,7 @@ def told(values: Mapping[str, Mapping[str, str | None]], errors: Errors | None =
 def asking(answer: Callable[[Any], Any], **scripted: Any) -> Iterator[tuple[ScriptedBroker, KafkaConfigs, Nodes]]:
     answers = {DescribeConfigsRequest: answer, ApiVersionsRequest: scripted.get("versions", versions())}
     with ScriptedBroker(answers) as broker:
-        nodes = Nodes(Connection((broker.address,)), QUICK)
+        nodes = Nodes(Connection((broker.address,)), PATIENT)
         yield broker, KafkaConfigs(nodes), nodes
 
 

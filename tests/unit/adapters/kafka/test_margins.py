@@ -21,7 +21,7 @@ from bellwether.core.clusters import Broker, TopicPartition
 from bellwether.core.margins import Quorum
 from testkit.scriptedbroker import ScriptedBroker, versions
 
-QUICK = Limits(opening_seconds=0.5, finding_seconds=1, request_seconds=0.5, read_seconds=2)
+PATIENT = Limits(opening_seconds=20, finding_seconds=20, request_seconds=20, read_seconds=60)
 TOPIC = DescribeQuorumResponse.TopicData
 NOW = 1_700_000_000_000
 
@@ -83,7 +83,7 @@ def asking(answer: Any, **scripted: Any) -> Iterator[tuple[ScriptedBroker, Kafka
         ApiVersionsRequest: scripted.get("versions", versions()),
     }
     with ScriptedBroker(answers) as broker:
-        nodes = Nodes(Connection((broker.address,)), QUICK)
+        nodes = Nodes(Connection((broker.address,)), PATIENT)
         nodes.learn([Broker(2, host="127.0.0.1", port=broker.port), Broker(3, host="127.0.0.1", port=1)])
         yield broker, KafkaMargins(nodes)
 

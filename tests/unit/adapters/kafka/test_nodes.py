@@ -7,7 +7,6 @@ import dataclasses
 import socket
 import ssl
 import threading
-import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,13 @@ from bellwether.core.clusters import Broker
 from bellwether.ports import Terminal, Transient
 from realparts.tls import Authority
 from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
+from testkit.stopwatch import at_best
 
 QUICK = Limits(opening_seconds=0.3, finding_seconds=0.6, request_seconds=0.3, read_seconds=1.0)
-PATIENT = Limits(opening_seconds=5, finding_seconds=5, request_seconds=5, read_seconds=10)
+PATIENT = Limits(opening_seconds=20, finding_seconds=20, request_seconds=20, read_seconds=60)
+"""Nobody is silent: who answers may take its time, as the machine is not ours alone."""
+PASSING = Limits(opening_seconds=1.0, finding_seconds=20, request_seconds=20, read_seconds=60)
+"""Somebody may be silent, and another answers."""
 PLAIN = Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="s3cr3t")
 
 
@@ -40,7 +43,7 @@ def broker(number: int) -> Broker:
 
 
 def read(*addresses: str, security: Security | None = None) -> str:
-    return Nodes(Connection(addresses, security or Security()), QUICK).read(address)
+    return Nodes(Connection(addresses, security or Security()), PATIENT).read(address)
 
 
 class TestOrder:
@@ -74,13 +77,13 @@ class TestReads:
     @pytest.mark.parametrize("peer", [silent, dripping, hanging_up, web_server])
     def test_a_peer_in_trouble_is_passed_over_and_not_tried_first_again(self, peer: Any) -> None:
         with ScriptedBroker(raw=peer) as first, ScriptedBroker() as second:
-            nodes = Nodes(Connection((first.address, second.address)), QUICK)
+            nodes = Nodes(Connection((first.address, second.address)), PASSING)
             assert nodes.read(address) == second.address
             assert nodes.addresses() == (second.address, first.address)
 
     def test_the_one_that_answered_last_is_asked_first(self) -> None:
         with ScriptedBroker(raw=hanging_up) as first, ScriptedBroker() as second, ScriptedBroker() as third:
-            nodes = Nodes(Connection((first.address, second.address, third.address)), QUICK)
+            nodes = Nodes(Connection((first.address, second.address, third.address)), PATIENT)
             nodes.read(address)
             assert nodes.addresses() == (second.address, third.address, first.address)
 
@@ -88,17 +91,20 @@ class TestReads:
         with contextlib.ExitStack() as stack:
             peers = [stack.enter_context(ScriptedBroker(raw=silent)) for _ in range(8)]
             nodes = Nodes(Connection(tuple(peer.address for peer in peers)), QUICK)
-            started = time.monotonic()
-            with pytest.raises(Transient):
-                nodes.read(address)
-            assert time.monotonic() - started < QUICK.read_seconds + 0.3
+
+            def nobody() -> None:
+                with pytest.raises(Transient):
+                    nodes.read(address)
+
+            limit = QUICK.read_seconds + 0.3
+            assert at_best(nobody, limit) < limit
 
     def test_a_broker_that_answers_with_an_error_is_not_the_first_choice_of_the_next_read(self) -> None:
         def refuses(dialogue: Dialogue, _: Deadline) -> str:
             raise Transient(f"{dialogue.address} cannot tell now")
 
         with ScriptedBroker() as one, ScriptedBroker() as other:
-            nodes = Nodes(Connection((one.address, other.address)), QUICK)
+            nodes = Nodes(Connection((one.address, other.address)), PATIENT)
             first = nodes.read(address)
             with pytest.raises(Transient, match="cannot tell now"):
                 nodes.read(refuses)
@@ -129,7 +135,7 @@ class TestNobodyAnswers:
             read(peer.address)
         answers: dict[Any, Any] = {ApiVersionsRequest: versions()}
         with ScriptedBroker(answers) as peer:
-            nodes = Nodes(Connection((peer.address,)), QUICK)
+            nodes = Nodes(Connection((peer.address,)), PATIENT)
             nodes.read(address)
             peer.forget(ApiVersionsRequest)
             with pytest.raises(Transient, match="closed the connection"):
@@ -158,14 +164,14 @@ class TestTelling:
         answers: dict[Any, Any] = {ApiVersionsRequest: versions(), SaslHandshakeRequest: handshake}
         with ScriptedBroker(answers) as peer:
             connection = Connection((peer.address,))
-            nodes = Nodes(connection, QUICK, observe=lambda what, outcome, _seconds: told.append((what, outcome)))
+            nodes = Nodes(connection, PATIENT, observe=lambda what, outcome, _seconds: told.append((what, outcome)))
             with pytest.raises((Transient, Terminal)):
                 nodes.read(ask_twice)
         assert told == [("Open", "ok"), ("SaslHandshake", "ok"), ("SaslHandshake", "Request")]
 
     def test_a_connection_that_fails_is_told_by_the_stage_that_it_reached(self) -> None:
         told: list[tuple[str, str]] = []
-        nodes = Nodes(Connection(("127.0.0.1:1",)), QUICK, observe=lambda what, came, _: told.append((what, came)))
+        nodes = Nodes(Connection(("127.0.0.1:1",)), PATIENT, observe=lambda what, came, _: told.append((what, came)))
         with pytest.raises(Transient):
             nodes.read(address)
         assert told == [("Open", "Connect")]
@@ -185,7 +191,7 @@ class TestTelling:
     def test_without_tls_there_is_no_certificate_to_tell_of(self) -> None:
         told: list[float] = []
         with ScriptedBroker() as peer:
-            Nodes(Connection((peer.address,)), QUICK, certified=told.append).read(address)
+            Nodes(Connection((peer.address,)), PATIENT, certified=told.append).read(address)
         assert told == []
 
 

@@ -19,7 +19,9 @@ from bellwether.adapters.kafka.errors import Stage
 from bellwether.adapters.kafka.probing import BrokerProbe, _which_addresses
 from bellwether.connections import Connection, Security
 from bellwether.ports import Terminal, Unauthenticated
+from realparts.ports import HeldPorts
 from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, web_server
+from testkit.stopwatch import at_best
 
 PLAIN = BrokerProbe(Connection(("127.0.0.1:1",)))
 
@@ -48,7 +50,7 @@ def described(error: int = 0, message: str | None = None, **configs: str | None)
 def test_the_broker_itself_is_asked_and_says_where_it_is() -> None:
     advertised = "INTERNAL://10.0.0.1:9092, EXTERNAL://[2001:db8::1]:9094,BROKEN"
     with ScriptedBroker({DescribeConfigsRequest: described(advertised_listeners=advertised)}) as broker:
-        answer = PLAIN.ask(broker.address, 7, 2)
+        answer = PLAIN.ask(broker.address, 7, 20)
     assert answer.ok
     assert answer.advertised == {"INTERNAL": "10.0.0.1:9092", "EXTERNAL": "[2001:db8::1]:9094"}
     assert not answer.weaker
@@ -59,7 +61,7 @@ def test_the_broker_itself_is_asked_and_says_where_it_is() -> None:
 def test_a_broker_that_advertises_nothing_of_its_own_advertises_its_listeners_but_not_all_interfaces() -> None:
     configs = described(advertised_listeners=None, listeners="A://h:1,B://:2,C://0.0.0.0:3,D://[::]:4")
     with ScriptedBroker({DescribeConfigsRequest: configs}) as broker:
-        assert PLAIN.ask(broker.address, 1, 2).advertised == {"A": "h:1"}
+        assert PLAIN.ask(broker.address, 1, 20).advertised == {"A": "h:1"}
 
 
 def test_what_a_broker_says_anew_is_heard_although_equal_answers_are_read_once() -> None:
@@ -69,10 +71,10 @@ def test_what_a_broker_says_anew_is_heard_although_equal_answers_are_read_once()
         return described(**said)(request)
 
     with ScriptedBroker({DescribeConfigsRequest: answer}) as broker:
-        assert PLAIN.ask(broker.address, 71, 2).advertised == {"A": "h:1"}
-        assert PLAIN.ask(broker.address, 71, 2).advertised == {"A": "h:1"}
+        assert PLAIN.ask(broker.address, 71, 20).advertised == {"A": "h:1"}
+        assert PLAIN.ask(broker.address, 71, 20).advertised == {"A": "h:1"}
         said["advertised_listeners"] = "A://h:2"
-        assert PLAIN.ask(broker.address, 71, 2).advertised == {"A": "h:2"}
+        assert PLAIN.ask(broker.address, 71, 20).advertised == {"A": "h:2"}
         assert len(broker.asked(DescribeConfigsRequest)) == 3
 
 
@@ -80,28 +82,28 @@ def test_a_huge_answer_is_read_and_not_remembered() -> None:
     huge = {"advertised_listeners": "A://h:1", "junk": "x" * 20_000}
     with ScriptedBroker({DescribeConfigsRequest: described(**huge)}) as broker:
         for _ in range(3):
-            assert PLAIN.ask(broker.address, 72, 2).advertised == {"A": "h:1"}
+            assert PLAIN.ask(broker.address, 72, 20).advertised == {"A": "h:1"}
     assert _which_addresses(4, 72, Connection(("x:1",)).client_id)._remembered.cache_info().currsize == 0
 
 
 def test_another_broker_at_the_address_is_named_as_the_wrong_one() -> None:
     refusal = described(42, "Unexpected broker id, expected 2 or empty string, but received 1")
     with ScriptedBroker({DescribeConfigsRequest: refusal}) as broker:
-        answer = PLAIN.ask(broker.address, 1, 2)
+        answer = PLAIN.ask(broker.address, 1, 20)
     assert (answer.ok, answer.stage) == (False, Stage.WRONG_BROKER)
     assert "expected 2" in answer.message
 
 
 def test_a_missing_permission_makes_the_answer_weaker_and_names_the_acl() -> None:
     with ScriptedBroker({DescribeConfigsRequest: described(31)}) as broker:
-        answer = PLAIN.ask(broker.address, 1, 2)
+        answer = PLAIN.ask(broker.address, 1, 20)
     assert (answer.ok, answer.weaker) == (True, True)
     assert "ACL DescribeConfigs on Cluster" in answer.message
 
 
 def test_any_other_refusal_is_a_failed_request() -> None:
     with ScriptedBroker({DescribeConfigsRequest: described(-1, "it broke")}) as broker:
-        answer = PLAIN.ask(broker.address, 1, 2)
+        answer = PLAIN.ask(broker.address, 1, 20)
     assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
     assert "UNKNOWN_SERVER_ERROR (it broke)" in answer.message
 
@@ -109,18 +111,16 @@ def test_any_other_refusal_is_a_failed_request() -> None:
 @pytest.mark.parametrize("peer", [silent, dripping])
 def test_a_peer_that_never_finishes_an_answer_is_left_in_time(peer: Any) -> None:
     with ScriptedBroker(raw=peer) as broker:
-        started = time.monotonic()
+        assert at_best(lambda: PLAIN.ask(broker.address, 1, 0.5), 0.8) < 0.8
         answer = PLAIN.ask(broker.address, 1, 0.5)
-        assert time.monotonic() - started < 0.8
     assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
     assert "no answer in time" in answer.message
 
 
 def test_a_broker_that_answers_the_first_request_and_then_freezes_is_left_in_time() -> None:
     with ScriptedBroker({DescribeConfigsRequest: lambda _: None}) as broker:
-        started = time.monotonic()
+        assert at_best(lambda: PLAIN.ask(broker.address, 1, 0.5), 0.8) < 0.8
         answer = PLAIN.ask(broker.address, 1, 0.5)
-        assert time.monotonic() - started < 0.8
     assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
 
 
@@ -142,18 +142,18 @@ def test_the_stage_says_where_a_black_hole_swallowed_the_question(security: Secu
 
 
 def test_a_refused_connection_fails_at_once() -> None:
-    with ScriptedBroker() as broker:
-        address = broker.address
-    answer = PLAIN.ask(address, 1, 2)
+    with HeldPorts() as ports:
+        address = f"127.0.0.1:{ports.take()}"
+        assert at_best(lambda: PLAIN.ask(address, 1, 20), 0.5) < 0.5
+        answer = PLAIN.ask(address, 1, 20)
     assert (answer.ok, answer.stage) == (False, Stage.CONNECT)
-    assert answer.seconds < 0.5
     assert address in answer.message
 
 
 @pytest.mark.parametrize("peer", [hanging_up, web_server])
 def test_what_is_no_broker_fails_the_request(peer: Any) -> None:
     with ScriptedBroker(raw=peer) as broker:
-        answer = PLAIN.ask(broker.address, 1, 2)
+        answer = PLAIN.ask(broker.address, 1, 20)
     assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
 
 
@@ -187,14 +187,14 @@ def test_a_refusal_says_nothing_about_the_broker_while_nobody_takes_the_credenti
         probe = BrokerProbe(Connection((broker.address,), PLAIN_USER))
         for _ in range(3):
             with pytest.raises(Unauthenticated, match="refused user 'u'"):
-                probe.ask(broker.address, 1, 2)
+                probe.ask(broker.address, 1, 20)
 
 
 def test_a_refusal_counts_against_the_broker_while_another_takes_the_credentials() -> None:
     with guarded(lambda: False) as broker, guarded(lambda: True) as other:
         probe = BrokerProbe(Connection((broker.address,), PLAIN_USER))
-        assert probe.ask(other.address, 2, 2).ok
-        answer = probe.ask(broker.address, 1, 2)
+        assert probe.ask(other.address, 2, 20).ok
+        answer = probe.ask(broker.address, 1, 20)
     assert (answer.ok, answer.stage) == (False, Stage.SASL)
 
 
@@ -202,7 +202,7 @@ def test_credentials_that_were_taken_long_ago_may_be_at_fault_by_now() -> None:
     takes = [True, False]
     with guarded(lambda: takes.pop(0)) as broker:
         probe = BrokerProbe(Connection((broker.address,), PLAIN_USER), credit_seconds=0.05)
-        assert probe.ask(broker.address, 1, 2).ok
+        assert probe.ask(broker.address, 1, 20).ok
         time.sleep(0.1)
         with pytest.raises(Unauthenticated):
-            probe.ask(broker.address, 1, 2)
+            probe.ask(broker.address, 1, 20)

@@ -120,7 +120,8 @@ def answers(*topics: Any, features: Mapping[str, int] | None = None, **others: C
 
 
 def reader(broker: ScriptedBroker) -> KafkaReader:
-    return KafkaReader(Nodes(Connection((broker.address,)), Limits(opening_seconds=1, request_seconds=1)))
+    patient = Limits(opening_seconds=20, request_seconds=20, read_seconds=60)
+    return KafkaReader(Nodes(Connection((broker.address,)), patient))
 
 
 def test_a_partition_is_named_by_kafka_s_own_form_of_the_topic_id() -> None:
@@ -138,12 +139,12 @@ def test_the_time_that_a_large_answer_takes_to_decode_is_not_the_broker_s(monkey
     decode = MetadataResponse.decode
 
     def slowly(*args: Any, **options: Any) -> Any:
-        time.sleep(0.6)
+        time.sleep(2.5)
         return decode(*args, **options)
 
     monkeypatch.setattr(MetadataResponse, "decode", slowly)
     with ScriptedBroker(answers(topic("a", partition(0)))) as broker:
-        nodes = Nodes(Connection((broker.address,)), Limits(request_seconds=0.4))
+        nodes = Nodes(Connection((broker.address,)), Limits(opening_seconds=20, request_seconds=2, read_seconds=60))
         assert len(KafkaReader(nodes).read().partitions) == 1
         assert len(broker.asked(ListPartitionReassignmentsRequest)) == 2, "asked once more after the decoding"
 

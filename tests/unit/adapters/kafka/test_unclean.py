@@ -16,7 +16,8 @@ from bellwether.ports import Outcome, Terminal, Transient, Unauthorized
 from testkit.builders import name
 from testkit.scriptedbroker import ScriptedBroker, versions
 
-QUICK = Limits(opening_seconds=0.5, finding_seconds=1, request_seconds=0.5, read_seconds=2)
+QUICK = Limits(opening_seconds=0.5, finding_seconds=1, request_seconds=0.5)
+PATIENT = Limits(opening_seconds=20, finding_seconds=20, request_seconds=20, read_seconds=60)
 UNCLEAN = 1
 
 
@@ -34,9 +35,9 @@ def told(code: int = 0, message: str | None = None, *, whole: int = 0, partition
     )
 
 
-def elect(answer: Callable[[Any], Any], known: Any = None) -> tuple[Outcome, list[Any]]:
+def elect(answer: Callable[[Any], Any], known: Any = None, limits: Limits = PATIENT) -> tuple[Outcome, list[Any]]:
     with ScriptedBroker({ElectLeadersRequest: answer, ApiVersionsRequest: known or versions()}) as broker:
-        outcome = KafkaUnclean(Nodes(Connection((broker.address,)), QUICK)).elect(name())
+        outcome = KafkaUnclean(Nodes(Connection((broker.address,)), limits)).elect(name())
         return outcome, broker.asked(ElectLeadersRequest)
 
 
@@ -65,7 +66,7 @@ def test_silence_about_the_partition_is_no_success():
 
 def test_an_answer_that_does_not_come_may_have_been_carried_out():
     with pytest.raises(Transient, match="may have been carried out"):
-        elect(lambda _: None)
+        elect(lambda _: None, limits=QUICK)
 
 
 def test_a_broker_that_knows_only_preferred_elections_is_too_old():

@@ -24,6 +24,7 @@ from bellwether.adapters.kubernetes.client import (
     from_configuration,
 )
 from bellwether.ports import Terminal, Transient
+from realparts.ports import HeldPorts
 
 
 @pytest.fixture
@@ -48,11 +49,11 @@ def server() -> Iterator[ThreadingHTTPServer]:
         thread.join()
 
 
-def client_of(port: int) -> KubernetesClient:
+def client_of(port: int, timeout_seconds: float = 30) -> KubernetesClient:
     configuration = official.Configuration()
     configuration.host = f"http://127.0.0.1:{port}"
     configuration.api_key = {"authorization": "Bearer very-secret-token"}
-    return from_configuration(configuration, timeout_seconds=0.3)
+    return from_configuration(configuration, timeout_seconds=timeout_seconds)
 
 
 @pytest.mark.parametrize(
@@ -81,18 +82,16 @@ def test_what_is_not_there_can_be_asked_for(server: ThreadingHTTPServer) -> None
 
 
 def test_a_refused_connection_is_transient() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port = held.getsockname()[1]
-    with pytest.raises(Transient, match="not reachable"):
-        client_of(port).get(SECRETS, "ns", "x")
+    with HeldPorts() as ports, pytest.raises(Transient, match="not reachable"):
+        client_of(ports.take()).get(SECRETS, "ns", "x")
 
 
 def test_a_server_that_never_answers_is_given_up_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         started = time.monotonic()
         with pytest.raises(Transient, match=r"no answer in 0\.3 s"):
-            client_of(silent.getsockname()[1]).get(SECRETS, "ns", "x")
-    assert time.monotonic() - started < 2
+            client_of(silent.getsockname()[1], 0.3).get(SECRETS, "ns", "x")
+    assert time.monotonic() - started < 30, "it would never have answered"
 
 
 def test_a_missing_kubeconfig_says_what_to_set(tmp_path: Path) -> None:
@@ -113,18 +112,18 @@ def test_a_missing_kubeconfig_says_what_to_set(tmp_path: Path) -> None:
 )
 def test_every_request_is_told_with_what_came_of_it(server: ThreadingHTTPServer, status: int, outcome: str) -> None:
     told: list[tuple[str, str, str, float]] = []
-    observed = client_of(server.server_port).observed(lambda *what: told.append(what)).with_timeout(1.0)
+    observed = client_of(server.server_port).observed(lambda *what: told.append(what)).with_timeout(20.0)
     with pytest.raises((Terminal, Transient)):
         observed.get(LEASES, "ns", str(status))
     [(verb, resource, came, seconds)] = told
     assert (verb, resource, came) == ("get", "leases", outcome)
-    assert 0 < seconds < 5
+    assert 0 < seconds < 20
 
 
 def test_an_answer_is_told_as_well_and_so_is_silence(server: ThreadingHTTPServer) -> None:
     told: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        for port in (server.server_port, silent.getsockname()[1]):
+        for port, seconds in ((server.server_port, 30.0), (silent.getsockname()[1], 0.3)):
             with contextlib.suppress(Terminal, Transient):
-                client_of(port).observed(lambda *what: told.append(str(what[2]))).get(LEASES, "ns", "200")
+                client_of(port, seconds).observed(lambda *what: told.append(str(what[2]))).get(LEASES, "ns", "200")
     assert told == ["ok", "unavailable"]

@@ -17,6 +17,7 @@ import pytest
 
 from bellwether.adapters.prometheus.client import BODY_LIMIT, PrometheusClient
 from bellwether.ports import Terminal, Transient
+from realparts.ports import HeldPorts
 from realparts.tls import Authority
 
 GOOD = json.dumps(
@@ -30,13 +31,13 @@ TOKEN = "very-secret-token"
 
 def test_a_query_is_posted_with_its_limits_and_the_token(server: Any) -> None:
     server.says("200 OK", GOOD)
-    found = PrometheusClient(server.url + "/prom/", token=TOKEN).ask('up{a="b"} > 1', "broker", 5)
+    found = PrometheusClient(server.url + "/prom/", token=TOKEN).ask('up{a="b"} > 1', "broker", 30)
     assert found.samples == (("1", 7.0),)
     (request,) = server.requests
     assert request.startswith(b"POST /prom/api/v1/query HTTP/1.1")
     assert f"Authorization: Bearer {TOKEN}".encode() in request
     assert b"query=up%7Ba%3D%22b%22%7D+%3E+1" in request
-    assert b"timeout=5s" in request
+    assert b"timeout=30s" in request
     assert b"limit=10001" in request
 
 
@@ -46,20 +47,20 @@ def test_a_gateway_that_lets_no_post_through_is_asked_with_get(server: Any) -> N
         client.sendall(good if request.startswith(b"GET") else b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
 
     server.reply = reply
-    assert PrometheusClient(server.url).ask("up", "broker", 5).samples == (("1", 7.0),)
-    assert server.requests[1].startswith(b"GET /api/v1/query?query=up&timeout=5s")
+    assert PrometheusClient(server.url).ask("up", "broker", 30).samples == (("1", 7.0),)
+    assert server.requests[1].startswith(b"GET /api/v1/query?query=up&timeout=30s")
 
 
 def test_a_server_that_takes_neither_method_is_named(server: Any) -> None:
     server.says("405 No", b"")
     with pytest.raises(Terminal, match="neither POST nor GET"):
-        PrometheusClient(server.url).ask("up", "broker", 5)
+        PrometheusClient(server.url).ask("up", "broker", 30)
 
 
 def test_a_redirect_is_not_followed_and_takes_the_token_nowhere(server: Any) -> None:
     server.says("302 Found", b"", "Location: http://127.0.0.1:1/steal\r\n")
     with pytest.raises(Terminal, match="redirects elsewhere") as error:
-        PrometheusClient(server.url, token=TOKEN).ask("up", "broker", 5)
+        PrometheusClient(server.url, token=TOKEN).ask("up", "broker", 30)
     assert len(server.requests) == 1
     assert "steal" not in str(error.value)
 
@@ -78,7 +79,7 @@ def test_what_is_no_answer_is_said_without_the_token(
 ) -> None:
     server.says(status, body)
     with pytest.raises(error) as caught:
-        PrometheusClient(server.url, token=TOKEN).ask("up", "broker", 5)
+        PrometheusClient(server.url, token=TOKEN).ask("up", "broker", 30)
     assert TOKEN not in str(caught.value)
 
 
@@ -124,7 +125,7 @@ def test_a_body_that_drips_ends_at_the_deadline(server: Any) -> None:
     began = time.monotonic()
     with pytest.raises(Transient, match="does not answer in time"):
         PrometheusClient(server.url).ask("up", "broker", 0.5)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 def test_a_silent_server_ends_at_the_deadline(server: Any) -> None:
@@ -138,24 +139,23 @@ def test_chunks_are_read_like_any_body(server: Any) -> None:
     server.reply = lambda _request, client: client.sendall(
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
     )
-    assert PrometheusClient(server.url).ask("up", "broker", 5).samples == (("1", 7.0),)
+    assert PrometheusClient(server.url).ask("up", "broker", 30).samples == (("1", 7.0),)
 
 
 def test_a_body_that_breaks_off_is_no_answer(server: Any) -> None:
     server.reply = lambda _request, client: client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n" + GOOD)
     with pytest.raises((Transient, Terminal)):
-        PrometheusClient(server.url).ask("up", "broker", 5)
+        PrometheusClient(server.url).ask("up", "broker", 30)
 
 
 def test_nobody_there_is_transient_and_says_the_same_each_time() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port = held.getsockname()[1]
-    client = PrometheusClient(f"http://127.0.0.1:{port}", token=TOKEN)
     said = set()
-    for _ in range(2):
-        with pytest.raises(Transient) as error:
-            client.ask("up", "broker", 2)
-        said.add(str(error.value))
+    with HeldPorts() as ports:
+        client = PrometheusClient(f"http://127.0.0.1:{ports.take()}", token=TOKEN)
+        for _ in range(2):
+            with pytest.raises(Transient) as error:
+                client.ask("up", "broker", 30)
+            said.add(str(error.value))
     assert said == {"cannot be reached, or ends the connection"}
 
 
@@ -163,7 +163,7 @@ def test_nobody_there_is_transient_and_says_the_same_each_time() -> None:
 def test_a_token_that_no_header_can_hold_is_refused_unsaid(server: Any, token: str) -> None:
     server.says("200 OK", GOOD)
     with pytest.raises(Terminal, match="bearer token") as error:
-        PrometheusClient(server.url, token=token).ask("up", "broker", 5)
+        PrometheusClient(server.url, token=token).ask("up", "broker", 30)
     assert token not in str(error.value)
 
 
@@ -195,19 +195,19 @@ def secured(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 def test_a_certificate_is_trusted_by_the_authority_that_is_given_and_by_no_other(secured: tuple[str, Path]) -> None:
     url, authority = secured
-    assert PrometheusClient(url, token=TOKEN, ca=authority).ask("up", "broker", 5).samples == (("1", 7.0),)
+    assert PrometheusClient(url, token=TOKEN, ca=authority).ask("up", "broker", 30).samples == (("1", 7.0),)
     with pytest.raises(Terminal, match="certificate that is not trusted: check caSecretRef") as error:
-        PrometheusClient(url, token=TOKEN).ask("up", "broker", 5)
+        PrometheusClient(url, token=TOKEN).ask("up", "broker", 30)
     assert TOKEN not in str(error.value)
 
 
 def test_plain_http_to_a_server_that_speaks_tls_gets_no_answer(secured: tuple[str, Path]) -> None:
     with pytest.raises((Transient, Terminal)):
-        PrometheusClient(secured[0].replace("https:", "http:")).ask("up", "broker", 5)
+        PrometheusClient(secured[0].replace("https:", "http:")).ask("up", "broker", 30)
 
 
 def test_authority_that_is_no_certificate_is_named(secured: tuple[str, Path], tmp_path: Path) -> None:
     bad = tmp_path / "bad.pem"
     bad.write_text("not a certificate")
     with pytest.raises(Terminal, match="check url's scheme and caSecretRef"):
-        PrometheusClient(secured[0], ca=bad).ask("up", "broker", 5)
+        PrometheusClient(secured[0], ca=bad).ask("up", "broker", 30)
