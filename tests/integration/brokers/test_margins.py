@@ -13,6 +13,7 @@ from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
 from bellwether.core.clusters import TopicPartition
 from realparts.kafka import create_topics
+from testkit.kafkasites import KafkaSite
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
@@ -25,6 +26,8 @@ PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, rea
 def test_a_cluster_that_is_well_has_margins_and_nobody_trails(kafka: KafkaCluster) -> None:
     topic = f"margins-{uuid.uuid4().hex[:8]}"
     create_topics(kafka.bootstrap, {topic: 3}, configs={"min.insync.replicas": "2"})
+    # Each broker learns of the topic in its own time, and any of them may be asked.
+    KafkaSite(kafka).everywhere(lambda c: len([p for p in c.partitions if p.topic == topic and p.leader]) == 3)
     nodes = Nodes(Connection(tuple(kafka.bootstrap.split(","))), PATIENT)
     partitions = [p for p in KafkaReader(nodes).read().partitions if p.topic == topic]
     followed = {TopicPartition(topic, p.index): p.leader for p in partitions if p.leader not in (None, 1)}

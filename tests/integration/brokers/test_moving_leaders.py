@@ -12,6 +12,7 @@ from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.core.clusters import Partition, TopicPartition
 from bellwether.ports import Reorder
 from realparts.kafka import KafkaCluster, create_topics
+from testkit.kafkasites import KafkaSite
 
 pytestmark = pytest.mark.kafka
 
@@ -110,7 +111,7 @@ def test_a_reassignment_under_way_is_seen_and_can_be_cancelled(
         assert mover.reorder([Reorder(name, (1, 3))])[name].ok
         moving = settled(reader, name.topic, lambda ps: any(p.reassigning for p in ps))[0]
         assert (moving.adding, moving.removing) == ((3,), (2,))
-        assert reader.read().by_key[moving.key].reassigning
+        KafkaSite(brokers).eventually(lambda c: moving.key in c.by_key and c.by_key[moving.key].reassigning)
         assert mover.cancel([name])[name].ok
         back = settled(reader, name.topic, lambda ps: not ps[0].reassigning)[0]
         assert sorted(back.replicas) == [1, 2]

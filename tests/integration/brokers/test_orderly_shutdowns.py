@@ -24,12 +24,12 @@ LONG_SECONDS = 30
 
 
 def test_a_broker_that_shuts_down_is_in_no_isr_while_it_still_answers(brokers: KafkaCluster, topic: str):
-    # The controller lets a broker go when the others have read of it; a frozen one keeps it waiting until it is fenced.
-    brokers.broker(3).pause()
     going = brokers.broker(2)
     connection = Connection((brokers.broker(1).internal,))
     reader, probe = KafkaReader(Nodes(connection, PATIENT)), BrokerProbe(connection)
     assert 2 not in leaving(reader)
+    # The controller lets a broker go when the others have read of it; a frozen one keeps it waiting until it is fenced.
+    brokers.broker(3).pause()
     going.process.ask_to_stop()
     limit, seen = time.monotonic() + LONG_SECONDS, False
     while not seen and time.monotonic() < limit:

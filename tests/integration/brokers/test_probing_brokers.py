@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +11,7 @@ from bellwether.adapters.kafka.probing import BrokerProbe
 from bellwether.connections import Connection
 from realparts.kafka import KafkaCluster
 from realparts.toxiproxy import Toxiproxy
+from testkit.stopwatch import at_best
 
 pytestmark = pytest.mark.kafka
 
@@ -33,22 +33,25 @@ def test_the_internal_answer_tells_the_external_address_which_answers_too(
     brokers: KafkaCluster, probe: BrokerProbe
 ) -> None:
     broker = brokers.broker(1)
-    internal = probe.ask(broker.internal, 1, 2)
+    internal = probe.ask(broker.internal, 1, 20)
     assert internal.ok
     assert internal.advertised["EXTERNAL"] == broker.external
-    external = probe.ask(internal.advertised["EXTERNAL"], 1, 2)
+    external = probe.ask(internal.advertised["EXTERNAL"], 1, 20)
     assert (external.ok, external.weaker, external.message) == (True, False, "")
 
 
 def test_a_cut_way_is_refused_at_once(brokers: KafkaCluster, probe: BrokerProbe, proxy: Toxiproxy) -> None:
     broker = brokers.broker(1)
     proxy.cut(broker.proxy_name)
-    answer = probe.ask(broker.external, 1, 2)
-    assert (answer.ok, answer.stage) == (False, Stage.CONNECT)
-    assert answer.seconds < 0.5
-    assert probe.ask(broker.internal, 1, 2).ok
+
+    def refused() -> None:
+        answer = probe.ask(broker.external, 1, 20)
+        assert (answer.ok, answer.stage) == (False, Stage.CONNECT)
+
+    assert at_best(refused, 0.5) < 0.5
+    assert probe.ask(broker.internal, 1, 20).ok
     proxy.mend(broker.proxy_name)
-    assert probe.ask(broker.external, 1, 2).ok
+    assert probe.ask(broker.external, 1, 20).ok
 
 
 def test_a_black_hole_costs_no_more_than_the_timeout(
@@ -56,21 +59,23 @@ def test_a_black_hole_costs_no_more_than_the_timeout(
 ) -> None:
     broker = brokers.broker(1)
     proxy.blackhole(broker.proxy_name)
-    started = time.monotonic()
-    answer = probe.ask(broker.external, 1, 0.7)
-    assert time.monotonic() - started < 1
-    assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
-    assert broker.external in answer.message
+
+    def silent() -> None:
+        answer = probe.ask(broker.external, 1, 0.7)
+        assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
+        assert broker.external in answer.message
+
+    assert at_best(silent, 1) < 1
 
 
 def test_a_reset_connection_fails_the_request(brokers: KafkaCluster, probe: BrokerProbe, proxy: Toxiproxy) -> None:
     broker = brokers.broker(1)
     proxy.reset_peer(broker.proxy_name)
-    answer = probe.ask(broker.external, 1, 2)
+    answer = probe.ask(broker.external, 1, 20)
     assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
 
 
 def test_a_balancer_that_leads_to_another_broker_is_found_out(brokers: KafkaCluster, probe: BrokerProbe) -> None:
-    answer = probe.ask(brokers.broker(2).external, 1, 2)
+    answer = probe.ask(brokers.broker(2).external, 1, 20)
     assert (answer.ok, answer.stage) == (False, Stage.WRONG_BROKER)
     assert "Unexpected broker id, expected 2" in answer.message

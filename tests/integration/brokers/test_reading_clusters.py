@@ -15,11 +15,13 @@ from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
 from bellwether.core.clusters import Partition
 from realparts.kafka import KafkaCluster, create_topics
+from testkit.kafkasites import KafkaSite
+from testkit.stopwatch import at_best
 
 pytestmark = pytest.mark.kafka
 
 
-def until(holds: Callable[[], bool], seconds: float = 10) -> None:
+def until(holds: Callable[[], bool], seconds: float = 60) -> None:
     """Wait for what a broker learns from the controller a little later."""
     deadline = time.monotonic() + seconds
     while not holds():
@@ -31,14 +33,17 @@ def test_the_snapshot_equals_what_another_client_sees(
     brokers: KafkaCluster, connection: Connection, reader: KafkaReader, topic: str
 ) -> None:
     create_topics(brokers.bootstrap, {f"{topic}-2": 3}, assignments={f"{topic}-2": [[3, 1, 2], [2, 1, 3], [1, 3, 2]]})
-    until(lambda: len(reader.partitions([topic, f"{topic}-2"])) == 15)
+    # The two clients may ask different brokers, each of which learns in its own time.
+    KafkaSite(brokers).everywhere(
+        lambda c: len([p for p in c.partitions if p.topic == f"{topic}-2" and len(p.isr) == 3 and p.leader]) == 3
+    )
     cluster = reader.read()
     client = AdminClient(for_confluent(connection))
-    seen = client.list_topics(timeout=10)
+    seen = client.list_topics(timeout=30)
     described = client.describe_topics(TopicCollection([topic, f"{topic}-2"]))
     # Kafka's own tools print ids in the alphabet that is safe in URLs and file names; this client does not.
     urlsafe = str.maketrans("+/", "-_")
-    ids = {name: str(future.result(10).topic_id).translate(urlsafe) for name, future in described.items()}
+    ids = {name: str(future.result(30).topic_id).translate(urlsafe) for name, future in described.items()}
 
     assert cluster.cluster_id == seen.cluster_id == brokers.cluster_id
     assert {b.id: (b.host, b.port, b.fenced) for b in cluster.brokers.values()} == {
@@ -73,13 +78,16 @@ def test_a_recreated_topic_has_another_id(
 ) -> None:
     before = {p.topic_id for p in reader.partitions([topic])}
     client = AdminClient(for_confluent(connection))
-    client.delete_topics([topic])[topic].result(10)
+    client.delete_topics([topic])[topic].result(30)
     until(lambda: not reader.partitions([topic]))
     create_topics(brokers.bootstrap, {topic: 1})
-    until(lambda: bool(reader.partitions([topic])))
-    after = {p.topic_id for p in reader.partitions([topic])}
-    assert len(before) == len(after) == 1
-    assert before != after
+
+    def recreated() -> bool:
+        found = reader.partitions([topic])  # whoever is asked may know of neither yet, or of the old one still
+        return len(found) == 1 and found[0].topic_id not in before
+
+    assert len(before) == 1
+    until(recreated)
 
 
 def test_a_dead_broker_is_fenced_and_its_partitions_name_their_eligible_leaders(
@@ -94,7 +102,7 @@ def test_a_dead_broker_is_fenced_and_its_partitions_name_their_eligible_leaders(
     )
     brokers.broker(3).pause()
     try:
-        until(lambda: reader.read().brokers[3].fenced, 30)
+        until(lambda: reader.read().brokers[3].fenced and reader.partitions([name])[0].elr == (3,))
         cluster = reader.read()
         assert cluster.live == {1, 2}
         assert 3 in cluster.named
@@ -113,7 +121,8 @@ def test_a_thousand_partitions_more_cost_a_read_a_fraction_of_a_second(
     create_topics(brokers.bootstrap, {topic: 1000}, replication_factor=1)
     reader = KafkaReader(Nodes(connection))
     until(lambda: len(reader.partitions([topic])) == 1000)
-    reader.read()
-    started = time.monotonic()
-    assert len(reader.read().partitions) >= 1000
-    assert time.monotonic() - started < 2, "on a quiet machine it takes less than a tenth of that"
+
+    def read() -> None:
+        assert len(reader.read().partitions) >= 1000
+
+    assert at_best(read, 2) < 2, "on a quiet machine it takes less than a tenth of that"

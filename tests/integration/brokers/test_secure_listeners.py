@@ -22,6 +22,7 @@ from bellwether.core.clusters import TopicPartition
 from bellwether.ports import Terminal, Transient, Unauthenticated
 from realparts.kafka import KafkaCluster
 from realparts.tls import Authority
+from testkit.kafkasites import PATIENT
 
 pytestmark = pytest.mark.kafka
 
@@ -47,14 +48,14 @@ def changed(connection: Connection, **security: Any) -> Connection:
 
 
 def test_reads_moves_and_probes_work_over_sasl_and_tls(brokers: KafkaCluster, secure: Connection, topic: str) -> None:
-    nodes = Nodes(secure)
+    nodes = Nodes(secure, PATIENT)
     cluster = KafkaReader(nodes).read()
     assert {f"{b.host}:{b.port}" for b in cluster.brokers.values()} == set(secure.bootstrap)
     name = TopicPartition(topic, 0)
     assert KafkaMover(nodes).elect([name])[name].ok
     address = brokers.broker(2).secure
     assert address is not None
-    answer = BrokerProbe(secure).ask(address, 2, 3)
+    answer = BrokerProbe(secure).ask(address, 2, 30)
     assert (answer.ok, answer.weaker) == (True, False)
     assert answer.advertised["SECURE"] == address
 
@@ -74,17 +75,17 @@ def test_a_wrong_password_is_terminal_names_the_user_and_keeps_the_secret(
 ) -> None:
     wrong = changed(secure, password="s3cr3t-and-wrong")
     with pytest.raises(Terminal, match="refused user 'admin'") as caught:
-        KafkaReader(Nodes(wrong)).read()
+        KafkaReader(Nodes(wrong, PATIENT)).read()
     assert "check username, password and mechanism" in str(caught.value)
     told = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
     assert "s3cr3t" not in told
     with pytest.raises(Unauthenticated, match="refused user 'admin'"):
-        BrokerProbe(wrong).ask(brokers.broker(1).secure or "", 1, 3)  # which says nothing about the broker
+        BrokerProbe(wrong).ask(brokers.broker(1).secure or "", 1, 30)  # which says nothing about the broker
 
 
 def test_a_mechanism_that_is_not_offered_is_terminal_and_names_those_that_are(secure: Connection) -> None:
     with pytest.raises(Terminal, match="choose one of SCRAM-SHA-512"):
-        KafkaReader(Nodes(changed(secure, mechanism="PLAIN"))).read()
+        KafkaReader(Nodes(changed(secure, mechanism="PLAIN"), PATIENT)).read()
 
 
 def test_a_wrong_authority_is_terminal_and_names_the_file(
@@ -92,23 +93,25 @@ def test_a_wrong_authority_is_terminal_and_names_the_file(
 ) -> None:
     stranger = changed(secure, ca_file=str(Authority(tmp_path).path))
     with pytest.raises(Terminal, match="does not verify against ca_file") as caught:
-        KafkaReader(Nodes(stranger)).read()
+        KafkaReader(Nodes(stranger, PATIENT)).read()
     assert str(tmp_path) in str(caught.value)
-    answer = BrokerProbe(stranger).ask(brokers.broker(1).secure or "", 1, 3)
+    answer = BrokerProbe(stranger).ask(brokers.broker(1).secure or "", 1, 30)
     assert (answer.ok, answer.stage) == (False, Stage.TLS)
 
 
 def test_a_wrong_protocol_is_terminal_and_says_what_to_check(secure: Connection, connection: Connection) -> None:
     plain = Connection(secure.bootstrap)
     with pytest.raises(Terminal, match="a TLS listener needs SSL or SASL_SSL"):
-        KafkaReader(Nodes(plain)).read()
+        KafkaReader(Nodes(plain, PATIENT)).read()
     with pytest.raises(Terminal, match="check the port, security"):
-        KafkaReader(Nodes(changed(secure, protocol="SSL"))).read()
+        KafkaReader(Nodes(changed(secure, protocol="SSL"), PATIENT)).read()
     with pytest.raises(Terminal, match="check that the port is a TLS listener"):
-        KafkaReader(Nodes(dataclasses.replace(secure, bootstrap=connection.bootstrap))).read()
+        KafkaReader(Nodes(dataclasses.replace(secure, bootstrap=connection.bootstrap), PATIENT)).read()
     with pytest.raises(Terminal, match="this listener takes no SASL"):
         KafkaReader(
-            Nodes(changed(dataclasses.replace(secure, bootstrap=connection.bootstrap), protocol="SASL_PLAINTEXT"))
+            Nodes(
+                changed(dataclasses.replace(secure, bootstrap=connection.bootstrap), protocol="SASL_PLAINTEXT"), PATIENT
+            )
         ).read()
 
 
