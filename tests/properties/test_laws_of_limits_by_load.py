@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,6 +79,16 @@ class Scene:
                 found[p.leader] += loads.partitions.get(p.key, 0)
         return found
 
+    def fullness(self, broker: int | None, loads: Loads, without: Partition | None = None) -> Fraction:
+        """What a broker carries for its capacity, where any leader counts for something."""
+        assert broker is not None
+        led = [p for p in self.seen.partitions if p.leader == broker and p is not without]
+        weight = sum(loads.partitions.get(p.key, 0) + loads.least for p in led) if loads.partitions else len(led)
+        following = loads.following.get(broker, 0) if loads.partitions else 0
+        return Fraction(
+            (following + weight) * WHOLE, loads.capacities.get(broker, WHOLE) if loads.partitions else WHOLE
+        )
+
     def limit(self, broker: int, loads: Loads) -> int:
         assert self.capacity.max_load is not None
         return self.capacity.max_load * loads.capacities.get(broker, WHOLE) // WHOLE
@@ -146,6 +157,25 @@ def test_what_stays_with_a_demoted_broker_would_be_too_much_for_everybody_else(d
         for broker in others:
             full = most is not None and counts.get(broker, 0) >= most
             assert full or (load and carried[broker] + load > scene.limit(broker, loads)), (p, broker)
+
+
+@given(scenes(racks=False))
+def test_the_lightest_takes_over(drawn: tuple[Scene, list[Loads]]):
+    """Of what a broker took, there is one without which no other that could have taken that carries less."""
+    scene, (loads,) = drawn
+    scene = replace(scene, capacity=Capacity(max_load=10**9))
+    led = scene.leaders
+    scene.settle(loads)
+    taken: dict[int | None, list[Partition]] = {}
+    for p in scene.seen.partitions:
+        if p.leader != led[p.key]:
+            taken.setdefault(p.leader, []).append(p)
+    for broker, partitions in taken.items():
+        assert any(
+            scene.fullness(broker, loads, without=p) < scene.fullness(other, loads) + 1
+            for p in partitions
+            for other in [min(set(p.replicas) - set(scene.sick), key=lambda b: (scene.fullness(b, loads), b == broker))]
+        ), (broker, partitions)
 
 
 @given(scenes())
