@@ -252,9 +252,9 @@ def test_the_operator_says_which_acl_it_misses_and_goes_on_when_it_is_granted(
     before = site.orders()
     site.policy(kafka=scram)
     site.operator()
-    site.until(lambda: site.ready()[0] == "AclMissing", 60, "the first ACL is named", site.ready)
-    assert "Grant this user the ACL Describe on Cluster" in site.ready()[1]
-    assert "AclMissing" in site.kubectl("get", "events")
+    said = "AclMissing", "Grant this user the ACL Describe on Cluster"
+    site.until(lambda: all(map(str.__contains__, site.ready(), said)), 60, "the first ACL is named", site.ready)
+    site.until(lambda: "AclMissing" in site.kubectl("get", "events"), 30, "its event follows")
     secured.grant(user, [Acl("Describe", "Cluster")])
     site.until(lambda: "grant the ACL Describe on Topic *" in site.ready()[1], 60, "the next is named", site.ready)
     secured.grant(user, [Acl("Describe", "Topic", "*")])

@@ -167,7 +167,7 @@ def test_no_secret_comes_out_of_anything(
     site.until_restored(before)
     renewed = canaries.plant("renewed webhook token")
     webhook.write_text(renewed + "\n")
-    site.until(lambda: _post(door, renewed, canaries) != 401, 10, "the webhook takes its renewed token")
+    site.until(lambda: _post(door, renewed, canaries) != 401, 30, "the webhook takes its renewed token")
     assert _post(door, canaries.planted["webhook token"], canaries) == 401
     for process in site.processes:
         lines.update(_proc(process.pid))
@@ -179,7 +179,7 @@ def test_no_secret_comes_out_of_anything(
     for name, options in _command_lines(secured, user, tmp_path, password, nonsense, here):
         done = _run(site, [sys.executable, "-X", "dev", "-m", "bellwether", *options], lines)
         canaries.hear(name, done)
-    site.until(lambda: not recorder.alive, 70, "the recording ends")
+    site.until(lambda: not recorder.alive, 120, "the recording ends")
     canaries.hear("trace", trace.read_text(errors="replace"))
     canaries.hear("metrics", site.scrape(port))
     for process in site.processes:

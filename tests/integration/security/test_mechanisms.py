@@ -129,11 +129,12 @@ def test_all_that_speak_to_kafka_share_one_token(endpoint: SecuredKafka, ways: d
 def test_a_token_is_renewed_before_it_ends(endpoint: SecuredKafka, ways: dict[str, Connection]) -> None:
     endpoint.tokens.life_seconds = 5
     reader = KafkaReader(Nodes(ways["OAUTHBEARER"], PATIENT))
-    before = len(endpoint.tokens.given)
-    deadline = time.monotonic() + 12
-    while time.monotonic() < deadline:
+    before, began = len(endpoint.tokens.given), time.monotonic()
+    given, passed = 0, 0.0
+    while passed < 12 or (given < 3 and passed < 60):  # on a slow machine reads are few
         reader.read()  # never refused
-    assert 3 <= len(endpoint.tokens.given) - before <= 6
+        given, passed = len(endpoint.tokens.given) - before, time.monotonic() - began
+    assert 3 <= given <= 2 + passed / 4, "at four fifths of its life, and not at each read"
 
 
 def test_a_token_endpoint_that_is_down_or_talks_nonsense_is_named_and_recovers(
@@ -166,7 +167,7 @@ def test_a_refused_token_says_whose_it_was_and_not_what_it_was(
 def test_a_slow_token_endpoint_is_no_evidence_about_a_broker(
     endpoint: SecuredKafka, ways: dict[str, Connection]
 ) -> None:
-    endpoint.tokens.delay_seconds = 3
+    endpoint.tokens.delay_seconds = 6
     probe = BrokerProbe(ways["OAUTHBEARER"])
     with pytest.raises(Transient, match="has given no token yet"):
         probe.ask(endpoint.bootstrap[0], 1, 1)
