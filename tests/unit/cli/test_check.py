@@ -17,6 +17,7 @@ from bellwether.adapters.kubernetes.permissions import REVIEWS
 from bellwether.cli import check as verb
 from bellwether.cli.main import main
 from bellwether.ports import Transient
+from realparts.ports import HeldPorts
 from testkit.apistores import MemoryApi
 
 CLUSTER = "c1uster"
@@ -147,7 +148,8 @@ def test_an_operator_that_is_not_ready_or_does_not_answer_is_a_failure(monkeypat
     assert done.exit_code == 1
     assert "FAILED  operator" in done.output
     assert "/readyz: 503 the API server is away" in done.output
-    done = run(monkeypatch, Reviewed(), "--operator", address)
+    with HeldPorts() as ports:
+        done = run(monkeypatch, Reviewed(), "--operator", f"http://127.0.0.1:{ports.take()}")
     assert "does not answer (ConnectionError): look at its pods' logs" in done.output
 
 

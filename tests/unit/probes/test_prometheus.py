@@ -251,7 +251,9 @@ def test_a_rule_that_is_gone_is_asked_no_more(play: Play) -> None:
 def test_nobody_is_asked_about_while_no_broker_is_known(play: Play) -> None:
     play.probe.know(())
     play.rules(FLUSH)
-    play.round(1, seconds=0)
+    for _ in range(3):
+        play.probe.look()
+        time.sleep(0.1)
     assert play.server.asked == []
 
 
