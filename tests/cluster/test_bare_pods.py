@@ -52,8 +52,10 @@ def namespace(kubectl: Kubectl) -> Iterator[str]:
     """A namespace under the strictest rules for pods, gone after the tests of this file."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "pods", "labels": labels}}])
+    # A pod that nobody makes again needs its account at once, and a controller makes that.
+    eventually(lambda: kubectl.get("serviceaccount", "default", "-n", "pods"), bool, 60, "no account")
     yield "pods"
-    kubectl("delete", "namespace", "pods", "--wait", "--timeout=60s")
+    kubectl("delete", "namespace", "pods", "--wait", "--timeout=120s")
 
 
 def pod(script: str, **changed: Any) -> Mapping[str, Any]:
@@ -77,11 +79,11 @@ def test_a_deployment_runs_as_a_plain_user_on_a_read_only_root_finds_services_an
     spec = {"selector": {"matchLabels": labels}, "template": template}
     metadata = {"name": "quiet", "namespace": namespace}
     kubectl.apply([{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}])
-    kubectl("rollout", "status", "deployment/quiet", "-n", namespace, "--timeout=60s")
+    kubectl("rollout", "status", "deployment/quiet", "-n", namespace, "--timeout=120s")
     said = eventually(
         lambda: kubectl("logs", "deployment/quiet", "-n", namespace).split("\n"),
         lambda seen: len(seen) > 4,
-        30,
+        60,
         "silent",
     )
     assert said[:3] == ["1000", "EROFS", addresses.API_SERVICE]
@@ -102,7 +104,7 @@ def test_a_job_calls_the_api_by_its_service_with_the_token_of_its_account(kubect
             },
         ]
     )
-    kubectl("wait", "job/asks", "-n", namespace, "--for=condition=Complete", "--timeout=60s")
+    kubectl("wait", "job/asks", "-n", namespace, "--for=condition=Complete", "--timeout=120s")
     assert kubectl("logs", "job/asks", "-n", namespace).strip() == f"system:serviceaccount:{namespace}:asker"
 
 
@@ -125,7 +127,7 @@ def test_the_kubelet_comes_back_and_pods_live_through_it(kubectl: Kubectl, place
             }
         ]
     )
-    kubectl("wait", "pod/lives", "-n", namespace, "--for=condition=Ready", "--timeout=60s")
+    kubectl("wait", "pod/lives", "-n", namespace, "--for=condition=Ready", "--timeout=120s")
     before = kubectl.get("pod", "lives", "-n", namespace)["status"]["containerStatuses"][0]["containerID"]
     lifecycle.restart(places, "kubelet")
     eventually(lambda: kubectl("exec", "lives", "-n", namespace, "--", "true"), lambda _: True, 60, "no exec")

@@ -5,7 +5,7 @@ Everything is as a platform team has it: the image, the chart's Deployments and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,6 +30,12 @@ def confined(pod: Mapping[str, Any]) -> bool:
     )
 
 
+def five_ready(pods: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether there are as many pods as the release is to have, and every container of theirs is ready."""
+    statuses = [pod["status"].get("containerStatuses") or [{"ready": False}] for pod in pods]
+    return len(pods) == 5 and all(one["ready"] for of_pod in statuses for one in of_pod)
+
+
 def test_from_brokers_to_their_first_verdicts_it_takes_less_than_a_minute(
     stage: Stage, record_property: Callable[[str, object], None]
 ) -> None:
@@ -38,12 +44,11 @@ def test_from_brokers_to_their_first_verdicts_it_takes_less_than_a_minute(
 
 
 def test_two_operators_two_probers_and_a_sampler_run_confined_and_ready(stage: Stage) -> None:
-    pods = stage.release.pods()
+    # A rollout is over before the pods of the one before have ended.
+    pods = eventually(stage.release.pods, five_ready, 120, "not five pods, all ready")
     components = sorted(pod["metadata"]["labels"]["app.kubernetes.io/component"] for pod in pods)
-    assert len(components) == 5
     assert components.count("operator") == 2
     assert all(confined(pod) for pod in pods)
-    assert all(status["ready"] for pod in pods for status in pod["status"]["containerStatuses"])
 
 
 def test_helms_own_test_of_the_release_passes(stage: Stage) -> None:
@@ -51,9 +56,13 @@ def test_helms_own_test_of_the_release_passes(stage: Stage) -> None:
 
 
 def test_every_broker_has_two_sidecars_that_report_of_it(stage: Stage) -> None:
-    for health in stage.release.healths():
-        types = {signal["type"] for signal in health["status"]["signals"]}
-        assert {"ExternalReachability", "StorageLatency", "SelfReachability"} <= types
+    wanted = {"ExternalReachability", "StorageLatency", "SelfReachability"}
+    eventually(
+        stage.release.healths,
+        lambda seen: all(wanted <= {signal["type"] for signal in one["status"].get("signals", ())} for one in seen),
+        60,
+        "not every broker has all its reports",
+    )
 
 
 def test_a_broker_that_is_cut_off_leads_nothing_until_it_is_reachable_again(whole: Stage) -> None:
@@ -61,7 +70,8 @@ def test_a_broker_that_is_cut_off_leads_nothing_until_it_is_reachable_again(whol
     assert CUT in before.values()
     whole.kafka.cut(CUT)
     eventually(lambda: whole.kafka.led_by(CUT), lambda led: led == 0, 60, "the cut broker still leads")
-    assert whole.release.verdicts()[CUT] == "Sick"
+    # It is said after the turn that moved leaders.
+    eventually(whole.release.verdicts, lambda seen: seen[CUT] == "Sick", 30, "the broker is not called Sick")
     assert whole.kafka.in_isr(CUT)
     whole.kafka.join(CUT)
     eventually(whole.kafka.leaders, lambda leaders: leaders == before, 120, "leaders are not back")

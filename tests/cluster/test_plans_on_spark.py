@@ -26,6 +26,7 @@ from node.kubectl import eventually
 from nodeparts import release
 from nodeparts.release import HISTORY, HISTORY_CLAIM, NAMESPACE, POLICY, SPARK_IMAGE
 from realparts.kafka_topics import create_topics
+from testkit.kafkasites import PATIENT
 from testkit.skewed import records_a_minute, write_skewed_history
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ SMALL = {"cpu": "250m", "memory": "1200Mi"}
 
 
 def uneven(stage: Stage) -> dict[int, Partition]:
-    reader = KafkaReader(Nodes(Connection(tuple(stage.kafka.external))))
+    reader = KafkaReader(Nodes(Connection(tuple(stage.kafka.external)), PATIENT))
     return {p.index: p for p in reader.partitions([TOPIC])}
 
 
@@ -82,18 +83,24 @@ def test_a_plan_made_by_executors_in_pods_is_what_one_machine_plans_and_is_appli
     whole.release.install({**whole.values, "policies": [policy]})
     kubectl("annotate", "lp", POLICY, "-n", NAMESPACE, "bellwether.dev/rebalance=now", "--overwrite")
 
-    seen: set[str] = set()
+    made: dict[str, set[str]] = {}
+    ran: set[str] = set()
 
     def proposed() -> Mapping[str, Any]:
         selector = f"{RUN_LABEL},spark-role=executor"
         pods = kubectl.get("pods", "--namespace", NAMESPACE, "--selector", selector)
-        seen.update(one["metadata"]["name"] for one in pods if one["status"]["phase"] == "Running")
+        for one in pods:
+            application = one["metadata"]["labels"]["spark-app-selector"]
+            made.setdefault(application, set()).add(one["metadata"]["name"])
+            ran.update([application] if one["status"]["phase"] == "Running" else [])
         found: Mapping[str, Any] = whole.release.policy()["status"].get("rebalance", {})
         assert found.get("state") != "Failed", found["message"]
         return found
 
     status = eventually(proposed, lambda s: s.get("state") == "Proposed", 600, "no plan is proposed")
-    assert len(seen) >= 2 * EXECUTORS, "loads and plan each had executors of their own"
+    # On a slow node work may be done before the last executor runs.
+    assert len(ran) >= 2, "loads and plan each had executors of their own"
+    assert all(len(pods) >= EXECUTORS for pods in made.values()), made
     assert alone(history, status["run"], tmp_path) == status["digest"]
 
     before = uneven(whole)
@@ -101,20 +108,26 @@ def test_a_plan_made_by_executors_in_pods_is_what_one_machine_plans_and_is_appli
     eventually(
         lambda: whole.release.policy()["status"]["rebalance"]["state"],
         lambda state: state == "Done",
-        120,
+        240,
         "the plan is not applied",
     )
     led = dict.fromkeys((1, 2, 3), 0)
-    for number, partition in uneven(whole).items():
+    after = eventually(
+        lambda: uneven(whole),
+        lambda seen: all(one.leader == one.replicas[0] for one in seen.values()),
+        60,
+        "some partition is not led by its first replica",
+    )
+    for number, partition in after.items():
         assert sorted(partition.replicas) == sorted(before[number].replicas)
-        assert partition.leader == partition.replicas[0]
+        assert partition.leader is not None
         led[partition.leader] += records_a_minute(number)
     assert max(led.values()) < 1.1 * sum(led.values()) / 3
     assert read_plan(Store.open(str(history)), status["digest"]).after.max > 0
     eventually(
         lambda: kubectl.get("pods", "--namespace", NAMESPACE, "--selector", f"{RUN_LABEL},spark-role=executor"),
         lambda pods: pods == [],
-        60,
+        120,
         "executors are left",
     )
 

@@ -6,8 +6,12 @@ In: a node. Out: faults, and what Kafka itself says. Called by the tests on a no
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import ClusterMetadata
 
 from node.kubectl import Kubectl, eventually
 from node.places import Places
@@ -47,6 +51,8 @@ class KafkaOnNode:
         # One that an earlier run left knows ways already; a new one knows none.
         self._kubectl("delete", "pods", "-l", "app=balancer", "-n", NAMESPACE, "--ignore-not-found", "--wait")
         self._kubectl("rollout", "status", "deployment/balancer", "-n", NAMESPACE, f"--timeout={START_SECONDS}s")
+        # The rollout may be that of the pod before, and the way to a new one is laid after it is ready.
+        eventually(self.balancer.answers, bool, 60, "the load balancer does not answer")
         for broker in BROKERS:
             self.balancer.add(
                 f"broker-{broker}",
@@ -59,13 +65,13 @@ class KafkaOnNode:
         eventually(
             lambda: live_brokers(",".join(self.external), 5),
             lambda seen: seen == everyone,
-            60,
+            120,
             "not all brokers are in",
         )
 
     def fill(self, topics: int, partitions: int) -> None:
         """Make topics with three replicas, their leaders spread evenly, where they are not there yet."""
-        there = set(self._admin.list_topics(timeout=10).topics)
+        there = set(self._seen().topics)
         names = {f"orders-{number}": partitions for number in range(topics) if f"orders-{number}" not in there}
         create_topics(",".join(self.external), names, configs={"min.insync.replicas": "2"})
 
@@ -93,7 +99,7 @@ class KafkaOnNode:
 
     def leaders(self) -> dict[tuple[str, int], int]:
         """Who leads each partition, as clients outside are told by whichever broker answers."""
-        seen = self._admin.list_topics(timeout=10)
+        seen = self._seen()
         return {
             (topic.topic, number): partition.leader
             for topic in seen.topics.values()
@@ -106,9 +112,19 @@ class KafkaOnNode:
 
     def in_isr(self, broker: int) -> bool:
         """Whether a broker follows as it should: it is in the ISR of every partition that it holds."""
-        seen = self._admin.list_topics(timeout=10)
+        seen = self._seen()
         held = [p for topic in seen.topics.values() for p in topic.partitions.values() if broker in p.replicas]
         return all(broker in partition.isrs for partition in held)
+
+    def _seen(self) -> ClusterMetadata:
+        """Metadata, asked for again where it was asked of a broker that was being cut off."""
+        over = time.monotonic() + 60
+        while True:
+            try:
+                return self._admin.list_topics(timeout=10)
+            except KafkaException:
+                if time.monotonic() > over:
+                    raise
 
     def _disk(self, broker: int) -> SlowDisk:
         pod = self._kubectl.get("pod", f"kafka-{broker}", "--namespace", NAMESPACE)

@@ -49,7 +49,7 @@ def set_up(where: Places, kubectl: Kubectl, folder: Path) -> Stage:
     bellwether.prepare(where.volumes / "history")
     # A policy can only come once its definition is there: Helm leaves it out before.
     bellwether.install({**values, "policies": [], "probers": [], "sampler": {"enabled": False}})
-    kubectl("wait", "crd/leadershippolicies.bellwether.dev", "--for=condition=Established", "--timeout=30s")
+    eventually(lambda: kubectl.get("leadershippolicies", "--all-namespaces"), lambda _: True, 60, "it is not served")
     bellwether.install(values)
     kafka.start(bellwether.sidecars())
     kafka.fill(topics=3, partitions=12)
