@@ -79,21 +79,21 @@ for folder in ("/", "/etc", "/opt/bellwether", "/usr/bin", "/var", "/tmp"):
 def test_a_command_without_a_handler_of_its_own_ends_on_sigterm(operator: Unpacked, start: Any) -> None:
     container = start(operator, "import time; print('asleep', flush=True); time.sleep(300)", room=PYTHON)
     until_said(container, "asleep")
-    began = time.monotonic()
     container.terminate()
-    assert container.wait(10) == 143
-    assert time.monotonic() - began < 2
+    assert container.wait(60) == 143  # it would have slept on for minutes
 
 
 def test_orphans_are_collected(operator: Unpacked, start: Any) -> None:
     program = """
 import subprocess, time
 from pathlib import Path
-subprocess.run(["bash", "-c", "sleep 0.3 & exit"], check=True)
-time.sleep(1)
-states = [p.read_text().rpartition(")")[2].split()[0] for p in Path("/proc").glob("[0-9]*/stat")]
-print(states)
-assert "Z" not in states
+begin = "sleep 0.3 >/dev/null & echo $!"
+told = subprocess.run(["bash", "-c", begin], check=True, stdout=subprocess.PIPE, text=True)
+orphan = Path("/proc") / told.stdout.strip()
+last = time.monotonic() + 30
+while orphan.exists():  # also while it has ended and nobody has collected it
+    assert time.monotonic() < last, (orphan / "stat").read_text()
+    time.sleep(0.1)
 """
     container = start(operator, program, room=PYTHON)
     assert container.wait(60) == 0, container.said()

@@ -31,13 +31,14 @@ REST_SECONDS = 10.0
 class Begun:
     """An operator in a container, and where it answers."""
 
-    def __init__(self, container: Container, health: int) -> None:
+    def __init__(self, container: Container, ports: HeldPorts, health: int) -> None:
         self.container = container
+        self._ports = ports  # nobody else may have them meanwhile
         self._health = f"http://127.0.0.1:{health}"
 
     def answers(self, path: str) -> bool:
         try:
-            with urllib.request.urlopen(self._health + path, timeout=2) as answer:  # noqa: S310 - on 127.0.0.1
+            with urllib.request.urlopen(self._health + path, timeout=5) as answer:  # noqa: S310 - on 127.0.0.1
                 return bool(answer.status == 200)
         except OSError:
             return False
@@ -54,10 +55,9 @@ class Begun:
 def begin(start: Any, image: Unpacked, namespace: str, access: Room) -> Begun:
     ports = HeldPorts()
     metrics, health = ports.take(), ports.take()
-    ports.release()
     options = ["-n", namespace, "--lease-namespace", namespace, "--log-format", "json"]
     options += ["--metrics-port", str(metrics), "--health-port", str(health)]
-    return Begun(start(image, "operator", *options, room=access), health)
+    return Begun(start(image, "operator", *options, room=access), ports, health)
 
 
 def test_it_watches_soon_and_rests_small(
@@ -68,7 +68,7 @@ def test_it_watches_soon_and_rests_small(
     begun = begin(start, images("operator"), namespace, access)
     watching = begun.until(lambda: '"watching"' in begun.container.said(), 60)
     ready = watching + begun.until(lambda: begun.answers("/readyz"), 60)
-    assert begun.answers("/healthz")
+    begun.until(lambda: begun.answers("/healthz"), 30)
     time.sleep(5)  # what a start leaves to do
     share = measuring.processor_share(begun.container, REST_SECONDS)
     resident = measuring.resident_mebibytes(begun.container)
