@@ -30,3 +30,21 @@ def at_best(act: Callable[[], object], limit_seconds: float, *, spoilt: type[Exc
         if shortest < limit_seconds:
             break
     return shortest
+
+
+def never(amiss: Callable[[], object], seconds: float, bound_seconds: float) -> object:
+    """What ``amiss`` finds within some seconds in which it is asked again and again; something falsy if nothing.
+
+    It finds what has been silent for ``bound_seconds``. Where nobody could ask for a good part of that, all others may
+    have stood still as long: then they get time to go on first.
+    """
+    end = asked = time.monotonic()
+    end += seconds
+    while (now := time.monotonic()) < end:
+        if now - asked > bound_seconds / 4:
+            time.sleep(bound_seconds / 2)
+        elif found := amiss():
+            return found
+        asked = time.monotonic()
+        time.sleep(0.02)
+    return None

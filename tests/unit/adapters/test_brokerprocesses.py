@@ -200,7 +200,7 @@ def test_a_warden_that_is_killed_while_its_broker_is_paused_leaves_it_running(
 
 def test_a_keeper_that_hears_nothing_releases_the_broker(broker: subprocess.Popen[bytes]) -> None:
     start = pausekeeper.start_of(PROC, broker.pid)
-    words = [str(broker.pid), start, "0.3", "/proc"]
+    words = [str(broker.pid), start, "3", "/proc"]  # long enough for us to see it stopped
     keeper = subprocess.Popen(
         [sys.executable, "-I", "-S", pausekeeper.__file__, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

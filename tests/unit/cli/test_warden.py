@@ -55,7 +55,7 @@ def test_what_is_missing_or_wrong_is_named(arguments: list[str], said: str) -> N
 
 def stopped(pid: int, *, becomes: bool) -> bool:
     """Whether a process is stopped, once it is as it should become, or some time has passed."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + 30
     while (now := pausekeeper.state_of(Path("/proc"), pid) == pausekeeper.STOPPED) is not becomes:
         if time.monotonic() > until:
             break

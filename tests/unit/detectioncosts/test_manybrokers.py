@@ -16,6 +16,7 @@ from bellwether.adapters.kafka.rosters import KafkaRoster
 from bellwether.connections import Connection
 from detectioncosts.manybrokers import CLUSTER_ID, ManyBrokers, address, broker_at, serve
 from realparts.ports import HeldPorts, accepts
+from testkit.kafkasites import PATIENT
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +28,13 @@ def brokers() -> Iterator[ManyBrokers]:
     serving = loop.create_task(serve(many))
     thread = threading.Thread(target=lambda: loop.run_until_complete(asyncio.wait([serving])), daemon=True)
     thread.start()
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not (accepts(many.internal_port) and accepts(many.external_port)):
         assert time.monotonic() < end
         time.sleep(0.01)
     yield many
     loop.call_soon_threadsafe(serving.cancel)
-    thread.join(5)
+    thread.join(30)
     loop.close()
     ports.release()
 
@@ -48,16 +49,16 @@ def test_each_answers_for_itself_and_says_where_it_is(brokers: ManyBrokers) -> N
     probe = BrokerProbe(Connection(("127.0.0.1:1",)))
     for number in (1, 249, 250, 300):
         internal = f"{address(number)}:{brokers.internal_port}"
-        answer = probe.ask(internal, number, 2)
+        answer = probe.ask(internal, number, 20)
         external = f"{address(number)}:{brokers.external_port}"
         assert (answer.ok, answer.weaker) == (True, False)
         assert answer.advertised == {"INTERNAL": internal, "EXTERNAL": external}
-        assert probe.ask(external, number, 2).ok
+        assert probe.ask(external, number, 20).ok
 
 
 def test_they_are_a_cluster_that_can_be_listed_and_read(brokers: ManyBrokers) -> None:
     connection = Connection((f"{address(1)}:{brokers.internal_port}",))
     assert len(KafkaRoster(connection).brokers()) == 300
-    cluster = KafkaReader(Nodes(connection)).read()
+    cluster = KafkaReader(Nodes(connection, PATIENT)).read()
     assert (cluster.cluster_id, len(cluster.brokers), len(cluster.partitions)) == (CLUSTER_ID, 300, 50)
     assert all(set(p.isr) == set(p.replicas) and p.leader == p.replicas[0] for p in cluster.partitions)

@@ -42,12 +42,16 @@ def test_samples_are_summed_over_those_that_carry_the_labels() -> None:
 
 
 def test_a_busy_process_is_seen_to_be_busy() -> None:
-    before, began = usage(os.getpid()), time.monotonic()
-    end = time.process_time() + 0.3
-    while time.process_time() < end:
-        pass
-    used = between(before, usage(os.getpid()))
-    assert used["cpu_cores"] == pytest.approx(0.3 / (time.monotonic() - began), rel=0.3)
+    for _ in range(6):  # a machine that stands still between two looks at the clock spoils one try
+        before, began = usage(os.getpid()), time.monotonic()
+        end = time.process_time() + 0.3
+        while time.process_time() < end:
+            pass
+        used = between(before, usage(os.getpid()))
+        expected = pytest.approx(0.3 / (time.monotonic() - began), rel=0.3)
+        if used["cpu_cores"] == expected:
+            break
+    assert used["cpu_cores"] == expected
     assert 1 < used["resident_megabytes"] <= used["peak_megabytes"]
     assert used["threads"] >= 1
 

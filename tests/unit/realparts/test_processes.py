@@ -22,7 +22,7 @@ SLEEPER = [sys.executable, "-I", "-c", "import time; print('awake', flush=True);
 def sleeper(tmp_path: Path) -> Iterator[ManagedProcess]:
     process = ManagedProcess("sleeper", SLEEPER, log=tmp_path / "log")
     process.start()
-    process.wait_ready(lambda: "awake" in process.tail(), 10)
+    process.wait_ready(lambda: "awake" in process.tail(), 60)
     yield process
     process.kill()
 
@@ -36,7 +36,7 @@ def state(pid: int) -> str:
 
 
 def eventually(holds: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not holds() and time.monotonic() < deadline:
         time.sleep(0.02)
     return holds()
@@ -68,7 +68,7 @@ def test_one_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
     )
     process = ManagedProcess("deaf", [sys.executable, "-I", "-c", deaf], log=tmp_path / "log")
     process.start()
-    process.wait_ready(lambda: "deaf" in process.tail(), 10)
+    process.wait_ready(lambda: "deaf" in process.tail(), 60)
     process.stop(timeout_seconds=0.2)
     assert not process.alive
 
@@ -78,7 +78,7 @@ def test_a_start_that_fails_shows_the_end_of_the_log(tmp_path: Path) -> None:
     process = ManagedProcess("broken", command, log=tmp_path / "log")
     process.start()
     with pytest.raises(StartFailed, match=r"(?s)broken ended by itself.*the port is taken"):
-        process.wait_ready(lambda: False, 10)
+        process.wait_ready(lambda: False, 60)
 
 
 def test_a_start_that_takes_too_long_says_so(sleeper: ManagedProcess) -> None:
@@ -95,7 +95,7 @@ PARENT = """
 import sys, threading
 from pathlib import Path
 from realparts.processes import ManagedProcess
-process = ManagedProcess("child", [sys.executable, "-I", "-c", "import time; time.sleep(60)"], log=Path(sys.argv[1]))
+process = ManagedProcess("child", [sys.executable, "-I", "-c", "import time; time.sleep(120)"], log=Path(sys.argv[1]))
 # From a thread that ends at once: that must not be taken for the death of the parent.
 starter = threading.Thread(target=process.start); starter.start(); starter.join()
 if "detach" in sys.argv: process.detach()
@@ -117,8 +117,9 @@ def parent(tmp_path: Path, *arguments: str) -> tuple[subprocess.Popen[str], int]
 
 def test_a_killed_parent_takes_its_children_along(tmp_path: Path) -> None:
     killed, child = parent(tmp_path)
+    assert eventually(lambda: state(child) == "S")
     time.sleep(0.2)
-    assert state(child) == "S"
+    assert state(child) not in "XZ"
     killed.kill()
     killed.communicate()
     assert eventually(lambda: state(child) in "XZ")
@@ -129,7 +130,7 @@ def test_a_detached_process_outlives_its_parent(tmp_path: Path) -> None:
     killed.kill()
     killed.communicate()
     time.sleep(0.3)
-    assert state(child) == "S"
+    assert state(child) not in "XZ"
     os.kill(child, signal.SIGKILL)
 
 

@@ -214,6 +214,8 @@ def test_who_reads_while_files_are_compacted_sees_every_sample_once(store):
 
     reader = threading.Thread(target=look)
     reader.start()
+    while not seen:
+        time.sleep(0.01)
     compactor(store).run(NEXT_DAY)
     stop.set()
     reader.join()

@@ -27,7 +27,7 @@ def metrics():
     return SamplingMetrics()
 
 
-def until(wanted, seconds=10):
+def until(wanted, seconds=60):
     deadline = time.monotonic() + seconds
     while not wanted():
         assert time.monotonic() < deadline

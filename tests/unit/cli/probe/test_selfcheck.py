@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.cli.probe import probe
+from realparts.ports import HeldPorts
 
 
 @pytest.fixture
@@ -44,9 +45,8 @@ def test_one_measurement_needs_neither_policy_nor_broker(talked_to: int) -> None
 
 
 def test_a_port_that_nobody_listens_on_is_unknown_and_no_success() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    code, said = run("--once", "--port", str(port))
+    with HeldPorts() as ports:
+        code, said = run("--once", "--port", str(ports.take()))
     assert code == 1
     assert "Unknown" in said
     assert "nothing listens on this port" in said
