@@ -16,6 +16,7 @@ from bellwether.connections import Connection
 from bellwether.core.clusters import TopicPartition
 from bellwether.sampling.asking import Ends
 from bellwether.sampling.rounds import Sources
+from testkit.kafkasites import PATIENT
 from testkit.sampledsites import Site, partition
 
 RECORD = 1000
@@ -59,7 +60,7 @@ class KafkaSampled:
         self.name = TopicPartition(f"contract-{uuid.uuid4().hex[:8]}", 0)
         create_topics(kafka.bootstrap, {self.name.topic: 1}, assignments={self.name.topic: [[1, 2, 3]]})
         made = Connection(tuple(kafka.bootstrap.split(",")))
-        self.sources = Sources(KafkaReader(Nodes(made)), LogEnds(made), LogDirs(made))
+        self.sources = Sources(KafkaReader(Nodes(made, PATIENT)), LogEnds(made), LogDirs(made))
         self._producer = Producer({"bootstrap.servers": kafka.bootstrap, "acks": "all", "linger.ms": 50})
 
     def write(self, records: int) -> None:

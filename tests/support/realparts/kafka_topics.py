@@ -45,7 +45,8 @@ def create_topics(
     assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
     timeout_seconds: float = 60,
 ) -> None:
-    """Create topics (name to number of partitions) and wait until each partition has a leader and a full ISR.
+    """Create topics (name to number of partitions) and wait until each partition has a leader and a full ISR, as far as
+    every broker that answers has heard: who asks next may ask any of them.
 
     ``assignments`` gives the replica lists of some topics, partition by partition, in place of Kafka's own placement.
     Raises KafkaException when one cannot be created, TimeoutError when some are not led in time.
@@ -65,6 +66,11 @@ def create_topics(
         if time.monotonic() > deadline:
             raise TimeoutError(f"without leader or full ISR after {timeout_seconds:g} s: {', '.join(missing[:5])}")
         time.sleep(0.2)
+    for broker in client.list_topics(timeout=10).brokers.values():
+        while _has_yet_to_hear(f"{broker.host}:{broker.port}", partitions):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"broker {broker.id} has not heard of them after {timeout_seconds:g} s")
+            time.sleep(0.05)
 
 
 def delete_topics(bootstrap: str, topics: Collection[str], *, timeout_seconds: float = 60) -> None:
@@ -114,8 +120,16 @@ def _create(bootstrap: str, topics: list[NewTopic], deadline: float) -> None:
         asked_before = True
 
 
-def _not_yet_led(client: AdminClient, partitions: Mapping[str, int]) -> list[str]:
-    known = client.list_topics(timeout=10).topics
+def _has_yet_to_hear(address: str, partitions: Mapping[str, int]) -> bool:
+    """Whether the broker there answers without them: by a client of its own, which knows nobody else to ask."""
+    try:
+        return bool(_not_yet_led(admin(address), partitions, 3))
+    except KafkaException:
+        return False  # frozen or dead, and not fenced yet
+
+
+def _not_yet_led(client: AdminClient, partitions: Mapping[str, int], timeout_seconds: float = 10) -> list[str]:
+    known = client.list_topics(timeout=timeout_seconds).topics
     missing = []
     for name, number in partitions.items():
         found = known[name].partitions if name in known else {}
