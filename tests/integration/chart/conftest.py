@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +65,9 @@ def installing(tmp_path: Path, chartserver: ApiServer) -> Helm:
 @pytest.fixture
 def restricted(chartserver: ApiServer) -> str:
     """A namespace that refuses every pod that Pod Security's level ``restricted`` refuses."""
-    name = chartserver.create_namespace(f"chart-{uuid.uuid4().hex[:10]}")
-    chartserver.kubectl("label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted")
+    name = f"chart-{uuid.uuid4().hex[:10]}"
+    # With its label from the first: admission may know a namespace for a while without a label that it got later.
+    metadata = {"name": name, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+    chartserver.kubectl("create", "-f", "-", stdin=json.dumps(body))
     return name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from realparts.apiserver import ApiServer
+from realparts.apiserver import ApiServer, KubectlFailed
 from realparts.helm import Helm, HelmFailed
 from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
@@ -67,7 +68,7 @@ def test_a_release_is_installed_upgraded_rolled_back_and_taken_away(
     assert f"Bellwether {OLD} is installed in namespace {release}: 2 operator(s)" in said
     assert knows_rebalance(chartserver) is False
     assert image(chartserver, release) == f"bellwether:{OLD}"
-    chartserver.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names_of(chartserver))
+    until_served(chartserver)
     create(chartserver, release, POLICY)
     before = spec_of(chartserver, release)
 
@@ -117,6 +118,7 @@ def test_policies_of_the_values_come_with_the_next_upgrade_and_outlive_the_relea
     given = installing.given(values)
     said = installing.run("install", RELEASE, chart, "--namespace", release, *given)
     assert "the values' policies were left out. Run the same again as an upgrade" in said
+    until_served(chartserver)
     said = installing.run("upgrade", RELEASE, chart, "--namespace", release, *given)
     assert "were left out" not in said
     assert spec_of(chartserver, release)["mode"] == "Observe"
@@ -143,8 +145,8 @@ def test_helm_test_asks_the_operator_itself(
     """The operator of the Deployment runs outside, as its own account; the test's pod is played by what it runs."""
     values = {"watchNamespaces": [release]}
     installing.run("install", RELEASE, chart, "--namespace", release, *installing.given(values))
-    chartserver.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names_of(chartserver))
-    ports = HeldPorts()
+    until_served(chartserver)
+    ports = HeldPorts()  # until the end: while nobody serves there an outgoing connection could take one
     metrics, health = ports.take(), ports.take()
     account = f"{RELEASE}-bellwether-operator"
 
@@ -164,7 +166,6 @@ def test_helm_test_asks_the_operator_itself(
         log=tmp_path / "operator.log",
         environment=errands.environment(chartserver, release, account),
     )
-    ports.release()
     try:
         with Errands(chartserver, release, outside) as errand:
             with pytest.raises(HelmFailed):
@@ -173,6 +174,7 @@ def test_helm_test_asks_the_operator_itself(
             installing.run("test", RELEASE, "--namespace", release)
     finally:
         operator.kill()
+        ports.release()
     early, late = errand.ran
     assert (early.status, late.status) == (1, 0), late.output
     assert "FAILED  operator" in early.output
@@ -219,8 +221,17 @@ def remove_definitions(server: ApiServer) -> None:
         server.kubectl("delete", "crd", name, "--timeout=60s")
 
 
-def names_of(server: ApiServer) -> list[str]:
-    return [f"crd/{name}" for name in definitions_of(server)]
+def until_served(server: ApiServer) -> None:
+    """Wait until kinds that Helm has defined are found: it does not wait for that."""
+    last = time.monotonic() + 60
+    while True:
+        try:
+            server.kubectl("get", ",".join(definitions_of(server)), "--all-namespaces", "--output=name")
+            return
+        except KubectlFailed:
+            if time.monotonic() > last:
+                raise
+        time.sleep(0.2)
 
 
 def left_of(server: ApiServer, namespace: str) -> list[str]:

@@ -20,7 +20,7 @@ from realparts.helm import Helm
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver, pytest.mark.spark]
 
 NAMESPACE = "plans"
-RUNS_SECONDS = 60.0
+RUNS_SECONDS = 180.0
 
 # Client mode, settings as the operator's Job gives them to its driver; the API is reached from outside.
 DRIVER = """
