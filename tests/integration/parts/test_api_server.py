@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,18 @@ def bell(namespace: str, size: int) -> str:
     )
 
 
+def in_time(server: ApiServer, *arguments: str, kubeconfig: Path | None = None) -> str:
+    """What kubectl prints once it can: grants and definitions come into force a moment after they are written."""
+    last = time.monotonic() + 30
+    while True:
+        try:
+            return server.kubectl(*arguments, kubeconfig=kubeconfig)
+        except KubectlFailed:
+            if time.monotonic() > last:
+                raise
+        time.sleep(0.2)
+
+
 @pytest.fixture
 def with_bells(apiserver: ApiServer, tmp_path: Path) -> ApiServer:
     (tmp_path / "bells.json").write_text(json.dumps(definition()))
@@ -51,7 +64,7 @@ def test_a_definition_is_served_and_its_schema_holds_and_a_restart_keeps_both(wi
         with_bells.kubectl("apply", "--server-side", "-f", "-", stdin=bell(namespace, 0))
     with_bells.kubectl("apply", "--server-side", "-f", "-", stdin=bell(namespace, 3))
     with_bells.restart()
-    assert with_bells.kubectl("get", "bells", "one", "-n", namespace, "-o", "jsonpath={.spec.size}") == "3"
+    assert in_time(with_bells, "get", "bells", "one", "-n", namespace, "-o", "jsonpath={.spec.size}") == "3"
 
 
 def test_anyone_can_be_given_a_kubeconfig_that_has_no_right_until_it_is_granted(apiserver: ApiServer) -> None:
@@ -60,7 +73,8 @@ def test_anyone_can_be_given_a_kubeconfig_that_has_no_right_until_it_is_granted(
         apiserver.kubectl("get", "namespaces", kubeconfig=eve)
     apiserver.kubectl("create", "clusterrole", "reader", "--verb=list", "--resource=namespaces")
     apiserver.kubectl("create", "clusterrolebinding", "readers", "--clusterrole=reader", "--group=auditors")
-    assert "default" in apiserver.kubectl("get", "namespaces", kubeconfig=eve)
+    # The server decides by what its own watch has told it.
+    assert "default" in in_time(apiserver, "get", "namespaces", kubeconfig=eve)
 
 
 def test_a_service_account_gets_a_token_of_its_own(apiserver: ApiServer) -> None:

@@ -32,6 +32,14 @@ def connects(address: str) -> bool:
         return False
 
 
+def until_it_names_all(address: str) -> None:
+    """Wait until whoever answers there, in good time, names all three brokers."""
+    last = time.monotonic() + 60
+    while (seen := live_brokers(address)) != {1, 2, 3}:
+        assert time.monotonic() < last, seen
+        time.sleep(0.2)
+
+
 @pytest.mark.kafka
 def test_a_cut_proxy_cuts_the_external_way_alone(breakable_kafka: KafkaCluster) -> None:
     broker = breakable_kafka.broker(2)
@@ -41,7 +49,7 @@ def test_a_cut_proxy_cuts_the_external_way_alone(breakable_kafka: KafkaCluster) 
     assert connects(broker.external_listen)
     assert connects(breakable_kafka.broker(1).external)
     proxy_of(breakable_kafka).mend(broker.proxy_name)
-    assert live_brokers(broker.external) == {1, 2, 3}
+    until_it_names_all(broker.external)
 
 
 @pytest.mark.kafka
@@ -52,7 +60,7 @@ def test_a_poisoned_proxy_connects_but_answers_nothing(breakable_kafka: KafkaClu
     assert connects(broker.external)
     assert live_brokers(broker.external, timeout_seconds=1.5) == frozenset()
     proxy_of(breakable_kafka).mend(broker.proxy_name)
-    assert live_brokers(broker.external) == {1, 2, 3}
+    until_it_names_all(broker.external)
 
 
 @pytest.mark.kafka
@@ -60,7 +68,7 @@ def test_a_slow_way_answers_late(breakable_kafka: KafkaCluster) -> None:
     broker = breakable_kafka.broker(1)
     proxy_of(breakable_kafka).slow(broker.proxy_name, 400)
     started = time.monotonic()
-    assert live_brokers(broker.external, timeout_seconds=10) == {1, 2, 3}
+    assert live_brokers(broker.external, timeout_seconds=60) == {1, 2, 3}
     assert time.monotonic() - started >= 0.4
 
 
@@ -71,7 +79,7 @@ def test_a_frozen_broker_connects_but_answers_nothing_and_comes_back(breakable_k
     assert connects(broker.internal)
     assert live_brokers(broker.internal, timeout_seconds=1) == frozenset()
     broker.resume()
-    broker.wait_ready(30)
+    broker.wait_ready()
 
 
 @pytest.mark.kafka
@@ -80,7 +88,7 @@ def test_a_broker_restarts_at_its_old_addresses(breakable_kafka: KafkaCluster) -
     before = broker.process.pid
     broker.restart()
     assert broker.process.pid != before
-    assert live_brokers(broker.external) == {1, 2, 3}
+    until_it_names_all(broker.external)
 
 
 @pytest.mark.kafka
@@ -88,26 +96,27 @@ def test_a_slow_disk_slows_what_its_own_broker_leads(breakable_kafka: KafkaClust
     topic = f"slowed-{uuid.uuid4()}"
     placed = [[broker] for broker in (1, 2, 3)]
     create_topics(breakable_kafka.bootstrap, {topic: 3}, assignments={topic: placed})
-    latency_of_leader(breakable_kafka, topic, 2)  # the first writes open files and load classes
+    latencies_of_leader(breakable_kafka, topic, 2)  # the first writes open files and load classes
     breakable_kafka.slow_disk(2).set(80)
-    assert latency_of_leader(breakable_kafka, topic, 2) >= 0.08
-    assert latency_of_leader(breakable_kafka, topic, 1) < 0.06
-    assert latency_of_leader(breakable_kafka, topic, 3) < 0.06
+    # Each write is delayed, or none is: the quickest tells, however busy the machine.
+    assert min(latencies_of_leader(breakable_kafka, topic, 2)) >= 0.08
+    assert min(latencies_of_leader(breakable_kafka, topic, 1)) < 0.08
+    assert min(latencies_of_leader(breakable_kafka, topic, 3)) < 0.08
     breakable_kafka.slow_disk(2).clear()
-    assert latency_of_leader(breakable_kafka, topic, 2) < 0.06
+    assert min(latencies_of_leader(breakable_kafka, topic, 2)) < 0.08
 
 
-def latency_of_leader(cluster: KafkaCluster, topic: str, broker: int) -> float:
-    """Median seconds until an acks=1 write to the partition on that broker is acknowledged."""
+def latencies_of_leader(cluster: KafkaCluster, topic: str, broker: int) -> list[float]:
+    """Seconds until each acks=1 write to the partition on that broker is acknowledged."""
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": 1, "linger.ms": 0})
-    producer.list_topics(topic, timeout=10)
+    producer.list_topics(topic, timeout=30)
     taken = []
     for _ in range(9):
         started = time.monotonic()
         producer.produce(topic, b"x", partition=broker - 1)
-        assert producer.flush(10) == 0
+        assert producer.flush(30) == 0
         taken.append(time.monotonic() - started)
-    return sorted(taken)[len(taken) // 2]
+    return taken
 
 
 TIMED = """
@@ -126,16 +135,17 @@ def test_the_shim_delays_one_directory_in_the_named_mode(tmp_path: Path, mode: M
     disk.set(60, mode)
     beside = tmp_path / "slow-but-another"
     beside.mkdir()
-    inside_write, inside_sync, outside_write, outside_sync = timed(disk, disk.directory / "file", beside / "file")
-    assert (inside_write >= 0.06) is slow_write
-    assert inside_sync >= 0.06
-    assert outside_write < 0.06
-    assert outside_sync < 0.06
+    write, sync = quickest(disk, disk.directory / "file")
+    assert (write >= 0.06) is slow_write
+    assert sync >= 0.06
+    assert max(quickest(disk, beside / "file")) < 0.06
     disk.clear()
-    assert max(timed(disk, disk.directory / "file")) < 0.06
+    assert max(quickest(disk, disk.directory / "file")) < 0.06
 
 
-def timed(disk: SlowDisk, *files: Path) -> list[float]:
-    command = [sys.executable, "-I", "-c", TIMED, *(str(file) for file in files)]
+def quickest(disk: SlowDisk, file: Path) -> tuple[float, float]:
+    """Seconds of the quickest write and the quickest sync of nine: a real disk has slow moments, too."""
+    command = [sys.executable, "-I", "-c", TIMED, *[str(file)] * 9]
     ended = subprocess.run(command, env=disk.environment(), capture_output=True, text=True, check=True)
-    return [float(number) for number in ended.stdout.split()]
+    pairs = [[float(number) for number in line.split()] for line in ended.stdout.splitlines()]
+    return min(write for write, _ in pairs), min(sync for _, sync in pairs)
