@@ -11,7 +11,7 @@ import pytest
 
 from testkit.riskmatrix import Walk
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
@@ -68,7 +69,8 @@ class Errands:
             for body in json.loads(found)["items"]:
                 if body["metadata"]["uid"] not in self._seen:
                     self._seen.add(body["metadata"]["uid"])
-                    self._run(body)
+                    with suppress(KubectlFailed):  # whoever waited for it, or its account, has gone meanwhile
+                        self._run(body)
 
     def _run(self, body: Mapping[str, Any]) -> None:
         kind, name = body["kind"], body["metadata"]["name"]

@@ -60,7 +60,7 @@ class Guide:
         self.sections = steps((example / "README.md").read_text())
         self._environment = self._surroundings()
 
-    def follow(self, heading: str, seconds: float = 45) -> None:
+    def follow(self, heading: str, seconds: float = 120) -> None:
         """Go through a section. Raises Unlike when a command fails, or shows something else for so long."""
         for step in self.sections[heading]:
             self._take(step, seconds)

@@ -24,14 +24,18 @@ _UNANSWERED = {KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError.LEAD
 _FEW = {KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
 
 
-def produce(bootstrap: str, topics: Collection[str], acks: str, value: str) -> dict[str, str]:
-    """Write one record to partition 0 of each topic, without any retry; what became of it, by topic."""
+def produce(bootstrap: str, topics: Collection[str], acks: str, value: str, patience: int = 1) -> dict[str, str]:
+    """Write one record to partition 0 of each topic, without any retry; what became of it, by topic.
+
+    ``patience`` is how many times the usual time whoever leads has for it.
+    """
+    give_up_ms = _GIVE_UP_MS * patience
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
             "acks": acks,
             "message.send.max.retries": 0,
-            "message.timeout.ms": _GIVE_UP_MS,
+            "message.timeout.ms": give_up_ms,
             "linger.ms": 0,
         },
         logger=_SILENT,
@@ -52,7 +56,7 @@ def produce(bootstrap: str, topics: Collection[str], acks: str, value: str) -> d
 
     for topic in topics:
         producer.produce(topic, value=value.encode(), partition=0, on_delivery=told)
-    producer.flush(_GIVE_UP_MS / 1000 * 4)
+    producer.flush(give_up_ms / 1000 * 4)
     return seen
 
 
