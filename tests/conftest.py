@@ -118,7 +118,8 @@ def four() -> Iterator[KafkaCluster]:
             lambda c: (
                 len([p for p in c.partitions if p.topic == "__consumer_offsets" and len(p.isr) == 3]) == 10
                 and c.live == {1, 2, 3, 4}
-            )
+            ),
+            180,
         )
         yield cluster
 

@@ -33,7 +33,7 @@ from bellwether.adapters.recordcodec import import_record
 from bellwether.connections import Connection
 from bellwether.core.baselines import UndoRecord
 from bellwether.core.clusters import Partition, TopicPartition
-from bellwether.ports import Reorder
+from bellwether.ports import Reorder, Transient
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster, create_topics
 from realparts.kafka_topics import delete_topics
@@ -254,9 +254,12 @@ class Site:
     def until(
         self, wanted: Callable[[], object], seconds: float, what: str, shown: Callable[[], object] = str
     ) -> float:
-        """Wait until ``wanted``; how long it took, in seconds. ``shown`` tells what stood instead."""
+        """Wait until ``wanted``; how long it took, in seconds. ``shown`` tells what stood instead.
+
+        While nobody answers whoever asks for it, it is not so yet.
+        """
         began = time.monotonic()
-        while not wanted():
+        while not _so(wanted):
             if time.monotonic() - began > seconds:
                 raise Waited(f"not within {seconds:g} s: {what}\n{shown()}\n{self.logs()}")
             time.sleep(POLL_SECONDS)
@@ -323,6 +326,13 @@ class Site:
 
     def _orders_of_all(self) -> dict[TopicPartition, tuple[int, ...]]:
         return {p.name: p.replicas for p in self._reader.read().partitions}
+
+
+def _so(wanted: Callable[[], object]) -> object:
+    try:
+        return wanted()
+    except (Transient, OSError):
+        return None
 
 
 def condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
