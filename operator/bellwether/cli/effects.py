@@ -85,8 +85,9 @@ def await_outcome(
 
 def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> View:
     """How the broker stands now. Raises Transient, and Terminal when the policy or the broker is unknown."""
-    body = finding.find_health(api, namespace, policy, broker)
+    # A turn writes the brokers' status first: read in this order the policy's is never of a later turn than theirs.
     found = finding.find_policy(api, namespace, policy)
+    body = finding.find_health(api, namespace, policy, broker)
     status = body.get("status") or {}
     demoted, settled = finding.condition(body, "Demoted"), finding.condition(found, "Settled")
     amiss = finding.trouble(found)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
-from bellwether.cli import demote, effects, overrides
+from bellwether.cli import demote, effects, finding, overrides
 from bellwether.cli.main import main
 from bellwether.ports import Terminal
 from testkit import apiobjects
@@ -111,6 +112,24 @@ def test_the_word_of_an_earlier_override_is_not_taken_for_this_one(api: MemoryAp
     plays(monkeypatch, lambda: says(api, "OverrideDemoted", 0, why="new kernel"))
     found = run("demote", 1, "--policy", "main", "--reason", "new kernel")
     assert (found.exit_code, "(new kernel)" in found.output) == (0, True)
+
+
+def test_a_turn_that_ends_between_two_looks_is_not_taken_for_the_one_before_it(
+    api: MemoryApi, monkeypatch: pytest.MonkeyPatch
+):
+    says(api, "LeadingAllowed", 0)
+    settles(api, work="2 partitions are to move")
+    reads = finding.find_health
+
+    def overtaken(*asked: Any) -> Any:
+        found = reads(*asked)
+        says(api, "LeadingAllowed", 2)
+        settles(api)
+        return found
+
+    monkeypatch.setattr(finding, "find_health", overtaken)
+    found = run("promote", 1, "--policy", "main")
+    assert (found.exit_code, "broker 1 leads 2 partitions; the override" in words(found)) == (0, True)
 
 
 def test_whom_signals_have_demoted_is_said_to_be_so(api: MemoryApi):
