@@ -32,7 +32,7 @@ def run_ci(folder: Path, scene: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "SCENE": scene}
     environment.pop("REPORTS", None)
     return subprocess.run(
-        [folder / ".ci" / "run"], env=environment, capture_output=True, text=True, timeout=60, check=False
+        [folder / ".ci" / "run"], env=environment, capture_output=True, text=True, timeout=300, check=False
     )
 
 

@@ -23,7 +23,7 @@ def broken_contracts(root: Path) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     return "" if done.returncode == 0 else done.stdout + done.stderr

@@ -23,7 +23,7 @@ def helped(root: Path, *arguments: str) -> set[str]:
     """The targets that ``make`` lists; without arguments, those of the default target."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
     done = subprocess.run(
-        ["make", *arguments], cwd=root, env=environment, capture_output=True, text=True, timeout=60, check=True
+        ["make", *arguments], cwd=root, env=environment, capture_output=True, text=True, timeout=300, check=True
     )
     return set(re.findall(r"^  make ([a-z-]+) ", done.stdout, re.MULTILINE))
 

@@ -26,7 +26,7 @@ def python_started_at(root: Path, program: str) -> subprocess.CompletedProcess[s
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 
