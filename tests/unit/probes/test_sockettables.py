@@ -116,10 +116,10 @@ def test_a_visit_that_is_over_before_the_look_is_heard_of_and_a_silent_one_is_no
         table.listen(0.05)
         assert table.look().heard_seconds is None
         listener.visit(b"hello")
-        table.listen(0.2)
-        look = awaited(table, lambda look: look.connections == 0)  # its last packets may still be under way
-        assert look.heard_seconds is not None
-        assert look.heard_seconds >= 0.19
+        table.listen(1.0)
+        # Its last packets may still be under way, and the kernel tells of its end a little later.
+        look = awaited(table, lambda look: look.connections == 0 and look.heard_seconds is not None)
+        assert (look.heard_seconds or 0.0) >= 0.5
 
 
 def test_a_visit_to_another_port_is_nobody_elses(listener: Listener) -> None:
@@ -174,9 +174,8 @@ def test_no_privilege_is_needed() -> None:
             os.setuid(65534)
             with netlink(listener.port) as table:
                 listener.visit(b"hello")
-                table.listen(0.05)
-                look = table.look()
-            code = 0 if look.listening and look.heard_seconds is not None else 2
+                look = awaited(table, lambda look: look.heard_seconds is not None)
+            code = 0 if look.listening else 2
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
