@@ -26,5 +26,5 @@ for _ in range(2):
 
 
 def test_no_jvm_is_left_when_a_session_has_ended():
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=280, check=True)
     assert done.stdout.splitlines() == ["counted 7 beside java", "left"] * 2

@@ -64,7 +64,7 @@ def test_the_last_replica_is_waited_for_or_else_records_are_lost(four: Any, topi
     waited = run(wait)
     assert waited.returncode == 0, waited.stdout
     site.eventually(lambda c: _isr(c.partitions, topic) == {1, 2})
-    before = consume(bootstrap, [topic], [topic])[topic]
+    before = consume(bootstrap, [topic], [topic], 60)[topic]
     assert len(before) == 1  # waiting has lost nothing
 
     lose()
@@ -75,10 +75,10 @@ def test_the_last_replica_is_waited_for_or_else_records_are_lost(four: Any, topi
     assert elected.returncode == 0, elected.stderr
     assert "the loss is unknown" in elected.stdout
     assert f"{topic}-0 is led by broker 2 now: AtMinIsr" in elected.stdout
-    assert consume(bootstrap, [topic], [topic])[topic] == before
+    assert consume(bootstrap, [topic], [topic], 60)[topic] == before
     four.broker(1).start()
     site.eventually(lambda c: _isr(c.partitions, topic) == {1, 2})
-    assert consume(bootstrap, [topic], [topic])[topic] == before  # what broker 1 had beyond is gone for good
+    assert consume(bootstrap, [topic], [topic], 60)[topic] == before  # what broker 1 had beyond is gone for good
 
 
 def _isr(partitions: tuple[Partition, ...], topic: str) -> set[int]:

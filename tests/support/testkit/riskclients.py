@@ -19,7 +19,6 @@ TAKEN, TOO_FEW, NOBODY = "taken", "NOT_ENOUGH_REPLICAS", "no leader"
 """What becomes of a record."""
 
 _GIVE_UP_MS = 1500
-_READ_SECONDS = 3.0
 _UNANSWERED = {KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError.LEADER_NOT_AVAILABLE}
 _FEW = {KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
 
@@ -60,7 +59,9 @@ def produce(bootstrap: str, topics: Collection[str], acks: str, value: str, pati
     return seen
 
 
-def consume(bootstrap: str, topics: Collection[str], led: Collection[str]) -> dict[str, list[str]]:
+def consume(
+    bootstrap: str, topics: Collection[str], led: Collection[str], patience_seconds: float = 9.0
+) -> dict[str, list[str]]:
     """All values that a consumer is shown of partition 0 of each topic; a topic that is not served is absent.
 
     It is read until those that are ``led`` are at their end; the others get a little time as well.
@@ -83,7 +84,7 @@ def consume(bootstrap: str, topics: Collection[str], led: Collection[str]) -> di
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING) for topic in topics])
         while True:
             passed = time.monotonic() - began
-            patient = passed < _READ_SECONDS * 3 and not ended.issuperset(led)
+            patient = passed < patience_seconds and not ended.issuperset(led)
             if not patient and (passed > 1.0 or ended.issuperset(topics)):
                 break
             message = consumer.poll(0.1)

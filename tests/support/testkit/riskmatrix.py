@@ -320,7 +320,7 @@ class Walk:
 
     def shown(self, led: Callable[[str], bool] = lambda _: True) -> dict[str, list[str]]:
         """What consumers are shown now."""
-        return consume(self._bootstrap, self.topics, [t for t in self.topics if led(t)])
+        return consume(self._bootstrap, self.topics, [t for t in self.topics if led(t)], WAIT_SECONDS)
 
     def call(self, names: Mapping[int, str]) -> None:
         """From now on brokers have these names in the table: which of two was lost last is chance."""
