@@ -24,8 +24,8 @@ def test_thirty_brokers_at_rest_cost_nothing_but_renewals_of_leases(tmp_path: Pa
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "detection-costs.json").read_text())
     assert found["other_writes_per_second"] == 0
-    # Three probers and one operator renew a Lease each two seconds.
-    assert 1 <= found["lease_writes_per_second"] <= 3
+    # Three probers and one operator renew a Lease each two seconds; one that is kept waiting does not catch up.
+    assert 0.4 <= found["lease_writes_per_second"] <= 3
     probers = [name for name in found["processes"] if name.startswith("prober ")]
     assert probers == ["prober vantage-a", "prober vantage-b"]
     for name in (*probers, "operator"):

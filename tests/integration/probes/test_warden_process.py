@@ -88,23 +88,23 @@ def post(bench: Any, breakable_kafka: KafkaCluster) -> Iterator[Post]:
 
 def test_a_broker_is_paused_by_an_order_and_runs_again_whatever_ends_it(post: Post) -> None:
     post.pause(1)
-    post.bench.until(lambda: post.word() == "Failing", 20)
+    post.bench.until(lambda: post.word() == "Failing", 40)
     post.order(1, ended=True)
     post.bench.until(lambda: not post.paused, 10)
-    post.bench.until(lambda: post.word() == "Passing", 20)
+    post.bench.until(lambda: post.word() == "Passing", 40)
     post.pause(2)
-    post.bench.until(lambda: not post.paused, 40)  # nobody renews
+    post.bench.until(lambda: not post.paused, 60)  # nobody renews
     post.pause(3)
-    post.bench.until(lambda: post.word() == "Failing", 20)  # so that the next one's first word is news
+    post.bench.until(lambda: post.word() == "Failing", 40)  # so that the next one's first word is news
     post.warden.kill()
     post.warden.wait()
-    post.bench.until(lambda: not post.paused, 10)
+    post.bench.until(lambda: not post.paused, 30)
     os.kill(post.pid, signal.SIGSTOP)
     post.warden = post.start()
-    post.bench.until(lambda: not post.paused, 30)  # as after a death with its whole container
+    post.bench.until(lambda: not post.paused, 90)  # as after a death with its whole container
     post.bench.until(lambda: post.word() == "Passing", 60)
     post.pause(9)
     post.warden.send_signal(signal.SIGTERM)
-    assert post.warden.wait(20) == 0, post.bench.logs()
+    assert post.warden.wait(60) == 0, post.bench.logs()
     assert not post.paused
     post.kafka.broker(1).wait_ready()
