@@ -31,7 +31,7 @@ def test_a_policy_of_a_mode_and_a_name_demotes_a_broker_and_gives_its_leaders_ba
     site.until_demoted(1, before)
     site.lift(1)
     site.until_restored(before)
-    site.until(lambda: not demoted(site.health(1)), 10, "the promotion is reported")
+    site.until(lambda: not demoted(site.health(1)), 30, "the promotion is reported")
 
 
 def test_people_see_which_cluster_was_found_and_which_pod_is_which_broker(strimzi: StrimziSite) -> None:
@@ -72,4 +72,4 @@ def test_probers_find_the_listener_of_clients_outside_and_a_broker_that_is_cut_o
     assert {(e["reading"], e["control"]) for e in entries} == {(str(Reading.FAILING), str(Reading.PASSING))}
     proxy.mend("broker-2")
     site.until_restored(before)
-    site.until(lambda: condition(site.health(2), "Demoted")["status"] == "False", 10, "that is reported")
+    site.until(lambda: condition(site.health(2), "Demoted")["status"] == "False", 30, "that is reported")

@@ -104,8 +104,8 @@ def test_a_policy_whose_cluster_is_gone_for_good_can_be_deleted(strimzi: Strimzi
     site.until_demoted(3, before)
     strimzi.take(strimzi.kafkas, CLUSTER)
     site.delete()
-    site.until(site.gone, 60, "the policy is gone", site.status)
-    assert site.restored(before), "Kafka itself was still there, and got its orders back"
+    site.until(site.gone, 60, "the policy is gone")
+    site.until_restored(before, 10)  # Kafka itself was still there; a broker may hear of it a moment later
 
 
 @pytest.mark.slow
