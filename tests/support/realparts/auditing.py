@@ -49,7 +49,9 @@ class AuditedApiServer(ApiServer):
 
     def calls(self, user: str) -> set[Call]:
         """Every different request of a user so far, but for discovery and reviews of its own rights."""
-        lines = self.audit_log.read_text().splitlines() if self.audit_log.exists() else []
+        text = self.audit_log.read_text() if self.audit_log.exists() else ""
+        whole = text[: text.rfind("\n") + 1]  # the last line may be half written, its request not answered yet
+        lines = whole.splitlines()
         entries = (json.loads(line) for line in lines if f'"{user}"' in line)
         found = {_call(entry) for entry in entries if entry["user"]["username"] == user and "objectRef" in entry}
         return {call for call in found if call.resource and call.group != "authorization.k8s.io"}
@@ -62,6 +64,7 @@ class AuditedApiServer(ApiServer):
             f"--audit-policy-file={policy}",
             f"--audit-log-path={self.audit_log}",
             "--audit-log-mode=blocking",
+            "--audit-log-maxsize=10000",  # MB: a log that begins anew would have forgotten calls
         ]
 
 
