@@ -13,7 +13,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState
 from bellwether.core.statuses import Report
 from realparts.kafka import KafkaCluster, create_topics
-from realparts.kafka_topics import admin
+from realparts.kafka_topics import delete_topics
 from testkit.kafkasites import KafkaSite
 from testkit.operators import Operator
 from testkit.subjects import KafkaSubject, partition
@@ -29,8 +29,7 @@ Record = Callable[[str, object], None]
 def thousand(four: KafkaCluster) -> Iterator[str]:
     create_topics(four.bootstrap, {"thousand": 1000})
     yield "thousand"
-    client = admin(four.bootstrap)
-    client.delete_topics(["thousand"])["thousand"].result(60)
+    delete_topics(four.bootstrap, ["thousand"])
 
 
 @pytest.fixture

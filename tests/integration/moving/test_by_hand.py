@@ -78,7 +78,7 @@ def test_promote_restores_exactly_what_demote_moved(
     assert (site.orders(), len(json.loads(record.read_text())["topics"])) == bytes_before
     code, said = bellwether("promote")
     assert code == DONE, said
-    assert site.orders() == baseline
+    site.until_ordered(baseline)
     site.eventually(lambda c: all(p.leader == p.replicas[0] for p in c.partitions))
     assert json.loads(record.read_text())["demoted"] == []
     code, said = bellwether("promote")
@@ -111,7 +111,7 @@ def test_killed_midway_the_same_command_goes_on_and_promote_restores(
     assert code == -signal.SIGKILL, said
     code, said = bellwether("promote")
     assert code == DONE, said
-    assert site.orders() == baseline
+    site.until_ordered(baseline)
     site.eventually(lambda c: all(p.leader == p.replicas[0] for p in c.partitions))
 
 
@@ -238,7 +238,7 @@ def test_it_speaks_sasl_and_tls(
     site.eventually(lambda c: c.leaders()[2] == 0)
     code, said = bellwether("promote", 2, *options, bootstrap=known.bootstrap)
     assert code == DONE, said
-    assert site.orders() == baseline
+    site.until_ordered(baseline)
     password.write_text("wrong-password")
     code, said = bellwether("demote", 2, *options, bootstrap=known.bootstrap)
     assert code == FAILED

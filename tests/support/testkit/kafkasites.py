@@ -87,6 +87,10 @@ class KafkaSite:
         """The replica order of all partitions, or of those of some topics."""
         return {k: p.replicas for k, p in self.partitions(topics).items()}
 
+    def until_ordered(self, orders: Mapping[PartitionKey, Sequence[int]]) -> Cluster:
+        """The cluster as soon as all replicas stand in these orders: whoever moved them may know it before we do."""
+        return self.eventually(lambda c: {p.key: p.replicas for p in c.partitions} == orders)
+
     def leaders(self) -> Mapping[int, int]:
         """How many partitions each broker leads."""
         return self.seen().leaders()
