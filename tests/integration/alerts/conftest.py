@@ -60,8 +60,8 @@ def watched_site(
 def watched(watched_site: WatchedSite, kafka: KafkaCluster) -> Iterator[WatchedSite]:
     """The site, quiet; faults are mended after the test."""
     watched_site.site.until(
-        lambda: [watched_site.site.verdict(b)[0] for b in (1, 2, 3)] == ["Healthy"] * 3, 60, "all are healthy"
+        lambda: [watched_site.site.verdict(b)[0] for b in (1, 2, 3)] == ["Healthy"] * 3, 120, "all are healthy"
     )
-    watched_site.site.until(lambda: not watched_site.noise(), 60, "no alert fires", watched_site.firing)
+    watched_site.site.until(lambda: not watched_site.noise(), 120, "no alert fires", watched_site.firing)
     yield watched_site
     kafka.mend()

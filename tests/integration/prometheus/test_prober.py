@@ -110,7 +110,7 @@ class Bench:
     def logs(self) -> str:
         return "\n".join(p.read_text() for p in sorted(self.directory.glob("prober-*.log")))
 
-    def until(self, wanted: Callable[[], bool], seconds: float = 30) -> None:
+    def until(self, wanted: Callable[[], bool], seconds: float = 90) -> None:
         end = time.monotonic() + seconds
         while not wanted():
             if time.monotonic() > end:
@@ -174,7 +174,7 @@ def test_rules_fail_a_broker_and_pass_it_again_each_by_itself_under_one_lease(
     exporters[1].ill = False
     bench.until(lambda: bench.readings("idle") == WELL and bench.readings("offline") == WELL)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(15) == 0, bench.logs()
+    assert process.wait(60) == 0, bench.logs()
 
 
 def test_a_server_that_hangs_makes_all_unknown_and_nobody_failing_until_it_goes_on(
@@ -184,6 +184,7 @@ def test_a_server_that_hangs_makes_all_unknown_and_nobody_failing_until_it_goes_
     bench.start()
     bench.until(lambda: bench.readings("idle") == WELL)
     assert scraping.process is not None
+    silences = bench.logs().count("no values from Prometheus")  # it may have been slow to begin with
     scraping.process.pause()
     try:
         exporters[1].ill = True
@@ -191,10 +192,10 @@ def test_a_server_that_hangs_makes_all_unknown_and_nobody_failing_until_it_goes_
         assert bench.entry(1, "idle")["message"] == "Prometheus does not answer in time"
         (before,) = bench.api.list(LEASES, bench.namespace)
         bench.until(lambda: bench.api.list(LEASES, bench.namespace) != [before])
+        assert bench.logs().count("no values from Prometheus") == silences + 1, "said once, however often it is asked"
     finally:
         scraping.process.resume()
     bench.until(lambda: bench.readings("idle") == ["Failing", "Passing", "Passing"])
-    assert bench.logs().count("no values from Prometheus") == 1
 
 
 def test_a_broker_that_is_no_longer_scraped_is_unknown_and_its_peers_are_not(
@@ -241,8 +242,9 @@ def test_one_look_prints_a_table_writes_nothing_and_fails_on_a_failing_broker(
 ) -> None:
     exporters[1].ill = True
     bench.policy(scraping.url, {**IDLE, **TWICE}, {"name": "wrong", "query": "sum by (", "threshold": "1"})
-    bench.until(lambda: len(scraping.query('up{pod=~"main.*"} == 1')) == 3)
-    assert bench.start("--once").wait(30) == 1
+    ill = 'kafka_network_socketserver_networkprocessoravgidle_percent{pod="main-broker-1"} < 0.2'
+    bench.until(lambda: len(scraping.query('up{pod=~"main.*"} == 1')) == 3 and len(scraping.query(ill)) == 1)
+    assert bench.start("--once").wait(90) == 1
     table = bench.logs()
     assert "idle   1       Failing     0.02   0.98   < 0.2" in table, table
     assert "idle   2       Passing     0.98" in table, table

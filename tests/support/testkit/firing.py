@@ -75,12 +75,12 @@ class WatchedSite:
         wanted = {"alertname": alert, **(labels or {})}
         return any(wanted.items() <= found.items() for found in self.firing())
 
-    def until_fires(self, alert: str, seconds: float = 60, **labels: str) -> float:
+    def until_fires(self, alert: str, seconds: float = 120, **labels: str) -> float:
         """Wait until an alert fires."""
         what = f"{alert} fires {labels or ''}"
         return self.site.until(lambda: self.fires(alert, labels), seconds, what, self.firing)
 
-    def until_quiet(self, alerts: Sequence[str], seconds: float = 90) -> float:
+    def until_quiet(self, alerts: Sequence[str], seconds: float = 150) -> float:
         """Wait until none of these alerts fires."""
         return self.site.until(
             lambda: not any(self.fires(alert) for alert in alerts), seconds, f"{alerts} stop", self.firing
