@@ -53,6 +53,11 @@ def stored(api: KubernetesClient, namespace: str) -> Any:
     return api.get(LEASES, namespace, names.cluster_lease(CLUSTER))
 
 
+def renewed(api: KubernetesClient, namespace: str) -> str:
+    """When, in the words of the API, which sort as times do."""
+    return str(stored(api, namespace)["spec"]["renewTime"])
+
+
 def wait_until(condition: Any, seconds: float = 10.0) -> float:
     started = time.monotonic()
     while not condition():
@@ -85,13 +90,16 @@ def test_a_free_lease_is_taken_at_once_and_says_for_whom(api: KubernetesClient, 
 
 
 def test_a_held_lease_is_renewed_and_keeps_others_out(api: KubernetesClient, namespace: str) -> None:
-    mine, other = lease(api, namespace), lease(api, namespace, "elsewhere/second")
+    mine = lease(api, namespace, duration_seconds=20)  # longer than a busy machine pauses
+    other = lease(api, namespace, "elsewhere/second")
     assert mine.acquire()
+    at_first = renewed(api, namespace)
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
         assert not other.acquire()
         assert mine.seconds_left() > 0
         time.sleep(0.2)
+    wait_until(lambda: renewed(api, namespace) > at_first)
     assert other.owner == f"policy ns/main (holder {mine.holder})"
     assert other.seconds_left() == 0
     mine.release()
@@ -165,7 +173,7 @@ def test_a_process_frozen_past_its_lease_finds_nothing_left_when_it_goes_on(
 
 
 def test_a_deleted_lease_is_lost(api: KubernetesClient, namespace: str) -> None:
-    mine = lease(api, namespace)
+    mine = lease(api, namespace, duration_seconds=20)
     assert mine.acquire()
     api.delete(LEASES, namespace, names.cluster_lease(CLUSTER))
     wait_until(lambda: mine.lost is not None)
@@ -173,7 +181,8 @@ def test_a_deleted_lease_is_lost(api: KubernetesClient, namespace: str) -> None:
     with pytest.raises(Fenced, match="it was deleted"):
         mine.check()
     assert mine.acquire(), "it can be acquired again, and is renewed again"
-    time.sleep(3.5)
+    acquired = renewed(api, namespace)
+    wait_until(lambda: renewed(api, namespace) > acquired)
     assert mine.seconds_left() > 0
     mine.release()
 
