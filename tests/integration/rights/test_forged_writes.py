@@ -47,14 +47,30 @@ SICK = {**VERDICT, "standing": "Sick", "reason": "ExternallyUnreachable"}
 
 
 def until_bound(stage: Stage, api: KubernetesClient) -> None:
-    """An admission policy takes a moment to be enforced."""
-    for _ in range(200):
-        try:
-            stage.apply(api, 3, entry(OUTSIDE, "zone-b"), manager="early")
-        except Terminal:
-            return
+    """An admission policy takes a moment to be enforced; that on the operator was written last, the others are by then.
+
+    What could still be written is taken back.
+    """
+    until(lambda: refuses(lambda: stage.apply(api, 3, entry(OUTSIDE, "zone-b"), manager="early")))
+    stage.apply(stage.admin, 3, manager="early")
+    override = {"spec": {"override": {"state": "Promoted", "reason": "x"}}}
+    until(lambda: refuses(lambda: merged(stage, stage.by(OPERATOR), override, broker=3, sub="")))
+    merged(stage, stage.admin, {"spec": {"override": None}}, broker=3, sub="")
+
+
+def until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "the admission policies are not enforced"
         time.sleep(0.1)
-    pytest.fail("the admission policies are not enforced")
+
+
+def refuses(write: Callable[[], object]) -> bool:
+    try:
+        write()
+    except Terminal:
+        return True
+    return False
 
 
 def lease(

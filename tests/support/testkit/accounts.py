@@ -11,7 +11,7 @@ import json
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,16 +77,20 @@ def granted(objects: list[Object], account: str) -> list[Grant]:
         for role in objects:
             same = (role["kind"], role["metadata"]["name"]) == (reference["kind"], reference["name"])
             if same and (role["kind"] == "ClusterRole" or role["metadata"].get("namespace", "") == namespace):
-                found += [grant for rule in role["rules"] for grant in _of(rule, role, namespace)]
+                found += of_role(role, namespace)
     return found
 
 
-def _of(rule: Mapping[str, Any], role: Object, namespace: str) -> Iterator[Grant]:
-    for group in rule["apiGroups"]:
-        for resource in rule["resources"]:
-            for verb in rule["verbs"]:
-                names = tuple(rule.get("resourceNames") or ())
-                yield Grant(group, resource, verb, namespace, role["kind"], role["metadata"]["name"], names)
+def of_role(role: Object, namespace: str) -> list[Grant]:
+    """What a role gives to whom it is bound to in a namespace."""
+    return [
+        Grant(group, resource, verb, namespace, role["kind"], role["metadata"]["name"], names)
+        for rule in role["rules"]
+        for names in [tuple(rule.get("resourceNames") or ())]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    ]
 
 
 class Accounts:
@@ -100,6 +104,7 @@ class Accounts:
         kinds = ("ServiceAccount", *_ROLES, *_BINDINGS, *_ADMISSION)
         self.objects = [one for one in whole if one["kind"] in kinds]
         self._applied(self.objects)
+        self._await_all()
 
     def remove(self) -> None:
         """Take away what stands outside namespaces: it would bind others."""
@@ -146,44 +151,52 @@ class Accounts:
         self, account: str, group: str, resource: str, verb: str, namespace: str | None = None
     ) -> Iterator[None]:
         """Take one verb away from an account for a while, in whatever role of the chart gives it."""
-        given = {
-            (grant.kind, grant.role, grant.namespace)
+        taken = [
+            grant
             for grant in self.grants(account)
             if (grant.group, grant.resource, grant.verb) == (group, resource, verb)
             and namespace in (None, grant.namespace)
-        }
-        assert given, f"the chart gives no {verb} on {resource} to {account}"
-        roles = [o for o in self.objects if (o["kind"], o["metadata"]["name"]) in {(k, r) for k, r, _ in given}]
+        ]
+        assert taken, f"the chart gives no {verb} on {resource} to {account}"
+        where = {(grant.kind, grant.role) for grant in taken}
+        roles = [o for o in self.objects if (o["kind"], o["metadata"]["name"]) in where]
         for role in roles:
             self._rules(role, [rest for rule in role["rules"] for rest in _less(rule, group, resource, verb)])
-        where = {of for _, _, of in given}
         try:
-            self._await_review(account, group, resource, verb, where, allowed=False)
+            self.until_allowed(self.user(account), taken, allowed=False)
             yield
         finally:
             for role in roles:
                 self._rules(role, role["rules"])
-            self._await_review(account, group, resource, verb, where, allowed=True)
+            self.until_allowed(self.user(account), taken)
 
     def _rules(self, role: Object, rules: list[Any]) -> None:
         metadata = role["metadata"]
         # A merge patch goes to a cluster-scoped object where no namespace is named.
         self._api.merge(_ROLES[role["kind"]], metadata.get("namespace", ""), metadata["name"], {"rules": rules})
 
-    def _await_review(
-        self, account: str, group: str, resource: str, verb: str, namespaces: set[str], *, allowed: bool
-    ) -> None:
-        kind, _, sub = resource.partition("/")
-        names = {n for g in self.grants(account) if (g.resource, g.verb) == (resource, verb) for n in g.names[:1]}
-        about = {"group": group, "resource": kind, "subresource": sub, "verb": verb, "name": "".join(names)}
+    def until_allowed(self, user: str, grants: Iterable[Grant], *, allowed: bool = True) -> None:
+        """Wait until the API server goes by what was written of a user's grants: it hears of that a moment later."""
+        groups = ["system:serviceaccounts"] if user.startswith("system:serviceaccount:") else []
         until = time.monotonic() + _TAKES_EFFECT_SECONDS
-        for namespace in namespaces:
-            spec = {"user": self.user(account), "resourceAttributes": {**about, "namespace": namespace}}
-            spec["groups"] = ["system:serviceaccounts", "system:authenticated"]
+        for grant in grants:
+            kind, _, sub = grant.resource.partition("/")
+            about = {"group": grant.group, "resource": kind, "subresource": sub, "verb": grant.verb}
+            about |= {"name": "".join(grant.names[:1]), "namespace": grant.namespace}
+            spec = {"user": user, "groups": [*groups, "system:authenticated"], "resourceAttributes": about}
             body = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "metadata": {}, "spec": spec}
             while bool(self._api.create(_REVIEWS, "", body)["status"]["allowed"]) is not allowed:
-                assert time.monotonic() < until, f"{verb} on {resource} is still not {'allowed' if allowed else 'gone'}"
+                said = f"{grant.verb} on {grant.resource} is still not {'allowed' if allowed else 'gone'}"
+                assert time.monotonic() < until, said
                 time.sleep(0.02)
+
+    def _await_all(self) -> None:
+        """Of each role that an account has."""
+        subjects = [s for one in self.objects if one["kind"] in _BINDINGS for s in one.get("subjects") or []]
+        for account in {(s.get("namespace"), s["name"]) for s in subjects if s["kind"] == "ServiceAccount"}:
+            user = ":".join(("system:serviceaccount", *account))
+            grants = granted(self.objects, "/".join(account))
+            self.until_allowed(user, {(g.kind, g.role, g.namespace): g for g in grants}.values())
 
     def _applied(self, objects: list[Object]) -> None:
         body = {"apiVersion": "v1", "kind": "List", "items": objects}

@@ -14,7 +14,7 @@ from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, Object, connect
 from realparts.apiserver import ApiServer
-from testkit.accounts import FULL, OPERATOR, Accounts
+from testkit.accounts import FULL, OPERATOR, Accounts, Grant
 
 BROKERS = (1, 2, 3)
 ZONE_A, ZONE_B = f"{FULL}-prober-reachability-zone-a-main", f"{FULL}-prober-reachability-zone-b-main"
@@ -102,6 +102,8 @@ class Stage:
         }
         items = {"apiVersion": "v1", "kind": "List", "items": [role, binding]}
         self.server.kubectl("apply", "-f", "-", stdin=json.dumps(items))
+        grant = Grant("bellwether.dev", "brokerhealths", "delete", self.namespace, "Role", "too-generous")
+        self.accounts.until_allowed(self.accounts.user(STRANGER), [grant])
 
 
 def entry(type_: str, source: str, reading: str = "Passing", *, lease: str = "", policy: str = "main") -> Object:

@@ -22,7 +22,7 @@ from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, SECR
 from realparts.auditing import AuditedApiServer, Call
 from realparts.kafka import KafkaCluster
 from realparts.processes import ManagedProcess
-from testkit.accounts import FULL, OPERATOR, Accounts, Grant
+from testkit.accounts import FULL, OPERATOR, Accounts, Grant, of_role
 from testkit.sites import POLICY, Site
 
 CREDENTIALS, TOKEN = "kafka-credentials", "a-token-that-nobody-guesses"
@@ -106,13 +106,13 @@ class Crew:
         """A kubeconfig of a user who has these ClusterRoles of the chart (by their ends) in the policy's namespace."""
         namespace = self.site.namespace
         name = f"{PERSON}-{namespace}"
-        for role in roles:
-            whole = next(
-                o["metadata"]["name"]
-                for o in self.accounts.objects
-                if o["kind"] == "ClusterRole" and o["metadata"]["name"].endswith(role)
+        for end in roles:
+            role = next(
+                o for o in self.accounts.objects if o["kind"] == "ClusterRole" and o["metadata"]["name"].endswith(end)
             )
-            self.site.kubectl("create", "rolebinding", f"ann{role}", f"--clusterrole={whole}", f"--user={name}")
+            whole = role["metadata"]["name"]
+            self.site.kubectl("create", "rolebinding", f"ann{end}", f"--clusterrole={whole}", f"--user={name}")
+            self.accounts.until_allowed(name, of_role(role, namespace))
         return self.server.kubeconfig_for(name)
 
     # What stands beforehand
