@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bellwether.core.audits import intent
+from bellwether.core.deeds import Deeds
 from bellwether.core.demotions import Decide, decide
 from bellwether.core.flapping import count_flaps
 from bellwether.core.guards import remember_refusals
@@ -18,7 +19,7 @@ from bellwether.core.policies import Policy
 from bellwether.core.posing import problem_of
 from bellwether.core.quarantine import quarantine
 from bellwether.core.rebalances import Agenda, take_up
-from bellwether.core.statuses import Deeds, Report, report
+from bellwether.core.statuses import Report, report
 from bellwether.core.verdicts import judge
 from bellwether.execution import carry_out
 from bellwether.observing import Memory, observe

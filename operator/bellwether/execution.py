@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from bellwether.core.audits import AuditEntry, concluded
 from bellwether.core.baselines import EntryState, UndoRecord
 from bellwether.core.clusters import Partition, PartitionKey, TopicPartition
+from bellwether.core.deeds import Deeds, Stop
 from bellwether.core.elections import Checked, Seen, batches, check, electable, intents, overtaken, touch, verify
 from bellwether.core.guards import Hold
 from bellwether.core.plans import Move, Plan
 from bellwether.core.policies import Policy
 from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.statuses import Deeds, Stop
 from bellwether.ports import Fenced, Outcome, Reorder, Terminal, Transient, World
 
 READ_BACK_TRIES = 20

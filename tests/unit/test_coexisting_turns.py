@@ -11,10 +11,10 @@ import pytest
 
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.core.conditions import Condition
 from bellwether.core.racks import Placement, Preference
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.core.statuses import Condition
 from bellwether.core.strimzi import Strimzi
 from testkit.operators import POLICY, Operator
 

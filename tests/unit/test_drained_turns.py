@@ -9,10 +9,10 @@ import pytest
 
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.capacities import Capacity
+from bellwether.core.conditions import Condition
 from bellwether.core.policies import Demotion, Mode, Policy
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.core.statuses import Condition
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 

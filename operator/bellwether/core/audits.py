@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bellwether.core.baselines import Application, Cause, Demoted, UndoRecord
+from bellwether.core.deeds import Deeds
 from bellwether.core.findings import Fact
 from bellwether.core.plans import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalances import Progress
 from bellwether.core.signals import Override
 from bellwether.core.snapshots import Snapshot
-from bellwether.core.statuses import Deeds
 from bellwether.core.verdicts import Verdict
 
 SAMPLE_SIZE = 5

@@ -15,10 +15,10 @@ from enum import StrEnum
 
 from bellwether.core.balancing import Approval, Rebalance
 from bellwether.core.baselines import Application, Ending, LeftOut
+from bellwether.core.conditions import Condition
 from bellwether.core.guards import Refusal
 from bellwether.core.loadplans import LoadPlan
 from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.statuses import Condition
 
 AGAIN = timedelta(hours=1)
 """After a plan that grew stale a new one is asked for, so long after the last one was at the earliest."""

@@ -13,8 +13,8 @@ import structlog
 from bellwether.adapters.kubernetes.strimzi import Undiscovered
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.connections import Connection
+from bellwether.core.conditions import Condition
 from bellwether.core.reasons import Reason
-from bellwether.core.statuses import Condition
 from bellwether.ports import BellwetherError, Clock, Terminal, Transient, Unauthenticated, Unauthorized
 
 log = structlog.get_logger(__name__)

@@ -29,8 +29,8 @@ from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.adapters.kubernetes.trails import ConfigMapTrail
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.connections import Connection
+from bellwether.core.conditions import Condition
 from bellwether.core.reasons import Reason
-from bellwether.core.statuses import Condition
 from bellwether.core.strimzi import Strimzi
 from bellwether.handlers.following import Followed
 from bellwether.ports import (

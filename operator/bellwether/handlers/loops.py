@@ -22,12 +22,13 @@ from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
 from bellwether.core.balancing import Approval
 from bellwether.core.baselines import UndoRecord
+from bellwether.core.conditions import Condition
 from bellwether.core.demotions import Decide, decide
 from bellwether.core.detection import Detection
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.rebalances import Agenda
 from bellwether.core.runs import Run
-from bellwether.core.statuses import Condition, Report
+from bellwether.core.statuses import Report
 from bellwether.cycle import NOTHING, turn
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.following import reason_of

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bellwether.core.baselines import Cause
+from bellwether.core.brokerreports import BrokerReport
+from bellwether.core.conditions import Condition
 from bellwether.core.confinements import Confinement
 from bellwether.core.reasons import Reason, known
 from bellwether.core.returns import Way
 from bellwether.core.runs import Run, RunState
-from bellwether.core.statuses import BrokerReport, Condition, Report
+from bellwether.core.statuses import Report
 from bellwether.core.transitions import Standing
 from bellwether.handlers.following import CREDENTIALS_CURRENT
 

@@ -12,13 +12,15 @@ from datetime import datetime
 from bellwether.adapters.kubernetes.client import Object
 from bellwether.api.v1alpha1 import brokerhealth, conditions, policystatus, rebalancestatus, signalentries
 from bellwether.api.v1alpha1.quarantine import QuarantineStatus
+from bellwether.core.brokerreports import BrokerReport
+from bellwether.core.conditions import Condition
 from bellwether.core.findings import Fact
 from bellwether.core.imbalances import Balance
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.returns import Way
 from bellwether.core.risks import SENTENCES as RISKS
 from bellwether.core.runs import Run
-from bellwether.core.statuses import BrokerReport, Condition, Report
+from bellwether.core.statuses import Report
 from bellwether.core.transitions import Standing
 
 MESSAGE_LIMIT = policystatus.MESSAGE_LIMIT

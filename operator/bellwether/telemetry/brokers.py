@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry
 
+from bellwether.core.brokerreports import BrokerReport
 from bellwether.core.signals import Signal
-from bellwether.core.statuses import BrokerReport, Report
+from bellwether.core.statuses import Report
 from bellwether.core.transitions import Standing
 from bellwether.telemetry.registries import PolicyGauge
 

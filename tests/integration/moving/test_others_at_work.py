@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bellwether.core.clusters import TopicPartition
+from bellwether.core.conditions import Condition
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState
-from bellwether.core.statuses import Condition, Report
+from bellwether.core.statuses import Report
 from testkit.kafkasites import KafkaSite
 from testkit.operators import Operator
 from testkit.subjects import KafkaSubject, partition

@@ -10,13 +10,14 @@ from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.worlds import START, MemorySite
 from bellwether.core.baselines import Cause, Demoted, Entry, EntryState, UndoRecord
 from bellwether.core.clusters import Broker, Cluster, Partition, PartitionKey, TopicPartition
+from bellwether.core.deeds import Deeds
 from bellwether.core.demotions import BrokerHold, Decisions
 from bellwether.core.plans import Move, MoveKind, Plan
 from bellwether.core.policies import Policy
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType
 from bellwether.core.snapshots import Snapshot
-from bellwether.core.statuses import Deeds, Report, report
+from bellwether.core.statuses import Report, report
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
 from bellwether.core.waves import Returning

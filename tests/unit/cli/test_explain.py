@@ -10,12 +10,13 @@ from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
 from bellwether.cli import explain as verb
+from bellwether.core.deeds import Deeds
 from bellwether.core.detection import Detection, Reachability
 from bellwether.core.flapping import Flaps
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.signals import Reading
-from bellwether.core.statuses import Deeds, report
+from bellwether.core.statuses import report
 from bellwether.core.verdicts import judge
 from bellwether.handlers.renderings import broker_status
 from testkit import apiobjects

@@ -17,6 +17,7 @@ from bellwether.core.audits import (
 )
 from bellwether.core.baselines import Application, Cause, Demoted, Ending, UndoRecord
 from bellwether.core.clusters import PartitionKey
+from bellwether.core.deeds import Deeds, Stop
 from bellwether.core.demotions import Decisions
 from bellwether.core.findings import Fact
 from bellwether.core.guards import Hold
@@ -25,7 +26,6 @@ from bellwether.core.reasons import Reason
 from bellwether.core.rebalances import Progress
 from bellwether.core.signals import Override, OverrideState, Reading
 from bellwether.core.snapshots import Snapshot
-from bellwether.core.statuses import Deeds, Stop
 from bellwether.core.transitions import Standing
 from bellwether.core.verdicts import Verdict
 from testkit.builders import CLUSTER_ID, START, after, demoted, returning, snapshot

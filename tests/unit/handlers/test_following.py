@@ -17,8 +17,8 @@ from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRo
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.connections import Connection
+from bellwether.core.conditions import Condition
 from bellwether.core.reasons import Reason
-from bellwether.core.statuses import Condition
 from bellwether.handlers import links
 from bellwether.handlers.following import LOOK_SECONDS, Followed
 from bellwether.handlers.links import LeaseTimes, Linker

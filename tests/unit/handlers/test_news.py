@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from bellwether.core.deeds import Deeds, Stop
 from bellwether.core.demotions import BrokerHold
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy, Promotion, Waves
@@ -13,7 +14,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.recovery import Note
 from bellwether.core.runs import Run, RunState
 from bellwether.core.signals import Reading
-from bellwether.core.statuses import Deeds, Report, Stop
+from bellwether.core.statuses import Report
 from bellwether.core.transitions import Standing
 from bellwether.handlers.news import NOTES_SHOWN, News, news, of_run
 from testkit.builders import after, cluster, decisions, partition, said, site, snapshot, verdict, verdicts

@@ -9,10 +9,11 @@ import pytest
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, EVENTS, POLICIES, Object, OutdatedDefinition, Resource
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.core.deeds import Deeds
 from bellwether.core.plans import Plan
 from bellwether.core.policies import Mode, Policy
 from bellwether.core.reasons import Reason
-from bellwether.core.statuses import Deeds, Report
+from bellwether.core.statuses import Report
 from bellwether.core.transitions import Standing
 from bellwether.handlers.notices import Notices
 from bellwether.observing import Memory

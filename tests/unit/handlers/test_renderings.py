@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bellwether.api.v1alpha1.conditions import Condition as Rendered
+from bellwether.core.conditions import Condition
 from bellwether.core.demotions import BrokerHold
 from bellwether.core.guards import Hold
 from bellwether.core.imbalances import AutoRebalance, Balance, Ran
@@ -17,7 +18,7 @@ from bellwether.core.returns import Wait
 from bellwether.core.risks import SENTENCES as RISKS
 from bellwether.core.risks import Risk
 from bellwether.core.runs import Run, RunState
-from bellwether.core.statuses import Condition, Report
+from bellwether.core.statuses import Report
 from bellwether.core.strimzi import Pod, Strimzi
 from bellwether.core.transitions import Standing
 from bellwether.handlers import renderings

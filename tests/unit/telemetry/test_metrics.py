@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from bellwether.core.deeds import Deeds, Stop
 from bellwether.core.demotions import BrokerHold
 from bellwether.core.guards import Hold
 from bellwether.core.imbalances import Balance, Ran
@@ -16,7 +17,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.risks import Risk
 from bellwether.core.runs import Figures, Run, RunState
 from bellwether.core.signals import Reading, SignalType
-from bellwether.core.statuses import Deeds, Report, Stop
+from bellwether.core.statuses import Report
 from bellwether.telemetry.brokers import SIGNAL_STATES
 from bellwether.telemetry.metrics import OperatorMetrics
 from testkit.builders import (

@@ -1,0 +1,33 @@
+"""What a turn did in Kafka, as a value: ``execution`` makes it, reports and the audit trail tell of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bellwether.core.guards import Hold
+from bellwether.core.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a run ended before its plan did."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deeds:
+    """What a turn did in Kafka. ``touched`` names partitions whose replica set changed around our reorder."""
+
+    reordered: int = 0
+    elected: int = 0
+    holds: tuple[Hold, ...] = ()
+    touched: tuple[Hold, ...] = ()
+    stopped: Stop | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether Kafka has taken anything on, shown by now or not, so that the next turn should look at once."""
+        accepted = any(h.reason is Reason.NOT_APPLIED for h in self.holds)
+        return bool(self.reordered or self.elected or accepted)
