@@ -71,7 +71,8 @@ class Account:
         self.capacity = capacity
         self._loads = loads
         self._carried = dict(loads.following)
-        self._weighs = capacity.max_load is not None and bool(loads.partitions)
+        self.weighs = capacity.max_load is not None and bool(loads.partitions)
+        """Whether there is a limit by load, and loads to hold against it."""
 
     def fullness(self, broker: int) -> int:
         """How full a broker is, to be compared with others.
@@ -79,7 +80,7 @@ class Account:
         By what it carries, in proportion to its capacity, where a limit has loads known; else by its leaders.
         """
         leaders = self.counts.get(broker, 0)
-        if not self._weighs:
+        if not self.weighs:
             return leaders
         carried = self._carried.get(broker, 0) + leaders * self._loads.least
         return carried * WHOLE // self._loads.capacities.get(broker, WHOLE)
@@ -90,7 +91,7 @@ class Account:
 
     def carry(self, broker: int, key: PartitionKey) -> None:
         """The cost of a partition that is in the counts already."""
-        if self.capacity.max_load is not None:
+        if self.weighs:
             self._carried[broker] = self._carried.get(broker, 0) + self.load_of(key)
 
     def add(self, broker: int, key: PartitionKey) -> None:
@@ -102,7 +103,7 @@ class Account:
         """The partition is led there instead of here."""
         self.counts[here] -= 1
         self.counts[there] = self.counts.get(there, 0) + 1
-        if self.capacity.max_load is not None:
+        if self.weighs:
             load = self.load_of(key)
             self._carried[here] = self._carried.get(here, 0) - load
             self._carried[there] = self._carried.get(there, 0) + load

@@ -120,7 +120,7 @@ class _Scene:
         counts, concerned = account.counts, found.concerned
         # Nothing is chosen, and nothing need be weighed, while nobody is kept from leading and no rack is preferred.
         choices = bool(demoted or returning or entries or rankings is not None)
-        weighs = choices and account.capacity.max_load is not None
+        weighs = choices and account.weighs
         for partition in self._snapshot.cluster.partitions:
             key, replicas = PartitionKey(partition.topic_id, partition.index), partition.replicas
             ranking = rankings.of(partition.topic) if rankings is not None else None
