@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from realparts.processes import whole_lines
+
 if TYPE_CHECKING:
     from testkit.sites import Site
 
@@ -45,7 +47,7 @@ def test_the_trail_names_the_word_and_outlives_operator_and_policy(site: Site) -
     assert [one["became"] for one in rise["brokers"]] == ["Promoted"]
     assert rise["moves"]["restores"] == rise["moves"]["reorders"]
 
-    lines = [json.loads(one) for one in site.processes[0].log.read_text().splitlines() if "bellwether.audit" in one]
+    lines = [json.loads(one) for one in whole_lines(site.processes[0].log) if "bellwether.audit" in one]
     assert [one["event"] for one in lines] == ["begun", "concluded"] * len(falls)
     site.delete()
     site.until(site.gone, 60, "the policy is gone")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from realparts.processes import whole_lines
+
 if TYPE_CHECKING:
     from testkit.sites import Site
 
@@ -19,8 +21,7 @@ STANDING_SECONDS = 20.0
 
 def lines(site: Site) -> list[dict[str, Any]]:
     """Every whole line of the first operator's log. Raises ValueError for one that is no JSON."""
-    written = site.processes[0].log.read_text()
-    return [json.loads(line) for line in written[: written.rfind("\n") + 1].splitlines()]
+    return [json.loads(line) for line in whole_lines(site.processes[0].log)]
 
 
 def test_each_line_is_an_event_that_names_policy_epoch_and_broker_where_they_are_known(site: Site) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from realparts.apiserver import ApiServer
+from realparts.processes import whole_lines
 
 _POLICY = """\
 apiVersion: audit.k8s.io/v1
@@ -49,9 +50,7 @@ class AuditedApiServer(ApiServer):
 
     def calls(self, user: str) -> set[Call]:
         """Every different request of a user so far, but for discovery and reviews of its own rights."""
-        text = self.audit_log.read_text() if self.audit_log.exists() else ""
-        whole = text[: text.rfind("\n") + 1]  # the last line may be half written, its request not answered yet
-        lines = whole.splitlines()
+        lines = whole_lines(self.audit_log) if self.audit_log.exists() else []
         entries = (json.loads(line) for line in lines if f'"{user}"' in line)
         found = {_call(entry) for entry in entries if entry["user"]["username"] == user and "objectRef" in entry}
         return {call for call in found if call.resource and call.group != "authorization.k8s.io"}

@@ -22,6 +22,12 @@ class StartFailed(RuntimeError):
     """A real part did not come up; the message holds the end of its log."""
 
 
+def whole_lines(log: Path) -> list[str]:
+    """The lines that stand in a log by now, but for a last one that is still being written."""
+    text = log.read_text()
+    return text[: text.rfind("\n") + 1].splitlines()
+
+
 _watch_lock = threading.Lock()
 _watcher: subprocess.Popen[str] | None = None
 
