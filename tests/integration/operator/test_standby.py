@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from testkit.mortal import REACHED, WENT_ON
+from testkit.stopwatch import TRIES
 
 if TYPE_CHECKING:
     from realparts.processes import ManagedProcess
@@ -16,6 +17,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
 QUICK = ("--lease-duration", "6", "--lease-renew", "0.5")
 LEADING = "bellwether_leadership_held"
+# 10 s of Lease, 4 s for a last request, a second between tries; a Lease that is given up needs none of it.
+KILLED_SECONDS, STOPPED_SECONDS = 20, 3
 
 
 @pytest.mark.slow
@@ -23,9 +26,20 @@ def test_a_second_operator_stands_by_and_takes_over_after_a_kill_and_after_a_sto
     site = bare_site
     site.topics()
     site.policy()
-    before = site.orders()
-    first = site.operator()
+    acting = site.operator()
     site.until_reported()
+    for _ in range(TRIES):  # a machine that stands still for a moment makes it later, and never sooner
+        acting, killed, stopped = succeeded(site, acting)
+        site.tell(f"taken over {killed:.1f} s after SIGKILL, {stopped:.1f} s after SIGTERM")
+        if killed < KILLED_SECONDS and stopped < STOPPED_SECONDS:
+            break
+    assert killed < KILLED_SECONDS
+    assert stopped < STOPPED_SECONDS
+
+
+def succeeded(site: Site, first: ManagedProcess) -> tuple[ManagedProcess, float, float]:
+    """Whoever acts is killed, and its successor stopped: who acts then, and how long either change took."""
+    before = site.orders()
     second = standing_by(site)
 
     first.kill()
@@ -41,11 +55,7 @@ def test_a_second_operator_stands_by_and_takes_over_after_a_kill_and_after_a_sto
     site.lift(1)
     site.until_restored(before)
     assert third.alive
-    site.tell(f"taken over {killed:.1f} s after SIGKILL, {stopped:.1f} s after SIGTERM")
-    # 10 s of Lease, 4 s for a last request, a second between tries, and as much again for a busy machine; a Lease that
-    # is given up needs none of it.
-    assert killed < 30
-    assert stopped < 10
+    return third, killed, stopped
 
 
 @pytest.mark.slow
