@@ -62,8 +62,8 @@ test-fast: setup ## What needs no real part, in under a minute
 	@$(PYTEST) $(SPREAD) -m "$(FAST)" $(PYTEST_ARGS)
 
 .PHONY: test-slow
-test-slow: setup parts ## Only the tests that take longer than a minute each
-	@$(PYTEST) $(BY_LOT) -m slow $(PYTEST_ARGS)
+test-slow: setup parts ## Only the tests that take longer than a minute each (SHARD=2/3: a third; CHANGED_SINCE=REV: what changed)
+	@$(PYTEST) $(BY_LOT) -m slow $(if $(SHARD),--shard=$(SHARD)) $(if $(CHANGED_SINCE),--changed-since=$(CHANGED_SINCE)) $(PYTEST_ARGS)
 
 .PHONY: test-all
 test-all: lint verify parts ## Every test but those on a node, the long ones too (for CI)

@@ -10,8 +10,10 @@ everybody; ``thorough`` (``--hypothesis-profile=thorough``, as ``make test-all``
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,10 +21,13 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from testkit.lots import begins, lot_of
+from testkit.selection import chosen_files
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
     from realparts.kafka import KafkaCluster
+
+STARTED = time.monotonic()
 
 # A busy machine is no reason to fail: neither profile has a deadline.
 settings.register_profile(
@@ -35,13 +40,28 @@ settings.load_profile("quick")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Our own option."""
+    """Our own options."""
     parser.addoption("--update-golden", action="store_true", help="write the golden parts of tests/scenarios anew")
+    parser.addoption("--shard", metavar="K/N", help="only the K-th of N shares of the selected test files")
+    parser.addoption("--changed-since", metavar="REV", help="only, or besides --shard, tests whose sources changed")
+    parser.addoption("--within", metavar="SECONDS", type=float, help="skip tests that would begin later than this")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Lot by lot, the longest first."""
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the chosen files' tests, lot by lot, the longest first."""
     items.sort(key=lambda item: begins(item.nodeid))
+    files = {item: item.path.relative_to(Path(__file__).parent).as_posix() for item in items}
+    chosen = chosen_files(set(files.values()), config.getoption("shard"), config.getoption("changed_since"))
+    if left_out := [item for item in items if files[item] not in chosen]:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if files[item] in chosen]
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A revision since which no slow test's source changed is no error."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.getoption("changed_since"):
+        session.exitstatus = pytest.ExitCode.OK
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -57,7 +77,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Tests on Spark are skipped where there is no Java that runs it, and say what to install."""
+    """Skip what would begin too late, and tests on Spark where no Java runs it; the reason says what to do."""
+    within = item.config.getoption("within")
+    if within is not None and time.monotonic() - STARTED > within:
+        pytest.skip(f"not begun within {within:.0f} s; run: make test-slow PYTEST_ARGS={item.nodeid}")
     if item.get_closest_marker("spark") and (missing := _missing_java()):
         pytest.skip(missing)
 

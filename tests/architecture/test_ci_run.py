@@ -21,16 +21,30 @@ esac
 """
 
 
-def run_ci(folder: Path, scene: str) -> subprocess.CompletedProcess[str]:
-    """Run a copy of ``.ci/run`` in a folder of its own, with a ``make`` that plays the stages."""
+def commit(folder: Path, changed: str, message: str, time: str) -> None:
+    """Commit a change of one file of the folder's repository, at a time."""
+    path = folder / changed
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(message)
+    environment = {**os.environ, "GIT_AUTHOR_DATE": time, "GIT_COMMITTER_DATE": time}
+    git = ["git", "-c", "user.name=Tester", "-c", "user.email=tester@example.org"]
+    for arguments in (["init", "--quiet"], ["add", changed], ["commit", "--quiet", "--message", message]):
+        subprocess.run([*git, *arguments], cwd=folder, env=environment, check=True)
+
+
+def run_ci(folder: Path, scene: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a copy of ``.ci/run`` in a repository of its own, with a ``make`` that plays the stages."""
     (folder / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "run", folder / ".ci" / "run")
     (folder / "bin").mkdir()
     make = folder / "bin" / "make"
     make.write_text(MAKE)
     make.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "SCENE": scene}
-    environment.pop("REPORTS", None)
+    if not (folder / ".git").exists():
+        commit(folder, "README.md", "first", "2026-01-01T00:00:00Z")
+    environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "SCENE": scene, **variables}
+    for name in ("REPORTS", "BASE"):
+        environment.pop(name, None)
     return subprocess.run(
         [folder / ".ci" / "run"], env=environment, capture_output=True, text=True, timeout=300, check=False
     )
@@ -56,6 +70,40 @@ def test_a_stage_that_fails_fails_the_run_and_later_stages_still_run(tmp_path: P
     done = run_ci(tmp_path, "exit 3")
     assert done.returncode != 0
     assert "exit   3" in done.stdout.split("==> Summary")[1]
+
+
+@pytest.mark.parametrize(
+    ("part", "stage"),
+    [
+        ("1", "stage verify test-slow SHARD=1/3 CHANGED_SINCE="),
+        ("3", "stage verify test-slow SHARD=3/3 CHANGED_SINCE="),
+        ("4", "stage image\n"),
+        ("5", "stage cluster-test\n"),
+    ],
+)
+def test_one_part_of_the_longer_checks_runs_and_is_named_with_its_command(
+    tmp_path: Path, part: str, stage: str
+) -> None:
+    commit(tmp_path, "README.md", "old", "2026-01-01T00:00:00Z")
+    commit(tmp_path, "docs/page.md", "new", "2026-01-02T00:00:00Z")
+    done = run_ci(tmp_path, "true", PART=part)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"rotating part {part} of 5" in done.stdout
+    assert stage in done.stdout
+    assert ("stage image" in done.stdout, "stage cluster-test" in done.stdout) == (part == "4", part == "5")
+
+
+def test_parts_whose_source_files_changed_run_whatever_the_commit_chooses(tmp_path: Path) -> None:
+    commit(tmp_path, "README.md", "old", "2026-01-01T00:00:00Z")
+    commit(tmp_path, "Dockerfile", "new", "2026-01-02T00:00:00Z")
+    commit(tmp_path, "tests/support/node/bringing.py", "newer", "2026-01-02T01:00:00Z")
+    done = run_ci(tmp_path, "true", PART="1")
+    assert "stage image\n" in done.stdout
+    assert "stage cluster-test\n" in done.stdout
+
+
+def test_every_commit_chooses_a_part(tmp_path: Path) -> None:
+    assert "rotating part " in run_ci(tmp_path, "true").stdout
 
 
 @pytest.mark.parametrize("end", ["", "trap '' TERM; "])

@@ -1,0 +1,107 @@
+"""Which slow tests one run takes: a shard of them, those whose source files changed, and none that begins too late.
+
+In: the options ``--shard=K/N``, ``--changed-since=REVISION`` and ``--within=SECONDS``. Out: the items to run; with shard
+and revision together, the union. A shard is every N-th file, so that tests of one file stay together. Called by
+``tests/conftest.py``.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import subprocess
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import pytest
+
+from sourcetree import ROOT
+
+_JUDGING = ("core/verdicts*", "core/transitions*", "core/findings*", "core/reachability*", "probes/*")
+_MOVING = ("core/demotions*", "core/orders*", "core/elections*", "core/recovery*", "adapters/kafka/mover*")
+_KEEPING = ("core/baselines*", "adapters/kubernetes/records*", "adapters/kubernetes/leases*")
+_LOOPS = ("handlers/loops*", "handlers/watches*", "handlers/links*")
+_STRIMZI = ("core/strimzi*", "adapters/kubernetes/strimzi*", "adapters/kubernetes/usersecrets*")
+_LOADS = ("adapters/parquet/*", "sampling/*", "/spark/bellwether_load/*")
+_RIGHTS = ("adapters/kubernetes/permissions*", "/helm/bellwether/templates/*")
+_PROBING = ("cli/probe/*", "probes/outbox*", "adapters/kubernetes/signals*", "adapters/kubernetes/leases*")
+
+SOURCES: Mapping[str, Sequence[str]] = {
+    "e2e/test_demo.py": ("/examples/demo/*",),
+    "e2e/test_faults.py": ("/tests/bench/faults/*",),
+    "integration/alerts/test_real_faults.py": ("/helm/bellwether/files/alerts/*", "telemetry/metrics*"),
+    "integration/doctor/test_last_replica_lost.py": ("/examples/placement/last-replica-lost/*", "cli/lossy*"),
+    "integration/doctor/test_matrix.py": ("core/risks*", "core/remedies*"),
+    "integration/load/test_round_trip.py": _LOADS,
+    "integration/load/test_sampling_costs.py": ("sampling/*", "adapters/parquet/compaction*"),
+    "integration/moving/test_a_thousand_partitions.py": _MOVING,
+    "integration/operator/test_api_outages.py": (*_LOOPS, *_KEEPING, "adapters/kubernetes/client*"),
+    "integration/operator/test_bad_input.py": (*_LOOPS, *_MOVING),
+    "integration/operator/test_deletion.py": ("handlers/custody*", "handlers/partings*", "handlers/exports*"),
+    "integration/operator/test_health.py": ("handlers/readiness*", "telemetry/health*"),
+    "integration/operator/test_operator_kills.py": (*_KEEPING, *_MOVING, "execution.py"),
+    "integration/operator/test_overrides.py": (*_MOVING, "cli/overrides*"),
+    "integration/operator/test_planned_on_spark.py": ("handlers/rebalancing*", "core/rebalances*", "core/runs*"),
+    "integration/operator/test_plugged_in_kinds.py": ("probes/plugged*", "probes/installed*", "/examples/signals/*"),
+    "integration/operator/test_quarantine.py": ("core/quarantine*", "core/wardens*", "probes/wardens*"),
+    "integration/operator/test_reachability.py": _JUDGING,
+    "integration/operator/test_recording.py": ("cli/record*", "cli/replay*", "adapters/memory/retold*"),
+    "integration/operator/test_rolling_restart.py": ("core/draining*", "core/maintenance*", "/examples/placement/rolling*"),
+    "integration/operator/test_standby.py": (*_LOOPS, "adapters/kubernetes/leases*"),
+    "integration/operator/test_waves.py": ("core/returns*", "core/waves*"),
+    "integration/parts/test_brokers.py": ("/tests/support/realparts/kafka*",),
+    "integration/probes/test_alertmanager_process.py": ("probes/alert*", "adapters/webhook*", *_PROBING),
+    "integration/probes/test_detection_costs.py": ("/tests/bench/detectioncosts/*",),
+    "integration/probes/test_reachability_process.py": ("probes/reachability*", "probes/brokerwatch*", *_PROBING),
+    "integration/probes/test_replication_process.py": ("probes/replication*", "probes/lags*", "probes/blames*", *_PROBING),
+    "integration/probes/test_storage_process.py": ("probes/storage*", "probes/diskwrites*", *_PROBING),
+    "integration/probes/test_warden_process.py": ("probes/wardens*", "cli/warden*", "adapters/brokerprocesses*"),
+    "integration/rights/test_nothing_superfluous.py": _RIGHTS,
+    "integration/rights/test_probers_need_their_rights.py": _RIGHTS,
+    "integration/rights/test_rights_suffice.py": (*_RIGHTS, "handlers/definitions*"),
+    "integration/rights/test_strimzi_rights.py": (*_RIGHTS, *_STRIMZI),
+    "integration/security/test_acls.py": ("adapters/kafka/security*", "/docs/security/kafka-acls.md"),
+    "integration/security/test_canaries.py": ("telemetry/logs*", "adapters/kubernetes/credentials*"),
+    "integration/security/test_rotation.py": ("handlers/following*", "adapters/kubernetes/credentials*"),
+    "integration/strimzi/test_bad_input.py": _STRIMZI,
+    "integration/strimzi/test_older_strimzi.py": _STRIMZI,
+    "spark/test_clusters.py": ("/spark/bellwether_load/*",),
+    "spark/test_processes.py": ("/spark/bellwether_load/jobs/*",),
+    "unit/cli/test_verifyplan_at_size.py": ("certificates/*", "cli/verifyplan*"),
+}
+"""What each file of slow tests is there for, as patterns of paths: of the product's, or with a slash of the tree's."""
+
+
+def changed_files(since: str) -> frozenset[str]:
+    """Paths that differ between a revision and HEAD. Raises pytest.UsageError for an unknown revision."""
+    command = ["git", "-C", str(ROOT), "diff", "--name-only", since, "HEAD", "--"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise pytest.UsageError(f"--changed-since={since}: {done.stderr.strip()}")
+    return frozenset(done.stdout.split())
+
+
+def tree_pattern(pattern: str) -> str:
+    """The pattern of ``SOURCES`` as one of the whole tree."""
+    return pattern[1:] if pattern.startswith("/") else f"operator/bellwether/{pattern}"
+
+
+def touched(file: str, changed: Collection[str]) -> bool:
+    """Whether a test file, given below ``tests/``, or one of its sources is among the changed files."""
+    patterns = [f"tests/{file}", *map(tree_pattern, SOURCES.get(file, ()))]
+    return any(fnmatch.fnmatchcase(path, pattern) for path in changed for pattern in patterns)
+
+
+def shard_files(files: Iterable[str], shard: str) -> frozenset[str]:
+    """The files of the shard ``K/N``. Raises pytest.UsageError."""
+    number, _, count = shard.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise pytest.UsageError(f"--shard={shard}: expected K/N with 1 <= K <= N, such as 2/3")
+    return frozenset(sorted(set(files))[int(number) - 1 :: int(count)])
+
+
+def chosen_files(files: Collection[str], shard: str | None, since: str | None) -> frozenset[str]:
+    """The files that a run with these options takes; without any option, all."""
+    if not shard and not since:
+        return frozenset(files)
+    chosen = shard_files(files, shard) if shard else frozenset()
+    changed = changed_files(since) if since else frozenset()
+    return chosen | {file for file in files if touched(file, changed)}
