@@ -8,6 +8,8 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-builtin-rules
+# Without cached bytecode every process of every test compiles all of our modules, and pytest rewrites every test anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV ?= .venv
 BIN := $(VENV)/bin

@@ -120,6 +120,7 @@ class KafkaCluster(Started):
         listener_names: Mapping[str, str] | None = None,
         properties: Mapping[str, str] | None = None,
         features: Mapping[str, int] | None = None,
+        jvm_options: Sequence[str] = (),
     ) -> None:
         """Lay out a cluster; nothing runs yet.
 
@@ -127,8 +128,8 @@ class KafkaCluster(Started):
         gives that many nodes of their own (ids 101 on). ``racks`` are dealt to the brokers in turn. ``slow_disk`` puts
         a ``SlowDisk`` beneath each broker's log directory. ``sasl_ssl`` adds the listener SECURE; with ``external_ssl``
         EXTERNAL speaks SASL_SSL too, with certificates of its own; ``listener_names`` gives both other names.
-        ``properties`` go to every node's server.properties; ``features`` get other levels than this version's own.
-        A directory that is given is kept at the end, one that is not is removed.
+        ``properties`` go to every node's server.properties, ``jvm_options`` to every JVM; ``features`` get other levels
+        than this version's own. A directory that is given is kept at the end, one that is not is removed.
         """
         if brokers < 1:
             raise ValueError("a cluster needs at least one broker")
@@ -136,6 +137,7 @@ class KafkaCluster(Started):
         self.directory = (directory or Path(tempfile.mkdtemp(prefix="kafka-"))).resolve()
         self._ports = HeldPorts()
         self._heap = heap
+        self._jvm_options = tuple(jvm_options)
         self._external = (listener_names or {}).get("EXTERNAL", "EXTERNAL")
         self._sasl_ssl = sasl_ssl
         self._features = dict(features or {})
@@ -280,7 +282,9 @@ class KafkaCluster(Started):
         disk = self._slow_disks.get(node.id)
         return ManagedProcess(
             node.folder.name,
-            kafka_jars.command("kafka.Kafka", [node.folder / "server.properties"], heap=self._heap),
+            kafka_jars.command(
+                "kafka.Kafka", [node.folder / "server.properties"], heap=self._heap, options=self._jvm_options
+            ),
             log=node.folder / "server.log",
             environment=disk.environment() if disk else None,
         )

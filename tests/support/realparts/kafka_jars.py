@@ -6,10 +6,11 @@ Called by the Kafka starter (brokers), ``kafka_storage`` (formatting) and whoeve
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from realparts import downloads, jvm
+from realparts import cache, downloads, jvm
 
 VERSION = "4.3.1"
 # Small heap, one collector thread, no optimising compiler: a broker in a test lives for minutes, beside many others.
@@ -30,13 +31,25 @@ def folder() -> Path:
     return downloads.ivy_jars(jvm.java().path, f"kafka-{VERSION}", downloads.TOOLS / "kafka" / "ivy.xml")
 
 
-def command(main_class: str, arguments: Sequence[str | Path], *, heap: str = "256m") -> list[str]:
-    """The command line that runs a class of Kafka."""
+@functools.cache
+def class_archive() -> Path:
+    """Where ``kafka_class_archive`` keeps the archive that fits these jars and this Java; it may not be there."""
+    key = hashlib.sha256(f"{folder()} {jvm.java().build} {FLAGS}".encode()).hexdigest()[:12]
+    return cache.root() / "classes" / f"kafka-{VERSION}-{key}.jsa"
+
+
+def command(
+    main_class: str, arguments: Sequence[str | Path], *, heap: str = "256m", options: Sequence[str] = ()
+) -> list[str]:
+    """The command line that runs a class of Kafka, with further options of the JVM."""
     class_path = ":".join(str(jar) for jar in sorted(folder().iterdir()))
+    archive = class_archive()
     return [
         str(jvm.java().path),
         f"-Xmx{heap}",
         *FLAGS,
+        *([f"-XX:SharedArchiveFile={archive}"] if archive.exists() else []),
+        *options,
         *LOGGING,
         "-cp",
         class_path,

@@ -1,8 +1,7 @@
-"""Which slow tests one run takes: a shard of them, those whose source files changed, and none that begins too late.
+"""Which slow tests one run takes: a shard of them, and those whose source files changed.
 
-In: the options ``--shard=K/N``, ``--changed-since=REVISION`` and ``--within=SECONDS``. Out: the items to run; with shard
-and revision together, the union. A shard is every N-th file, so that tests of one file stay together. Called by
-``tests/conftest.py``.
+In: the options ``--shard=K/N`` and ``--changed-since=REVISION``. Out: the files to run; with both, the union. A shard
+is every N-th file, so that tests of one file stay together. Called by ``tests/conftest.py``.
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/operator/test_quarantine.py": ("core/quarantine*", "core/wardens*", "probes/wardens*"),
     "integration/operator/test_reachability.py": _JUDGING,
     "integration/operator/test_recording.py": ("cli/record*", "cli/replay*", "adapters/memory/retold*"),
-    "integration/operator/test_rolling_restart.py": ("core/draining*", "core/maintenance*", "/examples/placement/rolling*"),
+    "integration/operator/test_rolling_restart.py": ("core/draining*", "core/maintenance*", "cli/drain*"),
     "integration/operator/test_standby.py": (*_LOOPS, "adapters/kubernetes/leases*"),
     "integration/operator/test_waves.py": ("core/returns*", "core/waves*"),
     "integration/parts/test_brokers.py": ("/tests/support/realparts/kafka*",),
     "integration/probes/test_alertmanager_process.py": ("probes/alert*", "adapters/webhook*", *_PROBING),
     "integration/probes/test_detection_costs.py": ("/tests/bench/detectioncosts/*",),
     "integration/probes/test_reachability_process.py": ("probes/reachability*", "probes/brokerwatch*", *_PROBING),
-    "integration/probes/test_replication_process.py": ("probes/replication*", "probes/lags*", "probes/blames*", *_PROBING),
+    "integration/probes/test_replication_process.py": ("probes/replication*", "probes/lags*", *_PROBING),
     "integration/probes/test_storage_process.py": ("probes/storage*", "probes/diskwrites*", *_PROBING),
     "integration/probes/test_warden_process.py": ("probes/wardens*", "cli/warden*", "adapters/brokerprocesses*"),
     "integration/rights/test_nothing_superfluous.py": _RIGHTS,
