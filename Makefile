@@ -17,13 +17,10 @@ READY := $(VENV)/.ready
 LOCK := requirements/dev.lock
 PYTEST ?= $(BIN)/python -m pytest
 PYTEST_ARGS ?=
-# Tests without real parts run side by side; many of them wait more than they work.
+# Tests run side by side. What shares a cluster stays in one process, which waits for brokers most of the time; tests
+# without real parts fill that time.
 WORKERS ?= 4
-SPREAD = --numprocesses=$(WORKERS) --dist=worksteal
-# Those with real parts as well, where what shares a cluster stays in one process: it waits for brokers most of the time.
-PARTS_WORKERS ?= 3
-BY_LOT = --numprocesses=$(PARTS_WORKERS) --dist=loadscope --no-loadscope-reorder
-PARTS = kafka or apiserver or prometheus or chart
+BY_LOT = --numprocesses=$(WORKERS) --dist=loadscope --no-loadscope-reorder
 FAST = not kafka and not apiserver and not prometheus and not chart and not spark and not slow and not cluster and not image
 DEMO_ARGS ?=
 BENCH_ARGS ?=
@@ -55,13 +52,11 @@ demo: setup parts ## Break a real cluster twice and watch its leaders leave and 
 
 .PHONY: test
 test: lint parts ## Lint, then unit, property, contract, architecture and integration tests, real parts included
-	@$(PYTEST) $(SPREAD) -m "$(FAST)" $(PYTEST_ARGS)
-	@$(PYTEST) $(BY_LOT) -m "not slow and not spark and not image and ($(PARTS))" $(PYTEST_ARGS)
-	@$(PYTEST) -m "not slow and spark" $(PYTEST_ARGS)
+	@$(PYTEST) $(BY_LOT) -m "not slow and not cluster and not image" $(PYTEST_ARGS)
 
 .PHONY: test-fast
 test-fast: setup ## What needs no real part, in under a minute
-	@$(PYTEST) $(SPREAD) -m "$(FAST)" $(PYTEST_ARGS)
+	@$(PYTEST) --numprocesses=$(WORKERS) --dist=worksteal -m "$(FAST)" $(PYTEST_ARGS)
 
 .PHONY: test-slow
 test-slow: setup parts ## Only the tests that take longer than a minute each (SHARD=2/3: a third; CHANGED_SINCE=REV: what changed)

@@ -9,30 +9,37 @@ from __future__ import annotations
 
 # The same work as that of three brokers, in another process and on another cluster: together it would take too long.
 THREE_BROKERS, THREE_MORE, FOUR_BROKERS = "three brokers", "three more brokers", "four brokers"
-SIX_BROKERS = "six brokers"
+SIX_BROKERS, SPARK = "six brokers", "spark"
 LOTS = {
-    "operator": THREE_BROKERS,
-    "brokers": THREE_BROKERS,
-    "parts": THREE_BROKERS,
-    "probes": THREE_BROKERS,
-    "load": THREE_MORE,
-    "alerts": THREE_MORE,
-    "rights": THREE_MORE,
-    "moving": FOUR_BROKERS,
+    "integration/operator": THREE_BROKERS,
+    "integration/brokers": THREE_BROKERS,
+    "integration/parts": THREE_BROKERS,
+    "integration/probes": THREE_BROKERS,
+    "integration/load": THREE_MORE,
+    "integration/alerts": THREE_MORE,
+    "integration/rights": THREE_MORE,
+    "integration/moving": FOUR_BROKERS,
     "contract": FOUR_BROKERS,
-    "doctor": FOUR_BROKERS,
-    "placement": SIX_BROKERS,
+    "integration/doctor": FOUR_BROKERS,
+    "integration/placement": SIX_BROKERS,
+    "spark": SPARK,
 }
-LONGEST_FIRST = (THREE_BROKERS, THREE_MORE, FOUR_BROKERS)
+LONGEST_FIRST = (THREE_BROKERS, THREE_MORE, FOUR_BROKERS, SPARK)
+REAL_PARTS = ("integration/", "contract", "spark", "e2e")
 
 
 def lot_of(test: str) -> str:
-    """The lot of the test of that id, such as ``tests/contract/test_four_brokers.py::test_x``."""
-    folder = test.partition("::")[0].rpartition("/")[0].rpartition("/")[2]
-    return LOTS.get(folder, folder)
+    """The lot of the test of that id, such as ``tests/contract/test_x.py::test_y``: its folder's, or its file
+    alone where it shares nothing.
+    """
+    file = test.partition("::")[0].removeprefix("tests/")
+    folder = file.rpartition("/")[0]
+    return LOTS.get(folder, folder if folder.startswith(REAL_PARTS) else file)
 
 
 def begins(test: str) -> int:
-    """How early a test's lot begins: the longest first, so that the others fill the time beside it."""
+    """How early a test's lot begins: the longest first, and what needs no real part last, beside those that wait."""
     lot = lot_of(test)
-    return LONGEST_FIRST.index(lot) if lot in LONGEST_FIRST else len(LONGEST_FIRST)
+    if lot in LONGEST_FIRST:
+        return LONGEST_FIRST.index(lot)
+    return len(LONGEST_FIRST) + (not lot.startswith(REAL_PARTS) and lot not in LOTS.values())
