@@ -6,12 +6,18 @@ In: a ``Connection``. Out: a dictionary to construct a client with. Our own conn
 
 from __future__ import annotations
 
+import logging
+
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.tokens import TokenSource, source_of
 from bellwether.connections import Connection
 
 TOKEN_SECONDS = 10.0
 """How long a client waits for its first token."""
+
+# librdkafka writes each failed connection to standard error. What matters to a caller comes as an error of its request.
+_log = logging.getLogger("bellwether.librdkafka")
+_log.disabled = True
 
 
 def for_confluent(connection: Connection) -> dict[str, object]:
@@ -21,6 +27,7 @@ def for_confluent(connection: Connection) -> dict[str, object]:
         "bootstrap.servers": ",".join(connection.bootstrap),
         "client.id": connection.client_id,
         "security.protocol": str(security.protocol),
+        "logger": _log,
     }
     if security.protocol.tls:
         config["ssl.endpoint.identification.algorithm"] = "https" if security.verify_hostname else "none"

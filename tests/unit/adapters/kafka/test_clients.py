@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,11 @@ def source(monkeypatch: pytest.MonkeyPatch) -> TokenSource:
 
 
 def test_confluent_gets_librdkafka_s_names() -> None:
-    assert for_confluent(Connection(("a:1", "b:2"), FULL)) == {
+    config = for_confluent(Connection(("a:1", "b:2"), FULL))
+    logger = config.pop("logger")
+    assert isinstance(logger, logging.Logger)
+    assert logger.disabled, "librdkafka writes to standard error otherwise"
+    assert config == {
         "bootstrap.servers": "a:1,b:2",
         "client.id": "bellwether",
         "security.protocol": "SASL_SSL",
@@ -44,7 +49,7 @@ def test_confluent_gets_librdkafka_s_names() -> None:
 
 def test_a_plain_connection_says_nothing_of_tls_and_sasl() -> None:
     plain = Connection(("a:1",))
-    assert set(for_confluent(plain)) == {"bootstrap.servers", "client.id", "security.protocol"}
+    assert set(for_confluent(plain)) == {"bootstrap.servers", "client.id", "security.protocol", "logger"}
 
 
 def test_librdkafka_and_our_own_connections_share_one_token(source: TokenSource) -> None:
