@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.configs import KafkaConfigs
+from bellwether.adapters.kafka.admin_configs import AdminConfigs
 from bellwether.adapters.kafka.logends import LogEnds
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
@@ -89,7 +89,7 @@ def doctor(
     try:
         connection = connection_from(**kafka)
         nodes, clock = Nodes(connection), SystemClock()
-        examiner = Examiner(KafkaReader(nodes), KafkaConfigs(nodes), LogEnds(connection), _samples(uri))
+        examiner = Examiner(KafkaReader(nodes), AdminConfigs(nodes), LogEnds(connection), _samples(uri))
         tools = replace(_tools(connection, kafka), store=_again(uri))
         if chosen is not None:
             after = elect_uncleanly(

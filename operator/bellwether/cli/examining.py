@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from bellwether.connections import join_address
 from bellwether.core.clusters import Broker, Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.core.risks import MIN_ISR, UNCLEAN, Diagnosis, Facts, Sample, Ward, examine
-from bellwether.ports import BellwetherError, ClusterReader, ConfigReader, Terminal
+from bellwether.ports import BellwetherError, ClusterReader, Terminal, TopicConfigReader
 from bellwether.sampling.asking import AsksEnds
 
 _ASKED_AT_ONCE = 32
@@ -52,7 +52,7 @@ class Examination:
 class Examiner:
     """Examines one cluster, as often as asked."""
 
-    def __init__(self, reader: ClusterReader, configs: ConfigReader, ends: AsksEnds, samples: Samples) -> None:
+    def __init__(self, reader: ClusterReader, configs: TopicConfigReader, ends: AsksEnds, samples: Samples) -> None:
         self._reader = reader
         self._configs = configs
         self._ends = ends
@@ -66,6 +66,7 @@ class Examiner:
             raise Terminal(f"there is no topic {unknown[0]} in Kafka cluster {cluster.cluster_id}: check the name")
         troubles: list[str] = []
         silent = self._silent(cluster, troubles)
+        self._reader.avoid(silent)  # the settings come from a broker that answers
         facts = self._settings(cluster, troubles)
         lost = [d.partition for d in examine(cluster, facts, silent).diagnoses if d.loss is not None]
         if lost:

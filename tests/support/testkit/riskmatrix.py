@@ -16,7 +16,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.kafka.configs import KafkaConfigs
+from bellwether.adapters.kafka.admin_configs import AdminConfigs
 from bellwether.adapters.kafka.logends import LogEnds
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Limits, Nodes
@@ -140,7 +140,7 @@ class Walk:
         store = Store.open(str(self.store))
         self._mover, self._ends = KafkaMover(nodes), LogEnds(connection)
         self._examiner = Examiner(
-            KafkaReader(nodes), KafkaConfigs(nodes), self._ends, lambda c, wanted: last_samples(store, c, wanted)
+            KafkaReader(nodes), AdminConfigs(nodes), self._ends, lambda c, wanted: last_samples(store, c, wanted)
         )
         self._names: Mapping[int, str] = {}
 

@@ -1,12 +1,12 @@
-"""One connection in the words of each client: librdkafka's and kafka-python's. They get their tokens from one source.
+"""The configuration of a confluent-kafka client for one ``Connection``, with tokens from the source that all share.
 
-In: a ``Connection``. Out: the configuration to construct a client with. Our own conversations (``dialogue``) read the
-connection themselves; this is for whoever works with a client, as signals that are plugged in and tests do.
+In: a ``Connection``. Out: a dictionary to construct a client with. Our own connections (``dialogue``) read the
+``Connection`` themselves. Called by ``admin_configs`` and tests.
 """
 
 from __future__ import annotations
 
-from kafka.net.sasl.oauth import AbstractTokenProvider
+import logging
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.tokens import TokenSource, source_of
@@ -14,6 +14,10 @@ from bellwether.connections import Connection
 
 TOKEN_SECONDS = 10.0
 """How long a client waits for its first token."""
+
+# librdkafka writes each failed connection to standard error. What matters to a caller comes as an error of its request.
+_log = logging.getLogger("bellwether.librdkafka")
+_log.disabled = True
 
 
 def for_confluent(connection: Connection) -> dict[str, object]:
@@ -23,6 +27,7 @@ def for_confluent(connection: Connection) -> dict[str, object]:
         "bootstrap.servers": ",".join(connection.bootstrap),
         "client.id": connection.client_id,
         "security.protocol": str(security.protocol),
+        "logger": _log,
     }
     if security.protocol.tls:
         config["ssl.endpoint.identification.algorithm"] = "https" if security.verify_hostname else "none"
@@ -42,32 +47,6 @@ def for_confluent(connection: Connection) -> dict[str, object]:
     return config
 
 
-def for_kafka_python(connection: Connection) -> dict[str, object]:
-    """The keyword arguments of a kafka-python client."""
-    security = connection.security
-    config: dict[str, object] = {
-        "bootstrap_servers": list(connection.bootstrap),
-        "client_id": connection.client_id,
-        "security_protocol": str(security.protocol),
-    }
-    if security.protocol.tls:
-        config["ssl_check_hostname"] = security.verify_hostname
-        files = {
-            "ssl_cafile": security.ca_file,
-            "ssl_certfile": security.cert_file,
-            "ssl_keyfile": security.key_file,
-        }
-        config.update({name: path for name, path in files.items() if path})
-    if security.protocol.sasl:
-        config["sasl_mechanism"] = str(security.mechanism)
-        if security.oauth is None:
-            config["sasl_plain_username"] = security.username
-            config["sasl_plain_password"] = security.password
-        else:
-            config["sasl_oauth_token_provider"] = _Provider(source_of(security.oauth))
-    return config
-
-
 class _Callback:
     """librdkafka asks again by itself before the token ends."""
 
@@ -80,15 +59,3 @@ class _Callback:
         token = self._source.token(TOKEN_SECONDS)
         ends = SystemClock().now().timestamp() + self._source.seconds_left(token)
         return str(token.text), ends, self._principal, {}
-
-
-class _Provider(AbstractTokenProvider):  # type: ignore[misc]
-    """kafka-python asks at every connection."""
-
-    def __init__(self, source: TokenSource) -> None:
-        super().__init__()
-        self._source = source
-
-    def token(self) -> str:
-        """The token."""
-        return str(self._source.token(TOKEN_SECONDS).text)

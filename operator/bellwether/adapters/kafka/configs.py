@@ -26,9 +26,9 @@ from bellwether.ports import Terminal, Transient, Unauthorized
 
 # A request and its answer stay well below a megabyte, and no broker works long at one of them.
 MOST_TOPICS = 2000
+GONE = {UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION}
 
 _TOPIC, _BROKER = 2, 4
-_GONE = {UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION}
 
 
 class KafkaConfigs:
@@ -48,11 +48,8 @@ class KafkaConfigs:
             for start in range(0, len(wanted), MOST_TOPICS):
                 for result in _describe(dialogue, deadline, _TOPIC, wanted[start : start + MOST_TOPICS], names):
                     if result.error_code == TOPIC_AUTHORIZATION_FAILED:
-                        raise Unauthorized(
-                            f"{dialogue.address} does not tell this user the settings of topic "
-                            f"{result.resource_name}: grant the ACL DescribeConfigs on Topic *"
-                        )
-                    if result.error_code in _GONE:
+                        raise topic_refused(dialogue.address, result.resource_name)
+                    if result.error_code in GONE:
                         continue
                     _insist(result, dialogue)
                     found[result.resource_name] = _values(result)
@@ -81,6 +78,13 @@ class KafkaConfigs:
             except Transient:
                 continue
         return found
+
+
+def topic_refused(address: str, topic: str) -> Unauthorized:
+    """What a refusal to describe a topic's settings means."""
+    return Unauthorized(
+        f"{address} does not tell this user the settings of topic {topic}: grant the ACL DescribeConfigs on Topic *"
+    )
 
 
 def _describe(

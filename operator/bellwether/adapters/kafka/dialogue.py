@@ -162,7 +162,7 @@ class Dialogue:
     def _read(self, decode: Callable[[bytes], Any], request: Any, frame: bytes, stage: Stage) -> Any:
         try:
             return decode(frame)
-        except (ValueError, LookupError, TypeError, OverflowError, struct.error) as error:
+        except (ValueError, LookupError, TypeError, OverflowError, AssertionError, struct.error) as error:
             raise Broken(
                 stage, self.address, f"its answer to {type(request).__name__} cannot be read: it may be no Kafka broker"
             ) from error

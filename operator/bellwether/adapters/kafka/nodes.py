@@ -91,6 +91,11 @@ class Nodes:
         groups = (known, bootstrap, sorted(avoided)) if self._avoided else (known + bootstrap, sorted(avoided))
         return tuple(dict.fromkeys(address for group in groups for address in sorted(group, key=self._rank)))
 
+    def first_choice(self) -> tuple[int, str] | None:
+        """The broker that is asked first, and its address; None while no id is known."""
+        ids = {address: broker for broker, address in self._known.items()}
+        return next(((ids[address], address) for address in self.addresses() if address in ids), None)
+
     def read(self, ask: Callable[[Dialogue, Deadline], T]) -> T:
         """The answer of the first broker that gives one before the limit of a read; Transient or Terminal otherwise."""
         deadline = Deadline(self.limits.read_seconds)

@@ -1,14 +1,15 @@
-"""One connection in the words of both clients, and no secret in what is printed of them."""
+"""One connection in librdkafka's words, and no secret in what is printed of it."""
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bellwether.adapters.kafka import clients, tokens
-from bellwether.adapters.kafka.clients import for_confluent, for_kafka_python
+from bellwether.adapters.kafka.clients import for_confluent
 from bellwether.adapters.kafka.tokenendpoint import Grant
 from bellwether.adapters.kafka.tokens import TokenSource
 from bellwether.connections import Connection, Hidden
@@ -28,7 +29,11 @@ def source(monkeypatch: pytest.MonkeyPatch) -> TokenSource:
 
 
 def test_confluent_gets_librdkafka_s_names() -> None:
-    assert for_confluent(Connection(("a:1", "b:2"), FULL)) == {
+    config = for_confluent(Connection(("a:1", "b:2"), FULL))
+    logger = config.pop("logger")
+    assert isinstance(logger, logging.Logger)
+    assert logger.disabled, "librdkafka writes to standard error otherwise"
+    assert config == {
         "bootstrap.servers": "a:1,b:2",
         "client.id": "bellwether",
         "security.protocol": "SASL_SSL",
@@ -42,39 +47,21 @@ def test_confluent_gets_librdkafka_s_names() -> None:
     }
 
 
-def test_kafka_python_gets_its_keywords() -> None:
-    assert for_kafka_python(Connection(("a:1", "b:2"), FULL)) == {
-        "bootstrap_servers": ["a:1", "b:2"],
-        "client_id": "bellwether",
-        "security_protocol": "SASL_SSL",
-        "ssl_check_hostname": False,
-        "ssl_cafile": "/etc/ca.pem",
-        "ssl_certfile": "/etc/client.pem",
-        "ssl_keyfile": "/etc/client-key.pem",
-        "sasl_mechanism": "SCRAM-SHA-512",
-        "sasl_plain_username": "operator",
-        "sasl_plain_password": "s3cr3t",
-    }
-
-
 def test_a_plain_connection_says_nothing_of_tls_and_sasl() -> None:
     plain = Connection(("a:1",))
-    assert set(for_confluent(plain)) == {"bootstrap.servers", "client.id", "security.protocol"}
-    assert set(for_kafka_python(plain)) == {"bootstrap_servers", "client_id", "security_protocol"}
+    assert set(for_confluent(plain)) == {"bootstrap.servers", "client.id", "security.protocol", "logger"}
 
 
-def test_both_clients_and_our_own_conversations_share_one_token(source: TokenSource) -> None:
+def test_librdkafka_and_our_own_connections_share_one_token(source: TokenSource) -> None:
     callback: Any = for_confluent(BY_TOKEN)["oauth_cb"]
     text, ends, principal, extensions = callback("")
     assert (text, principal, extensions) == ("t0ken", "bellwether", {})
     assert ends > 1.7e9, "librdkafka counts seconds since the epoch"
-    provider: Any = for_kafka_python(BY_TOKEN)["sasl_oauth_token_provider"]
-    assert provider.token() == "t0ken"
     assert source.token(0).text == "t0ken"
 
 
 def test_no_secret_is_printed(tmp_path: Path, source: TokenSource) -> None:
     for connection in (Connection(("a:1",), FULL), BY_TOKEN):
-        for shown in (connection, for_confluent(connection), for_kafka_python(connection)):
+        for shown in (connection, for_confluent(connection)):
             assert "s3cr3t" not in repr(shown)
             assert "t0ken" not in repr(shown)
