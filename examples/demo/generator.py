@@ -32,6 +32,11 @@ PAYLOAD = b"x" * 200
 Name = tuple[str, int]
 
 
+def rates(per_second: float) -> dict[Kind, float]:
+    """Records a second of each kind of producer."""
+    return {Kind.ACKS_1: (1 - ACKS_ALL_SHARE) * per_second, Kind.ACKS_ALL: ACKS_ALL_SHARE * per_second}
+
+
 class Lines:
     """Standard output, shared by the threads."""
 
@@ -206,11 +211,11 @@ def main() -> None:
         return started
 
     senders = []
-    for kind, share in ((Kind.ACKS_1, 1 - ACKS_ALL_SHARE), (Kind.ACKS_ALL, ACKS_ALL_SHARE)):
+    for kind, per_second in rates(rate).items():
         shift = len(partitions) // 2 if kind is Kind.ACKS_ALL else 0
         for number in range(CLIENTS[kind]):
             client = Producing(bootstrap, kind, partitions, lines)
-            senders.append(thread(client.run, itertools.count(number, CLIENTS[kind]), shift, rate * share, stop))
+            senders.append(thread(client.run, itertools.count(number, CLIENTS[kind]), shift, per_second, stop))
     readers = [
         thread(consume, bootstrap, topics, lines, consumers_stop),
         thread(fetch, bootstrap, partitions, lines, consumers_stop),
