@@ -75,7 +75,7 @@ class Scenario:
                 case Act.WITH:
                     self._with(step)
                 case Act.REPAIR:
-                    self._repair(step, self.faults[-1])
+                    self._repair(self.faults[-1])
 
     def begin(self) -> Step:
         """Go on to the next step, and say so."""
@@ -112,14 +112,15 @@ class Scenario:
             self._tell.say(story.DID, story.moved(fault))
             self._rest(self._settings.hold, fault)
             fault.in_isr = self._watch.ask(lambda seen: seen.in_isr_of(fault.broker))
+            fault.repaired = time.monotonic()
+            control = next((f for f in self.faults if f.kind is step.kind and not f.acting), None)
+            self._tell.say(story.CLIENTS, story.felt_with(fault, self._samples(), control))
         except BaseException:
             self._fix(fault)
             raise
 
-    def _repair(self, step: Step, fault: Fault) -> None:
+    def _repair(self, fault: Fault) -> None:
         self._fix(fault)
-        control = next((f for f in self.faults if f.kind is step.kind and not f.acting), None)
-        self._tell.say(story.CLIENTS, story.felt_with(fault, self._samples(), control))
         self._tell.say(story.REPAIRED, story.repaired(fault))
         fault.in_place = self._until(
             lambda: self._seen_since(fault.repaired) and not self._watch.ask(lambda seen: seen.out_of_place()),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
+from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
@@ -62,7 +63,7 @@ def drawn(scene: Scene) -> RenderableType:
         )
     p99 = ", ".join(f"{kind.value} {spoken(latency.p99_ms)}" for kind, latency in scene.recent.items())
     return Group(
-        Text(""),
+        Rule(style="dim"),
         _line(f"{scene.elapsed:4.0f} s  {scene.step}", "bold"),
         table,
         _line(f"policy   {scene.words.ready or 'not read yet'}", "dim"),
