@@ -160,7 +160,7 @@ class Scenario:
         began = time.monotonic()
         self._rest(seconds)
         span = began, time.monotonic()
-        self._tell.say(story.CLIENTS, story.calm(self._traffic.samples(), span))
+        self._tell.say(story.CLIENTS, story.calm(self._samples(), span))
         return span
 
     def _samples(self) -> list[Sample]:

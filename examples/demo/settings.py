@@ -21,7 +21,7 @@ class Settings:
     rate: float = 100.0
     delay_milliseconds: int = 80
     stabilization: int = 5
-    hold: float = 8.0
+    hold: float = 6.0
     repeat: int = 1
     only: str = ""
     keep: bool = False

@@ -16,7 +16,7 @@ from rich.table import Table
 from demo.faults import FaultKind, Window
 from demo.latencies import spoken
 from demo.report import Report
-from demo.samples import Kind
+from demo.samples import SLOW_SECONDS, Kind
 
 Figures = dict[str, Any]
 
@@ -84,6 +84,11 @@ def compared(report: Report) -> Table:
 
 def shortcomings(report: Report) -> Iterator[str]:
     """What the figures do not show by themselves, or what is not good about them."""
+    if (before := _busy(report)) is not None:
+        yield (
+            f"This machine was busy: before any fault, acks=1 had a p99 of {spoken(before)} already, so the latencies of "
+            "this run say little. Run it again with fewer other programs, or with a lower --rate."
+        )
     for fault in report["faults"]:
         if fault["fault"] == FaultKind.STORAGE.value:
             yield (
@@ -143,6 +148,15 @@ def _rows(fault: Figures, control: Figures | None) -> Iterator[list[str]]:
     late = [_late(control, Window.DURING) if control else "-", _late(fault, Window.DURING), _late(fault, Window.AFTER)]
     yield ["  writes over 1 s or failed", "", *late, _late(fault, Window.RESTORED)]
     yield [f"  leaders {_effect(fault)} for", "", _led(control), _led(fault), "", ""]
+
+
+def _busy(report: Report) -> float | None:
+    """The p99 of acks=1 before the first fault, in ms, where that is late by itself."""
+    for fault in report["faults"][:1]:
+        p99: float | None = fault["latency"][Kind.ACKS_1.value][Window.BEFORE.value]["p99_ms"]
+        if p99 is not None and p99 > 1000 * SLOW_SECONDS:
+            return p99
+    return None
 
 
 def _effect(fault: Figures) -> str:

@@ -53,3 +53,10 @@ def test_a_slow_disk_is_called_slow_and_not_unreachable() -> None:
 
     assert text.count("leaders unreachable for") == 1
     assert text.count("leaders slow for") == 1
+
+
+def test_a_machine_that_was_slow_before_any_fault_is_named() -> None:
+    busy = [fault_figures(fault(), [sample(due=5, seconds=3.7)], observed())]
+
+    assert "busy" in next(summary.shortcomings(report(faults=busy)))
+    assert not any("busy" in sentence for sentence in summary.shortcomings(compared()))
