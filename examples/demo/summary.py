@@ -1,6 +1,6 @@
 """The report for people: the answer first, then one table, what falls short, and the invariants.
 
-In: the report. Out: text and tables of at most 100 columns on the console. Called by ``__main__`` at the end.
+In: the report. Out: text and tables of at most 80 columns on the console. Called by ``__main__`` at the end.
 """
 
 from __future__ import annotations
@@ -19,6 +19,14 @@ from demo.report import Report
 from demo.samples import SLOW_SECONDS, Kind
 
 Figures = dict[str, Any]
+COLUMNS = {
+    "before": 7,
+    "without\nBellwether": 10,
+    "with it,\nuntil they\nhad left": 10,
+    "with it,\nleaders\ngone": 9,
+    "restored": 8,
+}
+"""Headings and widths of the columns with figures: all fit 80 columns."""
 
 
 def show(console: Console, report: Report, broken: Sequence[str]) -> None:
@@ -64,18 +72,17 @@ def answers(report: Report) -> Iterator[str]:
 
 def compared(report: Report) -> Table:
     """p99 of each kind, without Bellwether and with it."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column("p99", width=31)
-    columns = (("before", 8), ("without\nBellwether", 12), ("with, until\nleaders left", 12), ("with, after\nthat", 11))
-    for name, width in (*columns, ("restored", 8)):
-        table.add_column(name, justify="right", width=width)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
+    table.add_column("p99", width=25, no_wrap=True)
+    for name, width in COLUMNS.items():
+        table.add_column(name, justify="right", width=width, no_wrap=True)
     controls = {f["fault"]: f for f in report["faults"] if not f["acting"]}
     shown: set[str] = set()
     for fault in report["faults"]:
         if not fault["acting"] or fault["fault"] in shown:
             continue
         shown.add(fault["fault"])
-        table.add_row(f"[bold]{fault['fault']}, broker {fault['broker']}")
+        table.add_row(f"[bold]{fault['fault'].removeprefix('external ')}, broker {fault['broker']}")
         for row in _rows(fault, controls.get(fault["fault"])):
             table.add_row(*row)
         table.add_section()
@@ -86,8 +93,8 @@ def shortcomings(report: Report) -> Iterator[str]:
     """What the figures do not show by themselves, or what is not good about them."""
     if (before := _busy(report)) is not None:
         yield (
-            f"This machine was busy: before any fault, acks=1 had a p99 of {spoken(before)} already, so the latencies of "
-            "this run say little. Run it again with fewer other programs, or with a lower --rate."
+            f"This machine was busy: before any fault, acks=1 had a p99 of {spoken(before)} already, so the latencies "
+            "of this run say little. Run it again with fewer other programs, or with a lower --rate."
         )
     for fault in report["faults"]:
         if fault["fault"] == FaultKind.STORAGE.value:
@@ -146,7 +153,7 @@ def _rows(fault: Figures, control: Figures | None) -> Iterator[list[str]]:
         cells = [_p99(before, Window.BEFORE), _p99(without, Window.DURING)]
         yield [f"  {kind.value}", *cells, *(_p99(of, window) for window in windows)]
     late = [_late(control, Window.DURING) if control else "-", _late(fault, Window.DURING), _late(fault, Window.AFTER)]
-    yield ["  writes over 1 s or failed", "", *late, _late(fault, Window.RESTORED)]
+    yield ["  over 1 s or failed", "", *late, _late(fault, Window.RESTORED)]
     yield [f"  leaders {_effect(fault)} for", "", _led(control), _led(fault), "", ""]
 
 
