@@ -72,7 +72,7 @@ def answers(report: Report) -> Iterator[str]:
 
 def compared(report: Report) -> Table:
     """p99 of each kind, without Bellwether and with it."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     table.add_column("p99", width=25, no_wrap=True)
     for name, width in COLUMNS.items():
         table.add_column(name, justify="right", width=width, no_wrap=True)
