@@ -22,7 +22,7 @@ from demo.watch import Watch
 
 HEALTHY_LIMIT = 120.0
 MODE_LIMIT = 30.0
-LEAVE_LIMIT = 60.0
+LEAVE_LIMIT = 120.0
 RETURN_LIMIT = 120.0
 TICK = 0.1
 
