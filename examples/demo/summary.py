@@ -57,7 +57,9 @@ def answers(report: Report) -> Iterator[str]:
             f"{fault['seconds_to_zero_leaders']:.1f} s"
         )
         if (control := controls.get(fault["fault"])) is not None and control["seconds_broken"] is not None:
-            text += f"; without Bellwether they stayed until the repair, {control['seconds_broken']:.1f} s"
+            text += (
+                f"; without Bellwether none had left after {control['seconds_broken']:.1f} s, when the demo repaired it"
+            )
         if fault["seconds_to_in_place"] is not None:
             text += f". They were back {fault['seconds_to_in_place']:.1f} s after the repair"
         yield text + "."

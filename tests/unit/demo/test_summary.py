@@ -22,8 +22,8 @@ def printed(made: Report, broken: list[str] | None = None, width: int = 100) -> 
 
 def test_the_summary_leads_with_the_answer() -> None:
     assert next(summary.answers(compared())) == (
-        "External listener cut: all 1 leaders left broker 1 in 5.0 s; without Bellwether they stayed until the repair, "
-        "15.0 s. They were back 20.0 s after the repair."
+        "External listener cut: all 1 leaders left broker 1 in 5.0 s; without Bellwether none had left after 15.0 s, "
+        "when the demo repaired it. They were back 20.0 s after the repair."
     )
     assert "0 of 10 records acknowledged with acks=all are lost." in summary.answers(compared())
 
