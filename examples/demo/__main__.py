@@ -5,7 +5,6 @@ Exit status: 0 when every invariant held, 1 when one was broken or the run ended
 
 from __future__ import annotations
 
-import shutil
 import signal
 import sys
 import time
@@ -14,22 +13,23 @@ from types import FrameType
 
 from rich.console import Console
 
-from demo import summary
+from demo import keeping, summary
 from demo.health import Health
 from demo.invariants import broken
 from demo.losses import losses
 from demo.report import compile_report, save
 from demo.samples import Kind, Sample
 from demo.scenario import Scenario, TookTooLong
+from demo.screen import Screen, Story
 from demo.settings import Settings, parse
-from demo.stage import POLICY, PartDied, Stage
-from demo.table import Scene, Screen, recent
+from demo.stage import NAMESPACE, POLICY, PartDied, Stage
+from demo.steps import about
+from demo.table import Scene, recent
 from demo.traffic import Traffic, TrafficFailed, read_back
 from demo.watch import Watch
-from realparts.kubernetes_binaries import kubectl
 
-LOG_WIDTH = 130
-"""Columns where there is no terminal to ask: in a log the tables must not be squeezed into eighty."""
+LOG_WIDTH = 100
+"""Columns where there is no terminal to ask."""
 
 
 def main() -> int:
@@ -47,10 +47,10 @@ def main() -> int:
     finally:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)  # cleaning up must not be interrupted
-        console.print(
-            "stopping everything, and removing the brokers' many small files (up to a minute) ...", style="dim"
-        )
+        began = time.monotonic()
+        console.print("stopping everything and removing the brokers' files ...", style="dim")
         stack.close()
+        console.print(f"stopped after {time.monotonic() - began:.0f} s", style="dim", highlight=False)
 
 
 def run(settings: Settings, console: Console, stack: ExitStack) -> int:
@@ -62,33 +62,49 @@ def run(settings: Settings, console: Console, stack: ExitStack) -> int:
     stage = stack.enter_context(Stage(settings))
     console.print(f"everything is up after {time.monotonic() - started:.0f} s; logs: {settings.logs}", highlight=False)
     watch = stack.enter_context(Watch({broker.id: broker.internal for broker in stage.kafka.brokers.values()}))
-    health = stack.enter_context(Health(stage.api.kubeconfig, POLICY))
-    console.print(f"filling {settings.partitions} partitions and starting the traffic ...")
-    traffic = stack.enter_context(
-        Traffic(
-            stage.kafka.external_bootstrap,
-            settings.topics,
-            settings.partitions,
-            settings.rate,
-            settings.logs / "traffic.log",
-        )
-    )
-    scenario = Scenario(stage, watch, health, traffic, settings)
+    health = stack.enter_context(Health(stage.api.kubeconfig, POLICY, NAMESPACE))
+    console.print(f"filling {settings.partitions:,} partitions and starting the traffic ...", highlight=False)
+    traffic = stack.enter_context(started_traffic(stage, settings))
+    scenario = Scenario(stage, watch, health, traffic, settings, Story(console, started))
 
     def scene() -> Scene:
-        now = time.monotonic()
-        leaders = watch.ask(lambda seen: seen.leaders())
-        return Scene(scenario.step, now - started, health.words, leaders, recent(traffic.samples(), now))
+        return now_seen(watch, health, traffic, scenario.progress.heading(time.monotonic()), started)
 
     problems: list[str] = []
     with Screen(console, scene):
         try:
             scenario.wait_healthy()
+            left = scenario.progress.left(time.monotonic())
+            console.print(f"{len(scenario.progress.steps)} steps, {about(left)} in all", style="bold", highlight=False)
             scenario.play()
+            scenario.begin()
         except (TookTooLong, PartDied, TrafficFailed) as problem:
             problems.append(str(problem))
             console.print(str(problem), style="red", highlight=False, markup=False)
-    return finish(settings, console, stage, scenario, watch, traffic, problems)
+    wrong = finish(settings, console, stage, scenario, watch, traffic, problems)
+    if settings.keep:
+        keep(settings, console, stage, watch, health, stack)
+    return 1 if wrong else 0
+
+
+def started_traffic(stage: Stage, settings: Settings) -> Traffic:
+    """Traffic through the external listeners; entered by the caller."""
+    return Traffic(
+        stage.kafka.external_bootstrap,
+        settings.topics,
+        settings.partitions,
+        settings.rate,
+        settings.logs / "traffic.log",
+    )
+
+
+def now_seen(watch: Watch, health: Health, traffic: Traffic, heading: str, started: float) -> Scene:
+    """This moment, for the table."""
+    now = time.monotonic()
+    leaders = watch.ask(lambda seen: seen.leaders())
+    late = traffic.late(now)
+    latencies = recent([*traffic.samples(), *late], now)
+    return Scene(heading, now - started, health.words, leaders, latencies, len(late))
 
 
 def finish(
@@ -99,8 +115,8 @@ def finish(
     watch: Watch,
     traffic: Traffic,
     problems: list[str],
-) -> int:
-    """End the traffic, count what was lost, report and judge."""
+) -> list[str]:
+    """End the traffic, count what was lost, report and judge. What did not hold, a sentence each."""
     console.print("ending the traffic and reading every record back ...")
     samples: tuple[Sample, ...] = traffic.samples()
     lost = None
@@ -115,32 +131,22 @@ def finish(
     report["broken"] = wrong
     save(report, settings.report)
     summary.show(console, report, wrong)
-    console.print(f"figures: {settings.report}", highlight=False)
-    if settings.keep:
-        keep(console, stage)
-    return 1 if wrong else 0
+    console.print(f"figures: {settings.report}; logs: {settings.logs}", highlight=False, soft_wrap=True)
+    return wrong
 
 
-def keep(console: Console, stage: Stage) -> None:
-    """Leave everything up until Ctrl-C, and say how to look around."""
-    path = "" if shutil.which("kubectl") else f"    export PATH=$PATH:{kubectl().parent}\n"
+def keep(settings: Settings, console: Console, stage: Stage, watch: Watch, health: Health, stack: ExitStack) -> None:
+    """Leave everything up until Ctrl-C, with new traffic and the live table, and say what to type."""
+    broker = stage.brokers[1]
+    console.print()
     console.print(
-        f"""
-Everything is left up. To look around, in another terminal:
-
-{path}    export KUBECONFIG={stage.api.kubeconfig}
-    kubectl get lp,bh
-    kubectl patch bh {POLICY}-1 --type merge -p '{{"spec":{{"override":{{"state":"Demoted","reason":"trying it"}}}}}}'
-
-Kafka, internal listeners: {stage.kafka.bootstrap}
-Kafka, external listeners: {stage.kafka.external_bootstrap}
-Bellwether's metrics:      http://127.0.0.1:{stage.metrics_port}/metrics
-
-Ctrl-C here stops all of it.""",
-        highlight=False,
+        keeping.commands(stage, broker, settings.delay_milliseconds), highlight=False, markup=False, soft_wrap=True
     )
+    traffic = stack.enter_context(started_traffic(stage, settings))
+    started = time.monotonic()
     try:
-        signal.pause()
+        with Screen(console, lambda: now_seen(watch, health, traffic, "kept; Ctrl-C stops all of it", started)):
+            signal.pause()
     except KeyboardInterrupt:
         return
 

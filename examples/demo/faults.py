@@ -14,7 +14,7 @@ class FaultKind(StrEnum):
 
 
 class Window(StrEnum):
-    """The stretches of a fault that latencies are told apart by."""
+    """The stretches of a fault for which latencies are given separately."""
 
     BEFORE = "before"
     DURING = "during"
@@ -25,19 +25,26 @@ class Window(StrEnum):
 
 @dataclass
 class Fault:
-    """One fault from its quiet beginning to the quiet after it; monotonic times, ``None`` while not reached.
+    """One fault from its beginning to the time after its repair; monotonic times, ``None`` while not reached.
 
-    ``led`` are the partitions that the broker led when the fault began, ``moved`` how many of them left it.
-    ``in_isr`` counts the partitions that had the demoted broker among their in-sync replicas just before the mending.
+    ``quiet`` is the last stretch before it in which nothing was broken. ``acting`` is false for the control: the policy
+    only observes, and the leaders stay. ``judged`` is when Bellwether's verdict ``Sick`` was read, with its ``reason``
+    and ``message``. ``led`` are the partitions that the broker led when the fault began, ``moved`` how many of them
+    left it. ``in_isr`` counts the partitions that had the demoted broker among their in-sync replicas just before the
+    repair.
     """
 
     kind: FaultKind
     broker: int
-    quiet_from: float
+    quiet: tuple[float, float]
+    acting: bool = True
     began: float | None = None
+    judged: float | None = None
+    reason: str = ""
+    message: str = ""
     zero_leaders: float | None = None
-    knows_at: float | None = None
-    mended: float | None = None
+    noticed_at: float | None = None
+    repaired: float | None = None
     in_place: float | None = None
     ended: float | None = None
     led: frozenset[tuple[str, int]] = field(default_factory=frozenset)
@@ -45,27 +52,45 @@ class Fault:
     in_isr: int = 0
 
     @property
+    def name(self) -> str:
+        """The fault in a few words, unlike that of any other fault of one repetition."""
+        return f"{self.kind}, broker {self.broker}" + ("" if self.acting else ", without Bellwether")
+
+    @property
+    def seconds_to_verdict(self) -> float | None:
+        """From the fault to the first reading of the verdict ``Sick``."""
+        return _between(self.began, self.judged)
+
+    @property
+    def seconds_broken(self) -> float | None:
+        """From the fault to its repair."""
+        return _between(self.began, self.repaired)
+
+    @property
     def seconds_to_zero_leaders(self) -> float | None:
         """From the fault to the first poll that showed the broker leading nothing."""
         return _between(self.began, self.zero_leaders)
 
     @property
-    def seconds_until_it_knows(self) -> float | None:
+    def seconds_until_old_leader_notices(self) -> float | None:
         """From the fault until the sick broker's own metadata showed that it leads nothing; ``None`` if never seen."""
-        return _between(self.began, self.knows_at)
+        return _between(self.began, self.noticed_at)
 
     @property
     def seconds_to_in_place(self) -> float | None:
         """From the mending to the first poll that showed every order and every leader of the start."""
-        return _between(self.mended, self.in_place)
+        return _between(self.repaired, self.in_place)
 
     def windows(self) -> dict[Window, tuple[float, float]]:
-        """The stretches that were reached; what each is called is told in the README beside this file."""
+        """The stretches that were reached; the README of this folder explains their names.
+
+        Of the control, ``DURING`` lasts until the repair, as its leaders stay.
+        """
         bounds = {
-            Window.BEFORE: (self.quiet_from, self.began),
-            Window.DURING: (self.began, self.zero_leaders),
-            Window.AFTER: (self.zero_leaders, self.mended),
-            Window.RETURNING: (self.mended, self.in_place),
+            Window.BEFORE: self.quiet,
+            Window.DURING: (self.began, self.zero_leaders if self.acting else self.repaired),
+            Window.AFTER: (self.zero_leaders, self.repaired),
+            Window.RETURNING: (self.repaired, self.in_place),
             Window.RESTORED: (self.in_place, self.ended),
         }
         return {w: (start, end) for w, (start, end) in bounds.items() if start is not None and end is not None}

@@ -23,6 +23,7 @@ from demo.samples import Kind, Sample, key_of
 DELIVERY_TIMEOUT_SECONDS = 30
 FETCHES_PER_SECOND = 20.0
 WARM_UP_BATCH = 200
+WARM_UP_SECONDS = 150  # a busy machine is slow at first
 # This client sends one partition a request, and a broker answers the requests of one connection one after the other. So
 # acks=all has several clients and a small share: its latency shall be Kafka's, not that of a queue in the client.
 ACKS_ALL_SHARE = 0.2
@@ -30,6 +31,11 @@ CLIENTS = {Kind.ACKS_1: 1, Kind.ACKS_ALL: 4}
 PAYLOAD = b"x" * 200
 
 Name = tuple[str, int]
+
+
+def rates(per_second: float) -> dict[Kind, float]:
+    """Records a second of each kind of producer."""
+    return {Kind.ACKS_1: (1 - ACKS_ALL_SHARE) * per_second, Kind.ACKS_ALL: ACKS_ALL_SHARE * per_second}
 
 
 class Lines:
@@ -45,7 +51,7 @@ class Lines:
             sys.stdout.flush()
 
 
-def producing(bootstrap: str, kind: Kind) -> Producer:
+def producing(bootstrap: str, kind: Kind, timeout_seconds: int = DELIVERY_TIMEOUT_SECONDS) -> Producer:
     """A producer as one would run it in production; acks=all comes with idempotence, as is Kafka's default."""
     return Producer(
         {
@@ -53,7 +59,7 @@ def producing(bootstrap: str, kind: Kind) -> Producer:
             "client.id": f"demo-{kind.value}",
             "acks": "all" if kind is Kind.ACKS_ALL else "1",
             "enable.idempotence": kind is Kind.ACKS_ALL,
-            "message.timeout.ms": DELIVERY_TIMEOUT_SECONDS * 1000,
+            "message.timeout.ms": timeout_seconds * 1000,
             "socket.timeout.ms": 10_000,
             "reconnect.backoff.max.ms": 1_000,
             "log_level": 0,
@@ -76,6 +82,27 @@ def consuming(bootstrap: str, name: str, **settings: object) -> Consumer:
     )
 
 
+def warm_up(bootstrap: str, partitions: Sequence[Name]) -> None:
+    """Put one record into every partition, not too many at once. Raises RuntimeError when one was not delivered."""
+    producer = producing(bootstrap, Kind.ACKS_1, WARM_UP_SECONDS)
+    for begin in range(0, len(partitions), WARM_UP_BATCH):
+        _fill(producer, partitions[begin : begin + WARM_UP_BATCH])
+
+
+def _fill(producer: Producer, partitions: Sequence[Name]) -> None:
+    problems: list[str] = []
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            problems.append(f"{message.topic()}-{message.partition()}: {error.str()}")
+
+    for topic, partition in partitions:
+        producer.produce(topic, PAYLOAD, b"warm-up", partition, on_delivery=delivered)
+    left = producer.flush(WARM_UP_SECONDS + 5)
+    if problems or left:
+        raise RuntimeError(f"{len(problems) + left} partitions took no first record, as {problems[:3]}")
+
+
 class Producing:
     """Sends one record after the other, partition by partition, and reports each when it is done."""
 
@@ -84,24 +111,6 @@ class Producing:
         self._kind = kind
         self._partitions = partitions
         self._lines = lines
-
-    def warm_up(self) -> None:
-        """Put one record into every partition, not too many at once. Raises RuntimeError when one was not delivered."""
-        for begin in range(0, len(self._partitions), WARM_UP_BATCH):
-            self._fill(self._partitions[begin : begin + WARM_UP_BATCH])
-
-    def _fill(self, partitions: Sequence[Name]) -> None:
-        problems: list[str] = []
-
-        def delivered(error: KafkaError | None, message: Message) -> None:
-            if error is not None:
-                problems.append(f"{message.topic()}-{message.partition()}: {error.str()}")
-
-        for topic, partition in partitions:
-            self._producer.produce(topic, PAYLOAD, b"warm-up", partition, on_delivery=delivered)
-        left = self._producer.flush(DELIVERY_TIMEOUT_SECONDS + 5)
-        if problems or left:
-            raise RuntimeError(f"{len(problems) + left} partitions took no first record, as {problems[:3]}")
 
     def run(self, sequences: Iterable[int], shift: int, per_second: float, stop: threading.Event) -> None:
         """Send until told to stop, then wait for what is in flight.
@@ -195,7 +204,7 @@ def main() -> None:
     partitions = [(topic, partition) for partition in range(count // len(topics)) for topic in topics]
     lines, stop, consumers_stop = Lines(), threading.Event(), threading.Event()
     try:
-        Producing(bootstrap, Kind.ACKS_1, partitions, lines).warm_up()
+        warm_up(bootstrap, partitions)
     except (RuntimeError, KafkaException) as problem:
         sys.exit(f"the traffic cannot start: {problem}")
     lines.write("ready")
@@ -206,11 +215,11 @@ def main() -> None:
         return started
 
     senders = []
-    for kind, share in ((Kind.ACKS_1, 1 - ACKS_ALL_SHARE), (Kind.ACKS_ALL, ACKS_ALL_SHARE)):
+    for kind, per_second in rates(rate).items():
         shift = len(partitions) // 2 if kind is Kind.ACKS_ALL else 0
         for number in range(CLIENTS[kind]):
             client = Producing(bootstrap, kind, partitions, lines)
-            senders.append(thread(client.run, itertools.count(number, CLIENTS[kind]), shift, rate * share, stop))
+            senders.append(thread(client.run, itertools.count(number, CLIENTS[kind]), shift, per_second, stop))
     readers = [
         thread(consume, bootstrap, topics, lines, consumers_stop),
         thread(fetch, bootstrap, partitions, lines, consumers_stop),

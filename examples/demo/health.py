@@ -25,6 +25,7 @@ class BrokerWord:
     broker: int
     verdict: str = "Unknown"
     reason: str = ""
+    message: str = ""
     since: str = ""
     demoted: bool = False
     latencies: Mapping[str, float] = field(default_factory=dict)
@@ -37,9 +38,18 @@ class Words:
     ready: str = ""
     brokers: Mapping[int, BrokerWord] = field(default_factory=dict)
 
+    @property
+    def observing(self) -> bool:
+        """Whether the policy says that it only observes."""
+        return self.ready.startswith("Observing:")
+
+    def of(self, broker: int) -> BrokerWord:
+        """What is said of one broker; ``Unknown`` where nothing is."""
+        return self.brokers.get(broker, BrokerWord(broker))
+
     def all_healthy(self, brokers: tuple[int, ...]) -> bool:
         """Whether every one of these brokers is said to be healthy."""
-        return all(broker in self.brokers and self.brokers[broker].verdict == "Healthy" for broker in brokers)
+        return all(self.of(broker).verdict == "Healthy" for broker in brokers)
 
 
 def condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
@@ -59,6 +69,7 @@ def broker_word(body: Mapping[str, Any]) -> BrokerWord:
         broker=int(body["spec"]["brokerId"]),
         verdict=verdict.get("standing", "Unknown"),
         reason=verdict.get("reason", ""),
+        message=verdict.get("message", ""),
         since=verdict.get("since", ""),
         demoted=condition(status, "Demoted").get("status") == "True",
         latencies=latencies,
@@ -74,7 +85,7 @@ def policy_word(body: Mapping[str, Any]) -> str:
 class Health:
     """A thread that reads twice a second; ``words`` is the last reading."""
 
-    def __init__(self, kubeconfig: Path, policy: str, namespace: str = "default") -> None:
+    def __init__(self, kubeconfig: Path, policy: str, namespace: str) -> None:
         self._api = client.CustomObjectsApi(config.new_client_from_config(config_file=str(kubeconfig)))
         self._policy = policy
         self._namespace = namespace
@@ -100,6 +111,19 @@ class Health:
         )
         brokers = [broker_word(body) for body in found["items"]]
         return Words(policy_word(policy), {word.broker: word for word in brokers})
+
+    def set_mode(self, mode: str) -> None:
+        """Write the policy's ``spec.mode``, as a person would. Raises what the Kubernetes client raises."""
+        self._api.patch_namespaced_custom_object(
+            GROUP,
+            VERSION,
+            self._namespace,
+            "leadershippolicies",
+            self._policy,
+            {"spec": {"mode": mode}},
+            _content_type="application/merge-patch+json",
+            _request_timeout=5,
+        )
 
     def _look_on(self) -> None:
         while not self._stop.wait(POLL_SECONDS):

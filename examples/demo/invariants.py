@@ -15,7 +15,12 @@ def broken(report: Report) -> list[str]:
     found = [f"the run ended early: {problem}" for problem in report["problems"]]
     if not report["faults"]:
         found.append("no fault was tried")
-    for fault in report["faults"]:
+    found.extend(
+        f"{control['partitions_moved']} leaders moved while Bellwether only observed (must be 0)"
+        for control in report["faults"]
+        if not control["acting"] and control["partitions_moved"]
+    )
+    for fault in (f for f in report["faults"] if f["acting"]):
         name = f"{fault['fault']} on broker {fault['broker']}"
         if not fault["partitions_led"]:
             found.append(f"{name}: the broker led nothing when the fault began, so nothing was shown")

@@ -9,15 +9,21 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from demo.samples import Kind, Sample
+from demo.samples import SLOW_SECONDS, Kind, Sample
+
+MUCH_SLOWER = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """What one kind of request took in one window, in milliseconds; ``None`` where nothing was sent."""
+    """What one kind of request took in one window, in milliseconds; ``None`` where nothing was sent.
+
+    ``late`` counts those that failed or took longer than a second.
+    """
 
     count: int
     failed: int
+    late: int
     p50_ms: float | None
     p99_ms: float | None
 
@@ -36,9 +42,26 @@ def summarise(samples: Iterable[Sample], kind: Kind, start: float, end: float) -
     return Latency(
         count=len(chosen),
         failed=sum(1 for s in chosen if s.error),
+        late=sum(1 for s in chosen if s.error or s.seconds > SLOW_SECONDS),
         p50_ms=_rounded(percentile(ordered, 50)),
         p99_ms=_rounded(percentile(ordered, 99)),
     )
+
+
+def much_slower(before: Latency, after: Latency) -> bool:
+    """Whether the median has grown to three times what it was, or more; false where either is unknown."""
+    if before.p50_ms is None or after.p50_ms is None:
+        return False
+    return after.p50_ms >= MUCH_SLOWER * before.p50_ms
+
+
+def spoken(milliseconds: float | None) -> str:
+    """A latency for a person: "4.1 ms", "189 ms", "15.7 s"; "-" where nothing was measured."""
+    if milliseconds is None:
+        return "-"
+    if milliseconds < 1000:
+        return f"{milliseconds:.1f} ms" if milliseconds < 10 else f"{milliseconds:.0f} ms"
+    return f"{milliseconds / 1000:.1f} s"
 
 
 def _rounded(value: float | None) -> float | None:

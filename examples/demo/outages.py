@@ -16,9 +16,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from statistics import median
 
-from demo.samples import Kind, Sample
-
-SLOW_SECONDS = 1.0
+from demo.samples import SLOW_SECONDS, Kind, Sample
 
 Name = tuple[str, int]
 Stretch = tuple[float, float]

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from demo.faults import Fault, FaultKind, Window
-from demo.latencies import Latency, summarise
+from demo.latencies import much_slower, spoken, summarise
 from demo.losses import Loss
 from demo.observations import Observations
 from demo.outages import outage, seen_by_clients
@@ -22,8 +22,9 @@ from demo.samples import Kind, Sample
 from demo.settings import Settings
 
 Report = dict[str, Any]
-SCHEMA = 1
-HELD_BACK_FACTOR = 3.0
+SCHEMA = 2
+OWN_TOPICS = ("__consumer_offsets",)
+"""Kafka's own, which a consumer group brings about."""
 
 
 def compile_report(
@@ -39,6 +40,7 @@ def compile_report(
         "schema": SCHEMA,
         "brokers": settings.brokers,
         "partitions": len(seen.view),
+        "internal_partitions": sum(topic in OWN_TOPICS for topic, _ in seen.view),
         "records_per_second": settings.rate,
         "stabilization_seconds": settings.stabilization,
         "faults": [fault_figures(fault, samples, seen) for fault in faults],
@@ -63,24 +65,29 @@ def fault_figures(fault: Fault, samples: Sequence[Sample], seen: Observations) -
     figures: Report = {
         "fault": fault.kind.value,
         "broker": fault.broker,
+        "acting": fault.acting,
+        "verdict": fault.reason or None,
+        "seconds_to_verdict": fault.seconds_to_verdict,
+        "seconds_broken": fault.seconds_broken,
         "seconds_to_zero_leaders": fault.seconds_to_zero_leaders,
-        "seconds_until_it_knows": fault.seconds_until_it_knows,
+        "seconds_until_old_leader_notices": fault.seconds_until_old_leader_notices,
         "seconds_to_in_place": fault.seconds_to_in_place,
         "partitions_led": len(fault.led),
         "partitions_moved": fault.moved,
-        "unavailable": None,
+        "led_by_the_broken_broker": None,
+        "late_or_failed": None,
         "latency": latency,
         "isr_held_back_by": held_back_by(fault, samples),
     }
     if fault.began is not None:
-        until = fault.mended or seen.at
+        until = fault.repaired or seen.at
         partitions = fault.led
-        figures["unavailable"] = {
-            "led_by_the_sick_broker": asdict(outage(seen.seconds_led(fault.broker, fault.began, until), partitions)),
-            **{
-                kind.value: asdict(outage(seen_by_clients(samples, kind, fault.began, until), partitions))
-                for kind in (Kind.ACKS_1, Kind.ACKS_ALL)
-            },
+        figures["led_by_the_broken_broker"] = asdict(
+            outage(seen.seconds_led(fault.broker, fault.began, until), partitions)
+        )
+        figures["late_or_failed"] = {
+            kind.value: asdict(outage(seen_by_clients(samples, kind, fault.began, until), partitions))
+            for kind in (Kind.ACKS_1, Kind.ACKS_ALL)
         }
     return figures
 
@@ -88,9 +95,10 @@ def fault_figures(fault: Fault, samples: Sequence[Sample], seen: Observations) -
 def loss_figures(loss: Loss, faults: Sequence[Fault]) -> Report:
     """How many acknowledged records are gone, in which window of which fault they were due, and the first of them."""
     spans = {
-        f"{fault.kind}, broker {fault.broker}: {window}": span
+        f"{fault.name}: {window}": span
         for fault in faults
         for window, span in fault.windows().items()
+        if window is not Window.BEFORE  # one quiet stretch may come before several faults
     }
     when = {name: sum(1 for s in loss.lost if start <= s.due < end) for name, (start, end) in spans.items()}
     return {
@@ -114,11 +122,11 @@ def held_back_by(fault: Fault, samples: Sequence[Sample]) -> str | None:
         return None
     before = summarise(samples, Kind.ACKS_ALL, *windows[Window.BEFORE])
     after = summarise(samples, Kind.ACKS_ALL, *windows[Window.AFTER])
-    if not _held_back(before, after):
+    if not much_slower(before, after):
         return None
     return (
-        f"broker {fault.broker}: demoted, still slow, and in the ISR of {fault.in_isr} partitions; "
-        f"acks=all p50 was {before.p50_ms} ms before and is {after.p50_ms} ms"
+        f"p50 was {spoken(before.p50_ms)} before the fault and {spoken(after.p50_ms)} with broker {fault.broker} "
+        f"demoted, as that broker is still slow and in the ISR of {fault.in_isr:,} partitions"
     )
 
 
@@ -126,7 +134,7 @@ def repeated(faults: Sequence[Fault]) -> Report:
     """Median and worst over the repetitions, by kind of fault."""
     result: Report = {}
     for kind in FaultKind:
-        chosen = [f for f in faults if f.kind is kind]
+        chosen = [f for f in faults if f.kind is kind and f.acting]
         result[kind.value] = {
             "runs": len(chosen),
             "seconds_to_zero_leaders": spread([f.seconds_to_zero_leaders for f in chosen]),
@@ -147,9 +155,3 @@ def save(report: Report, path: Path) -> None:
     """Write the report as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(report, indent=2) + "\n")
-
-
-def _held_back(before: Latency, after: Latency) -> bool:
-    if before.p50_ms is None or after.p50_ms is None:
-        return False
-    return after.p50_ms >= HELD_BACK_FACTOR * before.p50_ms

@@ -7,8 +7,12 @@ Made in the traffic process (``generator``), sent to the demo as one line each, 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from enum import StrEnum
+
+SLOW_SECONDS = 1.0
+"""What takes longer counts as late."""
 
 
 class Kind(StrEnum):
@@ -52,6 +56,27 @@ class Sample:
             raise ValueError(f"not a sample: {line!r}")
         kind, topic, partition, sequence, due, done, error = values
         return cls(Kind(kind), str(topic), int(partition), int(sequence), float(due), float(done), str(error))
+
+
+def late(
+    samples: Iterable[Sample], kind: Kind, per_second: float, now: float, patience: float = SLOW_SECONDS
+) -> list[Sample]:
+    """The produced records that were due more than ``patience`` seconds ago and are not finished yet, as done ``now``.
+
+    Sequences have no gaps and a fixed rate, so what is missing is known without asking the client. The partition is
+    unknown, -1.
+    """
+    finished = {s.sequence: s.due for s in samples if s.kind is kind}
+    if not finished:
+        return []
+    sequence, due = next(iter(finished.items()))
+    started = due - sequence / per_second
+    expected = range(int((now - patience - started) * per_second) + 1)
+    return [
+        Sample(kind, "", -1, number, started + number / per_second, now)
+        for number in expected
+        if number not in finished
+    ]
 
 
 def key_of(kind: Kind, sequence: int) -> bytes:

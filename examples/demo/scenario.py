@@ -1,4 +1,4 @@
-"""The play: break, wait until nothing is led, mend, wait until all is back; twice, and again if asked.
+"""The play: each step of ``steps``, told in sentences of ``story`` as it happens.
 
 In: a set ``Stage``, a ``Watch``, the traffic. Out: ``Fault`` values with their times. Each wait has a limit, and
 whatever ends too early (operator, prober, traffic) ends the wait at once. Called by ``__main__``.
@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
+from demo import story
 from demo.faults import Fault, FaultKind
 from demo.health import Health
+from demo.samples import Sample
 from demo.settings import Settings
 from demo.stage import Stage
+from demo.steps import Act, Progress, Step, control_seconds, steps
 from demo.traffic import Traffic
 from demo.watch import Watch
 
 HEALTHY_LIMIT = 120.0
-LEAVE_LIMIT = 60.0
+MODE_LIMIT = 30.0
+LEAVE_LIMIT = 120.0
 RETURN_LIMIT = 120.0
 TICK = 0.1
 
@@ -26,97 +31,174 @@ class TookTooLong(RuntimeError):
     """A step did not come to its end within its limit."""
 
 
-class Scenario:
-    """Plays on one stage. ``step`` is what goes on now, for whoever shows it."""
+class Teller(Protocol):
+    """Shows the story to a person."""
 
-    def __init__(self, stage: Stage, watch: Watch, health: Health, traffic: Traffic, settings: Settings) -> None:
+    def step(self, heading: str) -> None:
+        """A step begins."""
+
+    def say(self, label: str, sentence: str) -> None:
+        """Something happened."""
+
+
+class Scenario:
+    """Plays on one stage. ``progress`` is where it is, for the table."""
+
+    def __init__(
+        self, stage: Stage, watch: Watch, health: Health, traffic: Traffic, settings: Settings, teller: Teller
+    ) -> None:
         self._stage = stage
         self._watch = watch
         self._health = health
         self._traffic = traffic
         self._settings = settings
-        self.step = "starting"
+        self._tell = teller
+        self._calm = (0.0, 0.0)
+        self.progress = Progress(steps(settings, stage.brokers))
         self.faults: list[Fault] = []
 
     def wait_healthy(self) -> None:
         """Wait until Bellwether calls every broker healthy."""
-        self.step = "waiting until every broker is Healthy"
         brokers = self._stage.brokers
         self._until(lambda: self._health.words.all_healthy(brokers), HEALTHY_LIMIT, "every broker is Healthy")
 
     def play(self) -> None:
-        """All the faults, on other brokers each time. Raises TookTooLong, PartDied or TrafficFailed."""
+        """All the steps but the count. Raises TookTooLong, PartDied or TrafficFailed."""
         self._watch.ask(lambda seen: seen.begin())
-        brokers, repeat = self._stage.brokers, self._settings.repeat
-        for turn in range(repeat):
-            cut, slow = brokers[turn % len(brokers)], brokers[(turn + 1) % len(brokers)]
-            prefix = f"[{turn + 1}/{repeat}] " if repeat > 1 else ""
-            if self._settings.only != "disk":
-                self._suffer(FaultKind.REACHABILITY, cut, prefix, self._stage.cut, self._stage.join)
-            if self._settings.only != "listener":
-                self._suffer(FaultKind.STORAGE, slow, prefix, self._stage.slow, self._stage.quicken)
-        self.step = "done"
+        for _ in self.progress.steps[:-1]:
+            step = self.begin()
+            match step.act:
+                case Act.BASELINE:
+                    self._calm = self._measure_calm(self._settings.hold)
+                case Act.WITHOUT:
+                    self._without(step)
+                case Act.WITH:
+                    self._with(step)
+                case Act.REPAIR:
+                    self._repair(self.faults[-1])
 
-    def _suffer(
-        self, kind: FaultKind, broker: int, prefix: str, break_it: Callable[[int], None], mend_it: Callable[[int], None]
-    ) -> None:
-        fault = Fault(kind, broker, quiet_from=time.monotonic())
-        self.faults.append(fault)
-        what = f"{prefix}{kind}, broker {broker}"
-        self._rest(f"{what}: measuring the quiet before")
+    def begin(self) -> Step:
+        """Go on to the next step, and say so."""
+        now = time.monotonic()
+        step = self.progress.begin(now)
+        self._tell.step(self.progress.heading(now))
+        return step
 
-        self.step = f"{what}: broken, waiting until it leads nothing"
-        fault.led = self._watch.ask(lambda seen: seen.led_by(broker))
-        self._watch.broken(broker)
-        fault.began = time.monotonic()
-        break_it(broker)
+    def _without(self, step: Step) -> None:
+        """The control: the same fault while the policy only observes, for about as long."""
+        self._switch("Observe", observing=True)
+        fault = self._break(step, acting=False)
+        try:
+            self._rest(control_seconds(self._settings), fault)
+        finally:
+            self._fix(fault)
+        self._until(
+            lambda: self._health.words.all_healthy(self._stage.brokers), HEALTHY_LIMIT, "every broker is Healthy again"
+        )
+        self._watch.broken(None)
+        self._switch("Enforce", observing=False)
+        self._tell.say(story.CLIENTS, story.felt_without(fault, self._samples()))
+
+    def _with(self, step: Step) -> None:
+        fault = self._break(step, acting=True)
         try:
             fault.zero_leaders = self._until(
-                lambda: self._seen_since(fault.began) and not self._watch.ask(lambda seen: seen.led_by(broker)),
+                lambda: self._seen_since(fault.began) and not self._watch.ask(lambda seen: seen.led_by(fault.broker)),
                 LEAVE_LIMIT,
-                f"broker {broker} leads nothing",
+                f"broker {fault.broker} leads nothing",
+                fault,
             )
-            self._rest(f"{what}: demoted and still broken, measuring")
-            fault.in_isr = self._watch.ask(lambda seen: seen.in_isr_of(broker))
-        finally:
-            now_led = self._watch.ask(lambda seen: seen.led_by(broker))
-            fault.moved = len(fault.led - now_led)
-            fault.mended = time.monotonic()
-            mend_it(broker)
+            fault.moved = len(fault.led)
+            self._tell.say(story.DID, story.moved(fault))
+            self._rest(self._settings.hold, fault)
+            fault.in_isr = self._watch.ask(lambda seen: seen.in_isr_of(fault.broker))
+            fault.repaired = time.monotonic()
+            control = next((f for f in self.faults if f.kind is step.kind and not f.acting), None)
+            self._tell.say(story.CLIENTS, story.felt_with(fault, self._samples(), control))
+        except BaseException:
+            self._fix(fault)
+            raise
 
-        self.step = f"{what}: mended, waiting until orders and leaders are back"
+    def _repair(self, fault: Fault) -> None:
+        self._fix(fault)
+        self._tell.say(story.REPAIRED, story.repaired(fault))
         fault.in_place = self._until(
-            lambda: self._seen_since(fault.mended) and not self._watch.ask(lambda seen: seen.out_of_place()),
+            lambda: self._seen_since(fault.repaired) and not self._watch.ask(lambda seen: seen.out_of_place()),
             RETURN_LIMIT + self._settings.stabilization,
             "every replica order and every leader is as at the start",
         )
         # Only now: until it has caught up, the broker's own metadata may still look as at the start.
-        fault.knows_at = self._watch.knows_at
+        fault.noticed_at = self._watch.noticed_at
+        self._tell.say(story.DID, story.restored(fault, self._settings.stabilization))
+        # The broker that was broken is asked again only after this: its metadata may be a moment behind.
+        self._calm = self._measure_calm(self._settings.rest)
         self._watch.broken(None)
-        self._rest(f"{what}: back in place, measuring")
         fault.ended = time.monotonic()
+
+    def _break(self, step: Step, *, acting: bool) -> Fault:
+        fault = Fault(step.kind, step.broker, self._calm, acting)
+        self.faults.append(fault)
+        fault.led = self._watch.ask(lambda seen: seen.led_by(fault.broker))
+        self._watch.broken(fault.broker)
+        fault.began = time.monotonic()
+        (self._stage.cut if fault.kind is FaultKind.REACHABILITY else self._stage.slow)(fault.broker)
+        self._tell.say(story.BROKEN, story.broke(fault, self._settings.delay_milliseconds))
+        return fault
+
+    def _fix(self, fault: Fault) -> None:
+        now_led = self._watch.ask(lambda seen: seen.led_by(fault.broker))
+        fault.moved = len(fault.led - now_led)
+        fault.repaired = time.monotonic()
+        (self._stage.join if fault.kind is FaultKind.REACHABILITY else self._stage.quicken)(fault.broker)
+
+    def _switch(self, mode: str, *, observing: bool) -> None:
+        """Change the policy's mode, and wait until the operator says that it has read it."""
+        self._health.set_mode(mode)
+        self._until(lambda: self._health.words.observing is observing, MODE_LIMIT, f"the policy is in mode {mode}")
+
+    def _measure_calm(self, seconds: float) -> tuple[float, float]:
+        began = time.monotonic()
+        self._rest(seconds)
+        span = began, time.monotonic()
+        self._tell.say(story.CLIENTS, story.calm(self._samples(), span))
+        return span
+
+    def _samples(self) -> list[Sample]:
+        """What is finished and what is late by now: until it is repaired, the slowest records are those still open."""
+        return [*self._traffic.samples(), *self._traffic.late(time.monotonic())]
+
+    def _hear(self, fault: Fault) -> None:
+        """Say what Bellwether says of the broken broker, the first time that it calls it Sick."""
+        word = self._health.words.of(fault.broker)
+        if fault.judged is not None or word.verdict != "Sick":
+            return
+        fault.judged, fault.reason, fault.message = time.monotonic(), word.reason, word.message
+        self._tell.say(story.SAW, story.saw(fault))
+        if not fault.acting:
+            self._tell.say(story.DID, story.only_observed(fault))
 
     def _seen_since(self, moment: float | None) -> bool:
         """Whether metadata was read after that moment: an older reading says nothing about it."""
         return moment is not None and self._watch.ask(lambda seen: seen.at) > moment
 
-    def _rest(self, step: str) -> None:
-        self.step = step
-        end = time.monotonic() + self._settings.hold
+    def _rest(self, seconds: float, fault: Fault | None = None) -> None:
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
-            self._check()
+            self._check(fault)
             time.sleep(TICK)
 
-    def _until(self, reached: Callable[[], bool], limit: float, wish: str) -> float:
+    def _until(self, reached: Callable[[], bool], limit: float, wish: str, fault: Fault | None = None) -> float:
         """Wait; return when metadata showed it. Raises TookTooLong after ``limit`` seconds."""
         started = time.monotonic()
         while not reached():
-            self._check()
+            self._check(fault)
             if time.monotonic() - started > limit:
                 raise TookTooLong(f"after {limit:g} s it is still not so that {wish}")
             time.sleep(TICK)
         return self._watch.ask(lambda seen: seen.at)
 
-    def _check(self) -> None:
+    def _check(self, fault: Fault | None) -> None:
         self._stage.check()
         self._traffic.check()
+        if fault is not None:
+            self._hear(fault)

@@ -20,8 +20,8 @@ class Settings:
     partitions: int = 1000
     rate: float = 100.0
     delay_milliseconds: int = 80
-    stabilization: int = 15
-    hold: float = 20.0
+    stabilization: int = 5
+    hold: float = 6.0
     repeat: int = 1
     only: str = ""
     keep: bool = False
@@ -36,6 +36,11 @@ class Settings:
     def per_topic(self) -> int:
         """Partitions of each topic."""
         return self.partitions // len(TOPICS)
+
+    @property
+    def rest(self) -> float:
+        """For how many seconds the time after a repair is measured, once all is back."""
+        return self.hold / 2
 
     @property
     def report(self) -> Path:
@@ -66,7 +71,10 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         "--stabilization", type=int, default=default.stabilization, help="the policy's, in seconds (%(default)s)"
     )
     parser.add_argument(
-        "--hold", type=float, default=default.hold, help="seconds that each state is measured for (%(default)s)"
+        "--hold",
+        type=float,
+        default=default.hold,
+        help="seconds that each state is measured for, half of it after a repair (%(default)s)",
     )
     parser.add_argument("--repeat", type=int, default=default.repeat, help="repeat the faults, report median and worst")
     parser.add_argument("--only", choices=("listener", "disk"), default="", help="break this alone (default both)")

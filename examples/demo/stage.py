@@ -20,7 +20,9 @@ from realparts.kafka import KafkaCluster, create_topics
 from realparts.processes import ManagedProcess
 from realparts.toxiproxy import Toxiproxy
 
-POLICY = "demo"
+# Those of README's commands, so that these work with a demo that is kept.
+NAMESPACE = "kafka"
+POLICY = "orders"
 VANTAGES = ("zone-a", "zone-b")
 
 
@@ -81,6 +83,11 @@ class Stage:
         """Undo ``slow``."""
         self.kafka.slow_disk(broker).clear()
 
+    @property
+    def proxy_url(self) -> str:
+        """Where the load balancer's own API is."""
+        return self._proxy.url
+
     def check(self) -> None:
         """Raise PartDied when the operator or a prober has ended."""
         for process in self._processes:
@@ -103,12 +110,14 @@ class Stage:
         )
         self._stack.enter_context(self.api)
         self.api.apply(*sorted((ROOT / "crds").glob("*.yaml")))
+        self.api.create_namespace(NAMESPACE)
         self.api.kubectl("apply", "-f", "-", stdin=json.dumps(self._policy()))
         self._run("operator", ["operator", "--metrics-port", str(self.metrics_port), "--health-port", "0"])
+        followed = ["--policy", POLICY, "--namespace", NAMESPACE]
         for vantage in VANTAGES:
-            self._run(f"reachability-{vantage}", ["probe", "reachability", "--policy", POLICY, "--vantage", vantage])
+            self._run(f"reachability-{vantage}", ["probe", "reachability", *followed, "--vantage", vantage])
         for broker in self.kafka.brokers.values():
-            command = ["probe", "storage", "--policy", POLICY, "--broker", str(broker.id)]
+            command = ["probe", "storage", *followed, "--broker", str(broker.id)]
             self._run(
                 f"storage-{broker.id}",
                 [*command, "--directory", str(broker.log_dir)],
@@ -120,7 +129,7 @@ class Stage:
         return {
             "apiVersion": "bellwether.dev/v1alpha1",
             "kind": "LeadershipPolicy",
-            "metadata": {"name": POLICY, "namespace": "default"},
+            "metadata": {"name": POLICY, "namespace": NAMESPACE},
             "spec": {
                 "mode": "Enforce",
                 "kafka": {"bootstrapServers": self.kafka.bootstrap.split(",")},
@@ -129,7 +138,7 @@ class Stage:
                 "promotion": {
                     "stabilizationSeconds": self._settings.stabilization,
                     # Long enough to see the steps, and short enough to wait for them.
-                    "waves": {"pauseSeconds": 5},
+                    "waves": {"pauseSeconds": 2},
                     **({"flapWindowSeconds": 0} if self._settings.repeat > 1 else {}),
                 },
             },

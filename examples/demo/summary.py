@@ -1,93 +1,195 @@
-"""The report for people. In: the report. Out: tables on the console. Called by ``__main__`` at the end."""
+"""The report for people: the answer first, then one table, what falls short, and the invariants.
+
+In: the report. Out: text and tables of at most 80 columns on the console. Called by ``__main__`` at the end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 
-from demo.faults import Window
+from demo.faults import FaultKind, Window
+from demo.latencies import spoken
 from demo.report import Report
-from demo.samples import Kind
+from demo.samples import SLOW_SECONDS, Kind
+
+Figures = dict[str, Any]
+COLUMNS = {
+    "before": 7,
+    "without\nBellwether": 10,
+    "with it,\nuntil they\nhad left": 10,
+    "with it,\nleaders\ngone": 9,
+    "restored": 8,
+}
+"""Headings and widths of the columns with figures: all fit 80 columns."""
 
 
 def show(console: Console, report: Report, broken: Sequence[str]) -> None:
-    """Print all figures, then what was broken."""
-    console.print(times(report))
-    for fault in report["faults"]:
-        console.print(latencies(fault))
-        if fault["isr_held_back_by"]:
-            console.print(f"acks=all is held back by {fault['isr_held_back_by']}.", highlight=False)
-            console.print("Moving leaders does not cure that: the high watermark waits for every ISR member.")
-    console.print(promises(report))
+    """Print the answer, the figures, what falls short, and what was broken."""
+    console.print()
     for sentence in broken:
         console.print(f"BROKEN  {sentence}", style="bold red", highlight=False, markup=False)
+    for sentence in answers(report):
+        console.print(sentence, style="bold", highlight=False, markup=False)
+    console.print(compared(report))
+    for sentence in shortcomings(report):
+        console.print(Padding(f"· {sentence}", (0, 0, 0, 2)), highlight=False, markup=False)
+    if report["repeated"]:
+        console.print(repetitions(report["repeated"]))
+    console.print(invariants(report))
     if not broken:
         console.print("Every invariant held.", style="bold green")
 
 
-def times(report: Report) -> Table:
-    """How long each fault took to leave, and each mending to bring back."""
-    table = Table(
-        title=f"Leadership, {report['partitions']} partitions on {report['brokers']} brokers", title_justify="left"
-    )
-    table.add_column("fault")
-    for name in ("fault to 0 leaders", "until it knows", "mended to in place", "moved", "unavailable s, median", "max"):
-        table.add_column(name, justify="right")
+def answers(report: Report) -> Iterator[str]:
+    """What a person wants to know, a sentence each."""
+    controls = {f["fault"]: f for f in report["faults"] if not f["acting"]}
     for fault in report["faults"]:
-        led = (fault["unavailable"] or {}).get("led_by_the_sick_broker", {})
-        table.add_row(
-            f"{fault['fault']}, broker {fault['broker']}",
-            _with(fault["seconds_to_zero_leaders"], " s"),
-            _with(fault["seconds_until_it_knows"], " s"),
-            _with(fault["seconds_to_in_place"], " s"),
-            f"{fault['partitions_moved']}/{fault['partitions_led']}",
-            _with(led.get("median_seconds")),
-            _with(led.get("max_seconds")),
+        if not fault["acting"] or fault["seconds_to_zero_leaders"] is None:
+            continue
+        text = (
+            f"{fault['fault'].capitalize()}: all {fault['partitions_led']:,} leaders left broker {fault['broker']} in "
+            f"{fault['seconds_to_zero_leaders']:.1f} s"
         )
-    for kind, figures in (report["repeated"] or {}).items():
-        for word in ("median", "worst"):
-            zero, back = figures["seconds_to_zero_leaders"], figures["seconds_to_in_place"]
-            table.add_row(f"{word} of {figures['runs']}: {kind}", _with(zero[word], " s"), "", _with(back[word], " s"))
+        if (control := controls.get(fault["fault"])) is not None and control["seconds_broken"] is not None:
+            text += (
+                f"; without Bellwether none had left after {control['seconds_broken']:.1f} s, when the demo repaired it"
+            )
+        if fault["seconds_to_in_place"] is not None:
+            text += f". They were back {fault['seconds_to_in_place']:.1f} s after the repair"
+        yield text + "."
+    lost = (report["acknowledged_lost"] or {}).get(Kind.ACKS_ALL.value)
+    if lost is not None:
+        yield f"{lost['lost']:,} of {lost['acknowledged']:,} records acknowledged with acks=all are lost."
+    yield (
+        f"{report['orders_restored']:,} of {report['orders_total']:,} partitions have the replica order of the start "
+        f"({report['internal_partitions']:,} of them are Kafka's own, for consumer offsets)."
+    )
+
+
+def compared(report: Report) -> Table:
+    """p99 of each kind, without Bellwether and with it."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    table.add_column("p99", width=25, no_wrap=True)
+    for name, width in COLUMNS.items():
+        table.add_column(name, justify="right", width=width, no_wrap=True)
+    controls = {f["fault"]: f for f in report["faults"] if not f["acting"]}
+    shown: set[str] = set()
+    for fault in report["faults"]:
+        if not fault["acting"] or fault["fault"] in shown:
+            continue
+        shown.add(fault["fault"])
+        table.add_row(f"[bold]{fault['fault'].removeprefix('external ')}, broker {fault['broker']}")
+        for row in _rows(fault, controls.get(fault["fault"])):
+            table.add_row(*row)
+        table.add_section()
     return table
 
 
-def latencies(fault: dict[str, Any]) -> Table:
-    """p50 and p99 in milliseconds, by kind and window; failures are counted beside."""
-    table = Table(title=f"{fault['fault']}, broker {fault['broker']}: p50 / p99 in ms (failed)", title_justify="left")
-    table.add_column("")
-    for window in Window:
-        table.add_column(window.value, justify="right")
-    for kind in Kind:
-        cells = []
-        for window in Window:
-            latency = fault["latency"][kind.value].get(window.value)
-            failed = f" ({latency['failed']})" if latency and latency["failed"] else ""
-            cells.append(f"{_with(latency['p50_ms'])} / {_with(latency['p99_ms'])}{failed}" if latency else "-")
-        table.add_row(kind.value, *cells)
+def shortcomings(report: Report) -> Iterator[str]:
+    """What the figures do not show by themselves, or what is not good about them."""
+    if (before := _busy(report)) is not None:
+        yield (
+            f"This machine was busy: before any fault, acks=1 had a p99 of {spoken(before)} already, so the latencies "
+            "of this run say little. Run it again with fewer other programs, or with a lower --rate."
+        )
+    for fault in report["faults"]:
+        if fault["fault"] == FaultKind.STORAGE.value:
+            yield (
+                "The slow disk has no second run without Bellwether: until the leaders left, nothing had been changed, "
+                "so that column is what clients feel without it."
+            )
+            break
+    for fault in report["faults"]:
+        if held := fault["isr_held_back_by"]:
+            yield f"acks=all is not cured by demotion: {held}. spec.quarantine (off by default) pauses such a broker."
+    lost = (report["acknowledged_lost"] or {}).get(Kind.ACKS_1.value)
+    if lost is not None and lost["lost"]:
+        yield (
+            f"{lost['lost']:,} of {lost['acknowledged']:,} records acknowledged with acks=1 are lost: "
+            "Kafka promises nothing for acks=1 when leadership moves."
+        )
+
+
+def repetitions(repeated: Figures) -> Table:
+    """Median and worst over the repetitions."""
+    table = Table(title="Repeated", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("fault")
+    for name in ("runs", "to 0 leaders, median", "worst", "back in place, median", "worst"):
+        table.add_column(name, justify="right")
+    for kind, figures in repeated.items():
+        zero, back = figures["seconds_to_zero_leaders"], figures["seconds_to_in_place"]
+        seconds = (_seconds(x) for x in (zero["median"], zero["worst"], back["median"], back["worst"]))
+        table.add_row(kind, str(figures["runs"]), *seconds)
     return table
 
 
-def promises(report: Report) -> Table:
+def invariants(report: Report) -> Table:
     """What must be zero, or all."""
-    table = Table(title="Invariants", title_justify="left")
-    table.add_column("what")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("invariant", width=52)
     table.add_column("seen", justify="right")
     table.add_column("must be", justify="right")
     table.add_row("replica sets changed", str(report["replica_sets_changed"]), "0")
-    table.add_row("partitions without a leader", str(report["offline_partitions"]), "0")
-    table.add_row("replica orders as at the start", str(report["orders_restored"]), str(report["orders_total"]))
-    for kind, loss in (report["acknowledged_lost"] or {}).items():
-        must = "0" if kind == Kind.ACKS_ALL.value else "not promised by Kafka"
-        table.add_row(f"lost of {loss['acknowledged']} acknowledged with {kind}", str(loss["lost"]), must)
-        for when, count in loss["lost_by_window"].items():
-            table.add_row(f"    of these, due in {when}", str(count), "")
+    table.add_row("partitions without a leader at some time", str(report["offline_partitions"]), "0")
+    table.add_row("replica orders as at the start", f"{report['orders_restored']:,}", f"{report['orders_total']:,}")
+    for control in (f for f in report["faults"] if not f["acting"]):
+        table.add_row("leaders moved while Bellwether only observed", str(control["partitions_moved"]), "0")
+    lost = (report["acknowledged_lost"] or {}).get(Kind.ACKS_ALL.value)
+    if lost is not None:
+        table.add_row(f"lost of {lost['acknowledged']:,} records acknowledged with acks=all", str(lost["lost"]), "0")
     return table
 
 
-def _with(value: float | None, unit: str = "") -> str:
-    if value is None:
+def _rows(fault: Figures, control: Figures | None) -> Iterator[list[str]]:
+    windows = (Window.DURING, Window.AFTER, Window.RESTORED)
+    for kind in Kind:
+        of = fault["latency"][kind.value]
+        before = (control or fault)["latency"][kind.value]
+        without = control["latency"][kind.value] if control else {}
+        cells = [_p99(before, Window.BEFORE), _p99(without, Window.DURING)]
+        yield [f"  {kind.value}", *cells, *(_p99(of, window) for window in windows)]
+    late = [_late(control, Window.DURING) if control else "-", _late(fault, Window.DURING), _late(fault, Window.AFTER)]
+    yield ["  over 1 s or failed", "", *late, _late(fault, Window.RESTORED)]
+    yield [f"  leaders {_effect(fault)} for", "", _led(control), _led(fault), "", ""]
+
+
+def _busy(report: Report) -> float | None:
+    """The p99 of acks=1 before the first fault, in ms, where that is late by itself."""
+    for fault in report["faults"][:1]:
+        p99: float | None = fault["latency"][Kind.ACKS_1.value][Window.BEFORE.value]["p99_ms"]
+        if p99 is not None and p99 > 1000 * SLOW_SECONDS:
+            return p99
+    return None
+
+
+def _effect(fault: Figures) -> str:
+    return "unreachable" if fault["fault"] == FaultKind.REACHABILITY.value else "slow"
+
+
+def _led(fault: Figures | None) -> str:
+    seconds = (fault or {}).get("led_by_the_broken_broker")
+    return _seconds(seconds["max_seconds"] if seconds else None)
+
+
+def _late(fault: Figures, window: Window) -> str:
+    found = [fault["latency"][kind.value].get(window.value) for kind in (Kind.ACKS_1, Kind.ACKS_ALL)]
+    known = [latency for latency in found if latency]
+    if not known:
         return "-"
-    return f"{value:.1f}{unit}" if abs(value) < 1000 else f"{value:.0f}{unit}"
+    share = sum(latency["late"] for latency in known) / max(1, sum(latency["count"] for latency in known))
+    return f"{share:.0%}"
+
+
+def _p99(latency: Figures, window: Window) -> str:
+    found = latency.get(window.value)
+    return spoken(found["p99_ms"]) if found else "-"
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f} s"

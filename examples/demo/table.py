@@ -1,119 +1,93 @@
-"""What a person sees while the demo runs. In: what is known at this moment. Out: a live table, or plain lines.
+"""One moment as a table, or as one line for a log. Pure: a ``Scene`` in, text out; ``screen`` shows it.
 
-On a terminal the table is redrawn twice a second. Elsewhere (a CI log, a pipe) one line is written whenever the step, a
-verdict or a count of leaders changes. Called by ``__main__``.
+Columns have fixed widths that fit 80 columns, so that nothing jumps and no reason is cut.
 """
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Group, RenderableType
+from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
 from demo.health import BrokerWord, Words
-from demo.latencies import Latency, summarise
+from demo.latencies import Latency, spoken, summarise
 from demo.samples import Kind, Sample
 
-REDRAW_SECONDS = 0.5
 RECENT_SECONDS = 5.0
 COLOURS = {"Healthy": "green", "Recovering": "cyan", "Suspect": "yellow", "Sick": "bold red", "Down": "bold red"}
+# The longest verdict is Recovering, the longest reason ExternallyUnreachable.
+COLUMNS = {"broker": 6, "verdict": 10, "reason": 21, "demoted": 7, "leaders": 7, "reach ms": 8, "disk ms": 7}
+NUMBERS = ("leaders", "reach ms", "disk ms")
 SIGNALS = ("ExternalReachability", "StorageLatency")
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One moment: what goes on, what Bellwether says, what the demo's own clients see."""
+    """One moment: what goes on, what Bellwether says, what the demo's own clients see.
+
+    ``waiting`` is how many writes were due more than a second ago and are not acknowledged.
+    """
 
     step: str
     elapsed: float
     words: Words
     leaders: dict[int, int]
     recent: dict[Kind, Latency]
+    waiting: int = 0
 
 
-def recent(samples: tuple[Sample, ...], now: float) -> dict[Kind, Latency]:
+def recent(samples: Sequence[Sample], now: float) -> dict[Kind, Latency]:
     """The latencies of the records that were finished in the last seconds."""
     lately = [s for s in samples[-3000:] if s.done > now - RECENT_SECONDS]
     return {kind: summarise(lately, kind, float("-inf"), float("inf")) for kind in Kind}
 
 
-def drawn(scene: Scene) -> Group:
+def drawn(scene: Scene) -> RenderableType:
     """The scene as a table."""
-    table = Table(title=f"{scene.elapsed:5.0f} s  {scene.step}", title_justify="left", title_style="bold")
-    for name in ("broker", "verdict", "reason", "since", "leaders", "reach ms", "disk ms"):
-        table.add_column(name, justify="right" if name in ("leaders", "reach ms", "disk ms") else "left")
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for name, width in COLUMNS.items():
+        table.add_column(name, width=width, no_wrap=True, justify="right" if name in NUMBERS else "left")
     for broker in sorted({*scene.leaders, *scene.words.brokers}):
-        word = scene.words.brokers.get(broker, BrokerWord(broker))
-        verdict = Text(word.verdict, style=COLOURS.get(word.verdict, "dim"))
-        if word.demoted:
-            verdict.append(" (demoted)", style="magenta")
-        latencies = (_number(word.latencies.get(kind)) for kind in SIGNALS)
-        clock = word.since[11:19] if len(word.since) >= 19 else word.since
-        table.add_row(str(broker), verdict, word.reason, clock, str(scene.leaders.get(broker, 0)), *latencies)
-    clients = "   ".join(
-        f"{kind.value} p50 {_number(latency.p50_ms)} p99 {_number(latency.p99_ms)}"
-        for kind, latency in scene.recent.items()
-    )
+        word = scene.words.of(broker)
+        table.add_row(
+            str(broker),
+            Text(word.verdict, style=COLOURS.get(word.verdict, "dim")),
+            word.reason,
+            Text("yes", style="magenta") if word.demoted else "",
+            f"{scene.leaders.get(broker, 0):,}",
+            *(_number(word.latencies.get(kind)) for kind in SIGNALS),
+        )
+    p99 = ", ".join(f"{kind.value} {spoken(latency.p99_ms)}" for kind, latency in scene.recent.items())
     return Group(
+        Rule(style="dim"),
+        _line(f"{scene.elapsed:4.0f} s  {scene.step}", "bold"),
         table,
-        Text(f"policy: {scene.words.ready or 'not read yet'}", overflow="ellipsis", no_wrap=True),
-        Text(f"last {RECENT_SECONDS:.0f} s, ms: {clients}", style="dim"),
+        _line(f"policy   {scene.words.ready or 'not read yet'}", "dim"),
+        _line(f"p99 now  {p99}", "dim"),
+        _line(f"waiting  {scene.waiting:,} writes are more than 1 s late", "red" if scene.waiting else "dim"),
     )
 
 
-def told(scene: Scene) -> str:
-    """The scene as one line, without what changes all the time: equal lines are printed once."""
-    words = []
-    for broker in sorted({*scene.leaders, *scene.words.brokers}):
-        word = scene.words.brokers.get(broker, BrokerWord(broker))
-        demoted = " (demoted)" if word.demoted else ""
-        words.append(f"{broker}: {word.verdict}{demoted} {word.reason} leads {scene.leaders.get(broker, 0)}")
-    return f"{scene.step} | {', '.join(words)}"
+def logged(scene: Scene) -> str:
+    """The scene as one line for a log, without what changes all the time: equal lines are printed once."""
+    leaders = " + ".join(f"{count:,}" for _, count in sorted(scene.leaders.items()))
+    unwell = [scene.words.of(broker) for broker in sorted(scene.leaders)]
+    words = [_word(word) for word in unwell if word.verdict != "Healthy" or word.demoted]
+    return f"leaders {leaders}" + (f"; {', '.join(words)}" if words else "")
 
 
-class Screen:
-    """Shows scenes from a thread of its own, from ``__enter__`` to ``__exit__``."""
-
-    def __init__(self, console: Console, scene: Callable[[], Scene]) -> None:
-        self._console = console
-        self._scene = scene
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._show, daemon=True)
-
-    def __enter__(self) -> Screen:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join(5)
-
-    def _show(self) -> None:
-        if self._console.is_terminal:
-            with Live(console=self._console, auto_refresh=False, transient=False) as live:
-                while True:
-                    live.update(drawn(self._scene()), refresh=True)
-                    if self._stop.wait(REDRAW_SECONDS):
-                        return
-        before = ""
-        while True:
-            scene = self._scene()
-            if (line := told(scene)) != before:
-                self._console.print(f"{scene.elapsed:6.1f} s  {line}", highlight=False, soft_wrap=True)
-                before = line
-            if self._stop.wait(REDRAW_SECONDS):
-                return
+def _word(word: BrokerWord) -> str:
+    demoted = ", demoted" if word.demoted else ""
+    reason = f" ({word.reason}{demoted})" if word.reason else demoted
+    return f"broker {word.broker} {word.verdict}{reason}"
 
 
-def clock(started: float) -> float:
-    """Seconds since the demo began."""
-    return time.monotonic() - started
+def _line(text: str, style: str) -> Text:
+    return Text(text, style=style, overflow="ellipsis", no_wrap=True)
 
 
 def _number(value: float | None) -> str:

@@ -15,7 +15,8 @@ from typing import IO
 
 from confluent_kafka import Consumer, TopicPartition
 
-from demo.samples import Sample
+from demo.generator import rates
+from demo.samples import Sample, late
 
 READY_SECONDS = 180.0
 DRAIN_SECONDS = 90.0
@@ -32,6 +33,7 @@ class Traffic:
     def __init__(self, bootstrap: str, topics: Sequence[str], partitions: int, per_second: float, log: Path) -> None:
         self._command = [sys.executable, "-m", "demo.generator"]
         self._command += [bootstrap, ",".join(topics), str(partitions), str(per_second)]
+        self._rates = rates(per_second)
         self._log = log
         self._samples: list[Sample] = []
         self._ready = threading.Event()
@@ -74,6 +76,10 @@ class Traffic:
     def samples(self) -> tuple[Sample, ...]:
         """Every record that is finished by now, in order of being finished."""
         return tuple(self._samples)
+
+    def late(self, now: float) -> list[Sample]:
+        """The records that were due more than a second ago and are not finished, as if they were finished now."""
+        return [record for kind, rate in self._rates.items() for record in late(self._samples, kind, rate, now)]
 
     def finish(self) -> tuple[Sample, ...]:
         """Stop sending, wait until every record in flight is acknowledged or given up, and return all samples."""

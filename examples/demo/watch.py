@@ -33,7 +33,7 @@ class Watch:
         self._addresses = dict(addresses)
         self._admins = {broker: _admin(address) for broker, address in addresses.items()}
         self._broken: int | None = None
-        self._knows_at: float | None = None
+        self._noticed_at: float | None = None
         self._lock = threading.Lock()
         self._seen = Observations()
         self._stop = threading.Event()
@@ -53,13 +53,13 @@ class Watch:
 
     def broken(self, broker: int | None) -> None:
         """From now on this broker is broken, and others are asked; ``None`` when all is back in place."""
-        self._knows_at = None
+        self._noticed_at = None
         self._broken = broker
 
     @property
-    def knows_at(self) -> float | None:
+    def noticed_at(self) -> float | None:
         """When the broken broker's own metadata first showed that it leads nothing."""
-        return self._knows_at
+        return self._noticed_at
 
     def look(self) -> None:
         """Poll once. Raises KafkaException when no broker answers."""
@@ -103,7 +103,7 @@ class Watch:
     def _look_at_broken(self) -> None:
         while not self._stop.wait(BROKEN_POLL_SECONDS):
             broken = self._broken
-            if broken is None or self._knows_at is not None:
+            if broken is None or self._noticed_at is not None:
                 continue
             try:
                 metadata = _admin(self._addresses[broken]).list_topics(timeout=3)  # a new client asks whom it is given
@@ -112,7 +112,7 @@ class Watch:
             led = any(p.leader == broken for topic in metadata.topics.values() for p in topic.partitions.values())
             asked = metadata.orig_broker_id in (broken, UNNAMED)
             if asked and not led and broken == self._broken:
-                self._knows_at = time.monotonic()
+                self._noticed_at = time.monotonic()
 
 
 def _admin(address: str) -> AdminClient:

@@ -27,7 +27,8 @@ class SlowDisk:
         directory.mkdir(parents=True, exist_ok=True)
         control.parent.mkdir(parents=True, exist_ok=True)
         self.directory = directory.resolve()
-        self._control = control.resolve()
+        #: Two native 32-bit integers: milliseconds before each sync, and before each write.
+        self.control = control.resolve()
         self.clear()
 
     def set(self, milliseconds: int, mode: Mode = "write+fsync") -> None:
@@ -43,12 +44,12 @@ class SlowDisk:
         return {
             "LD_PRELOAD": str(shim()),
             "BELLWETHER_SLOWDISK_DIRECTORY": str(self.directory),
-            "BELLWETHER_SLOWDISK_CONTROL": str(self._control),
+            "BELLWETHER_SLOWDISK_CONTROL": str(self.control),
         }
 
     def _write(self, sync_ms: int, write_ms: int) -> None:
         # In place: the processes have this very file mapped.
-        with self._control.open("r+b" if self._control.exists() else "w+b", buffering=0) as control:
+        with self.control.open("r+b" if self.control.exists() else "w+b", buffering=0) as control:
             control.write(struct.pack("=ii", sync_ms, write_ms))
 
 

@@ -28,6 +28,11 @@ class Toxiproxy(Started):
         self._upstreams: dict[str, str] = {}
         self.process: ManagedProcess | None = None
 
+    @property
+    def url(self) -> str:
+        """Where its HTTP API is."""
+        return f"http://{self._address[0]}:{self._address[1]}"
+
     def start(self) -> None:
         """Start the server and wait until its API answers. Raises StartFailed."""
         self.process = ManagedProcess(

@@ -20,11 +20,19 @@ def sample(
 
 
 def fault(kind: FaultKind = FaultKind.REACHABILITY, **more: object) -> Fault:
-    made = Fault(kind, 1, quiet_from=0.0, began=10.0, zero_leaders=15.0, mended=25.0, in_place=45.0, ended=55.0)
+    made = Fault(kind, 1, (0.0, 10.0), began=10.0, judged=13.0, zero_leaders=15.0, repaired=25.0)
+    made.in_place, made.ended = 45.0, 55.0
+    made.reason, made.message = "ExternallyUnreachable", "2 of 2 vantages cannot reach it"
     made.led, made.moved, made.in_isr = frozenset({NAME}), 1, 1
     for name, value in more.items():
         setattr(made, name, value)
     return made
+
+
+def control(**more: object) -> Fault:
+    """The same fault while Bellwether only observed."""
+    kept = {"acting": False, "zero_leaders": None, "in_place": None, "ended": None, "moved": 0}
+    return fault(**{**kept, **more})  # type: ignore[arg-type]
 
 
 def observed() -> Observations:

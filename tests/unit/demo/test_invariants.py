@@ -2,7 +2,7 @@ import pytest
 
 from demo.invariants import broken
 from demo.report import fault_figures
-from testkit.demoruns import fault, observed, report
+from testkit.demoruns import control, fault, observed, report
 
 
 def kept(**acks_all: int) -> dict[str, dict[str, int]]:
@@ -26,6 +26,7 @@ def test_a_run_in_which_everything_held_breaks_nothing() -> None:
         ({"faults": figures(led=frozenset())}, "led nothing when the fault began"),
         ({"faults": figures(zero_leaders=None)}, "never came to lead nothing"),
         ({"faults": figures(in_place=None)}, "never came back"),
+        ({"faults": [*figures(), fault_figures(control(moved=3), [], observed())]}, "3 leaders moved while"),
         ({"replica_sets_changed": 1}, "replica sets of 1 partitions"),
         ({"offline_partitions": 2}, "2 partitions were without a leader"),
         ({"orders_restored": 0}, "only 0 of 1 replica orders"),
@@ -39,6 +40,10 @@ def test_each_broken_promise_is_found_and_named(change: dict[str, object], word:
 
     assert len(found) == 1
     assert word in found[0]
+
+
+def test_leaders_that_stay_while_bellwether_only_observes_break_no_promise() -> None:
+    assert broken(report(faults=[fault_figures(control(), [], observed()), *figures()])) == []
 
 
 def test_failed_deliveries_and_slow_records_break_no_promise() -> None:

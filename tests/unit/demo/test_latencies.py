@@ -1,6 +1,6 @@
 import pytest
 
-from demo.latencies import percentile, summarise
+from demo.latencies import Latency, much_slower, percentile, spoken, summarise
 from demo.samples import Kind
 from testkit.demoruns import sample
 
@@ -38,3 +38,26 @@ def test_kinds_are_told_apart() -> None:
     assert summarise(samples, Kind.ACKS_1, 0, 1).p50_ms == 1.0
     assert summarise(samples, Kind.ACKS_ALL, 0, 1).p50_ms == 4000.0
     assert summarise(samples, Kind.FETCH, 0, 1).p50_ms is None
+
+
+def test_failed_records_and_those_of_over_a_second_are_late() -> None:
+    samples = [sample(seconds=0.9), sample(seconds=1.1), sample(seconds=0.1, error="_FAIL")]
+
+    assert summarise(samples, Kind.ACKS_1, 0, 1).late == 2
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "words"),
+    [(None, "-"), (4.12, "4.1 ms"), (188.59, "189 ms"), (15709.14, "15.7 s")],
+)
+def test_a_latency_is_spoken_with_two_or_three_figures(milliseconds: float | None, words: str) -> None:
+    assert spoken(milliseconds) == words
+
+
+def test_three_times_the_median_is_much_slower_and_nothing_is_without_a_measurement() -> None:
+    def of(p50: float | None) -> Latency:
+        return Latency(1, 0, 0, p50, p50)
+
+    assert much_slower(of(1.0), of(3.0))
+    assert not much_slower(of(1.0), of(2.9))
+    assert not much_slower(of(None), of(3.0))

@@ -8,7 +8,7 @@ from demo.losses import Loss
 from demo.observations import Observations
 from demo.report import fault_figures, held_back_by, loss_figures, repeated, save
 from demo.samples import Kind
-from testkit.demoruns import fault, observed, report, sample
+from testkit.demoruns import control, fault, observed, report, sample
 
 
 def test_the_report_has_every_figure_that_is_promised(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_the_report_has_every_figure_that_is_promised(tmp_path: Path) -> None:
     assert found["seconds_to_zero_leaders"] == 5.0
     assert found["seconds_to_in_place"] == 20.0
     assert found["partitions_moved"] == 1
-    assert found["unavailable"]["led_by_the_sick_broker"]["max_seconds"] == 5.0
+    assert found["led_by_the_broken_broker"]["max_seconds"] == 5.0
     assert set(found["latency"]) == {"acks=1", "acks=all", "fetch", "end to end"}
     assert set(found["latency"]["acks=1"]) == {"before", "during", "after", "returning", "restored"}
 
@@ -34,24 +34,31 @@ def test_latencies_fall_into_the_window_in_which_they_were_due() -> None:
 
 
 def test_what_was_never_reached_has_no_figure() -> None:
-    found = fault_figures(fault(zero_leaders=None, mended=None, in_place=None, ended=None), [], observed())
+    found = fault_figures(fault(zero_leaders=None, repaired=None, in_place=None, ended=None), [], observed())
 
     assert found["seconds_to_zero_leaders"] is None
     assert found["seconds_to_in_place"] is None
     assert set(found["latency"]["acks=1"]) == {"before"}
 
 
-def test_the_report_tells_when_the_sick_broker_itself_knew() -> None:
-    known = fault_figures(fault(knows_at=37.5), [], observed())
+def test_without_bellwether_the_fault_lasts_until_the_repair() -> None:
+    found = fault_figures(control(), [sample(due=24.0, seconds=1.5)], observed())
 
-    assert known["seconds_until_it_knows"] == 27.5
-    assert fault_figures(fault(), [], observed())["seconds_until_it_knows"] is None
+    assert (found["acting"], found["seconds_to_zero_leaders"], found["seconds_broken"]) == (False, None, 15.0)
+    assert found["latency"]["acks=1"]["during"]["late"] == 1
+
+
+def test_the_report_says_when_the_old_leader_noticed() -> None:
+    known = fault_figures(fault(noticed_at=37.5), [], observed())
+
+    assert known["seconds_until_old_leader_notices"] == 27.5
+    assert fault_figures(fault(), [], observed())["seconds_until_old_leader_notices"] is None
 
 
 def test_a_fault_that_never_began_has_no_unavailability() -> None:
-    found = fault(began=None, zero_leaders=None, mended=None, in_place=None, ended=None)
+    found = fault(began=None, zero_leaders=None, repaired=None, in_place=None, ended=None)
 
-    assert fault_figures(found, [], Observations())["unavailable"] is None
+    assert fault_figures(found, [], Observations())["led_by_the_broken_broker"] is None
 
 
 def test_lost_records_are_told_apart_by_when_they_were_due() -> None:
@@ -74,7 +81,7 @@ def test_a_slow_demoted_broker_in_the_isr_is_named_as_what_holds_acks_all_back()
     said = held_back_by(fault(FaultKind.STORAGE, in_isr=997), slow_acks_all(4.0))  # type: ignore[arg-type]
 
     assert said is not None
-    assert said.startswith("broker 1")
+    assert "broker 1 demoted" in said
     assert "997 partitions" in said
 
 
@@ -97,6 +104,6 @@ def test_repetitions_give_median_and_worst_of_each_kind() -> None:
 
 
 def test_a_repetition_that_never_ended_leaves_no_worst_figure() -> None:
-    found = repeated([fault(), fault(zero_leaders=None)])["external listener cut"]
+    found = repeated([control(), fault(), fault(zero_leaders=None)])["external listener cut"]
 
     assert found["seconds_to_zero_leaders"] == {"median": 5.0, "worst": None}

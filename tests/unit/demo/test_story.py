@@ -1,0 +1,65 @@
+import pytest
+
+from demo import story
+from demo.faults import FaultKind
+from demo.samples import Kind, Sample
+from testkit.demoruns import control, fault, sample
+
+
+def slow(*samples: tuple[float, float], kind: Kind = Kind.ACKS_1) -> list[Sample]:
+    return [sample(due=due, seconds=seconds, kind=kind) for due, seconds in samples]
+
+
+def test_the_verdict_is_quoted_with_its_reason_its_time_and_its_words() -> None:
+    assert story.saw(fault()) == (
+        'Broker 1 is Sick, ExternallyUnreachable, 3.0 s after the fault: "2 of 2 vantages cannot reach it"'
+    )
+    assert story.saw(fault(message="")).endswith("after the fault.")
+
+
+@pytest.mark.parametrize("kind", FaultKind)
+def test_what_was_broken_names_broker_and_leaders(kind: FaultKind) -> None:
+    said = story.broke(fault(kind), 80)
+
+    assert "broker 1" in said
+    assert "1 leaders" in said
+    assert ("80 ms" in said) is (kind is FaultKind.STORAGE)
+
+
+def test_the_leaders_that_left_are_counted_and_timed() -> None:
+    assert story.moved(fault()).startswith("1 of 1 leaders have left broker 1, 5.0 s after the fault.")
+
+
+def test_without_bellwether_clients_wait_until_the_repair() -> None:
+    said = story.felt_without(control(), slow((5, 0.004), (12, 13.0), (24, 0.004)))
+
+    assert "unavailable for 15.0 s, until the demo repaired it" in said
+    assert "p99 13.0 s, 4.0 ms before; 1 of 2 failed or took over 1 s" in said
+
+
+def test_with_bellwether_what_clients_felt_is_compared_with_the_control() -> None:
+    said = story.felt_with(fault(), slow((12, 4.0), (20, 0.005)), control())
+
+    assert "p99 4.0 s until the leaders had left, 5.0 ms since; 1 of 2 failed" in said
+    assert "Without Bellwether: p99 4.0 s, 1 of 2." in said
+
+
+def test_slow_acks_all_after_a_demotion_is_said_with_its_cure() -> None:
+    strict = slow((5, 0.002), (20, 4.0), kind=Kind.ACKS_ALL)
+
+    said = story.felt_with(fault(FaultKind.STORAGE), strict, None)
+
+    assert "acks=all: p50 2.0 ms before the fault, 4.0 s since." in said
+    assert "spec.quarantine does" in said
+
+
+def test_no_cure_is_named_for_acks_all_that_is_not_slow() -> None:
+    fast = slow((5, 0.002), (20, 0.002), kind=Kind.ACKS_ALL)
+
+    assert "spec.quarantine" not in story.felt_with(fault(FaultKind.STORAGE), fast, None)
+
+
+def test_the_return_is_timed_from_the_repair() -> None:
+    assert story.restored(fault(), 5).startswith(
+        "Every replica order and every leader is back, 20.0 s after the repair"
+    )
