@@ -19,6 +19,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from testkit.lots import begins, lot_of
+from waiting import limit
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
@@ -39,9 +40,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden parts of tests/scenarios anew")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Lot by lot, the longest first."""
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Lot by lot, the longest first; on a slow machine each test may take as many times longer."""
     items.sort(key=lambda item: begins(item.nodeid))
+    if config.getoption("timeout") is None:
+        for item in items:
+            mark = item.get_closest_marker("timeout")
+            seconds = mark.args[0] if mark else float(config.getini("timeout"))
+            item.add_marker(pytest.mark.timeout(limit(seconds)), append=False)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import pytest
 from confluent_kafka import Producer
 
@@ -14,6 +11,7 @@ from bellwether.connections import Connection, Security
 from bellwether.core.clusters import Partition, TopicPartition
 from realparts.kafka import KafkaCluster
 from testkit.stopwatch import at_best
+from waiting import until
 
 pytestmark = pytest.mark.kafka
 
@@ -29,13 +27,6 @@ def write(brokers: KafkaCluster, topic: str, partition: int, acks: str = "all", 
 
 def led_by(reader: KafkaReader, topic: str, broker: int) -> Partition:
     return next(p for p in reader.partitions([topic]) if p.leader == broker)
-
-
-def until(wanted: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def test_leader_and_followers_tell_the_end_of_their_own_copy(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import pytest
 from confluent_kafka import TopicCollection
@@ -17,16 +16,9 @@ from bellwether.core.clusters import Partition
 from realparts.kafka import KafkaCluster, create_topics
 from testkit.kafkasites import KafkaSite
 from testkit.stopwatch import at_best
+from waiting import until
 
 pytestmark = pytest.mark.kafka
-
-
-def until(holds: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait for what a broker learns from the controller a little later."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_the_snapshot_equals_what_another_client_sees(

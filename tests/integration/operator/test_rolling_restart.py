@@ -20,7 +20,8 @@ import pytest
 
 from bellwether.ports import Transient
 from testkit.brokerpods import pod
-from testkit.sites import Waited, condition, demoted
+from testkit.sites import condition, demoted
+from waiting import TooLate
 
 if TYPE_CHECKING:
     from testkit.sites import Site
@@ -52,7 +53,7 @@ def drained(site: Site, broker: int) -> int:
     Whom we ask may hear of the last election a moment later than whom the operator asked.
     """
     assert condition(site.health(broker), "Drained")["status"] == "True"
-    with suppress(Waited):
+    with suppress(TooLate):
         site.until(lambda: site.led_by(broker) == 0, 5, "it leads nothing")
     return site.led_by(broker)
 

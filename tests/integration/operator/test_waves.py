@@ -20,7 +20,8 @@ from bellwether.core.waves import turn_of
 from bellwether.ports import Reorder
 from realparts import kubernetes_binaries
 from testkit.kafkasites import PATIENT
-from testkit.sites import Waited, condition, demoted
+from testkit.sites import condition, demoted
+from waiting import TooLate
 
 if TYPE_CHECKING:
     from testkit.sites import Site
@@ -166,7 +167,7 @@ def brought_back(site: Site) -> dict[str, Any]:
     move_leaders_on(site)
     process = site.operator()
     site.until(at_home, 60, "every leader is the first of its order", site.partitions)
-    with suppress(Waited):  # whoever was too late has nothing to tell
+    with suppress(TooLate):  # whoever was too late has nothing to tell
         site.until(lambda: told().get("lastRun") != last and "imbalanceAfter" in told(), 30, "it is reported")
     process.stop()
     return told()

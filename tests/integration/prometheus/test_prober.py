@@ -25,6 +25,7 @@ from realparts.prometheus import PrometheusServer
 from realparts.tls import Authority
 from testkit import apiobjects
 from testkit.exporters import BROKERS, Site, page, pod_monitor
+from waiting import until
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.apiserver]
 
@@ -111,11 +112,7 @@ class Bench:
         return "\n".join(p.read_text() for p in sorted(self.directory.glob("prober-*.log")))
 
     def until(self, wanted: Callable[[], bool], seconds: float = 90) -> None:
-        end = time.monotonic() + seconds
-        while not wanted():
-            if time.monotonic() > end:
-                pytest.fail(f"not within {seconds} s\n{self.logs()}")
-            time.sleep(0.1)
+        until(wanted, seconds, seen=self.logs)
 
     def stop(self) -> None:
         for process in self.processes:

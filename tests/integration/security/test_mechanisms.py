@@ -29,6 +29,7 @@ from realparts.secured import (
     TOKEN_SECRET,
     Acl,
 )
+from waiting import until
 
 if TYPE_CHECKING:
     from realparts.secured import SecuredKafka
@@ -194,17 +195,12 @@ def test_a_certificate_that_has_expired_or_is_a_stranger_s_is_told_apart(
 
 def _until_said(reader: KafkaReader, pattern: str) -> None:
     """Read again and again, as the operator does, until it fails in these words, or (without words) works."""
-    deadline = time.monotonic() + 40
-    last = ""
-    while time.monotonic() < deadline:
+
+    def said() -> str:
         try:
             reader.read()
-            last = ""
-            if not pattern:
-                return
         except (Transient, Terminal) as error:
-            last = str(error)
-            if pattern and re.search(pattern, last):
-                return
-        time.sleep(0.2)
-    raise AssertionError(f"{pattern!r} was not said; the last word: {last!r}")
+            return str(error)
+        return ""
+
+    until(said, 40, f"{pattern!r} is said", so=lambda last: re.search(pattern, last) if pattern else not last)

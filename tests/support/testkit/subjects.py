@@ -24,6 +24,7 @@ from bellwether.connections import Connection
 from bellwether.core.clusters import Partition
 from bellwether.ports import ClusterReader, ConfigReader, LeaderMover, UncleanElections
 from testkit.kafkasites import PATIENT
+from waiting import until
 
 
 class Subject(Protocol):
@@ -202,15 +203,4 @@ class KafkaSubject:
         delete_topics(self._kafka.bootstrap, {p.topic for p in found if p.topic.startswith("contract-")})
 
     def eventually(self, holds: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 60
-        while not _so(holds):
-            assert time.monotonic() < deadline, "metadata did not show it within 60 s"
-            time.sleep(0.1)
-
-
-def _so(holds: Callable[[], bool]) -> bool:
-    """Whether it holds; not while the broker that is asked has yet to hear of the topic."""
-    try:
-        return holds()
-    except StopIteration:
-        return False
+        until(holds, 60, every=0.1, ignoring=(StopIteration,))  # the broker that is asked may yet have to hear of it

@@ -18,6 +18,7 @@ from bellwether.handlers.watches import Loops
 from bellwether.ports import ClusterReader, Transient, World
 from testkit.offices import Office
 from testkit.stopwatch import never
+from waiting import until
 
 BOUND = 1.0
 
@@ -55,13 +56,6 @@ def running(office: Office, wrap: Callable[[ClusterReader], Any], pace: Pace | N
     loops.policy("ADDED", office.body())
     office.loops.remove(made)
     return loop, loops
-
-
-def until(wanted: Callable[[], object], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < end, "not in time"
-        time.sleep(0.02)
 
 
 def test_a_thread_that_hangs_in_a_turn_is_told_with_its_policy_and_recovers(office: Office, go: threading.Event):

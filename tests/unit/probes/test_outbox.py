@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.ports import Transient
 from bellwether.probes.outbox import Outbox
+from waiting import until
 
 
 def word(broker: int, message: str = "", source: str = "s") -> Signal:
@@ -37,13 +37,6 @@ class Receiver:
 
     def forget(self, broker: int, source: str) -> None:
         self.forgotten.append((broker, source))
-
-
-def until(wanted: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not wanted():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def made(receiver: Receiver) -> Outbox:

@@ -2,18 +2,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.probes.questions import Question, Questions
-
-
-def until(wanted: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < end
-        time.sleep(0.005)
+from waiting import until
 
 
 def test_a_question_keeps_what_it_was_answered_or_what_went_wrong() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from bellwether.probes.reachability import ReachabilityProbe
 from bellwether.probes.rounds import Rounds
 from bellwether.telemetry.probing import ProbeMetrics
 from testkit.answers import Said
+from waiting import until
 
 FAST: Any = Reachability(period_seconds=0.05, timeout_seconds=1)  # type: ignore[arg-type]
 
@@ -70,12 +71,6 @@ class Bench:
     def last(self) -> dict[int, tuple[Reading, Reading]]:
         return {s.broker: (s.reading, s.control) for s in self.posts}
 
-    def until(self, wanted: Callable[[], bool], seconds: float = 30) -> None:
-        end = time.monotonic() + seconds
-        while not wanted():
-            assert time.monotonic() < end, self.posts
-            time.sleep(0.01)
-
 
 WELL = (Reading.PASSING, Reading.PASSING)
 OUTSIDE_BAD = (Reading.FAILING, Reading.PASSING)
@@ -85,7 +80,7 @@ OUTSIDE_BAD = (Reading.FAILING, Reading.PASSING)
 def bench() -> Iterator[Bench]:
     bench = Bench()
     bench.probe.refresh(bench.roster)
-    bench.until(lambda: bench.last() == dict.fromkeys((1, 2, 3), WELL))
+    until(lambda: bench.last() == dict.fromkeys((1, 2, 3), WELL))
     yield bench
     bench.network.over.set()
     bench.probe.stop()
@@ -99,30 +94,30 @@ def test_each_broker_is_told_once_and_then_nothing_while_nothing_changes(bench: 
 def test_the_external_address_is_learned_from_the_broker_and_followed(bench: Bench) -> None:
     assert "out-2:1" in bench.network.asked
     bench.network.moved[2] = "elsewhere-2:1"
-    bench.until(lambda: "elsewhere-2:1" in bench.network.asked)
+    until(lambda: "elsewhere-2:1" in bench.network.asked)
     bench.network.refused.add("elsewhere-2:1")
-    bench.until(lambda: bench.last()[2] == OUTSIDE_BAD)
+    until(lambda: bench.last()[2] == OUTSIDE_BAD)
 
 
 def test_a_silent_broker_is_failing_and_delays_no_other(bench: Bench) -> None:
     bench.network.silent.add("out-1:1")
     bench.network.refused.add("out-2:1")
     bench.network.patience = 10_000  # it holds whoever waits for it until the test is over
-    bench.until(lambda: bench.last()[2] == OUTSIDE_BAD)
-    bench.until(lambda: bench.last()[1] == OUTSIDE_BAD)
+    until(lambda: bench.last()[2] == OUTSIDE_BAD)
+    until(lambda: bench.last()[1] == OUTSIDE_BAD)
     assert bench.last()[3] == WELL
 
 
 def test_a_mended_broker_passes_again(bench: Bench) -> None:
     bench.network.refused.add("out-2:1")
-    bench.until(lambda: bench.last()[2] == OUTSIDE_BAD)
+    until(lambda: bench.last()[2] == OUTSIDE_BAD)
     bench.network.refused.clear()
-    bench.until(lambda: bench.last()[2] == WELL)
+    until(lambda: bench.last()[2] == WELL)
 
 
 def test_the_vantages_own_trouble_is_never_passing(bench: Bench) -> None:
     bench.network.trouble = True
-    bench.until(lambda: all(reading is Reading.UNKNOWN for reading, _ in bench.last().values()))
+    until(lambda: all(reading is Reading.UNKNOWN for reading, _ in bench.last().values()))
 
 
 def test_a_dead_broker_is_kept_while_it_has_a_health_object_and_forgotten_without(bench: Bench) -> None:
@@ -138,7 +133,7 @@ def test_a_dead_broker_is_kept_while_it_has_a_health_object_and_forgotten_withou
 def test_a_new_broker_is_followed(bench: Bench) -> None:
     bench.roster.brokers = (1, 2, 3, 4)
     bench.probe.refresh(bench.roster, frozenset())
-    bench.until(lambda: bench.last().get(4) == WELL)
+    until(lambda: bench.last().get(4) == WELL)
 
 
 def test_a_roster_that_cannot_be_read_changes_nothing(bench: Bench) -> None:
@@ -150,7 +145,7 @@ def test_a_roster_that_cannot_be_read_changes_nothing(bench: Bench) -> None:
 
 def test_a_new_voice_tells_everything_again(bench: Bench) -> None:
     bench.probe.repeat()
-    bench.until(lambda: len(bench.posts) == 6)
+    until(lambda: len(bench.posts) == 6)
 
 
 @pytest.mark.timeout(600)
@@ -163,9 +158,9 @@ def test_three_hundred_silent_brokers_delay_no_other() -> None:
     bench.probe.configure(bench.network, settings)
     bench.probe.refresh(bench.roster)
     expected = {n: OUTSIDE_BAD if n <= 300 else WELL for n in range(1, 361)}
-    bench.until(lambda: bench.last() == expected, 240)
+    until(lambda: bench.last() == expected, 240)
     bench.network.refused.add("out-350:1")
-    bench.until(lambda: bench.last()[350] == OUTSIDE_BAD, 120)
+    until(lambda: bench.last()[350] == OUTSIDE_BAD, 120)
     bench.network.over.set()
     bench.probe.stop()
 
@@ -177,9 +172,9 @@ def test_a_question_that_nobody_has_put_yet_is_no_brokers_failure() -> None:
     bench.probe.refresh(bench.roster)
     time.sleep(2.5)  # two timeouts and a half
     assert bench.posts == []
-    bench.until(lambda: not bench.probe.alive())
+    until(lambda: not bench.probe.alive())
     bench.probe._questions._lanes = 4
-    bench.until(lambda: bench.last() == dict.fromkeys((1, 2, 3), WELL))
+    until(lambda: bench.last() == dict.fromkeys((1, 2, 3), WELL))
     bench.probe.stop()
 
 
@@ -188,6 +183,6 @@ def test_a_process_that_gets_too_little_cpu_does_not_call_a_broker_silent(bench:
     bench.probe._rounds.__class__ = type(
         "Starved", (Rounds,), {"late_seconds": property(lambda _: time.monotonic() * 1000)}
     )
-    bench.until(lambda: bench.last()[1][0] is Reading.UNKNOWN)
+    until(lambda: bench.last()[1][0] is Reading.UNKNOWN)
     assert "too little CPU" in bench.posts[-1].message
     assert bench.last()[2] == WELL

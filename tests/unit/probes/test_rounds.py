@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.probes.questions import Questions
 from bellwether.probes.rounds import Rounds
+from waiting import until
 
 CLOCK = SystemClock()
 
@@ -40,13 +41,6 @@ def rounds() -> Iterator[Rounds]:
     one = Rounds(Questions(CLOCK), CLOCK)
     yield one
     one.stop(20)
-
-
-def until(wanted: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def test_each_begins_again_when_it_is_due(rounds: Rounds) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import errno
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.probes.diskwrites import FILE_NAME, WRITE_BYTES, DiskWriter, words
 from bellwether.probes.storage import StorageProbe, measure_once
 from bellwether.telemetry.probing import ProbeMetrics
+from waiting import until
 
 QUICK: Any = StorageLatency(
     period_seconds=0.02,  # type: ignore[arg-type]
@@ -56,45 +56,39 @@ class Bench:
         self.probe = StorageProbe(1, "b", self.disk, QUICK, self.posts.append, clock, ProbeMetrics())
         self.probe.start()
 
-    def until(self, wanted: Callable[[], bool], seconds: float = 30) -> None:
-        end = time.monotonic() + seconds
-        while not wanted():
-            assert time.monotonic() < end, self.posts
-            time.sleep(0.01)
-
     def reads(self, reading: Reading) -> Callable[[], bool]:
         return lambda: bool(self.posts) and self.posts[-1].reading is reading
 
 
 def test_a_hanging_write_is_reported_while_it_hangs() -> None:
     bench = Bench()
-    bench.until(bench.reads(Reading.PASSING))
+    until(bench.reads(Reading.PASSING))
     bench.disk.hang.set()
-    bench.until(bench.reads(Reading.FAILING))
+    until(bench.reads(Reading.FAILING))
     assert bench.probe.alive()
     bench.disk.hang.clear()
     bench.disk.go_on.set()
-    bench.until(bench.reads(Reading.PASSING))
+    until(bench.reads(Reading.PASSING))
     bench.probe.stop()
     assert bench.disk.removed
 
 
 def test_a_full_disk_fails_and_recovers() -> None:
     bench = Bench()
-    bench.until(bench.reads(Reading.PASSING))
+    until(bench.reads(Reading.PASSING))
     bench.disk.error = OSError(errno.ENOSPC, "No space left on device")
-    bench.until(bench.reads(Reading.FAILING))
+    until(bench.reads(Reading.FAILING))
     assert bench.posts[-1].message == "writes fail: the disk is full (No space left on device)"
     bench.disk.error = None
-    bench.until(bench.reads(Reading.PASSING))
+    until(bench.reads(Reading.PASSING))
     bench.probe.stop()
 
 
 def test_a_prober_without_file_descriptors_says_unknown() -> None:
     bench = Bench()
-    bench.until(bench.reads(Reading.PASSING))
+    until(bench.reads(Reading.PASSING))
     bench.disk.error = OSError(errno.EMFILE, "Too many open files")
-    bench.until(bench.reads(Reading.UNKNOWN))
+    until(bench.reads(Reading.UNKNOWN))
     bench.probe.stop()
 
 
@@ -156,16 +150,16 @@ class Leaping(SystemClock):
 def test_a_prober_that_was_frozen_while_it_wrote_does_not_blame_the_disk() -> None:
     clock = Leaping()
     bench = Bench(clock)
-    bench.until(bench.reads(Reading.PASSING))
+    until(bench.reads(Reading.PASSING))
     for _ in range(3):
         bench.disk.go_on.clear()
         bench.disk.hang.set()
-        bench.until(lambda: bench.disk.hanging)
+        until(lambda: bench.disk.hanging)
         clock.leap = 30.0
-        bench.until(lambda: clock.leap == 0.0)
+        until(lambda: clock.leap == 0.0)
         bench.disk.hang.clear()
         bench.disk.go_on.set()
-        bench.until(lambda: not bench.disk.hanging)
+        until(lambda: not bench.disk.hanging)
     assert Reading.FAILING not in [post.reading for post in bench.posts]
-    bench.until(bench.reads(Reading.PASSING))
+    until(bench.reads(Reading.PASSING))
     bench.probe.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import click
@@ -23,6 +22,7 @@ from realparts.ports import HeldPorts
 from testkit.apiobjects import policy
 from testkit.apistores import MemoryApi
 from testkit.stopwatch import never
+from waiting import until
 
 BOUND = 0.8
 
@@ -59,13 +59,6 @@ def run(made: Prober, follow: Callable[[LeadershipPolicy | None], bool], stop: t
     thread = threading.Thread(target=made.run, args=(Quiet(), follow, stop), daemon=True)
     thread.start()
     return thread
-
-
-def until(wanted: Callable[[], object], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < end, "not in time"
-        time.sleep(0.02)
 
 
 def ask(port: int, path: str) -> tuple[int, str]:

@@ -7,8 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from bellwether.core.signals import SignalType
 from bellwether.telemetry.probing import ProbeMetrics
 from testkit.apiobjects import policy
 from testkit.apistores import MemoryApi
+from waiting import until
 
 
 class Sidecar:
@@ -81,13 +80,6 @@ secrets = SecretReader(Api(), "default")
 print(secrets.file("kafka", "ca.crt"), flush=True)
 main(["probe", "self", "--once", "--port", sys.argv[1]])
 """
-
-
-def until(wanted: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not wanted():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads in /proc which signals are caught")
