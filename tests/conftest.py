@@ -119,7 +119,7 @@ def four() -> Iterator[KafkaCluster]:
         # Whoever asks for a group's coordinator makes __consumer_offsets; the answer may come before it serves.
         consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "somebody"})
         with suppress(KafkaException):
-            consumer.committed([TopicPartition("orders", 0)], timeout=60)
+            consumer.committed([TopicPartition("orders", 0)], timeout=limit(60))
         consumer.close()
         KafkaSite(cluster).eventually(
             lambda c: (

@@ -28,7 +28,7 @@ def started(reports: Path, *arguments: str) -> subprocess.Popen[str]:
 @pytest.mark.timeout(900)
 def test_the_demo_keeps_every_invariant_and_writes_every_figure(tmp_path: Path) -> None:
     demo = started(tmp_path)
-    said, _ = demo.communicate(timeout=850)
+    said, _ = demo.communicate(timeout=limit(850))
 
     assert demo.returncode == 0, said[-4000:]
     report = json.loads((tmp_path / "demo.json").read_text())

@@ -13,7 +13,7 @@ from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
 from realparts.kafka import KafkaCluster, create_topics
 from realparts.kafka_topics import admin, delete_topics
-from waiting import until
+from waiting import limit, until
 
 PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, read_seconds=60)
 
@@ -23,7 +23,7 @@ def brokers(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
     """The session's brokers; afterwards every fault is mended and the topics that the test has made are gone."""
     yield kafka
     kafka.mend()
-    known = admin(kafka.bootstrap).list_topics(timeout=30).topics
+    known = admin(kafka.bootstrap).list_topics(timeout=limit(30)).topics
     delete_topics(kafka.bootstrap, [name for name in known if not name.startswith("__")])
 
 

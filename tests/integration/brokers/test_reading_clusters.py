@@ -16,7 +16,7 @@ from bellwether.core.clusters import Partition
 from realparts.kafka import KafkaCluster, create_topics
 from testkit.kafkasites import KafkaSite
 from testkit.stopwatch import at_best
-from waiting import until
+from waiting import limit, until
 
 pytestmark = pytest.mark.kafka
 
@@ -31,11 +31,11 @@ def test_the_snapshot_equals_what_another_client_sees(
     )
     cluster = reader.read()
     client = AdminClient(for_confluent(connection))
-    seen = client.list_topics(timeout=30)
+    seen = client.list_topics(timeout=limit(30))
     described = client.describe_topics(TopicCollection([topic, f"{topic}-2"]))
     # Kafka's own tools print ids in the alphabet that is safe in URLs and file names; this client does not.
     urlsafe = str.maketrans("+/", "-_")
-    ids = {name: str(future.result(30).topic_id).translate(urlsafe) for name, future in described.items()}
+    ids = {name: str(future.result(limit(30)).topic_id).translate(urlsafe) for name, future in described.items()}
 
     assert cluster.cluster_id == seen.cluster_id == brokers.cluster_id
     assert {b.id: (b.host, b.port, b.fenced) for b in cluster.brokers.values()} == {
@@ -70,7 +70,7 @@ def test_a_recreated_topic_has_another_id(
 ) -> None:
     before = {p.topic_id for p in reader.partitions([topic])}
     client = AdminClient(for_confluent(connection))
-    client.delete_topics([topic])[topic].result(30)
+    client.delete_topics([topic])[topic].result(limit(30))
     until(lambda: not reader.partitions([topic]))
     create_topics(brokers.bootstrap, {topic: 1})
 

@@ -23,6 +23,7 @@ from bellwether.ports import Terminal, Transient, Unauthenticated
 from realparts.kafka import KafkaCluster
 from realparts.tls import Authority
 from testkit.kafkasites import PATIENT
+from waiting import limit
 
 pytestmark = pytest.mark.kafka
 
@@ -62,7 +63,7 @@ def test_reads_moves_and_probes_work_over_sasl_and_tls(brokers: KafkaCluster, se
 
 def test_the_same_configuration_feeds_both_clients(secure: Connection) -> None:
     ids = {1, 2, 3}
-    assert set(AdminClient(for_confluent(secure)).list_topics(timeout=10).brokers) == ids
+    assert set(AdminClient(for_confluent(secure)).list_topics(timeout=limit(10)).brokers) == ids
     client = KafkaAdminClient(**for_kafka_python(secure))
     try:
         assert {b["broker_id"] for b in client.describe_cluster()["brokers"]} == ids

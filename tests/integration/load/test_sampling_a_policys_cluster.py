@@ -25,7 +25,7 @@ from realparts.kafka import create_topics
 from realparts.kafka_topics import delete_topics
 from realparts.ports import HeldPorts
 from testkit.writers import SteadyWriter
-from waiting import until
+from waiting import limit, until
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
@@ -140,7 +140,7 @@ def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
 
             # Both partitions get a record at a time, so each has half of what is read, once both are written to.
             until(halves, 60, seen=log.read_text)
-        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=limit(30)) as answer:
             figures = answer.read().decode()
         assert re.search(r'bellwether_sampler_rounds_total{[^}]*result="whole"[^}]*} [1-9]', figures)
         assert re.search(r'bellwether_sampler_rows_total{[^}]*end="known"[^}]*} [1-9]', figures)
@@ -152,7 +152,7 @@ def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
         until(lambda: told("well again") == slow + 1, 60, seen=log.read_text)
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0, log.read_text()
+        assert process.wait(limit(60)) == 0, log.read_text()
     assert told("something is amiss; going on") == told("well again") == slow + 1, "as it began and as it was over"
 
 

@@ -33,7 +33,7 @@ from bellwether.ports import Reorder
 from bellwether.sampling.rounds import Round, Rounds, Sources
 from realparts.kafka import create_topics
 from realparts.kafka_topics import admin, delete_topics
-from waiting import until
+from waiting import limit, until
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
@@ -110,7 +110,7 @@ def pace(seen: Sequence[tuple[datetime, int]]) -> float:
 
 def ended(process: subprocess.Popen[bytes]) -> int:
     process.send_signal(signal.SIGTERM)
-    return process.wait(60)
+    return process.wait(limit(60))
 
 
 def test_what_clients_send_to_three_partitions_is_measured_within_a_tenth(kafka: KafkaCluster, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_what_clients_send_to_three_partitions_is_measured_within_a_tenth(kafka:
 def topics_that_go(kafka: KafkaCluster) -> Iterator[None]:
     """What a test makes on the session's brokers goes with it."""
     yield
-    known = admin(kafka.bootstrap).list_topics(timeout=30).topics
+    known = admin(kafka.bootstrap).list_topics(timeout=limit(30)).topics
     delete_topics(kafka.bootstrap, [name for name in known if name.startswith("load-")])
 
 

@@ -21,7 +21,7 @@ from bellwether.ports import Reorder
 from realparts import kubernetes_binaries
 from testkit.kafkasites import PATIENT
 from testkit.sites import condition, demoted
-from waiting import TooLate
+from waiting import TooLate, limit
 
 if TYPE_CHECKING:
     from testkit.sites import Site
@@ -121,7 +121,7 @@ def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, V
     path = f"{kubernetes_binaries.kubectl().parent}:{os.environ['PATH']}"
     environment = {**os.environ, "KUBECONFIG": str(site.server.kubeconfig), "PATH": path}
     watch = [EXAMPLES / "waves" / "watch.sh", *words]
-    told = subprocess.run(watch, env=environment, capture_output=True, text=True, timeout=90, check=True)
+    told = subprocess.run(watch, env=environment, capture_output=True, text=True, timeout=limit(90), check=True)
     assert told.stdout.startswith("wave 1 of 3: it may lead 10 % of its leaders again")
     assert "wave 2 of 3: it may lead 50 % of its leaders again" in told.stdout
     assert told.stdout.endswith("Nothing keeps the broker from leading.\n")

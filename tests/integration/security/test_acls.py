@@ -24,7 +24,7 @@ from bellwether.core.clusters import TopicPartition
 from bellwether.ports import Reorder, Unauthorized
 from realparts.secured import Acl
 from testkit.sites import condition
-from waiting import until
+from waiting import limit, until
 
 if TYPE_CHECKING:
     from realparts.secured import SecuredKafka
@@ -127,9 +127,9 @@ def test_who_enforces_moves_leaders_and_nothing_else(connection: Connection, all
     soon(lambda: reads(connection) and work(connection))
     client = AdminClient(for_confluent(connection))
     with pytest.raises(KafkaException, match="uthoriz"):
-        client.create_topics([NewTopic("mine", 1, 1)])["mine"].result(20)
+        client.create_topics([NewTopic("mine", 1, 1)])["mine"].result(limit(20))
     with pytest.raises(KafkaException, match="uthoriz"):
-        client.delete_topics(["orders"])["orders"].result(20)
+        client.delete_topics(["orders"])["orders"].result(limit(20))
 
 
 @pytest.mark.parametrize("role", ["bellwether-observe", "bellwether"])
@@ -176,7 +176,7 @@ def command(secured: SecuredKafka, user: str, tmp_path: Path) -> Callable[..., s
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         line = [sys.executable, "-m", "bellwether", *arguments, *options]
-        return subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
+        return subprocess.run(line, capture_output=True, text=True, check=False, timeout=limit(120))
 
     return run
 

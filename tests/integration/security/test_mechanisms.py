@@ -29,7 +29,7 @@ from realparts.secured import (
     TOKEN_SECRET,
     Acl,
 )
-from waiting import until
+from waiting import limit, until
 
 if TYPE_CHECKING:
     from realparts.secured import SecuredKafka
@@ -107,7 +107,7 @@ def test_the_same_connection_feeds_both_clients(ways: dict[str, Connection], way
     connection = ways[way]
     client = AdminClient(for_confluent(connection))
     client.poll(0)
-    assert set(client.list_topics(timeout=20).brokers) == {1, 2, 3}
+    assert set(client.list_topics(timeout=limit(20)).brokers) == {1, 2, 3}
     other = KafkaAdminClient(**for_kafka_python(connection))
     try:
         assert {b["broker_id"] for b in other.describe_cluster()["brokers"]} == {1, 2, 3}
@@ -122,8 +122,8 @@ def test_all_that_speak_to_kafka_share_one_token(endpoint: SecuredKafka, ways: d
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
-    AdminClient(for_confluent(connection)).list_topics(timeout=20)
+        thread.join(limit(60))
+    AdminClient(for_confluent(connection)).list_topics(timeout=limit(20))
     assert len(endpoint.tokens.given) == before + 1
 
 

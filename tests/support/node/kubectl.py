@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from realparts import kubernetes_binaries
-from waiting import until
+from waiting import limit, until
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class Kubectl:
         command = [str(self._program), "--kubeconfig", str(self.kubeconfig), *arguments]
         try:
             ended = subprocess.run(
-                command, input=stdin, capture_output=True, text=True, check=False, timeout=timeout_seconds
+                command, input=stdin, capture_output=True, text=True, check=False, timeout=limit(timeout_seconds)
             )
         except subprocess.TimeoutExpired as late:
             raise KubectlFailed(f"kubectl {' '.join(arguments)}: no end after {timeout_seconds:g} s") from late

@@ -19,7 +19,7 @@ from nodeparts.kafka_pods import BALANCER_ADDRESS, BALANCER_API, BROKERS, EXTERN
 from realparts.kafka_topics import admin, create_topics, live_brokers
 from realparts.slowdisk import SlowDisk
 from realparts.toxiproxy import Toxiproxy
-from waiting import done, until
+from waiting import done, limit, until
 
 START_SECONDS = 180
 
@@ -118,7 +118,7 @@ class KafkaOnNode:
 
     def _seen(self) -> ClusterMetadata:
         """Metadata, asked for again where it was asked of a broker that was being cut off."""
-        return until(lambda: self._admin.list_topics(timeout=10), 60, so=done, ignoring=(KafkaException,))
+        return until(lambda: self._admin.list_topics(timeout=limit(10)), 60, so=done, ignoring=(KafkaException,))
 
     def _disk(self, broker: int) -> SlowDisk:
         pod = self._kubectl.get("pod", f"kafka-{broker}", "--namespace", NAMESPACE)

@@ -25,7 +25,7 @@ from realparts.ports import HeldPorts, accepts
 from realparts.processes import ManagedProcess
 from realparts.progress import step
 from realparts.started import Started
-from waiting import until
+from waiting import limit, until
 
 ADMIN = "admin"
 ADMIN_GROUPS = ("system:masters",)
@@ -169,7 +169,7 @@ class ApiServer(Started):
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=limit(120),
         )
         if ended.returncode != 0:
             raise KubectlFailed(f"kubectl {' '.join(arguments)}: {ended.stderr.strip() or ended.stdout.strip()}")
@@ -296,7 +296,7 @@ class ApiServer(Started):
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
         )
         try:
-            with opener.open(request, timeout=5) as answer:
+            with opener.open(request, timeout=limit(5)) as answer:
                 return bool(answer.status == 200)
         except OSError:  # URLError and HTTPError are OSErrors
             return False

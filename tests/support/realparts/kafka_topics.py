@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
-from waiting import until
+from waiting import limit, until
 
 # librdkafka would print each refused connection while a broker starts; what matters is in the broker's own log.
 _SILENT = logging.getLogger("realparts.librdkafka")
@@ -70,7 +70,7 @@ def create_topics(
         so=lambda missing: not missing,
         every=0.2,
     )
-    for broker in client.list_topics(timeout=10).brokers.values():
+    for broker in client.list_topics(timeout=limit(10)).brokers.values():
         address = f"{broker.host}:{broker.port}"
         until(functools.partial(_knows, address, partitions), timeout_seconds, f"broker {broker.id} knows the topics")
 
@@ -81,7 +81,7 @@ def delete_topics(bootstrap: str, topics: Collection[str], *, timeout_seconds: f
 
     def deleted() -> bool:
         client = admin(bootstrap)
-        for name, future in client.delete_topics(sorted(wanted), request_timeout=REQUEST_SECONDS).items():
+        for name, future in client.delete_topics(sorted(wanted), request_timeout=limit(REQUEST_SECONDS)).items():
             try:
                 future.result()
                 wanted.discard(name)
@@ -103,7 +103,7 @@ def configure_broker(bootstrap: str, broker: int, settings: Mapping[str, str]) -
     ]
     wanted = ConfigResource(ConfigResource.Type.BROKER, str(broker), incremental_configs=entries)
     client = admin(bootstrap)
-    for answer in client.incremental_alter_configs([wanted], request_timeout=REQUEST_SECONDS).values():
+    for answer in client.incremental_alter_configs([wanted], request_timeout=limit(REQUEST_SECONDS)).values():
         answer.result()
 
 
@@ -115,7 +115,7 @@ def _create(bootstrap: str, topics: list[NewTopic], timeout_seconds: float) -> N
     def created() -> bool:
         nonlocal asked_before
         client = admin(bootstrap)  # kept until its answers are in: they die with it
-        for name, future in client.create_topics(list(wanted.values()), request_timeout=REQUEST_SECONDS).items():
+        for name, future in client.create_topics(list(wanted.values()), request_timeout=limit(REQUEST_SECONDS)).items():
             try:
                 future.result()
                 del wanted[name]

@@ -21,7 +21,7 @@ import yaml
 from bellwether.adapters.kubernetes.client import KubernetesClient, Object, Resource, connect
 from realparts import gotools
 from realparts.apiserver import ApiServer
-from waiting import until
+from waiting import limit, until
 
 CHART = Path(__file__).parents[3] / "helm" / "bellwether"
 RELEASE = "bw"
@@ -60,7 +60,7 @@ def rendered(values: Mapping[str, Any], namespace: str) -> list[Object]:
         json.dump(values, file)
         file.flush()
         command = [str(gotools.binary(gotools.HELM)), "template", RELEASE, str(CHART), "-n", namespace, "-f", file.name]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit(120))
     if ended.returncode:
         raise AssertionError(f"helm template: {ended.stderr}")
     return [document for document in yaml.safe_load_all(ended.stdout) if document]

@@ -20,9 +20,11 @@ from bellwether.adapters.memory.worlds import MemoryLeadership, MemoryLease, Mem
 from bellwether.connections import Connection
 from bellwether.core.clusters import Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.ports import LeaderMover, Outcome, Reorder, World
-from waiting import until
+from waiting import limit, until
 
-PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, read_seconds=60)
+PATIENT = Limits(
+    opening_seconds=limit(10), finding_seconds=limit(20), request_seconds=limit(20), read_seconds=limit(60)
+)
 """Time to spare, as tests share their machine."""
 
 LEASE_SECONDS = 300.0

@@ -30,7 +30,7 @@ from bellwether.core.clusters import Partition, TopicPartition
 from bellwether.core.risks import OFFLINE, Diagnosis, Risk
 from bellwether.ports import Reorder
 from testkit.riskclients import NOBODY, TAKEN, TOO_FEW, consume, produce
-from waiting import until
+from waiting import limit, until
 
 PATIENT = Limits(opening_seconds=5, finding_seconds=10, request_seconds=10, read_seconds=30)
 WAIT_SECONDS = 120.0
@@ -181,7 +181,7 @@ class Walk:
         entry = ConfigEntry("min.insync.replicas", str(least), incremental_operation=AlterConfigOpType.SET)
         wanted = ConfigResource(ConfigResource.Type.TOPIC, self.topic(case), incremental_configs=[entry])
         client = admin(self._bootstrap)  # kept until its answer is in: that dies with it
-        for answer in client.incremental_alter_configs([wanted], request_timeout=15).values():
+        for answer in client.incremental_alter_configs([wanted], request_timeout=limit(15)).values():
             answer.result()
 
     # Brokers.

@@ -41,7 +41,7 @@ from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
 from testkit.kafkasites import PATIENT, KafkaSite
 from testkit.voices import Voice
-from waiting import until
+from waiting import limit, until
 
 POLL_SECONDS = 0.1
 POLICY = "main"
@@ -211,7 +211,7 @@ class Site:
 
     def scrape(self, port: int) -> str:
         """What an operator serves for Prometheus."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=limit(10)) as answer:
             return str(answer.read().decode())
 
     # What Kafka says

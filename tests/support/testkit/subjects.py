@@ -24,7 +24,7 @@ from bellwether.connections import Connection
 from bellwether.core.clusters import Partition
 from bellwether.ports import ClusterReader, ConfigReader, LeaderMover, UncleanElections
 from testkit.kafkasites import PATIENT
-from waiting import until
+from waiting import limit, until
 
 
 class Subject(Protocol):
@@ -130,7 +130,7 @@ class KafkaSubject:
             replica_assignment=[list(o) for o in orders],
             config={"min.insync.replicas": str(min_isr)},
         )
-        self._insist(lambda admin: admin.create_topics([wanted])[name].result(20))
+        self._insist(lambda admin: admin.create_topics([wanted])[name].result(limit(20)))
 
         def in_sync() -> bool:
             cluster = self.reader.read()  # each time: the broker that is asked may yet have to hear who has died
@@ -145,10 +145,10 @@ class KafkaSubject:
 
         entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         wanted = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
-        self._insist(lambda admin: [a.result(20) for a in admin.incremental_alter_configs([wanted]).values()])
+        self._insist(lambda admin: [a.result(limit(20)) for a in admin.incremental_alter_configs([wanted]).values()])
 
     def delete(self, topic: str) -> None:
-        self._insist(lambda admin: admin.delete_topics([topic])[topic].result(20), done="UNKNOWN_TOPIC_OR_PART")
+        self._insist(lambda admin: admin.delete_topics([topic])[topic].result(limit(20)), done="UNKNOWN_TOPIC_OR_PART")
         self.eventually(lambda: not self.reader.partitions([topic]))
 
     def _insist(self, act: Callable[[Any], object], done: str = "TOPIC_ALREADY_EXISTS") -> None:

@@ -16,7 +16,7 @@ from bellwether.connections import Connection
 from detectioncosts.manybrokers import CLUSTER_ID, ManyBrokers, address, broker_at, serve
 from realparts.ports import HeldPorts, accepts
 from testkit.kafkasites import PATIENT
-from waiting import until
+from waiting import limit, until
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def brokers() -> Iterator[ManyBrokers]:
     until(lambda: accepts(many.internal_port) and accepts(many.external_port))
     yield many
     loop.call_soon_threadsafe(serving.cancel)
-    thread.join(30)
+    thread.join(limit(30))
     loop.close()
     ports.release()
 

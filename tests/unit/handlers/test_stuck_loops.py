@@ -18,7 +18,7 @@ from bellwether.handlers.watches import Loops
 from bellwether.ports import ClusterReader, Transient, World
 from testkit.offices import Office
 from testkit.stopwatch import never
-from waiting import until
+from waiting import limit, until
 
 BOUND = 1.0
 
@@ -32,7 +32,7 @@ class Reader:
 
     def read(self) -> Cluster:
         self.asked.set()
-        self._go.wait(30)
+        self._go.wait(limit(30))
         time.sleep(self._seconds)
         return self._inner.read()
 
@@ -77,7 +77,7 @@ def test_a_thread_that_hangs_in_a_turn_is_told_with_its_policy_and_recovers(offi
     finally:
         go.set()
         loop.halt()
-        loop.join(10)
+        loop.join(limit(10))
 
 
 def test_a_turn_that_is_slow_but_goes_on_is_not_stuck(office: Office, go: threading.Event):
@@ -105,7 +105,7 @@ def test_a_turn_that_is_slow_but_goes_on_is_not_stuck(office: Office, go: thread
         assert turns > 0
     finally:
         loop.halt()
-        loop.join(30)
+        loop.join(limit(30))
 
 
 def test_kafka_that_is_away_is_no_stuck_loop(office: Office):
@@ -115,7 +115,7 @@ def test_kafka_that_is_away_is_no_stuck_loop(office: Office):
         assert not never(lambda: loops.amiss(BOUND), 3 * BOUND, BOUND)
     finally:
         loop.halt()
-        loop.join(10)
+        loop.join(limit(10))
 
 
 def test_an_api_that_is_away_is_no_stuck_loop(office: Office):
@@ -126,7 +126,7 @@ def test_an_api_that_is_away_is_no_stuck_loop(office: Office):
     finally:
         office.api.away = False
         loop.halt()
-        loop.join(10)
+        loop.join(limit(10))
 
 
 def test_an_idle_loop_is_not_stuck(office: Office, go: threading.Event):
@@ -137,7 +137,7 @@ def test_an_idle_loop_is_not_stuck(office: Office, go: threading.Event):
         assert not never(lambda: loops.amiss(BOUND), 3 * BOUND, BOUND)
     finally:
         loop.halt()
-        loop.join(10)
+        loop.join(limit(10))
 
 
 class Fatal(BaseException):
@@ -151,7 +151,7 @@ def test_a_thread_that_died_while_its_policy_stands_is_told(office: Office):
             raise Fatal
 
     loop, loops = running(office, lambda inner: Dying(inner, threading.Event()))
-    loop.join(10)
+    loop.join(limit(10))
     assert "the loop of policy default/main has died" in loops.amiss(BOUND)
 
 
@@ -159,7 +159,7 @@ def test_a_loop_that_was_told_to_end_is_missed_by_nobody(office: Office, go: thr
     go.set()
     loop, loops = running(office, lambda inner: Reader(inner, go))
     loop.halt()
-    loop.join(10)
+    loop.join(limit(10))
     assert loops.amiss(BOUND) == []
 
 

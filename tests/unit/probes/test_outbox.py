@@ -8,7 +8,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.ports import Transient
 from bellwether.probes.outbox import Outbox
-from waiting import until
+from waiting import limit, until
 
 
 def word(broker: int, message: str = "", source: str = "s") -> Signal:
@@ -29,7 +29,7 @@ class Receiver:
     def write(self, signal: Signal) -> None:
         if self.slow.is_set():
             self.writing.set()
-            self.go_on.wait(30)
+            self.go_on.wait(limit(30))
         if signal.broker in self.refused:
             self.refusals += 1
             raise Transient("away")

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.probes.pauses import LONGEST_TICK_SECONDS, TICK_SECONDS, Absences, Pauses
+from waiting import limit
 
 
 def awake_at(*times: float) -> Absences:
@@ -153,7 +154,7 @@ def test_a_process_that_was_frozen_knows_for_how_long() -> None:
         time.sleep(1.0)
         frozen = clock.monotonic() - stopped  # that long at least: we may stand still ourselves before we wake it
         os.kill(process.pid, signal.SIGCONT)
-        said, _ = process.communicate("\n", timeout=30)
+        said, _ = process.communicate("\n", timeout=limit(30))
     finally:
         process.kill()
     took, lost = (float(word) for word in said.split())

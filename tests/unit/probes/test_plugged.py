@@ -19,7 +19,7 @@ from bellwether.probes.kinds import Measurement
 from bellwether.probes.plugged import MOST_AT_ONCE, PluggedProbe
 from bellwether.telemetry.plugins import PluginMetrics
 from bellwether.telemetry.probing import ProbeMetrics
-from waiting import until
+from waiting import limit, until
 
 FAST: Any = Plugin(
     type="Fast",
@@ -59,7 +59,7 @@ class Scripted:
                 self.under_way -= 1
 
     def hang(self) -> Measurement:
-        self.over.wait(30)
+        self.over.wait(limit(30))
         return Measurement(False, "too late to matter")
 
     def count(self, broker: int) -> int:

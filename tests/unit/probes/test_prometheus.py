@@ -16,7 +16,7 @@ from bellwether.core.detection import Prometheus, PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Terminal, Transient
 from bellwether.probes.prometheus import PrometheusProbe
-from waiting import until
+from waiting import limit, until
 
 Samples = list[tuple[str | None, float | None]]
 FLUSH = PrometheusRule(name="flush", query="flush_seconds", threshold=100, failure_threshold=2, success_threshold=2)
@@ -44,7 +44,7 @@ class Server:
         self.asked.append(query)
         answer = self.says.get(query, WELL)
         if answer is None:
-            self.go_on.wait(20)
+            self.go_on.wait(limit(20))
             return Said(ILL)
         if isinstance(answer, Exception):
             raise answer

@@ -14,7 +14,7 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.probes.diskwrites import FILE_NAME, WRITE_BYTES, DiskWriter, words
 from bellwether.probes.storage import StorageProbe, measure_once
 from bellwether.telemetry.probing import ProbeMetrics
-from waiting import until
+from waiting import limit, until
 
 QUICK: Any = StorageLatency(
     period_seconds=0.02,  # type: ignore[arg-type]
@@ -36,7 +36,7 @@ class Disk:
     def write(self) -> None:
         if self.hang.is_set():
             self.hanging = True
-            self.go_on.wait(60)
+            self.go_on.wait(limit(60))
             self.hanging = False
         if self.error is not None:
             raise self.error

@@ -22,7 +22,7 @@ from realparts.ports import HeldPorts
 from testkit.apiobjects import policy
 from testkit.apistores import MemoryApi
 from testkit.stopwatch import never
-from waiting import until
+from waiting import limit, until
 
 BOUND = 0.8
 
@@ -62,7 +62,7 @@ def run(made: Prober, follow: Callable[[LeadershipPolicy | None], bool], stop: t
 
 
 def ask(port: int, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=limit(5))
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
@@ -76,7 +76,7 @@ def test_a_loop_that_hangs_is_told_and_recovers(api: MemoryApi, stop: threading.
 
     def hang(_found: LeadershipPolicy | None) -> bool:
         met.set()
-        go.wait(30)
+        go.wait(limit(30))
         return False
 
     made = prober(api, ProbeMetrics())
@@ -88,7 +88,7 @@ def test_a_loop_that_hangs_is_told_and_recovers(api: MemoryApi, stop: threading.
     go.set()
     until(lambda: made.amiss(BOUND) == [])
     stop.set()
-    thread.join(10)
+    thread.join(limit(10))
 
 
 def test_an_api_that_is_away_is_no_trouble_of_the_probers_own(api: MemoryApi, stop: threading.Event) -> None:
@@ -97,7 +97,7 @@ def test_an_api_that_is_away_is_no_trouble_of_the_probers_own(api: MemoryApi, st
     thread = run(made, lambda _: True, stop)
     assert not never(lambda: made.amiss(BOUND), 3 * BOUND, BOUND)
     stop.set()
-    thread.join(10)
+    thread.join(limit(10))
 
 
 def test_before_it_runs_nothing_is_expected_of_it(api: MemoryApi) -> None:
@@ -114,7 +114,7 @@ def test_what_delivers_its_signals_is_missed_when_it_has_died(api: MemoryApi, st
     made._outbox._thread = dead
     assert made.amiss(BOUND) == ["the thread that delivers signals has died"]
     stop.set()
-    thread.join(10)
+    thread.join(limit(10))
 
 
 def test_the_kubelet_hears_of_it(api: MemoryApi) -> None:

@@ -18,7 +18,7 @@ from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.telemetry.probing import ProbeMetrics
 from testkit.apiobjects import health, policy
 from testkit.apistores import MemoryApi
-from waiting import until
+from waiting import limit, until
 
 SINCE = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -72,7 +72,7 @@ def running(api: MemoryApi, probe: Told, wanted: set[str], *, many: bool = True)
     thread.start()
     yield prober
     stop.set()
-    thread.join(10)
+    thread.join(limit(10))
 
 
 def test_many_sources_speak_under_one_lease(api: MemoryApi) -> None:

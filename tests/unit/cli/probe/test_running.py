@@ -20,7 +20,7 @@ from bellwether.core.signals import SignalType
 from bellwether.telemetry.probing import ProbeMetrics
 from testkit.apiobjects import policy
 from testkit.apistores import MemoryApi
-from waiting import until
+from waiting import limit, until
 
 
 class Sidecar:
@@ -92,7 +92,7 @@ def test_a_single_measurement_that_is_ended_early_leaves_no_credentials() -> Non
             assert written.read_text() == "a certificate"
             until(lambda: _catches(process.pid, signal.SIGTERM))
             process.terminate()
-            assert process.wait(60) == 128 + signal.SIGTERM
+            assert process.wait(limit(60)) == 128 + signal.SIGTERM
     assert not written.parent.exists()
 
 
