@@ -124,7 +124,8 @@ def test_a_measurement_that_hangs_is_no_evidence_delays_no_other_and_keeps_one_t
     calls = bench.kind.count(1)
     bench.kind.doing[2] = lambda: Measurement(False, "sick")
     until(lambda: bench.last()[2] is Reading.FAILING)
-    time.sleep(0.3)
+    others = bench.kind.count(3)
+    until(lambda: bench.kind.count(3) > others + 6)
     assert bench.kind.count(1) == calls
     assert bench.kind.under_way == 1
     assert bench.probe.alive()
@@ -145,9 +146,8 @@ def test_brokers_that_all_hang_never_take_more_threads_than_the_bound_and_the_pr
     bench.kind.doing = dict.fromkeys(many, bench.kind.hang)
     bench.probe.start()
     bench.probe.refresh(many)
-    until(lambda: not bench.probe.alive())
     until(lambda: bench.kind.under_way == MOST_AT_ONCE)
-    time.sleep(0.3)
+    until(lambda: not bench.probe.alive())
     assert bench.kind.most_under_way == MOST_AT_ONCE
     bench.close()
 

@@ -149,7 +149,8 @@ def test_a_broker_that_metadata_no_longer_names_is_unknown_while_it_is_kept_and_
     bench.configure()
     until(bench.are(GOOD, GOOD, NOT_KNOWN))
     bench.kept = None
-    time.sleep(0.1)
+    asks = bench.world.asks
+    until(lambda: bench.world.asks > asks + 10)
     assert bench.forgotten == [], "nobody is forgotten while it is not known who is kept"
     bench.kept = frozenset()
     until(lambda: bench.forgotten == [3])
@@ -160,10 +161,13 @@ def test_a_broker_that_metadata_no_longer_names_is_unknown_while_it_is_kept_and_
 def test_while_the_policy_wants_nothing_nobody_is_asked(bench: Bench) -> None:
     until(bench.are(GOOD, GOOD, GOOD))
     bench.probe.configure(None, QUICK)
-    time.sleep(0.5)  # a round that was under way ends
-    asks = bench.world.asks
-    time.sleep(0.2)
-    assert bench.world.asks == asks
+
+    def quiet() -> bool:
+        asks = bench.world.asks
+        time.sleep(0.2)
+        return bench.world.asks == asks
+
+    until(quiet)  # once a round that was under way has ended
     assert bench.probe.alive()
 
 

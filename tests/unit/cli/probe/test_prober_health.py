@@ -10,8 +10,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import serve_metrics, shared_options
@@ -21,7 +21,6 @@ from bellwether.telemetry.probing import ProbeMetrics
 from realparts.ports import HeldPorts
 from testkit.apiobjects import policy
 from testkit.apistores import MemoryApi
-from testkit.stopwatch import never
 from waiting import limit, until
 
 BOUND = 0.8
@@ -51,8 +50,8 @@ def stop() -> Iterator[threading.Event]:
     event.set()
 
 
-def prober(api: MemoryApi, metrics: ProbeMetrics) -> Prober:
-    return Prober(api, "default", "main", SignalType.ALERTMANAGER, "alerts", SystemClock(), metrics)
+def prober(api: MemoryApi, metrics: ProbeMetrics, clock: ManualClock | None = None) -> Prober:
+    return Prober(api, "default", "main", SignalType.ALERTMANAGER, "alerts", clock or ManualClock(), metrics)
 
 
 def run(made: Prober, follow: Callable[[LeadershipPolicy | None], bool], stop: threading.Event) -> threading.Thread:
@@ -79,11 +78,13 @@ def test_a_loop_that_hangs_is_told_and_recovers(api: MemoryApi, stop: threading.
         go.wait(limit(30))
         return False
 
-    made = prober(api, ProbeMetrics())
+    clock = ManualClock()
+    made = prober(api, ProbeMetrics(), clock)
     thread = run(made, hang, stop)
     until(met.is_set)
-    until(lambda: made.amiss(BOUND))
-    (text,) = made.amiss(BOUND)
+    assert made.amiss(BOUND) == []
+    clock.advance(BOUND + 1)
+    (text,) = until(lambda: made.amiss(BOUND), so=lambda found: len(found) == 1)
     assert text.startswith("the loop of prober alertmanager/alerts has been stuck for")
     go.set()
     until(lambda: made.amiss(BOUND) == [])
@@ -92,10 +93,14 @@ def test_a_loop_that_hangs_is_told_and_recovers(api: MemoryApi, stop: threading.
 
 
 def test_an_api_that_is_away_is_no_trouble_of_the_probers_own(api: MemoryApi, stop: threading.Event) -> None:
-    made = prober(api, ProbeMetrics())
+    clock = ManualClock()
+    made = prober(api, ProbeMetrics(), clock)
     api.away = True
     thread = run(made, lambda _: True, stop)
-    assert not never(lambda: made.amiss(BOUND), 3 * BOUND, BOUND)
+    for _ in range(4):
+        until(lambda: made.amiss(0) == [])
+        clock.advance(BOUND)
+        assert made.amiss(BOUND) == []
     stop.set()
     thread.join(limit(10))
 
