@@ -10,6 +10,8 @@ everybody; ``thorough`` (``--hypothesis-profile=thorough``, as ``make test-all``
 from __future__ import annotations
 
 import functools
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,11 @@ from waiting import limit
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
     from realparts.kafka import KafkaCluster
+
+# Each worker, and each process that a test starts, would compile the whole tree anew where the environment forbids to
+# write bytecode, as that of many container images does: 20 s of CPU for each worker.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A busy machine is no reason to fail: neither profile has a deadline.
 settings.register_profile(

@@ -38,6 +38,11 @@ def body(*sent: dict[str, Any], **more: Any) -> bytes:
     return json.dumps({"version": "4", "alerts": sent, **more}).encode()
 
 
+@pytest.fixture(autouse=True)
+def entries_are_soon_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alerts, "_RECALL_SECONDS", 0.1)
+
+
 class Bench:
     def __init__(self, **how: Any) -> None:
         self.posts: list[Signal] = []
