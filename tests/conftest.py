@@ -10,6 +10,8 @@ everybody; ``thorough`` (``--hypothesis-profile=thorough``, as ``make test-all``
 from __future__ import annotations
 
 import functools
+import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,12 +24,18 @@ from hypothesis import HealthCheck, settings
 
 from testkit.lots import begins, lot_of
 from testkit.selection import chosen_files
+from waiting import limit
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
     from realparts.kafka import KafkaCluster
 
 STARTED = time.monotonic()
+
+# Each worker, and each process that a test starts, would compile the whole tree anew where the environment forbids to
+# write bytecode, as that of many container images does: 20 s of CPU for each worker.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A busy machine is no reason to fail: neither profile has a deadline.
 settings.register_profile(
@@ -49,13 +57,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the chosen files' tests, lot by lot, the longest first."""
+    """Keep the chosen files' tests, lot by lot, the longest first, with time limits that suit the machine."""
     items.sort(key=lambda item: begins(item.nodeid))
     files = {item: item.path.relative_to(Path(__file__).parent).as_posix() for item in items}
     chosen = chosen_files(set(files.values()), config.getoption("shard"), config.getoption("changed_since"))
     if left_out := [item for item in items if files[item] not in chosen]:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if files[item] in chosen]
+    if config.getoption("timeout") is None:
+        for item in items:
+            mark = item.get_closest_marker("timeout")
+            seconds = mark.args[0] if mark else float(config.getini("timeout"))
+            item.add_marker(pytest.mark.timeout(limit(seconds)), append=False)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -135,7 +148,7 @@ def four() -> Iterator[KafkaCluster]:
         # Whoever asks for a group's coordinator makes __consumer_offsets; the answer may come before it serves.
         consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "somebody"})
         with suppress(KafkaException):
-            consumer.committed([TopicPartition("orders", 0)], timeout=60)
+            consumer.committed([TopicPartition("orders", 0)], timeout=limit(60))
         consumer.close()
         KafkaSite(cluster).eventually(
             lambda c: (

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sourcetree import ROOT
+from waiting import limit
 
 
 def broken_contracts(root: Path) -> str:
@@ -23,7 +24,7 @@ def broken_contracts(root: Path) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=limit(300),
         check=False,
     )
     return "" if done.returncode == 0 else done.stdout + done.stderr

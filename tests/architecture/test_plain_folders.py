@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sourcetree import ROOT
+from waiting import limit
 
 
 def folders_made_packages(root: Path) -> list[str]:
@@ -26,7 +27,7 @@ def python_started_at(root: Path, program: str) -> subprocess.CompletedProcess[s
         env=environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=limit(300),
         check=False,
     )
 

@@ -28,6 +28,7 @@ from nodeparts.release import HISTORY, HISTORY_CLAIM, NAMESPACE, POLICY, SPARK_I
 from realparts.kafka_topics import create_topics
 from testkit.kafkasites import PATIENT
 from testkit.skewed import records_a_minute, write_skewed_history
+from waiting import limit
 
 if TYPE_CHECKING:
     from node.kubectl import Kubectl
@@ -142,7 +143,9 @@ def alone(history: Path, run: str, folder: Path) -> str:
     where = ["--store", str(store), "--master", "local[2]", "--memory", "1g"]
     done = ""
     for arguments in (["loads", "--name", name], ["plan", "--problem", name, "--loads", name]):
-        ended = subprocess.run([*base, *arguments, *where], capture_output=True, text=True, timeout=300, check=False)
+        ended = subprocess.run(
+            [*base, *arguments, *where], capture_output=True, text=True, timeout=limit(300), check=False
+        )
         assert ended.returncode == 0, ended.stderr[-3000:]
         done = ended.stdout
     return done.strip().splitlines()[-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from typing import Any, Protocol
 
@@ -18,6 +17,7 @@ from bellwether.sampling.asking import Ends
 from bellwether.sampling.rounds import Sources
 from testkit.kafkasites import PATIENT
 from testkit.sampledsites import Site, partition
+from waiting import until
 
 RECORD = 1000
 
@@ -113,10 +113,7 @@ def test_another_epoch_than_the_present_one_says_that_the_partition_moved(sample
 
 def test_a_copy_tells_its_size_whoever_leads(sampled: Sampled) -> None:
     sampled.write(30)
-    deadline = time.monotonic() + 20
-    while size(sampled, 2) < 30 * RECORD:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    until(lambda: size(sampled, 2) >= 30 * RECORD)
 
 
 def test_a_partition_that_was_never_made_is_told_by_nobody(sampled: Sampled) -> None:

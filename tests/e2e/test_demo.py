@@ -6,12 +6,12 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from testkit.processtrees import Process, children_of, left_running
+from waiting import limit, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
@@ -28,7 +28,7 @@ def started(reports: Path, *arguments: str) -> subprocess.Popen[str]:
 @pytest.mark.timeout(900)
 def test_the_demo_keeps_every_invariant_and_writes_every_figure(tmp_path: Path) -> None:
     demo = started(tmp_path)
-    said, _ = demo.communicate(timeout=850)
+    said, _ = demo.communicate(timeout=limit(850))
 
     assert demo.returncode == 0, said[-4000:]
     report = json.loads((tmp_path / "demo.json").read_text())
@@ -57,16 +57,16 @@ def test_the_demo_keeps_every_invariant_and_writes_every_figure(tmp_path: Path) 
 def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path) -> None:
     demo = started(tmp_path)
     seen: set[Process] = set()
-    deadline = time.monotonic() + 400
-    while not (tmp_path / "demo-logs" / "traffic.log").exists():
-        assert demo.poll() is None, "the demo ended before its traffic began"
-        assert time.monotonic() < deadline
-        seen |= children_of(demo.pid)
-        time.sleep(0.5)
+
+    def traffic_runs() -> bool:
+        seen.update(children_of(demo.pid))
+        return (tmp_path / "demo-logs" / "traffic.log").exists()
+
+    until(traffic_runs, 400, every=0.5, alive=lambda: demo.poll() is None)
     seen |= children_of(demo.pid)
 
     demo.send_signal(signal.SIGINT)
-    demo.communicate(timeout=150)
+    demo.communicate(timeout=limit(150))
 
     assert demo.returncode == 130
     assert len(seen) >= 3 + 1 + 2 + 1 + 2 + 3  # brokers, balancer, API and its store, operator, probers

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from testkit.processtrees import Process, children_of, left_running
+from waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
@@ -24,11 +24,12 @@ def test_quick_faults_get_the_right_verdicts_and_leave_nothing_running(tmp_path:
     with log.open("w") as output:
         faults = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
     seen: set[Process] = set()
-    deadline = time.monotonic() + 560
-    while faults.poll() is None:
-        assert time.monotonic() < deadline, log.read_text()[-4000:]
-        seen |= children_of(faults.pid)
-        time.sleep(0.5)
+
+    def ended() -> bool:
+        seen.update(children_of(faults.pid))
+        return faults.poll() is not None
+
+    until(ended, 560, every=0.5, seen=lambda: log.read_text()[-4000:])
 
     assert faults.returncode == 0, log.read_text()[-4000:]
     report = json.loads((tmp_path / "faults.json").read_text())

@@ -14,6 +14,7 @@ from bellwether.adapters.parquet.filesystems import Store
 from sourcetree import ROOT
 from testkit.histories import steady
 from testkit.samplefiles import write_rounds
+from waiting import limit
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -26,7 +27,7 @@ def started(directory: Path, *command: str) -> subprocess.CompletedProcess[str]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
     return subprocess.run(
-        command, cwd=directory, env=environment, capture_output=True, text=True, timeout=240, check=False
+        command, cwd=directory, env=environment, capture_output=True, text=True, timeout=limit(240), check=False
     )
 
 

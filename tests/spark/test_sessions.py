@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from waiting import limit
+
 pytestmark = pytest.mark.spark
 
 SCRIPT = """
@@ -26,5 +28,7 @@ for _ in range(2):
 
 
 def test_no_jvm_is_left_when_a_session_has_ended():
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=280, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=limit(280), check=True
+    )
     assert done.stdout.splitlines() == ["counted 7 beside java", "left"] * 2

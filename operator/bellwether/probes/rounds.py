@@ -68,10 +68,7 @@ class Rounds:
             due, number = self._clock.monotonic() + delay_seconds, next(self._count)
             self._current[number] = due
             heapq.heappush(self._due, (due, number, one))
-            if self._thread is None or not self._thread.is_alive():
-                self._stop = threading.Event()
-                self._thread = threading.Thread(target=self._run, args=(self._stop,), name="rounds", daemon=True)
-                self._thread.start()
+            self._start()
 
     def stop(self, timeout_seconds: float) -> None:
         """End the thread; questions under way end by themselves."""
@@ -83,6 +80,13 @@ class Rounds:
             self._thread, self._due, self._current = None, [], {}
         self._questions.clear()
 
+    def _start(self) -> None:
+        """Under the lock: see to it that the thread runs."""
+        if self._thread is None or not self._thread.is_alive():
+            self._stop = threading.Event()
+            self._thread = threading.Thread(target=self._run, args=(self._stop,), name="rounds", daemon=True)
+            self._thread.start()
+
     def _run(self, stop: threading.Event) -> None:
         waiting: dict[int, Round] = {}
         before, worked = self._clock.monotonic(), time.thread_time()
@@ -93,9 +97,10 @@ class Rounds:
             before, worked = now, work
             self._late += late if late > _LATE_SECONDS else 0.0
             self._questions.tend(slow=late > _SLOW_SECONDS)
-            self._turn(waiting)
+            self.look(waiting)
 
-    def _turn(self, waiting: dict[int, Round]) -> None:
+    def look(self, waiting: dict[int, Round]) -> None:
+        """Collect what has been answered to those in ``waiting``, begin what is due, and add it there."""
         for number, one in list(waiting.items()):
             again = one.collect()
             if again is not None:

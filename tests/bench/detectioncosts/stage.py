@@ -21,6 +21,7 @@ from detectioncosts.measuring import requests
 from realparts.apiserver import ApiServer
 from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
+from waiting import until
 
 NAMESPACE = "detection-costs"
 POLICY = "main"
@@ -122,14 +123,13 @@ class Stage:
             return str(answer.read().decode())
 
     def until(self, wanted: Callable[[], bool], seconds: float, what: str) -> None:
-        """Wait for something. Raises TimeoutError with the ends of the logs."""
-        end = time.monotonic() + seconds
-        while not wanted():
-            if time.monotonic() > end:
-                said = "\n".join(f"--- {name}\n{process.tail(8)}" for name, process in self.processes.items())
-                stands = f"{dict(self.readings())}, {dict(self.standings())}"
-                raise TimeoutError(f"not within {seconds:g} s: {what}; instead {stands}\n{said}")
-            time.sleep(1)
+        """Wait for something. Raises TooLate with the ends of the logs."""
+
+        def seen() -> str:
+            said = "\n".join(f"--- {name}\n{process.tail(8)}" for name, process in self.processes.items())
+            return f"{dict(self.readings())}, {dict(self.standings())}\n{said}"
+
+        until(wanted, seconds, what, every=1, seen=seen)
 
     def _measured(self, name: str, *command: object) -> None:
         port = self._metrics[name] = self._ports.take()

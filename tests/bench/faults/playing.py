@@ -15,11 +15,12 @@ from typing import Any
 from bellwether.ports import BellwetherError
 from faults.expectations import wrong
 from faults.scenarios import Scenario
-from faults.stage import PartDied, Stage, TookTooLong
+from faults.stage import PartDied, Stage
 from realparts.apiserver import KubectlFailed
 from realparts.processes import StartFailed
+from waiting import TooLate
 
-TROUBLES = (TookTooLong, PartDied, StartFailed, KubectlFailed, BellwetherError, OSError, subprocess.SubprocessError)
+TROUBLES = (TooLate, PartDied, StartFailed, KubectlFailed, BellwetherError, OSError, subprocess.SubprocessError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def _look_on(scenario: Scenario, stage: Stage, step: Callable[[str], None]) -> d
         stage.until(lambda: witness.ask(expected.reached), scenario.limit, str(expected))
         step(f"{expected}; looking on for {scenario.watched:g} s")
         stage.rest(scenario.watched)
-    except TookTooLong as problem:
+    except TooLate as problem:
         late = str(problem)
     found = _judged(scenario, stage)
     return {**found, "wrong": (*found["wrong"], *([late] if late else []))}

@@ -35,6 +35,7 @@ from realparts.toxiproxy import Toxiproxy
 from realparts.wrongclock import WrongClock
 from testkit.kafkasites import PATIENT
 from testkit.sites import POLICY, Site
+from waiting import until
 
 VANTAGES = ("zone-a", "zone-b", "zone-c")
 TOPICS = {"orders": 30, "clicks": 30}
@@ -42,10 +43,6 @@ QUICK = {"stabilizationSeconds": 2, "flapWindowSeconds": 0, "waves": {"fewLeader
 """Scenarios follow one another: a broker that is well may lead again at once, and is no flapping one."""
 STEADY_SECONDS = 150.0
 TICK = 0.1
-
-
-class TookTooLong(RuntimeError):
-    """Something did not come about within its limit; the message says what stood instead."""
 
 
 class PartDied(RuntimeError):
@@ -155,13 +152,13 @@ class Stage:
                 raise PartDied(f"{process.name} has ended by itself; the end of {process.log}:\n{process.tail(15)}")
 
     def until(self, reached: Callable[[], bool], limit: float, wish: str) -> None:
-        """Wait. Raises TookTooLong after ``limit`` seconds, PartDied when a part ends meanwhile."""
-        deadline = time.monotonic() + limit
-        while not reached():
+        """Wait. Raises TooLate after ``limit`` seconds, PartDied when a part ends meanwhile."""
+
+        def now() -> bool:
             self.check()
-            if time.monotonic() > deadline:
-                raise TookTooLong(f"not within {limit:g} s: {wish}; there is {self._standing()}")
-            time.sleep(TICK)
+            return reached()
+
+        until(now, limit, wish, every=TICK, seen=self._standing)
 
     def rest(self, seconds: float) -> None:
         """Let time pass, while every part is watched."""

@@ -24,6 +24,7 @@ from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster
 from testkit.kafkasites import PATIENT
 from testkit.sites import POLICY, Site, condition, demoted
+from waiting import until
 
 TOPIC, PARTITIONS, PER_SECOND = "orders", 12, 60.0
 SICK = 1
@@ -31,10 +32,6 @@ MILLISECONDS = 80
 AFTER_SECONDS = 25
 PROC = Path("/proc")
 TICK = 0.1
-
-
-class TookTooLong(RuntimeError):
-    """Something did not come about within its limit; the message says what stood instead."""
 
 
 class Stage:
@@ -122,12 +119,8 @@ class Stage:
         return self._reader.partitions([TOPIC])
 
     def until(self, reached: Callable[[], bool], limit: float, wish: str) -> float:
-        """Wait; when it came about, in monotonic seconds. Raises TookTooLong with the ends of all logs."""
-        deadline = time.monotonic() + limit
-        while not reached():
-            if time.monotonic() > deadline:
-                raise TookTooLong(f"not within {limit:g} s: {wish}\n{self.site.logs()}")
-            time.sleep(TICK)
+        """Wait; when it came about, in monotonic seconds. Raises TooLate with the ends of all logs."""
+        until(reached, limit, wish, every=TICK, seen=self.site.logs)
         return time.monotonic()
 
     def _end_processes(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -27,6 +26,7 @@ from restarts.settings import KAFKA_CHECKS_SECONDS, ROOT, Settings, parse
 from restarts.table import table
 from testkit.kafkasites import KafkaSite
 from testkit.sites import Site
+from waiting import until
 
 TOPICS = ("orders", "payments", "clicks", "invoices", "telemetry", "audit")
 VANTAGE = "zone-a"
@@ -126,12 +126,12 @@ def end(site: Site) -> None:
 
 def settle(watch: Watch, check: Callable[[], None] = lambda: None) -> None:
     """Wait until every partition is led by the first of its order, the group's own topic included."""
-    deadline = time.monotonic() + STEADY_SECONDS
-    while watch.ask(lambda seen: any(p.leader != p.replicas[0] for p in seen.view.values())):
+
+    def settled() -> bool:
         check()
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"some leaders are still elsewhere after {STEADY_SECONDS:g} s")
-        time.sleep(0.5)
+        return watch.ask(lambda seen: all(p.leader == p.replicas[0] for p in seen.view.values()))
+
+    until(settled, STEADY_SECONDS, "every partition is led by the first of its order", every=0.5)
 
 
 if __name__ == "__main__":

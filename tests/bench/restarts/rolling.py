@@ -14,6 +14,7 @@ from demo.watch import Watch
 from realparts.kafka import KafkaCluster
 from restarts.figures import Restart, Rolled
 from restarts.settings import Settings
+from waiting import TooLate, until
 
 ISR_SECONDS = 120.0
 TICK = 0.1
@@ -61,12 +62,14 @@ def _in_sync(view: View) -> bool:
 
 
 def _until(reached: Callable[[], bool], limit: float, check: Callable[[], None]) -> float | None:
-    deadline = time.monotonic() + limit
-    while not reached():
+    def now() -> bool:
         check()
-        if time.monotonic() > deadline:
-            return None
-        time.sleep(TICK)
+        return reached()
+
+    try:
+        until(now, limit, every=TICK)
+    except TooLate:
+        return None
     return time.monotonic()
 
 

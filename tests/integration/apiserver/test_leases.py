@@ -19,6 +19,7 @@ from bellwether.adapters.kubernetes.leases import ClusterLease
 from bellwether.adapters.kubernetes.probers import ProberLease
 from bellwether.core.signals import SignalType
 from bellwether.ports import Fenced
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,14 +59,6 @@ def renewed(api: KubernetesClient, namespace: str) -> str:
     return str(stored(api, namespace)["spec"]["renewTime"])
 
 
-def wait_until(condition: Any, seconds: float = 10.0) -> float:
-    started = time.monotonic()
-    while not condition():
-        assert time.monotonic() - started < seconds, "waited in vain"
-        time.sleep(0.05)
-    return time.monotonic() - started
-
-
 @pytest.fixture
 def process(apiserver: ApiServer, namespace: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", HOLDER, str(apiserver.kubeconfig), namespace, CLUSTER]
@@ -99,7 +92,7 @@ def test_a_held_lease_is_renewed_and_keeps_others_out(api: KubernetesClient, nam
         assert not other.acquire()
         assert mine.seconds_left() > 0
         time.sleep(0.2)
-    wait_until(lambda: renewed(api, namespace) > at_first)
+    until(lambda: renewed(api, namespace) > at_first)
     assert other.owner == f"policy ns/main (holder {mine.holder})"
     assert other.seconds_left() == 0
     mine.release()
@@ -149,7 +142,7 @@ def test_an_old_renew_time_on_a_foreign_clock_does_not_make_a_lease_free(
     apiserver.kubectl("patch", "lease", name, "-n", namespace, "--type=merge", "-p", patch)
     other = lease(api, namespace)
     assert not other.acquire()
-    wait_until(lambda: mine.lost is not None)
+    until(lambda: mine.lost is not None)
 
 
 def test_a_process_frozen_past_its_lease_finds_nothing_left_when_it_goes_on(
@@ -176,13 +169,13 @@ def test_a_deleted_lease_is_lost(api: KubernetesClient, namespace: str) -> None:
     mine = lease(api, namespace, duration_seconds=20)
     assert mine.acquire()
     api.delete(LEASES, namespace, names.cluster_lease(CLUSTER))
-    wait_until(lambda: mine.lost is not None)
+    until(lambda: mine.lost is not None)
     assert mine.seconds_left() == 0
     with pytest.raises(Fenced, match="it was deleted"):
         mine.check()
     assert mine.acquire(), "it can be acquired again, and is renewed again"
     acquired = renewed(api, namespace)
-    wait_until(lambda: renewed(api, namespace) > acquired)
+    until(lambda: renewed(api, namespace) > acquired)
     assert mine.seconds_left() > 0
     mine.release()
 
@@ -204,7 +197,7 @@ def test_the_time_left_runs_down_while_the_api_server_is_away_and_recovers(
         assert mine.lost is None
     finally:
         apiserver.resume_apiserver()
-    wait_until(lambda: mine.seconds_left() > 0)
+    until(lambda: mine.seconds_left() > 0)
     mine.release()
 
 
@@ -234,6 +227,6 @@ def test_of_two_replicas_of_a_prober_one_speaks_and_the_other_follows_when_it_ha
     assert second.wait(threading.Event())
     found = api.get(LEASES, namespace, "bellwether-prober-main-externalreachability-eu-west-1a")
     assert found["spec"]["holderIdentity"] == "second"
-    wait_until(lambda: first.seconds_left() == 0, 30)
+    until(lambda: first.seconds_left() == 0, 30)
     first.release()
     second.release()

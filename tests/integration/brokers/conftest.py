@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterator
 
@@ -14,6 +13,7 @@ from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
 from realparts.kafka import KafkaCluster, create_topics
 from realparts.kafka_topics import admin, delete_topics
+from waiting import limit, until
 
 PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, read_seconds=60)
 
@@ -23,7 +23,7 @@ def brokers(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
     """The session's brokers; afterwards every fault is mended and the topics that the test has made are gone."""
     yield kafka
     kafka.mend()
-    known = admin(kafka.bootstrap).list_topics(timeout=30).topics
+    known = admin(kafka.bootstrap).list_topics(timeout=limit(30)).topics
     delete_topics(kafka.bootstrap, [name for name in known if not name.startswith("__")])
 
 
@@ -59,11 +59,6 @@ def topic(brokers: KafkaCluster) -> str:
 
 def everywhere(brokers: KafkaCluster, topic: str, partitions: int) -> None:
     """Wait until each broker knows the topic and its leaders: each learns of them in its own time."""
-    deadline = time.monotonic() + 60
     for broker in brokers.brokers.values():
         reader = KafkaReader(Nodes(Connection((broker.internal,)), PATIENT))
-        while (
-            not (found := reader.partitions([topic])) or len(found) < partitions or any(p.leader is None for p in found)
-        ):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda r=reader: sum(p.leader is not None for p in r.partitions([topic])) >= partitions, 60)  # type: ignore[misc]

@@ -13,6 +13,7 @@ from bellwether.core.clusters import Partition, TopicPartition
 from bellwether.ports import Reorder
 from realparts.kafka import KafkaCluster, create_topics
 from testkit.kafkasites import KafkaSite
+from waiting import until
 
 pytestmark = pytest.mark.kafka
 
@@ -21,13 +22,7 @@ def settled(
     reader: KafkaReader, topic: str, done: Callable[[tuple[Partition, ...]], bool], seconds: float = 60
 ) -> tuple[Partition, ...]:
     """The topic's partitions as soon as ``done(partitions)``; brokers learn of the controller's word a little later."""
-    deadline = time.monotonic() + seconds
-    while True:
-        partitions = reader.partitions([topic])
-        if done(partitions):
-            return partitions
-        assert time.monotonic() < deadline, partitions
-        time.sleep(0.05)
+    return until(lambda: reader.partitions([topic]), seconds, so=done)
 
 
 def last(broker: int, partition: Partition) -> tuple[int, ...]:

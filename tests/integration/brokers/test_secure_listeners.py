@@ -22,6 +22,7 @@ from bellwether.ports import Terminal, Transient, Unauthenticated
 from realparts.kafka import KafkaCluster
 from realparts.tls import Authority
 from testkit.kafkasites import PATIENT
+from waiting import limit
 
 pytestmark = pytest.mark.kafka
 
@@ -60,7 +61,7 @@ def test_reads_moves_and_probes_work_over_sasl_and_tls(brokers: KafkaCluster, se
 
 
 def test_the_same_configuration_feeds_librdkafka(secure: Connection) -> None:
-    assert set(AdminClient(for_confluent(secure)).list_topics(timeout=10).brokers) == {1, 2, 3}
+    assert set(AdminClient(for_confluent(secure)).list_topics(timeout=limit(10)).brokers) == {1, 2, 3}
 
 
 def test_a_wrong_password_is_terminal_names_the_user_and_keeps_the_secret(

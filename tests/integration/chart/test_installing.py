@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
 from testkit import errands
 from testkit.errands import Errands
+from waiting import done, until
 
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
 
@@ -223,15 +223,8 @@ def remove_definitions(server: ApiServer) -> None:
 
 def until_served(server: ApiServer) -> None:
     """Wait until kinds that Helm has defined are found: it does not wait for that."""
-    last = time.monotonic() + 60
-    while True:
-        try:
-            server.kubectl("get", ",".join(definitions_of(server)), "--all-namespaces", "--output=name")
-            return
-        except KubectlFailed:
-            if time.monotonic() > last:
-                raise
-        time.sleep(0.2)
+    asked = ("get", ",".join(definitions_of(server)), "--all-namespaces", "--output=name")
+    until(lambda: server.kubectl(*asked), 60, so=done, ignoring=(KubectlFailed,))
 
 
 def left_of(server: ApiServer, namespace: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import yaml
 
 from realparts.apiserver import ApiServer, KubectlFailed
 from realparts.helm import Helm
+from waiting import until
 
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
 
@@ -129,24 +129,18 @@ def until_added(server: ApiServer, namespace: str) -> list[dict[str, Any]]:
 
 def until_changed(server: ApiServer, namespace: str, containers: int) -> dict[str, Any]:
     """A broker's pod as the policy makes it, once that is in force: with so many containers."""
-    last = time.monotonic() + ACCEPTED_SECONDS
-    while True:
-        pod = created(server, namespace, a_broker("orders-brokers-3"), "--dry-run=server")
-        if len(pod["spec"]["containers"]) == containers or time.monotonic() > last:
-            return pod
-        time.sleep(0.5)
+    return until(
+        lambda: created(server, namespace, a_broker("orders-brokers-3"), "--dry-run=server"),
+        ACCEPTED_SECONDS,
+        so=lambda pod: len(pod["spec"]["containers"]) == containers,
+        every=0.5,
+    )
 
 
 def once_allowed(server: ApiServer, namespace: str, pod: dict[str, Any]) -> dict[str, Any]:
     """A pod as it would be made, once Pod Security has heard that the namespace is not restricted any more."""
-    last = time.monotonic() + ACCEPTED_SECONDS
-    while True:
-        try:
-            return created(server, namespace, pod, "--dry-run=server")
-        except KubectlFailed as refusal:
-            if "violates PodSecurity" not in str(refusal) or time.monotonic() > last:
-                raise
-        time.sleep(0.5)
+    dry = "--dry-run=server"
+    return until(lambda: created(server, namespace, pod, dry), ACCEPTED_SECONDS, every=0.5, ignoring=(KubectlFailed,))
 
 
 def without_defaults(found: Any, like: Any) -> Any:

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 from realparts.apiserver import ApiServer
 from realparts.auditing import AuditedApiServer
 from realparts.helm import Helm
+from waiting import limit, until
 
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver, pytest.mark.spark]
 
@@ -97,7 +97,7 @@ def drive(server: ApiServer, account: str, template: str, folder: Path) -> None:
             text=True,
         )
         try:
-            first = until(lambda: executors(server), 2, driver, folder / "driver.log")
+            first = until_there(lambda: executors(server), 2, driver, folder / "driver.log")
             lost = {"status": {"phase": "Failed"}}
             server.kubectl(
                 "patch",
@@ -110,8 +110,10 @@ def drive(server: ApiServer, account: str, template: str, folder: Path) -> None:
                 "-p",
                 json.dumps(lost),
             )
-            until(lambda: [name for name in executors(server) if name not in first], 1, driver, folder / "driver.log")
-            driver.communicate("\n", timeout=RUNS_SECONDS)
+            until_there(
+                lambda: [name for name in executors(server) if name not in first], 1, driver, folder / "driver.log"
+            )
+            driver.communicate("\n", timeout=limit(RUNS_SECONDS))
         finally:
             driver.kill()
             driver.wait()
@@ -123,10 +125,13 @@ def executors(server: ApiServer) -> list[str]:
     return [name.partition("/")[2] for name in found.split()]
 
 
-def until(look: Any, count: int, driver: subprocess.Popen[str], log: Path) -> list[str]:
-    last = time.monotonic() + RUNS_SECONDS
-    while len(found := look()) < count:
-        assert driver.poll() is None, log.read_text()[-3000:]
-        assert time.monotonic() < last, log.read_text()[-3000:]
-        time.sleep(0.5)
+def until_there(look: Any, count: int, driver: subprocess.Popen[str], log: Path) -> list[str]:
+    found = until(
+        look,
+        RUNS_SECONDS,
+        so=lambda names: len(names) >= count,
+        every=0.5,
+        alive=lambda: driver.poll() is None,
+        seen=lambda: log.read_text()[-3000:],
+    )
     return list(found)

@@ -7,7 +7,6 @@ import http.server
 import json
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 
 from images.running import Room, Unpacked
 from realparts.tls import Authority
+from waiting import until
 
 pytestmark = pytest.mark.image
 
@@ -82,15 +82,11 @@ def test_both_clients_of_the_operator_trust_it(
 ) -> None:
     ports = ["--metrics-port", "0", "--health-port", "0"]
     operator = start(images("operator"), "operator", "-n", "x", "--lease-namespace", "x", *ports, room=room)
-    deadline = time.monotonic() + 60
 
     def both() -> bool:
         return any("kopf" in line for line in asked) and any("kopf" not in line for line in asked)
 
-    while not both():
-        assert operator.running, operator.said()
-        assert time.monotonic() < deadline, operator.said()
-        time.sleep(0.1)
+    until(both, 60, alive=lambda: operator.running, seen=operator.said)
     assert "CERTIFICATE_VERIFY_FAILED" not in operator.said()
     operator.terminate()
     assert operator.wait(30) == 0, operator.said()

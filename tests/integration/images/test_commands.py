@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ import yaml
 from bellwether import __version__
 from images.recipe import ROOT
 from images.running import Container, Room, Unpacked
+from waiting import until
 
 pytestmark = pytest.mark.image
 
@@ -113,11 +113,7 @@ def test_an_operator_without_a_cluster_says_what_it_lacks(operator: Unpacked, st
 
 
 def until_said(container: Container, text: str, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while text not in container.said():
-        assert container.running, container.said()
-        assert time.monotonic() < deadline, container.said()
-        time.sleep(0.05)
+    until(lambda: text in container.said(), seconds, alive=lambda: container.running, seen=container.said)
 
 
 def test_a_container_that_ends_leaves_nothing_to_runc(operator: Unpacked, start: Any) -> None:

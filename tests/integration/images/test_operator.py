@@ -16,6 +16,7 @@ from images.recipe import ROOT
 from images.running import Container, Room, Unpacked
 from realparts.ports import HeldPorts
 from testkit.sites import Site
+from waiting import until
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
@@ -45,10 +46,7 @@ class Begun:
 
     def until(self, wanted: Callable[[], bool], seconds: float) -> float:
         began = time.monotonic()
-        while not wanted():
-            assert self.container.running, self.container.said()
-            assert time.monotonic() - began < seconds, self.container.said()
-            time.sleep(0.02)
+        until(wanted, seconds, alive=lambda: self.container.running, seen=self.container.said)
         return time.monotonic() - began
 
 

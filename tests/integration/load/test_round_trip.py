@@ -31,6 +31,7 @@ from bellwether.adapters.parquet.plans import read_plan
 from bellwether.connections import Connection
 from bellwether.core.clusters import Partition
 from realparts.kafka import create_topics
+from waiting import limit
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
@@ -74,7 +75,7 @@ class Traffic:
 
     def end(self) -> None:
         self._over.set()
-        self._thread.join(60)
+        self._thread.join(limit(60))
         assert self._producer.flush(60) == 0
 
     def counted(self) -> tuple[float, dict[int, int]]:
@@ -142,7 +143,7 @@ class Checksums:
         consumer.assign([TopicPartition(self._topic, p, 0) for p in ends])
         digests = {p: hashlib.sha256() for p in ends}
         left = dict(ends)
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + limit(120)
         while any(left.values()):
             assert time.monotonic() < deadline, left
             message = consumer.poll(1)
@@ -176,7 +177,7 @@ def sampler(kafka: KafkaCluster, tmp_path: Path) -> Iterator[subprocess.Popen[by
             yield process
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(limit(20))
 
 
 def partitions_of(kafka: KafkaCluster, topic: str) -> dict[int, Partition]:
@@ -197,7 +198,9 @@ def carried(standing: Mapping[int, Partition], produced: Mapping[int, float]) ->
 def run(kafka: KafkaCluster, store: Path, *arguments: str) -> str:
     command = [sys.executable, "-m", "bellwether", "rebalance", "--bootstrap", kafka.bootstrap, "--store", str(store)]
     command += ["--statistic", "Median", "--memory", "2Gi", "--wave", "3", "--pause", "1", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False, env=dict(os.environ))
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=limit(400), check=False, env=dict(os.environ)
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

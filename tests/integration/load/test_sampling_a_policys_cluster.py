@@ -8,9 +8,8 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -26,6 +25,7 @@ from realparts.kafka import create_topics
 from realparts.kafka_topics import delete_topics
 from realparts.ports import HeldPorts
 from testkit.writers import SteadyWriter
+from waiting import limit, until
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
@@ -93,13 +93,6 @@ def made(api: KubernetesClient, namespace: str, bootstrap: str, store: Path) -> 
     api.create(POLICIES, namespace, body)
 
 
-def until(wanted: Callable[[], bool], seconds: float, log: Path) -> None:
-    deadline = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.1)
-
-
 def read(store: Store) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for day in samples.days(store):
@@ -146,20 +139,20 @@ def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
                 return len(found) >= 4 and found[len(found) // 2] == pytest.approx(1500, rel=0.15)
 
             # Both partitions get a record at a time, so each has half of what is read, once both are written to.
-            until(halves, 60, log)
-        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+            until(halves, 60, seen=log.read_text)
+        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=limit(30)) as answer:
             figures = answer.read().decode()
         assert re.search(r'bellwether_sampler_rounds_total{[^}]*result="whole"[^}]*} [1-9]', figures)
         assert re.search(r'bellwether_sampler_rows_total{[^}]*end="known"[^}]*} [1-9]', figures)
         slow = told("something is amiss; going on")  # a machine that stood still: not what this is about
         # The cluster behind the policy's addresses goes away, and its API server's word on it changes.
         api.merge(POLICIES, namespace, "main", {"spec": {"kafka": {"bootstrapServers": ["127.0.0.1:1"]}}})
-        until(lambda: told("something is amiss; going on") == slow + 1, 60, log)
+        until(lambda: told("something is amiss; going on") == slow + 1, 60, seen=log.read_text)
         api.merge(POLICIES, namespace, "main", {"spec": {"kafka": {"bootstrapServers": kafka.bootstrap.split(",")}}})
-        until(lambda: told("well again") == slow + 1, 60, log)
+        until(lambda: told("well again") == slow + 1, 60, seen=log.read_text)
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0, log.read_text()
+        assert process.wait(limit(60)) == 0, log.read_text()
     assert told("something is amiss; going on") == told("well again") == slow + 1, "as it began and as it was over"
 
 

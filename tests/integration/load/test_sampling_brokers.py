@@ -33,6 +33,7 @@ from bellwether.ports import Reorder
 from bellwether.sampling.rounds import Round, Rounds, Sources
 from realparts.kafka import create_topics
 from realparts.kafka_topics import admin, delete_topics
+from waiting import limit, until
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
@@ -107,16 +108,9 @@ def pace(seen: Sequence[tuple[datetime, int]]) -> float:
     )
 
 
-def until(wanted: Any, seconds: float, log: Path | None = None) -> None:
-    deadline = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < deadline, log.read_text() if log is not None else ""
-        time.sleep(0.1)
-
-
 def ended(process: subprocess.Popen[bytes]) -> int:
     process.send_signal(signal.SIGTERM)
-    return process.wait(60)
+    return process.wait(limit(60))
 
 
 def test_what_clients_send_to_three_partitions_is_measured_within_a_tenth(kafka: KafkaCluster, tmp_path: Path) -> None:
@@ -129,11 +123,11 @@ def test_what_clients_send_to_three_partitions_is_measured_within_a_tenth(kafka:
         return {p: [(at, end, size) for at, end, size in rows.get(p, []) if None not in (end, size)] for p in RATES}  # type: ignore[misc]
 
     try:
-        until(lambda: all(len(seen) >= 2 for seen in known().values()), 60, log)
+        until(lambda: all(len(seen) >= 2 for seen in known().values()), 60, seen=log.read_text)
         traffic = Traffic(kafka.bootstrap, topic, RATES)
         traffic.run(WRITING_SECONDS)
         last = time.time()
-        until(lambda: all(seen[-1][0].timestamp() > last + 1 for seen in known().values()), 60, log)
+        until(lambda: all(seen[-1][0].timestamp() > last + 1 for seen in known().values()), 60, seen=log.read_text)
     finally:
         assert ended(process) == 0, log.read_text()
     for partition, seen in known().items():
@@ -151,7 +145,7 @@ def test_what_clients_send_to_three_partitions_is_measured_within_a_tenth(kafka:
 def topics_that_go(kafka: KafkaCluster) -> Iterator[None]:
     """What a test makes on the session's brokers goes with it."""
     yield
-    known = admin(kafka.bootstrap).list_topics(timeout=30).topics
+    known = admin(kafka.bootstrap).list_topics(timeout=limit(30)).topics
     delete_topics(kafka.bootstrap, [name for name in known if name.startswith("load-")])
 
 
@@ -271,7 +265,7 @@ def test_a_sampler_that_is_killed_again_and_again_leaves_whole_rounds(kafka: Kaf
     for number in range(4):
         process = sampler(kafka.bootstrap, path, log, "--period", "1", "--broker-timeout", "2")
         try:
-            until(lambda number=number: len(read(store, topic).get(0, [])) > 2 * number, 120, log)  # type: ignore[misc]
+            until(lambda number=number: len(read(store, topic).get(0, [])) > 2 * number, 120, seen=log.read_text)  # type: ignore[misc]
             time.sleep(0.13 * number)
         finally:
             process.kill()

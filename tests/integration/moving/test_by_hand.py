@@ -19,6 +19,7 @@ from realparts.kafka import KafkaCluster
 from testkit.kafkasites import KafkaSite
 from testkit.mortal import REACHED
 from testkit.subjects import KafkaSubject, partition
+from waiting import limit
 
 pytestmark = pytest.mark.kafka
 
@@ -47,7 +48,7 @@ def bellwether(whole: KafkaCluster, record: Path) -> Bellwether:
             env=os.environ | ({"DIES_AT": dies_at} if dies_at else {}),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=limit(120),
             check=False,
         )
         assert "Traceback" not in done.stderr, done.stderr
@@ -215,7 +216,7 @@ def test_two_at_once_do_not_share_a_record(
     assert f"another bellwether process (pid {frozen_demotion.pid}) works with this record" in said
     assert site.partitions() == before
     frozen_demotion.send_signal(signal.SIGCONT)
-    assert frozen_demotion.wait(60) == DONE
+    assert frozen_demotion.wait(limit(60)) == DONE
     site.eventually(lambda c: c.leaders()[2] == 0)
     code, said = bellwether("promote")
     assert code == DONE, said

@@ -14,6 +14,7 @@ import pytest
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS
 from bellwether.core.signals import Reading
 from testkit.sites import condition, demoted
+from waiting import limit
 
 if TYPE_CHECKING:
     from bellwether.core.clusters import TopicPartition
@@ -47,7 +48,7 @@ def said(site: Site, *arguments: str) -> str:
     """What a command prints, which ends well."""
     command = [sys.executable, "-m", "bellwether", *arguments, "--policy", "main", "-n", site.namespace]
     environment = {**os.environ, "KUBECONFIG": str(site.server.kubeconfig)}
-    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90, check=False)
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit(90), check=False)
     assert found.returncode == 0, found.stdout + found.stderr
     return found.stdout
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from waiting import limit
+
 if TYPE_CHECKING:
     from testkit.sites import Site
 
@@ -26,14 +28,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("certificate-expiry")
     offline = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "install", "--quiet", *offline, "--target", folder / "there", EXAMPLE]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, check=True, capture_output=True, timeout=limit(120))
     return {"PYTHONPATH": str(folder / "there")}
 
 
 def bellwether(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "bellwether", "probe", "plugin", *arguments]
     return subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=60, env={**os.environ, **environment}
+        command, capture_output=True, text=True, check=False, timeout=limit(60), env={**os.environ, **environment}
     )
 
 

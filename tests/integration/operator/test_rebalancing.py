@@ -24,6 +24,7 @@ from bellwether.core.clusters import TopicPartition
 from testkit.desks import Planner
 from testkit.mortal import REACHED
 from testkit.sites import condition
+from waiting import limit
 
 if TYPE_CHECKING:
     from testkit.sites import Site
@@ -223,7 +224,7 @@ def test_the_command_asks_shows_approves_and_waits(rebalanced: Rebalanced) -> No
     asked = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         rebalanced.finish(rebalanced.job())
-        said, _ = asked.communicate(timeout=90)
+        said, _ = asked.communicate(timeout=limit(90))
     finally:
         asked.kill()
     assert asked.returncode == 0, said

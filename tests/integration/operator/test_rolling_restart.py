@@ -20,7 +20,8 @@ import pytest
 
 from bellwether.ports import Transient
 from testkit.brokerpods import pod
-from testkit.sites import Waited, condition, demoted
+from testkit.sites import condition, demoted
+from waiting import TooLate, limit
 
 if TYPE_CHECKING:
     from testkit.sites import Site
@@ -43,7 +44,9 @@ def environment(site: Site) -> dict[str, str]:
 
 def bellwether(site: Site, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "bellwether", *arguments, "--policy", "main", "-n", site.namespace]
-    return subprocess.run(command, env=environment(site), capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, env=environment(site), capture_output=True, text=True, timeout=limit(120), check=False
+    )
 
 
 def drained(site: Site, broker: int) -> int:
@@ -52,7 +55,7 @@ def drained(site: Site, broker: int) -> int:
     Whom we ask may hear of the last election a moment later than whom the operator asked.
     """
     assert condition(site.health(broker), "Drained")["status"] == "True"
-    with suppress(Waited):
+    with suppress(TooLate):
         site.until(lambda: site.led_by(broker) == 0, 5, "it leads nothing")
     return site.led_by(broker)
 
@@ -74,7 +77,7 @@ def watching(site: Site) -> Iterator[list[str]]:
         yield amiss
     finally:
         over.set()
-        watcher.join(10)
+        watcher.join(limit(10))
 
 
 @pytest.mark.slow
@@ -97,7 +100,7 @@ def test_the_script_restarts_every_broker_while_it_leads_nothing_and_all_leaders
                 led[broker] = drained(site, broker)
                 site.kafka.broker(broker).restart()
                 (done / str(broker)).touch()
-            assert script.wait(120) == 0, log.read_text()
+            assert script.wait(limit(120)) == 0, log.read_text()
         finally:
             script.kill()
             script.wait()

@@ -20,7 +20,8 @@ from bellwether.core.waves import turn_of
 from bellwether.ports import Reorder
 from realparts import kubernetes_binaries
 from testkit.kafkasites import PATIENT
-from testkit.sites import Waited, condition, demoted
+from testkit.sites import condition, demoted
+from waiting import TooLate, limit
 
 if TYPE_CHECKING:
     from testkit.sites import Site
@@ -120,7 +121,7 @@ def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, V
     path = f"{kubernetes_binaries.kubectl().parent}:{os.environ['PATH']}"
     environment = {**os.environ, "KUBECONFIG": str(site.server.kubeconfig), "PATH": path}
     watch = [EXAMPLES / "waves" / "watch.sh", *words]
-    told = subprocess.run(watch, env=environment, capture_output=True, text=True, timeout=90, check=True)
+    told = subprocess.run(watch, env=environment, capture_output=True, text=True, timeout=limit(90), check=True)
     assert told.stdout.startswith("wave 1 of 3: it may lead 10 % of its leaders again")
     assert "wave 2 of 3: it may lead 50 % of its leaders again" in told.stdout
     assert told.stdout.endswith("Nothing keeps the broker from leading.\n")
@@ -166,7 +167,7 @@ def brought_back(site: Site) -> dict[str, Any]:
     move_leaders_on(site)
     process = site.operator()
     site.until(at_home, 60, "every leader is the first of its order", site.partitions)
-    with suppress(Waited):  # whoever was too late has nothing to tell
+    with suppress(TooLate):  # whoever was too late has nothing to tell
         site.until(lambda: told().get("lastRun") != last and "imbalanceAfter" in told(), 30, "it is reported")
     process.stop()
     return told()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from realparts.apiserver import ApiServer, KubectlFailed
+from waiting import done, until
 
 pytestmark = pytest.mark.apiserver
 
@@ -41,14 +41,7 @@ def bell(namespace: str, size: int) -> str:
 
 def in_time(server: ApiServer, *arguments: str, kubeconfig: Path | None = None) -> str:
     """What kubectl prints once it can: grants and definitions come into force a moment after they are written."""
-    last = time.monotonic() + 30
-    while True:
-        try:
-            return server.kubectl(*arguments, kubeconfig=kubeconfig)
-        except KubectlFailed:
-            if time.monotonic() > last:
-                raise
-        time.sleep(0.2)
+    return until(lambda: server.kubectl(*arguments, kubeconfig=kubeconfig), so=done, ignoring=(KubectlFailed,))
 
 
 @pytest.fixture

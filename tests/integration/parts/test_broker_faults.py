@@ -16,6 +16,7 @@ from realparts.kafka import KafkaCluster, create_topics
 from realparts.kafka_topics import live_brokers
 from realparts.slowdisk import Mode, SlowDisk
 from realparts.toxiproxy import Toxiproxy
+from waiting import limit, until
 
 
 def proxy_of(cluster: KafkaCluster) -> Toxiproxy:
@@ -34,10 +35,7 @@ def connects(address: str) -> bool:
 
 def until_it_names_all(address: str) -> None:
     """Wait until whoever answers there, in good time, names all three brokers."""
-    last = time.monotonic() + 60
-    while (seen := live_brokers(address)) != {1, 2, 3}:
-        assert time.monotonic() < last, seen
-        time.sleep(0.2)
+    until(lambda: live_brokers(address), 60, so={1, 2, 3}.__eq__)
 
 
 @pytest.mark.kafka
@@ -109,7 +107,7 @@ def test_a_slow_disk_slows_what_its_own_broker_leads(breakable_kafka: KafkaClust
 def latencies_of_leader(cluster: KafkaCluster, topic: str, broker: int) -> list[float]:
     """Seconds until each acks=1 write to the partition on that broker is acknowledged."""
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": 1, "linger.ms": 0})
-    producer.list_topics(topic, timeout=30)
+    producer.list_topics(topic, timeout=limit(30))
     taken = []
     for _ in range(9):
         started = time.monotonic()

@@ -18,6 +18,7 @@ from realparts.detours import MOST_PORTS, Detour
 from realparts.ports import HeldPorts, accepts
 from realparts.slowdisk import SlowDisk
 from realparts.wrongclock import WrongClock
+from waiting import limit
 
 CLOCKS = "import time; print(time.time(), time.monotonic(), time.time())"
 CONNECTING = """
@@ -87,7 +88,7 @@ def test_a_blackhole_answers_nothing_and_frees_its_port(ports: HeldPorts) -> Non
                 socket.create_connection(("127.0.0.1", port), timeout=0.3)
             assert time.monotonic() - began >= 0.3
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port), timeout=5)
+        socket.create_connection(("127.0.0.1", port), timeout=limit(5))
     with socket.socket() as later:
         later.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         later.bind(("127.0.0.1", port))
@@ -108,7 +109,7 @@ def test_a_stalled_disk_holds_a_write_until_it_is_mended(tmp_path: Path) -> None
         mended.start()
         assert process.stdout.readline() == "written\n"
         assert time.monotonic() - began >= 0.9
-        assert process.wait(30) == 0
+        assert process.wait(limit(30)) == 0
     finally:
         process.kill()
         process.communicate()

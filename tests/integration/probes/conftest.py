@@ -17,6 +17,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, POLICIES, KubernetesClient, connect
+from waiting import until
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
@@ -78,10 +79,7 @@ class Bench:
     def until(self, wanted: Callable[[], bool], seconds: float) -> float:
         """How long it took; fails with the probers' logs when it took longer."""
         began = time.monotonic()
-        while not wanted():
-            if time.monotonic() - began > seconds:
-                pytest.fail(f"not within {seconds} s\n{self.logs()}")
-            time.sleep(0.1)
+        until(wanted, seconds, every=0.1, seen=self.logs)
         return time.monotonic() - began
 
     def stop(self) -> None:

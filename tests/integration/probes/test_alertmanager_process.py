@@ -18,6 +18,7 @@ from bellwether.adapters.kubernetes.client import POLICIES
 from realparts.alertmanager import Alertmanager
 from realparts.ports import HeldPorts
 from realparts.tls import Authority
+from waiting import limit
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
@@ -68,9 +69,11 @@ class Hook:
         """The answer's status; None when there is none."""
         if self.authority:
             context = ssl.create_default_context(cafile=str(self.authority.path))
-            client: Any = http.client.HTTPSConnection("127.0.0.1", port or self.port, timeout=20, context=context)
+            client: Any = http.client.HTTPSConnection(
+                "127.0.0.1", port or self.port, timeout=limit(20), context=context
+            )
         else:
-            client = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=20)
+            client = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=limit(20))
         try:
             client.request(method, path, body, {"Authorization": f"Bearer {token}"} if token else {})
             return int(client.getresponse().status)
@@ -190,7 +193,7 @@ def test_one_that_stands_by_takes_nothing_until_it_takes_over_and_a_stopped_one_
     assert hook.entries() == {}
     assert hook.send("DiskSlow", "main-kafka-2") == 200
     first.send_signal(signal.SIGTERM)
-    assert first.wait(60) == 0, hook.bench.logs()
+    assert first.wait(limit(60)) == 0, hook.bench.logs()
     assert hook.entries() == {(2, "DiskSlow"): "Failing"}
     hook.bench.until(lambda: hook.ask("GET", "/readyz", port=other) == 200, 60)
     assert hook.send("DiskSlow", "main-kafka-2", "resolved", port=other) == 200

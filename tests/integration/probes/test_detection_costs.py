@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import limit
+
 pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
 
@@ -18,7 +20,7 @@ def test_thirty_brokers_at_rest_cost_nothing_but_renewals_of_leases(tmp_path: Pa
         [sys.executable, "-m", "detectioncosts", *sizes, "--reports", str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=limit(240),
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

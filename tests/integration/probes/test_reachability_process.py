@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from waiting import limit
+
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
 
@@ -106,7 +108,7 @@ def test_a_prober_that_is_stopped_releases_its_lease_and_one_that_is_killed_lets
     assert kafka.brokers
     process = started(bench)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 0, bench.logs()
+    assert process.wait(limit(60)) == 0, bench.logs()
     assert not bench.lease().get("holderIdentity")
     second = bench.start("reachability", "--vantage", "here")
     bench.until(lambda: bool(bench.lease().get("holderIdentity")), 60)
@@ -126,7 +128,7 @@ def test_another_replica_of_the_vantage_stands_by_and_takes_over(bench: Any, kaf
     time.sleep(3)
     uid = bench.entry(1)["proberUID"]
     first.send_signal(signal.SIGTERM)
-    assert first.wait(60) == 0
+    assert first.wait(limit(60)) == 0
     bench.until(lambda: bench.entry(1)["proberUID"] != uid, 60)
 
 

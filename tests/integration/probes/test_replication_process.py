@@ -16,6 +16,7 @@ import pytest
 from bellwether.adapters.kubernetes.client import POLICIES
 from realparts.kafka import create_topics
 from testkit.writers import SteadyWriter
+from waiting import limit
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
@@ -75,7 +76,7 @@ def test_a_follower_on_a_slow_disk_is_named_with_what_it_holds_back_and_passes_a
     written.slow_disk(3).clear()
     until_the_third(bench, lambda reading: reading == "Passing", 60)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 0, bench.logs()
+    assert process.wait(limit(60)) == 0, bench.logs()
 
 
 def test_a_frozen_follower_is_unknown_to_itself_alone_and_passes_again(bench: Any, written: KafkaCluster) -> None:

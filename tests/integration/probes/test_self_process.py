@@ -16,6 +16,7 @@ import pytest
 from bellwether.adapters.kafka.probing import BrokerProbe
 from bellwether.adapters.kubernetes.client import POLICIES
 from bellwether.connections import Connection
+from waiting import limit
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
@@ -51,7 +52,7 @@ def visitors(*addresses: str) -> Iterator[None]:
     finally:
         stop.set()
         for thread in threads:
-            thread.join(5)
+            thread.join(limit(5))
 
 
 def started(bench: Any, kafka: KafkaCluster, *brokers: int) -> None:
@@ -106,9 +107,9 @@ def test_one_measurement_is_a_table_and_an_exit_status(breakable_kafka: KafkaClu
     broker = breakable_kafka.broker(1)
     command = [sys.executable, "-m", "bellwether", "probe", "self", "--once", "--port", port(broker.external_listen)]
     with visitors(broker.external):
-        well = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        well = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit(60))
     assert (well.returncode, "Passing" in well.stdout) == (0, True), well.stderr
     assert "netlink" in well.stdout
     command[-1] = "1"
-    down = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env={**os.environ})
+    down = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit(60), env={**os.environ})
     assert (down.returncode, "nothing listens" in down.stdout) == (1, True), down.stderr

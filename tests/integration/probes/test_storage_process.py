@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bellwether.probes.diskwrites import FILE_NAME
+from waiting import limit
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
@@ -40,7 +41,7 @@ def test_a_slow_disk_fails_a_cleared_one_passes_and_a_settled_one_causes_no_writ
     breakable_kafka.slow_disk(1).clear()
     bench.until(lambda: bench.entry(1)["reading"] == "Passing", 60)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 0, bench.logs()
+    assert process.wait(limit(60)) == 0, bench.logs()
     assert not (breakable_kafka.broker(1).log_dir / FILE_NAME).exists()
 
 

@@ -18,6 +18,7 @@ from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
 from bellwether.adapters.pausekeeper import STOPPED, state_of
 from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.core.confinements import Confinement
+from waiting import limit
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
@@ -105,6 +106,6 @@ def test_a_broker_is_paused_by_an_order_and_runs_again_whatever_ends_it(post: Po
     post.bench.until(lambda: post.word() == "Passing", 60)
     post.pause(9)
     post.warden.send_signal(signal.SIGTERM)
-    assert post.warden.wait(60) == 0, post.bench.logs()
+    assert post.warden.wait(limit(60)) == 0, post.bench.logs()
     assert not post.paused
     post.kafka.broker(1).wait_ready()

@@ -25,6 +25,7 @@ from realparts.prometheus import PrometheusServer
 from realparts.tls import Authority
 from testkit import apiobjects
 from testkit.exporters import BROKERS, Site, page, pod_monitor
+from waiting import limit, until
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.apiserver]
 
@@ -111,11 +112,7 @@ class Bench:
         return "\n".join(p.read_text() for p in sorted(self.directory.glob("prober-*.log")))
 
     def until(self, wanted: Callable[[], bool], seconds: float = 90) -> None:
-        end = time.monotonic() + seconds
-        while not wanted():
-            if time.monotonic() > end:
-                pytest.fail(f"not within {seconds} s\n{self.logs()}")
-            time.sleep(0.1)
+        until(wanted, seconds, seen=self.logs)
 
     def stop(self) -> None:
         for process in self.processes:
@@ -174,7 +171,7 @@ def test_rules_fail_a_broker_and_pass_it_again_each_by_itself_under_one_lease(
     exporters[1].ill = False
     bench.until(lambda: bench.readings("idle") == WELL and bench.readings("offline") == WELL)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 0, bench.logs()
+    assert process.wait(limit(60)) == 0, bench.logs()
 
 
 def test_a_server_that_hangs_makes_all_unknown_and_nobody_failing_until_it_goes_on(
@@ -244,7 +241,7 @@ def test_one_look_prints_a_table_writes_nothing_and_fails_on_a_failing_broker(
     bench.policy(scraping.url, {**IDLE, **TWICE}, {"name": "wrong", "query": "sum by (", "threshold": "1"})
     ill = 'kafka_network_socketserver_networkprocessoravgidle_percent{pod="main-broker-1"} < 0.2'
     bench.until(lambda: len(scraping.query('up{pod=~"main.*"} == 1')) == 3 and len(scraping.query(ill)) == 1)
-    assert bench.start("--once").wait(90) == 1
+    assert bench.start("--once").wait(limit(90)) == 1
     table = bench.logs()
     assert "idle   1       Failing     0.02   0.98   < 0.2" in table, table
     assert "idle   2       Passing     0.98" in table, table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from bellwether.adapters.kubernetes.probers import SOURCE_ANNOTATION, TYPE_ANNOT
 from bellwether.ports import Terminal
 from testkit.accounts import OPERATOR
 from testkit.bound import RULES, SIDECARS, STRANGER, ZONE_A, ZONE_B, Stage, entry
+from waiting import until
 
 if TYPE_CHECKING:
     from realparts.auditing import AuditedApiServer
@@ -56,13 +56,6 @@ def until_bound(stage: Stage, api: KubernetesClient) -> None:
     override = {"spec": {"override": {"state": "Promoted", "reason": "x"}}}
     until(lambda: refuses(lambda: merged(stage, stage.by(OPERATOR), override, broker=3, sub="")))
     merged(stage, stage.admin, {"spec": {"override": None}}, broker=3, sub="")
-
-
-def until(holds: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "the admission policies are not enforced"
-        time.sleep(0.1)
 
 
 def refuses(write: Callable[[], object]) -> bool:

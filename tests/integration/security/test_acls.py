@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from bellwether.core.clusters import TopicPartition
 from bellwether.ports import Reorder, Unauthorized
 from realparts.secured import Acl
 from testkit.sites import condition
+from waiting import limit, until
 
 if TYPE_CHECKING:
     from realparts.secured import SecuredKafka
@@ -63,29 +63,24 @@ def allowed(secured: SecuredKafka, user: str) -> Callable[[Sequence[Acl]], None]
 
 def soon(look: Callable[[], object], seconds: float = 20) -> None:
     """Wait until ``look`` finds what it wants: each broker learns of ACLs in its own time."""
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            if look():
-                return
-            last: object = "it was not so"
-        except (Unauthorized, AssertionError) as error:
-            last = error
-        assert time.monotonic() < deadline, last
-        time.sleep(0.2)
+    until(look, seconds, every=0.2, ignoring=(Unauthorized, AssertionError))
 
 
 def refused(work: Callable[[], object], acl: str, times: int = 3) -> None:
     """Wait until ``work`` is refused again and again, and check that the ACL to grant is named."""
-    deadline, said = time.monotonic() + 20, 0
-    while said < times:
-        last = ""
+    said = [""]
+
+    def named() -> bool:
         try:
             work()
         except Unauthorized as error:
-            last = str(error)
-        said = said + 1 if f"rant the ACL {acl}" in last.replace("rant this user the", "rant the") else 0
-        assert time.monotonic() < deadline, f"nobody asked for {acl}, but: {last}"
+            said.append(str(error))
+        else:
+            said.append("")
+        last = [one.replace("rant this user the", "rant the") for one in said[-times:]]
+        return len(last) == times and all(f"rant the ACL {acl}" in one for one in last)
+
+    until(named, 20, f"the ACL {acl} is named", seen=lambda: said[-1])
 
 
 def without(acls: Sequence[Acl], missing: Acl) -> list[Acl]:
@@ -132,9 +127,9 @@ def test_who_enforces_moves_leaders_and_nothing_else(connection: Connection, all
     soon(lambda: reads(connection) and work(connection))
     client = AdminClient(for_confluent(connection))
     with pytest.raises(KafkaException, match="uthoriz"):
-        client.create_topics([NewTopic("mine", 1, 1)])["mine"].result(20)
+        client.create_topics([NewTopic("mine", 1, 1)])["mine"].result(limit(20))
     with pytest.raises(KafkaException, match="uthoriz"):
-        client.delete_topics(["orders"])["orders"].result(20)
+        client.delete_topics(["orders"])["orders"].result(limit(20))
 
 
 @pytest.mark.parametrize("role", ["bellwether-observe", "bellwether"])
@@ -181,7 +176,7 @@ def command(secured: SecuredKafka, user: str, tmp_path: Path) -> Callable[..., s
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         line = [sys.executable, "-m", "bellwether", *arguments, *options]
-        return subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
+        return subprocess.run(line, capture_output=True, text=True, check=False, timeout=limit(120))
 
     return run
 

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from realparts.kubernetes_binaries import kubectl
 from realparts.secured import TOKEN_CLIENT, TOKEN_SECRET, Acl
+from waiting import limit
 
 if TYPE_CHECKING:
     from realparts.secured import SecuredKafka
@@ -249,7 +250,7 @@ def _run(site: Site, line: list[str], lines: set[str]) -> str:
     ) as process:
         time.sleep(0.3)
         lines.update(_proc(process.pid))
-        return process.communicate(timeout=120)[0]
+        return process.communicate(timeout=limit(120))[0]
 
 
 def _proc(pid: int) -> Iterator[str]:
@@ -267,7 +268,7 @@ def _proc(pid: int) -> Iterator[str]:
 def _post(door: str, token: str, canaries: Canaries) -> int:
     """Send an alert; the status."""
     host, _, port = door.partition(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=10)
+    connection = http.client.HTTPConnection(host, int(port), timeout=limit(10))
     try:
         connection.request("POST", "/alerts", b"{}", {"Authorization": f"Bearer {token}"})
         answer = connection.getresponse()

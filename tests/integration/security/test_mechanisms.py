@@ -28,6 +28,7 @@ from realparts.secured import (
     TOKEN_SECRET,
     Acl,
 )
+from waiting import limit, until
 
 if TYPE_CHECKING:
     from realparts.secured import SecuredKafka
@@ -105,7 +106,7 @@ def test_the_same_connection_feeds_librdkafka(ways: dict[str, Connection], way: 
     connection = ways[way]
     client = AdminClient(for_confluent(connection))
     client.poll(0)
-    assert set(client.list_topics(timeout=20).brokers) == {1, 2, 3}
+    assert set(client.list_topics(timeout=limit(20)).brokers) == {1, 2, 3}
 
 
 def test_all_that_speak_to_kafka_share_one_token(endpoint: SecuredKafka, ways: dict[str, Connection]) -> None:
@@ -115,8 +116,8 @@ def test_all_that_speak_to_kafka_share_one_token(endpoint: SecuredKafka, ways: d
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
-    AdminClient(for_confluent(connection)).list_topics(timeout=20)
+        thread.join(limit(60))
+    AdminClient(for_confluent(connection)).list_topics(timeout=limit(20))
     assert len(endpoint.tokens.given) == before + 1
 
 
@@ -188,17 +189,12 @@ def test_a_certificate_that_has_expired_or_is_a_stranger_s_is_told_apart(
 
 def _until_said(reader: KafkaReader, pattern: str) -> None:
     """Read again and again, as the operator does, until it fails in these words, or (without words) works."""
-    deadline = time.monotonic() + 40
-    last = ""
-    while time.monotonic() < deadline:
+
+    def said() -> str:
         try:
             reader.read()
-            last = ""
-            if not pattern:
-                return
         except (Transient, Terminal) as error:
-            last = str(error)
-            if pattern and re.search(pattern, last):
-                return
-        time.sleep(0.2)
-    raise AssertionError(f"{pattern!r} was not said; the last word: {last!r}")
+            return str(error)
+        return ""
+
+    until(said, 40, f"{pattern!r} is said", so=lambda last: re.search(pattern, last) if pattern else not last)

@@ -18,6 +18,7 @@ from typing import Any
 
 from images import machine
 from images.unpacking import Image
+from waiting import limit
 
 _READ_ONLY = ["ro", "nosuid", "nodev", "noexec"]
 _DEVICES = ["nosuid", "strictatime", "mode=755", "size=65536k"]
@@ -75,7 +76,7 @@ class Container:
         if self.running:
             with contextlib.suppress(subprocess.CalledProcessError):  # it has ended just now
                 self._runc("kill", self.name, "KILL")
-        self._started.wait(30)
+        self._started.wait(limit(30))
         with contextlib.suppress(subprocess.CalledProcessError):  # a container that ended is gone already
             self._runc("delete", "--force", self.name)
 
@@ -86,7 +87,7 @@ class Container:
 
     def wait(self, seconds: float) -> int:
         """Wait for its end; its exit status. Raises subprocess.TimeoutExpired."""
-        return self._started.wait(seconds)
+        return self._started.wait(limit(seconds))
 
     def terminate(self) -> None:
         """Send SIGTERM to its process 1, as a kubelet does."""

@@ -10,12 +10,13 @@ import sys
 from pathlib import Path
 
 from node import images, lifecycle, machine, memory
-from node.kubectl import KubectlFailed, NeverSo
+from node.kubectl import KubectlFailed
 from node.namespaces import Namespaces
 from node.places import places
 from realparts.downloads import DownloadFailed
 from realparts.kubernetes_binaries import kubectl
 from realparts.processes import StartFailed
+from waiting import TooLate
 
 ABSENT = 3
 PROBLEMS = (
@@ -23,10 +24,9 @@ PROBLEMS = (
     DownloadFailed,
     StartFailed,
     KubectlFailed,
-    NeverSo,
+    TooLate,
     lifecycle.NodeFailed,
     images.ImportFailed,
-    TimeoutError,
 )
 
 

@@ -7,22 +7,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from realparts import kubernetes_binaries
+from waiting import limit, until
 
 T = TypeVar("T")
 
 
 class KubectlFailed(RuntimeError):
     """kubectl ended with an error; the message holds what it printed."""
-
-
-class NeverSo(AssertionError):
-    """What was waited for did not come; the message says what was seen last."""
 
 
 class Kubectl:
@@ -37,7 +33,7 @@ class Kubectl:
         command = [str(self._program), "--kubeconfig", str(self.kubeconfig), *arguments]
         try:
             ended = subprocess.run(
-                command, input=stdin, capture_output=True, text=True, check=False, timeout=timeout_seconds
+                command, input=stdin, capture_output=True, text=True, check=False, timeout=limit(timeout_seconds)
             )
         except subprocess.TimeoutExpired as late:
             raise KubectlFailed(f"kubectl {' '.join(arguments)}: no end after {timeout_seconds:g} s") from late
@@ -66,21 +62,8 @@ class Kubectl:
 
 
 def eventually(look: Callable[[], T], so: Callable[[T], object], seconds: float, what: str) -> T:
-    """Look every half second until it is so, and return what was seen. Raises NeverSo with what was seen last.
+    """Look every half second until it is so, and return what was seen. Raises TooLate with what was seen last.
 
     A look that kubectl cannot answer counts as not so: API server and node may be restarting.
     """
-    over = time.monotonic() + seconds
-    last: object = "nothing"
-    while True:
-        try:
-            seen = look()
-        except KubectlFailed as problem:
-            last = problem
-        else:
-            if so(seen):
-                return seen
-            last = seen
-        if time.monotonic() > over:
-            raise NeverSo(f"after {seconds:g} s {what}; seen last: {last}")
-        time.sleep(0.5)
+    return until(look, seconds, what, so=so, every=0.5, ignoring=(KubectlFailed,))

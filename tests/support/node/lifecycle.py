@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from node import daemons, images, machine, mounts, network
@@ -19,6 +18,7 @@ from node.namespaces import Namespaces
 from node.places import Places, places
 from realparts import cache, gotools, kubernetes_binaries
 from realparts.progress import say, step
+from waiting import TooLate, until
 
 START_SECONDS = 180.0
 MANIFESTS = Path(__file__).parent / "manifests"
@@ -111,28 +111,29 @@ def restart(where: Places, program: str) -> None:
 def network_of_its_own(held: Namespaces) -> None:
     """Wait until the process has left the host's network."""
     host = Path("/proc/self/ns/net").readlink()
-    over = time.monotonic() + 10
-    while Path(f"/proc/{held.pid}/ns/net").readlink() == host:
-        if time.monotonic() > over or not held.alive:
-            raise NodeFailed("unshare made no namespaces; does this machine allow them?")
-        time.sleep(0.01)
+    try:
+        until(lambda: Path(f"/proc/{held.pid}/ns/net").readlink() != host, 10, alive=lambda: held.alive)
+    except TooLate as late:
+        raise NodeFailed("unshare made no namespaces; does this machine allow them?") from late
 
 
 def follow(where: Places, held: Namespaces) -> None:
     """Repeat what the first process says, until every program runs."""
     seen = 0
-    over = time.monotonic() + START_SECONDS
-    while True:
-        ready = where.ready.exists()
+
+    def ready() -> bool:
+        nonlocal seen
+        found = where.ready.exists()
         lines = where.first_log.read_text(errors="replace").splitlines()
         for line in lines[seen:]:
             print(line, file=sys.stderr, flush=True)
         seen = len(lines)
-        if ready:
-            return
-        if not held.alive or time.monotonic() > over:
-            raise NodeFailed("the node did not come up; see above")
-        time.sleep(0.1)
+        return found
+
+    try:
+        until(ready, START_SECONDS, every=0.1, alive=lambda: held.alive)
+    except TooLate as late:
+        raise NodeFailed("the node did not come up; see above") from late
 
 
 def remove(where: Places) -> None:

@@ -6,11 +6,12 @@ Called by the node's first process, before anything else. Everything is gone wit
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from node.places import CGROUP, CGROUPS, HIDDEN, Places
+from waiting import until
 
 BUSY_SECONDS = 10.0
 KUBELETS_WISHES: Mapping[str, int] = {
@@ -69,16 +70,13 @@ def remove_cgroups(root: Path = CGROUPS) -> None:
 
 def _remove_group(folder: Path) -> None:
     """The kernel calls a group busy for a moment after its last process is gone."""
-    over = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
+
+    def gone() -> bool:
+        with suppress(FileNotFoundError):
             folder.rmdir()
-        except FileNotFoundError:
-            return
-        except OSError:
-            if time.monotonic() > over:
-                raise
-            time.sleep(0.05)
+        return True
+
+    until(gone, BUSY_SECONDS, f"{folder} can be removed", ignoring=(OSError,))
 
 
 def _mount(*arguments: str) -> None:

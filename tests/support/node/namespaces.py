@@ -10,12 +10,12 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from realparts import guardian
+from waiting import until
 
 END_SECONDS = 30.0
 
@@ -69,11 +69,7 @@ class Namespaces:
         return [*enter, "--", *(str(part) for part in command)]
 
     def end(self) -> None:
-        """End everything inside at once, and wait until it is gone. Raises TimeoutError when it is not."""
+        """End everything inside at once, and wait until it is gone. Raises TooLate when it is not."""
         if self.alive:
             os.kill(self.pid, signal.SIGKILL)  # its child is killed with it, and as process 1 takes all others along
-        over = time.monotonic() + END_SECONDS
-        while self.alive:
-            if time.monotonic() > over:
-                raise TimeoutError(f"process {self.pid}, which holds the node, does not end")
-            time.sleep(0.05)
+        until(lambda: not self.alive, END_SECONDS, f"process {self.pid}, which holds the node, ends")

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 
 from node.addresses import BRIDGE, GATEWAY, HOST_END, HOST_LINK, LINK_BITS, NETWORK, NODE_END, NODE_LINK
+from waiting import until
 
 LINK_SECONDS = 30.0
 FORWARDING = ("net/ipv4/ip_forward", "net/bridge/bridge-nf-call-iptables")
@@ -24,11 +24,7 @@ def prepare_inside() -> None:
     _ip("link", "set", BRIDGE, "up")
     for setting in FORWARDING:
         Path("/proc/sys", setting).write_text("1")
-    over = time.monotonic() + LINK_SECONDS
-    while not Path("/proc/sys/net/ipv4/conf", NODE_LINK).exists():
-        if time.monotonic() > over:
-            raise TimeoutError(f"the host's link {NODE_LINK} did not appear")
-        time.sleep(0.02)
+    until(Path("/proc/sys/net/ipv4/conf", NODE_LINK).exists, LINK_SECONDS, f"the host's link {NODE_LINK} is there")
     _ip("address", "add", f"{NODE_END}/{LINK_BITS}", "dev", NODE_LINK)
     _ip("link", "set", NODE_LINK, "up")
 

@@ -6,7 +6,6 @@ In: a node. Out: faults, and what Kafka itself says. Called by the tests on a no
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from nodeparts.kafka_pods import BALANCER_ADDRESS, BALANCER_API, BROKERS, EXTERN
 from realparts.kafka_topics import admin, create_topics, live_brokers
 from realparts.slowdisk import SlowDisk
 from realparts.toxiproxy import Toxiproxy
+from waiting import done, limit, until
 
 START_SECONDS = 180
 
@@ -118,13 +118,7 @@ class KafkaOnNode:
 
     def _seen(self) -> ClusterMetadata:
         """Metadata, asked for again where it was asked of a broker that was being cut off."""
-        over = time.monotonic() + 60
-        while True:
-            try:
-                return self._admin.list_topics(timeout=10)
-            except KafkaException:
-                if time.monotonic() > over:
-                    raise
+        return until(lambda: self._admin.list_topics(timeout=limit(10)), 60, so=done, ignoring=(KafkaException,))
 
     def _disk(self, broker: int) -> SlowDisk:
         pod = self._kubectl.get("pod", f"kafka-{broker}", "--namespace", NAMESPACE)

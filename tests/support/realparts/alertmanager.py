@@ -16,6 +16,7 @@ from realparts import gotools
 from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
 from realparts.started import Started
+from waiting import limit
 
 
 class Alertmanager(Started):
@@ -84,7 +85,7 @@ class Alertmanager(Started):
         return True
 
     def _call(self, method: str, path: str, body: object = None) -> None:
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=limit(30))
         try:
             content = {"Content-Type": "application/json"}
             connection.request(method, path, None if body is None else json.dumps(body), content)

@@ -15,7 +15,6 @@ import shutil
 import ssl
 import subprocess
 import tempfile
-import time
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from realparts.ports import HeldPorts, accepts
 from realparts.processes import ManagedProcess
 from realparts.progress import step
 from realparts.started import Started
+from waiting import limit, until
 
 ADMIN = "admin"
 ADMIN_GROUPS = ("system:masters",)
@@ -169,7 +169,7 @@ class ApiServer(Started):
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=limit(120),
         )
         if ended.returncode != 0:
             raise KubectlFailed(f"kubectl {' '.join(arguments)}: {ended.stderr.strip() or ended.stdout.strip()}")
@@ -188,15 +188,17 @@ class ApiServer(Started):
 
     def _until_found(self, *arguments: str) -> None:
         """Run kubectl until it finds what was defined a moment ago."""
-        deadline = time.monotonic() + 30
-        while True:
+
+        def found() -> bool:
             try:
                 self.kubectl(*arguments)
-                return
             except KubectlFailed as problem:
-                if not any(words in str(problem) for words in _NOT_YET) or time.monotonic() > deadline:
+                if not any(words in str(problem) for words in _NOT_YET):
                     raise
-            time.sleep(0.2)
+                return False
+            return True
+
+        until(found, 30, f"kubectl {' '.join(arguments)} finds them", every=0.2)
 
     def create_namespace(self, name: str) -> str:
         """Create a namespace, and say its name again."""
@@ -294,7 +296,7 @@ class ApiServer(Started):
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
         )
         try:
-            with opener.open(request, timeout=5) as answer:
+            with opener.open(request, timeout=limit(5)) as answer:
                 return bool(answer.status == 200)
         except OSError:  # URLError and HTTPError are OSErrors
             return False

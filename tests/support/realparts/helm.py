@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from realparts import gotools
+from waiting import limit
 
 Object = dict[str, Any]
 
@@ -42,7 +43,7 @@ class Helm:
             capture_output=True,
             text=True,
             check=False,
-            timeout=timeout_seconds,
+            timeout=limit(timeout_seconds),
         )
         if ended.returncode != 0:
             raise HelmFailed(f"{ended.stderr.strip()}\n{ended.stdout.strip()}".strip())

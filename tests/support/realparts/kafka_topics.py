@@ -5,12 +5,14 @@ Called by the Kafka starter (is a broker in?) and by demo, tests and benchmarks 
 
 from __future__ import annotations
 
+import functools
 import logging
-import time
 from collections.abc import Collection, Mapping, Sequence
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
+
+from waiting import limit, until
 
 # librdkafka would print each refused connection while a broker starts; what matters is in the broker's own log.
 _SILENT = logging.getLogger("realparts.librdkafka")
@@ -49,7 +51,7 @@ def create_topics(
     every broker that answers has heard: who asks next may ask any of them.
 
     ``assignments`` gives the replica lists of some topics, partition by partition, in place of Kafka's own placement.
-    Raises KafkaException when one cannot be created, TimeoutError when some are not led in time.
+    Raises KafkaException when one cannot be created, TooLate when some are not led in time.
     """
     chosen = assignments or {}
     topics = []
@@ -59,26 +61,27 @@ def create_topics(
             topics.append(NewTopic(name, replica_assignment=placed, num_partitions=number, config=dict(configs or {})))
         else:
             topics.append(NewTopic(name, number, replication_factor, config=dict(configs or {})))
-    deadline = time.monotonic() + timeout_seconds
-    _create(bootstrap, topics, deadline)
+    _create(bootstrap, topics, timeout_seconds)
     client = admin(bootstrap)
-    while missing := _not_yet_led(client, partitions):
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"without leader or full ISR after {timeout_seconds:g} s: {', '.join(missing[:5])}")
-        time.sleep(0.2)
-    for broker in client.list_topics(timeout=10).brokers.values():
-        while _has_yet_to_hear(f"{broker.host}:{broker.port}", partitions):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"broker {broker.id} has not heard of them after {timeout_seconds:g} s")
-            time.sleep(0.05)
+    until(
+        lambda: _not_yet_led(client, partitions)[:5],
+        timeout_seconds,
+        "every partition has a leader and a full ISR",
+        so=lambda missing: not missing,
+        every=0.2,
+    )
+    for broker in client.list_topics(timeout=limit(10)).brokers.values():
+        address = f"{broker.host}:{broker.port}"
+        until(functools.partial(_knows, address, partitions), timeout_seconds, f"broker {broker.id} knows the topics")
 
 
 def delete_topics(bootstrap: str, topics: Collection[str], *, timeout_seconds: float = 60) -> None:
     """Delete topics; one that is gone already is no trouble. Raises KafkaException when one cannot be deleted."""
-    wanted, deadline = set(topics), time.monotonic() + timeout_seconds
-    while wanted:
+    wanted = set(topics)
+
+    def deleted() -> bool:
         client = admin(bootstrap)
-        for name, future in client.delete_topics(sorted(wanted), request_timeout=REQUEST_SECONDS).items():
+        for name, future in client.delete_topics(sorted(wanted), request_timeout=limit(REQUEST_SECONDS)).items():
             try:
                 future.result()
                 wanted.discard(name)
@@ -86,8 +89,11 @@ def delete_topics(bootstrap: str, topics: Collection[str], *, timeout_seconds: f
                 code = error.args[0].code()
                 if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
                     wanted.discard(name)
-                elif code not in UNANSWERED or time.monotonic() > deadline:
+                elif code not in UNANSWERED:
                     raise
+        return not wanted
+
+    until(lambda: not wanted or deleted(), timeout_seconds, seen=lambda: f"still there: {sorted(wanted)[:5]}")
 
 
 def configure_broker(bootstrap: str, broker: int, settings: Mapping[str, str]) -> None:
@@ -97,17 +103,19 @@ def configure_broker(bootstrap: str, broker: int, settings: Mapping[str, str]) -
     ]
     wanted = ConfigResource(ConfigResource.Type.BROKER, str(broker), incremental_configs=entries)
     client = admin(bootstrap)
-    for answer in client.incremental_alter_configs([wanted], request_timeout=REQUEST_SECONDS).values():
+    for answer in client.incremental_alter_configs([wanted], request_timeout=limit(REQUEST_SECONDS)).values():
         answer.result()
 
 
-def _create(bootstrap: str, topics: list[NewTopic], deadline: float) -> None:
+def _create(bootstrap: str, topics: list[NewTopic], timeout_seconds: float) -> None:
     """Create them; asked again while the client takes for the controller a broker that died and is not fenced yet."""
     wanted = {topic.topic: topic for topic in topics}
     asked_before = False
-    while wanted:
+
+    def created() -> bool:
+        nonlocal asked_before
         client = admin(bootstrap)  # kept until its answers are in: they die with it
-        for name, future in client.create_topics(list(wanted.values()), request_timeout=REQUEST_SECONDS).items():
+        for name, future in client.create_topics(list(wanted.values()), request_timeout=limit(REQUEST_SECONDS)).items():
             try:
                 future.result()
                 del wanted[name]
@@ -115,17 +123,20 @@ def _create(bootstrap: str, topics: list[NewTopic], deadline: float) -> None:
                 code = error.args[0].code()
                 if asked_before and code == KafkaError.TOPIC_ALREADY_EXISTS:
                     del wanted[name]
-                elif code not in UNANSWERED or time.monotonic() > deadline:
+                elif code not in UNANSWERED:
                     raise
         asked_before = True
+        return not wanted
+
+    until(lambda: not wanted or created(), timeout_seconds, seen=lambda: f"not created: {sorted(wanted)[:5]}")
 
 
-def _has_yet_to_hear(address: str, partitions: Mapping[str, int]) -> bool:
-    """Whether the broker there answers without them: by a client of its own, which knows nobody else to ask."""
+def _knows(address: str, partitions: Mapping[str, int]) -> bool:
+    """Whether the broker there knows them, by a client that asks no other one; true where it does not answer."""
     try:
-        return bool(_not_yet_led(admin(address), partitions, 3))
+        return not _not_yet_led(admin(address), partitions, 3)
     except KafkaException:
-        return False  # frozen or dead, and not fenced yet
+        return True  # frozen or dead, and not fenced yet
 
 
 def _not_yet_led(client: AdminClient, partitions: Mapping[str, int], timeout_seconds: float = 10) -> list[str]:

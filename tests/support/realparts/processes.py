@@ -11,11 +11,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from realparts import guardian
+from waiting import TooLate, limit, until
 
 
 class StartFailed(RuntimeError):
@@ -97,15 +97,12 @@ class ManagedProcess:
 
     def wait_ready(self, ready: Callable[[], bool], timeout_seconds: float, *, every_seconds: float = 0.1) -> None:
         """Wait until ``ready`` says so. Raises StartFailed with the log's end when it dies or time runs out."""
-        deadline = time.monotonic() + timeout_seconds
-        while not ready():
-            if not self.alive:
-                raise StartFailed(f"{self.name} ended by itself; the end of {self.log}:\n{self.tail()}")
-            if time.monotonic() > deadline:
-                raise StartFailed(
-                    f"{self.name} was not ready after {timeout_seconds:g} s; the end of {self.log}:\n{self.tail()}"
-                )
-            time.sleep(every_seconds)
+        what = f"{self.name} is ready"
+        try:
+            until(ready, timeout_seconds, what, every=every_seconds, alive=lambda: self.alive, seen=self.tail)
+        except TooLate as late:
+            how = "was not ready" if self.alive else "ended by itself"
+            raise StartFailed(f"{self.name} {how}; its log is {self.log}: {late}") from late
 
     def tail(self, lines: int = 30) -> str:
         """The last lines of its log."""
@@ -124,13 +121,13 @@ class ManagedProcess:
     def kill(self) -> None:
         """End it at once (SIGKILL), as a crash would."""
         self._signal(signal.SIGKILL)
-        self._collect(60)  # a disk that is busy holds the dead until their last write is done
+        self._collect(limit(60))  # a disk that is busy holds the dead until their last write is done
 
     def stop(self, timeout_seconds: float = 30) -> None:
         """Ask it to end (SIGTERM; a frozen one is woken first), and kill it if it has not after that many seconds."""
         self.ask_to_stop()
         try:
-            self._collect(timeout_seconds)
+            self._collect(limit(timeout_seconds))
         except subprocess.TimeoutExpired:
             self.kill()
 

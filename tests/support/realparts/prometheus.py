@@ -19,6 +19,7 @@ from realparts import gotools
 from realparts.ports import HeldPorts, accepts
 from realparts.processes import ManagedProcess, StartFailed
 from realparts.started import Started
+from waiting import limit
 
 
 class PrometheusServer(Started):
@@ -100,7 +101,7 @@ class PrometheusServer(Started):
 
     def _asked(self, what: str) -> dict[str, Any]:
         try:
-            with urlopen(f"{self.url}/api/v1/{what}", timeout=30) as answer:
+            with urlopen(f"{self.url}/api/v1/{what}", timeout=limit(30)) as answer:
                 found: dict[str, Any] = json.load(answer)["data"]
         except URLError as error:
             said = error.read().decode(errors="replace") if hasattr(error, "read") else str(error)
@@ -127,7 +128,7 @@ class PrometheusServer(Started):
         if self._certificate is not None:
             return accepts(self._port)
         try:
-            with urlopen(f"{self.url}/-/ready", timeout=5) as answer:
+            with urlopen(f"{self.url}/-/ready", timeout=limit(5)) as answer:
                 return bool(answer.status == 200)
         except OSError:
             return False

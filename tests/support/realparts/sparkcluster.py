@@ -5,14 +5,13 @@ In: how many workers, and their memory. Out: the master's address for ``--master
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from types import TracebackType
 
 import pyspark
 
 from realparts.ports import HeldPorts
-from realparts.processes import ManagedProcess, StartFailed
+from realparts.processes import ManagedProcess
 
 START_SECONDS = 120
 
@@ -67,8 +66,4 @@ class SparkCluster:
 
 
 def _wait(process: ManagedProcess, ready: str) -> None:
-    over = time.monotonic() + START_SECONDS
-    while ready not in process.log.read_text(errors="replace"):
-        if not process.alive or time.monotonic() > over:
-            raise StartFailed(f"{process.name} is not ready:\n{process.tail()}")
-        time.sleep(0.1)
+    process.wait_ready(lambda: ready in process.log.read_text(errors="replace"), START_SECONDS)

@@ -1,12 +1,12 @@
 """Waits until every broker knows of a change: the controller says yes before any of them has heard of it.
 
-In: brokers' addresses in the clear, whose client is the administrator. Out: nothing; or TimeoutError. Called by
+In: brokers' addresses in the clear, whose client is the administrator. Out: nothing; or TooLate. Called by
 ``secured`` for permissions and passwords, which a client may meet at any broker a moment later.
 """
 
 from __future__ import annotations
 
-import time
+import functools
 from collections.abc import Callable, Collection
 
 from kafka.protocol.admin.acl import DescribeAclsRequest, DescribeAclsResponse
@@ -16,6 +16,7 @@ from bellwether.adapters.kafka.dialogue import Dialogue
 from bellwether.adapters.kafka.errors import Broken
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.connections import Connection
+from waiting import until
 
 Permission = tuple[int, str, int]
 """Kafka's numbers: the resource's type, its name, the operation."""
@@ -55,16 +56,5 @@ def iterations(address: str, user: str, mechanism: str) -> int | None:
 
 def everywhere(addresses: Collection[str], heard: Callable[[str], bool], what: str) -> None:
     """Wait until it is true of each of these brokers."""
-    over = time.monotonic() + _SECONDS
     for address in addresses:
-        while not _said(heard, address):
-            if time.monotonic() > over:
-                raise TimeoutError(f"{address} has not heard in {_SECONDS:g} s: {what}")
-            time.sleep(0.02)
-
-
-def _said(heard: Callable[[str], bool], address: str) -> bool:
-    try:
-        return heard(address)
-    except Broken:
-        return False
+        until(functools.partial(heard, address), _SECONDS, f"{address} hears of {what}", ignoring=(Broken,))

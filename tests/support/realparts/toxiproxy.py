@@ -15,6 +15,7 @@ from realparts import gotools
 from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
 from realparts.started import Started
+from waiting import limit
 
 
 class Toxiproxy(Started):
@@ -96,7 +97,7 @@ class Toxiproxy(Started):
         return True
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        connection = HTTPConnection(*self._address, timeout=30)
+        connection = HTTPConnection(*self._address, timeout=limit(30))
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None)
             answer = connection.getresponse()

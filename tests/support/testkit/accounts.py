@@ -10,7 +10,6 @@ import copy
 import json
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import yaml
 from bellwether.adapters.kubernetes.client import KubernetesClient, Object, Resource, connect
 from realparts import gotools
 from realparts.apiserver import ApiServer
+from waiting import limit, until
 
 CHART = Path(__file__).parents[3] / "helm" / "bellwether"
 RELEASE = "bw"
@@ -60,7 +60,7 @@ def rendered(values: Mapping[str, Any], namespace: str) -> list[Object]:
         json.dump(values, file)
         file.flush()
         command = [str(gotools.binary(gotools.HELM)), "template", RELEASE, str(CHART), "-n", namespace, "-f", file.name]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit(120))
     if ended.returncode:
         raise AssertionError(f"helm template: {ended.stderr}")
     return [document for document in yaml.safe_load_all(ended.stdout) if document]
@@ -178,17 +178,18 @@ class Accounts:
     def until_allowed(self, user: str, grants: Iterable[Grant], *, allowed: bool = True) -> None:
         """Wait until the API server goes by what was written of a user's grants: it hears of that a moment later."""
         groups = ["system:serviceaccounts"] if user.startswith("system:serviceaccount:") else []
-        until = time.monotonic() + _TAKES_EFFECT_SECONDS
         for grant in grants:
             kind, _, sub = grant.resource.partition("/")
             about = {"group": grant.group, "resource": kind, "subresource": sub, "verb": grant.verb}
             about |= {"name": "".join(grant.names[:1]), "namespace": grant.namespace}
             spec = {"user": user, "groups": [*groups, "system:authenticated"], "resourceAttributes": about}
             body = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "metadata": {}, "spec": spec}
-            while bool(self._api.create(_REVIEWS, "", body)["status"]["allowed"]) is not allowed:
-                said = f"{grant.verb} on {grant.resource} is still not {'allowed' if allowed else 'gone'}"
-                assert time.monotonic() < until, said
-                time.sleep(0.02)
+
+            def decided(body: dict[str, Any] = body) -> bool:
+                return bool(self._api.create(_REVIEWS, "", body)["status"]["allowed"]) is allowed
+
+            what = f"{grant.verb} on {grant.resource} is {'allowed' if allowed else 'refused'}"
+            until(decided, _TAKES_EFFECT_SECONDS, what)
 
     def _await_all(self) -> None:
         """Of each role that an account has."""

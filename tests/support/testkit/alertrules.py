@@ -18,6 +18,7 @@ from dashboards import generate as dashboards
 from realparts import gotools
 from sourcetree import ROOT
 from testkit.alertcases.cases import Case
+from waiting import limit
 
 FOLDER = ROOT / "helm" / "bellwether" / "files" / "alerts"
 PAGES = ROOT / "docs" / "alerts"
@@ -80,7 +81,7 @@ def panels() -> list[tuple[str, str]]:
 def promtool(*arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run the real promtool."""
     command = [gotools.binary(gotools.PROMTOOL), *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=limit(120))
 
 
 def verdict(cases: Sequence[Case], directory: Path) -> str:

@@ -24,6 +24,7 @@ from realparts.kafka import KafkaCluster
 from realparts.processes import ManagedProcess
 from testkit.accounts import FULL, OPERATOR, Accounts, Grant, of_role
 from testkit.sites import POLICY, Site
+from waiting import limit
 
 CREDENTIALS, TOKEN = "kafka-credentials", "a-token-that-nobody-guesses"
 REACHABILITY, REPLICATION = f"{FULL}-prober-reachability-zone-a", f"{FULL}-prober-replication"
@@ -140,7 +141,7 @@ class Crew:
         """Send an alert to the webhook, as Alertmanager does; the status of the answer, 0 for none."""
         labels = {"alertname": name, "pod": f"kafka-{broker}"}
         body = {"version": "4", "alerts": [{"status": status, "labels": labels, "fingerprint": "a1"}]}
-        client = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=limit(20))
         try:
             client.request("POST", "/alerts", json.dumps(body), {"Authorization": f"Bearer {TOKEN}"})
             return client.getresponse().status

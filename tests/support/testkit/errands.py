@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from realparts.apiserver import ApiServer, KubectlFailed
+from waiting import limit
 
 _LOOK_SECONDS = 0.2
 _RUN_SECONDS = 120.0
@@ -97,7 +98,7 @@ def bellwether(
         capture_output=True,
         text=True,
         check=False,
-        timeout=_RUN_SECONDS,
+        timeout=limit(_RUN_SECONDS),
     )
 
 

@@ -13,13 +13,13 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from realparts import kafka_tools, kubernetes_binaries
 from testkit.sites import Site
+from waiting import TooLate, limit, until
 
 BOOTSTRAP = "kafka-bootstrap.kafka:9092"
 """What every example calls its brokers."""
@@ -66,15 +66,17 @@ class Guide:
             self._take(step, seconds)
 
     def _take(self, step: Step, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while True:
+        def fits() -> bool:
             ended = self._run(self._here(step.command))
-            if ended.returncode == 0 and step.fits(ended.stdout):
-                return
-            if not REPEATED.match(step.command) or time.monotonic() > deadline:
-                said = f"{ended.stdout}{ended.stderr}\n(exit status {ended.returncode})"
-                raise Unlike(f"$ {step.command}\n--- shown\n{step.shown}\n--- here\n{said}\n{self._site.logs()}")
-            time.sleep(0.2)
+            said[:] = [f"{ended.stdout}{ended.stderr}\n(exit status {ended.returncode})"]
+            return ended.returncode == 0 and step.fits(ended.stdout)
+
+        said = [""]
+        try:
+            until(fits, seconds, every=0.2, alive=lambda: REPEATED.match(step.command))
+        except TooLate as late:
+            shown = f"--- shown\n{step.shown}\n--- here\n{said[0]}"
+            raise Unlike(f"$ {step.command}\n{shown}\n{self._site.logs()}") from late
 
     def _run(self, command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -83,7 +85,7 @@ class Guide:
             env=self._environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=limit(120),
             check=False,
         )
 

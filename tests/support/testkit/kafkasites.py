@@ -6,7 +6,6 @@ and the signals in memory, so that a test can look at them. Time is the machine'
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,8 +20,11 @@ from bellwether.adapters.memory.worlds import MemoryLeadership, MemoryLease, Mem
 from bellwether.connections import Connection
 from bellwether.core.clusters import Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.ports import LeaderMover, Outcome, Reorder, World
+from waiting import limit, until
 
-PATIENT = Limits(opening_seconds=10, finding_seconds=20, request_seconds=20, read_seconds=60)
+PATIENT = Limits(
+    opening_seconds=limit(10), finding_seconds=limit(20), request_seconds=limit(20), read_seconds=limit(60)
+)
 """Time to spare, as tests share their machine."""
 
 LEASE_SECONDS = 300.0
@@ -97,11 +99,7 @@ class KafkaSite:
 
     def eventually(self, holds: Callable[[Cluster], bool], seconds: float = 60) -> Cluster:
         """The cluster as soon as ``holds`` is true of it. Raises AssertionError when it never is."""
-        deadline = time.monotonic() + seconds
-        while not holds(found := self.seen()):
-            assert time.monotonic() < deadline, f"metadata did not show it within {seconds:g} s"
-            time.sleep(0.05)
-        return found
+        return until(self.seen, seconds, so=holds, every=0.05)
 
     def restore_leaders(self) -> None:
         """Every replica is in the ISR and the preferred one leads, which Kafka itself sees to once in five minutes."""
@@ -116,12 +114,9 @@ class KafkaSite:
 
     def everywhere(self, holds: Callable[[Cluster], bool], seconds: float = 120) -> None:
         """Wait until ``holds`` is true of what each broker shows by itself: each learns in its own time."""
-        deadline = time.monotonic() + seconds
         for broker in self.kafka.brokers.values():
             reader = KafkaReader(Nodes(Connection((broker.internal,)), PATIENT))
-            while not holds(reader.read()):
-                assert time.monotonic() < deadline, f"broker {broker.id} did not show it within {seconds:g} s"
-                time.sleep(0.1)
+            until(reader.read, seconds, f"broker {broker.id} shows it", so=holds, every=0.1)
 
 
 class Race:

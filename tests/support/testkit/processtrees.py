@@ -5,10 +5,12 @@ In: a process id. Out: processes, told apart from later ones of the same id. Cal
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+
+from waiting import TooLate, until
 
 ENDING_SECONDS = 30.0
 """What ends with its parent needs a moment."""
@@ -50,7 +52,6 @@ def still_runs(process: Process) -> bool:
 
 def left_running(processes: Collection[Process]) -> set[Process]:
     """Those that still run after the moment that it takes them to end."""
-    deadline = time.monotonic() + ENDING_SECONDS
-    while (left := {process for process in processes if still_runs(process)}) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    return left
+    with suppress(TooLate):
+        until(lambda: not any(map(still_runs, processes)), ENDING_SECONDS)
+    return {process for process in processes if still_runs(process)}

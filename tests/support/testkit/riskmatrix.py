@@ -8,7 +8,7 @@ broker 4 holds none of them and stays, so that somebody answers. Each topic is o
 
 from __future__ import annotations
 
-import time
+import itertools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,7 @@ from bellwether.core.clusters import Partition, TopicPartition
 from bellwether.core.risks import OFFLINE, Diagnosis, Risk
 from bellwether.ports import Reorder
 from testkit.riskclients import NOBODY, TAKEN, TOO_FEW, consume, produce
+from waiting import limit, until
 
 PATIENT = Limits(opening_seconds=5, finding_seconds=10, request_seconds=10, read_seconds=30)
 WAIT_SECONDS = 120.0
@@ -180,7 +181,7 @@ class Walk:
         entry = ConfigEntry("min.insync.replicas", str(least), incremental_operation=AlterConfigOpType.SET)
         wanted = ConfigResource(ConfigResource.Type.TOPIC, self.topic(case), incremental_configs=[entry])
         client = admin(self._bootstrap)  # kept until its answer is in: that dies with it
-        for answer in client.incremental_alter_configs([wanted], request_timeout=15).values():
+        for answer in client.incremental_alter_configs([wanted], request_timeout=limit(15)).values():
             answer.result()
 
     # Brokers.
@@ -220,25 +221,29 @@ class Walk:
         ``fenced``: and until the controller has given up whoever does not answer.
         """
         wanted = {self.topic(c.name): CODES[code] for c, code in zip(self.cases, expected, strict=False)}
-        deadline = time.monotonic() + WAIT_SECONDS
-        while True:
-            found = self.examined()
-            classes = {d.partition.topic: d.risk for d in found.ward.diagnoses}
-            unlike = {t: (str(classes[t]), str(risk)) for t, risk in wanted.items() if classes[t] is not risk}
-            if not unlike and not (fenced and found.silent):
-                return found
-            assert time.monotonic() < deadline, f"the doctor says, where is expected: {unlike}: {_states(found)}"
-            time.sleep(0.3)
+        last: list[Examination] = []
+
+        def unlike() -> dict[str, tuple[str, str]]:
+            classes = {d.partition.topic: d.risk for d in last[-1].ward.diagnoses}
+            return {t: (str(classes[t]), str(risk)) for t, risk in wanted.items() if classes[t] is not risk}
+
+        def reached() -> bool:
+            last[:] = [self.examined()]
+            return not unlike() and not (fenced and last[-1].silent)
+
+        until(reached, WAIT_SECONDS, every=0.3, seen=lambda: f"{unlike()}: {_states(last[-1])}")
+        return last[-1]
 
     def step(self, what: str, expected: str) -> Examination:
         """A state: what the doctor says is as expected, and what the brokers then do is as the doctor says."""
-        found = self.reach(expected)
-        deadline, attempt = time.monotonic() + WAIT_SECONDS, 0
-        while unlike := self._disagreements(found, f"{what}.{attempt}", min(4, 1 + attempt)):
+        attempts = itertools.count()
+
+        def disagreements() -> tuple[Examination, object]:
             # Each broker and client learns of a change in its own time, and a busy machine serves late.
-            assert time.monotonic() < deadline, f"{what}: the brokers do otherwise: {unlike}: {_states(found)}"
-            time.sleep(0.5)
-            attempt, found = attempt + 1, self.reach(expected)
+            found, attempt = self.reach(expected), next(attempts)
+            return found, self._disagreements(found, f"{what}.{attempt}", min(4, 1 + attempt))
+
+        found, _ = until(disagreements, WAIT_SECONDS, what, so=lambda pair: not pair[1], every=0.5)
         self._note(what, found, self._elections(what, found))
         return found
 
@@ -253,21 +258,26 @@ class Walk:
 
     def returned(self, before: Examination, broker: int) -> None:
         """The broker is back: whom the doctor called awaited leads by itself, and nobody else does."""
-        deadline = time.monotonic() + WAIT_SECONDS
         live = before.cluster.live.difference(before.silent)
-        while True:
+
+        def unlike() -> dict[str, object]:
             after = {d.partition.topic: d.partition for d in self.examined().ward.diagnoses}
-            unlike = {}
+            others: dict[str, object] = {}
             for found in before.ward.diagnoses:
                 if found.risk not in OFFLINE:
                     continue
                 foretold = leads_once_back(found, broker, live, keeps_elr=self.keeps_elr, killed=self.killed)
                 if after[found.partition.topic].leader != foretold:
-                    unlike[found.partition.topic] = (foretold, found.partition, after[found.partition.topic])
-            if not unlike:
-                return
-            assert time.monotonic() < deadline, f"broker {broker} is back, and who leads is not as foretold: {unlike}"
-            time.sleep(0.3)
+                    others[found.partition.topic] = (foretold, found.partition, after[found.partition.topic])
+            return others
+
+        until(
+            unlike,
+            WAIT_SECONDS,
+            f"broker {broker} is back, and who leads is as foretold",
+            so=lambda found: not found,
+            every=0.3,
+        )
 
     def elect_preferred(self) -> dict[str, str]:
         """A preferred election of every topic: Kafka's word by topic."""
@@ -277,18 +287,18 @@ class Walk:
     def reorder(self, name: TopicPartition, order: tuple[int, ...]) -> None:
         """Somebody gives a partition another order of its replicas, and it is seen."""
         assert self._mover.reorder([Reorder(name, order)])[name].ok
-        deadline = time.monotonic() + WAIT_SECONDS
-        while self.examined().of(name).partition.replicas != order:
-            assert time.monotonic() < deadline, f"{name} is not reordered"
-            time.sleep(0.3)
+        until(lambda: self.examined().of(name).partition.replicas == order, WAIT_SECONDS, every=0.3)
 
     def led_by(self, broker: int) -> None:
         """Wait until the broker leads all topics."""
-        deadline = time.monotonic() + WAIT_SECONDS
-        while {d.partition.leader for d in self.examined().ward.diagnoses} != {broker}:
-            assert time.monotonic() < deadline, f"broker {broker} does not lead"
+
+        def leads() -> bool:
+            if {d.partition.leader for d in self.examined().ward.diagnoses} == {broker}:
+                return True
             self.elect_preferred()
-            time.sleep(0.3)
+            return False
+
+        until(leads, WAIT_SECONDS, f"broker {broker} leads all topics", every=0.3)
 
     def write(self, value: str, acks: str, patience: int = 1) -> dict[str, str]:
         """Write a record to every topic and remember who took it."""

@@ -41,17 +41,14 @@ from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
 from testkit.kafkasites import PATIENT, KafkaSite
 from testkit.voices import Voice
+from waiting import limit, until
 
 POLL_SECONDS = 0.1
 POLICY = "main"
 
 
-class Waited(AssertionError):
-    """A condition did not come about in time; the message holds what stood instead and the ends of the logs."""
-
-
 class Site:
-    """See the module. Methods that wait return the seconds that it took, or raise Waited."""
+    """See the module. Methods that wait return the seconds that it took, or raise TooLate."""
 
     def __init__(self, server: ApiServer, kafka: KafkaCluster, directory: Path) -> None:
         self.server = server
@@ -214,7 +211,7 @@ class Site:
 
     def scrape(self, port: int) -> str:
         """What an operator serves for Prometheus."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=limit(10)) as answer:
             return str(answer.read().decode())
 
     # What Kafka says
@@ -259,10 +256,8 @@ class Site:
         While nobody answers whoever asks for it, it is not so yet.
         """
         began = time.monotonic()
-        while not _so(wanted):
-            if time.monotonic() - began > seconds:
-                raise Waited(f"not within {seconds:g} s: {what}\n{shown()}\n{self.logs()}")
-            time.sleep(POLL_SECONDS)
+        seen = lambda: f"{shown()}\n{self.logs()}"  # noqa: E731 - asked at the end alone
+        until(wanted, seconds, what, every=POLL_SECONDS, seen=seen, ignoring=(Transient, OSError))
         return time.monotonic() - began
 
     def until_reported(self, name: str = POLICY, seconds: float = 60) -> float:
@@ -326,13 +321,6 @@ class Site:
 
     def _orders_of_all(self) -> dict[TopicPartition, tuple[int, ...]]:
         return {p.name: p.replicas for p in self._reader.read().partitions}
-
-
-def _so(wanted: Callable[[], object]) -> object:
-    try:
-        return wanted()
-    except (Transient, OSError):
-        return None
 
 
 def condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:

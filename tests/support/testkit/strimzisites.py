@@ -25,6 +25,7 @@ from realparts.kafka import KafkaCluster
 from testkit import strimzis
 from testkit.sites import POLICY, Site
 from testkit.strimzis import CLUSTER, listener
+from waiting import limit
 
 LISTENER_NAMES = {"SECURE": "TLS-9093", "EXTERNAL": "EXTERNAL-9094"}
 """What Strimzi calls the listeners ``tls`` and ``external`` on ports 9093 and 9094."""
@@ -90,7 +91,7 @@ class StrimziSite:
         info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
         change = UserScramCredentialUpsertion(name, info, password.encode())
         for done in client.alter_user_scram_credentials([change]).values():
-            done.result(30)
+            done.result(limit(30))
         self.put(SECRETS, strimzis.scram_secret(password, name, self.namespace))
         self.put(self.users, strimzis.kafka_user(name, namespace=self.namespace))
 

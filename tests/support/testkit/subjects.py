@@ -24,6 +24,7 @@ from bellwether.connections import Connection
 from bellwether.core.clusters import Partition
 from bellwether.ports import ClusterReader, ConfigReader, LeaderMover, UncleanElections
 from testkit.kafkasites import PATIENT
+from waiting import limit, until
 
 
 class Subject(Protocol):
@@ -129,7 +130,7 @@ class KafkaSubject:
             replica_assignment=[list(o) for o in orders],
             config={"min.insync.replicas": str(min_isr)},
         )
-        self._insist(lambda admin: admin.create_topics([wanted])[name].result(20))
+        self._insist(lambda admin: admin.create_topics([wanted])[name].result(limit(20)))
 
         def in_sync() -> bool:
             cluster = self.reader.read()  # each time: the broker that is asked may yet have to hear who has died
@@ -144,10 +145,10 @@ class KafkaSubject:
 
         entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         wanted = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
-        self._insist(lambda admin: [a.result(20) for a in admin.incremental_alter_configs([wanted]).values()])
+        self._insist(lambda admin: [a.result(limit(20)) for a in admin.incremental_alter_configs([wanted]).values()])
 
     def delete(self, topic: str) -> None:
-        self._insist(lambda admin: admin.delete_topics([topic])[topic].result(20), done="UNKNOWN_TOPIC_OR_PART")
+        self._insist(lambda admin: admin.delete_topics([topic])[topic].result(limit(20)), done="UNKNOWN_TOPIC_OR_PART")
         self.eventually(lambda: not self.reader.partitions([topic]))
 
     def _insist(self, act: Callable[[Any], object], done: str = "TOPIC_ALREADY_EXISTS") -> None:
@@ -202,15 +203,4 @@ class KafkaSubject:
         delete_topics(self._kafka.bootstrap, {p.topic for p in found if p.topic.startswith("contract-")})
 
     def eventually(self, holds: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 60
-        while not _so(holds):
-            assert time.monotonic() < deadline, "metadata did not show it within 60 s"
-            time.sleep(0.1)
-
-
-def _so(holds: Callable[[], bool]) -> bool:
-    """Whether it holds; not while the broker that is asked has yet to hear of the topic."""
-    try:
-        return holds()
-    except StopIteration:
-        return False
+        until(holds, 60, every=0.1, ignoring=(StopIteration,))  # the broker that is asked may yet have to hear of it

@@ -12,6 +12,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import KubernetesClient
 from bellwether.adapters.kubernetes.probers import ProberLease, SignalWriter
 from bellwether.core.signals import Reading, Signal, SignalType
+from waiting import limit
 
 KIND = SignalType.EXTERNAL_REACHABILITY
 
@@ -43,7 +44,7 @@ class Voice:
     def stop(self) -> None:
         """Fall silent: the Lease is given up."""
         self._stop.set()
-        self._pulse.join(5)
+        self._pulse.join(limit(5))
         self._lease.release()
 
     def _beat(self) -> None:

@@ -12,6 +12,8 @@ from types import TracebackType
 
 from confluent_kafka import Producer
 
+from waiting import limit
+
 _SILENT = logging.getLogger("testkit.librdkafka")
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
@@ -36,7 +38,7 @@ class SteadyWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
-        self._thread.join(10)
+        self._thread.join(limit(10))
         self._producer.flush(5)
 
     def _write(self) -> None:

@@ -7,8 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from bellwether.adapters import brokerprocesses, pausekeeper
 from bellwether.adapters.brokerprocesses import BrokerProcess
 from bellwether.core.wardens import Process
 from bellwether.ports import Transient
+from waiting import until
 
 PROC = Path("/proc")
 SLEEPS = ("-c", "import time; time.sleep(120)")
@@ -52,15 +52,6 @@ def process(broker: subprocess.Popen[bytes]) -> Iterator[BrokerProcess]:
     made.release()
 
 
-def comes(about: Callable[[], bool], seconds: float = 20.0) -> bool:
-    until = time.monotonic() + seconds
-    while not about():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 def stopped(broker: subprocess.Popen[bytes]) -> bool:
     return pausekeeper.state_of(PROC, broker.pid) == pausekeeper.STOPPED
 
@@ -87,7 +78,7 @@ def test_it_is_found_by_its_arguments_and_not_taken_for_what_started_it() -> Non
         assert found.state() is Process.ABSENT
         made = like_kafka()
         try:
-            assert comes(lambda: found.state() is Process.RUNNING)
+            until(lambda: found.state() is Process.RUNNING)
             found.pause()
             assert stopped(made)
             assert not stopped(starter)
@@ -106,7 +97,7 @@ def test_it_is_found_by_its_arguments_and_not_taken_for_what_started_it() -> Non
 def test_of_two_that_match_neither_is_meant() -> None:
     two = [like_kafka(), like_kafka()]
     try:
-        assert comes(lambda: all(b"Kafka" in (PROC / str(p.pid) / "cmdline").read_bytes() for p in two))
+        until(lambda: all(b"Kafka" in (PROC / str(p.pid) / "cmdline").read_bytes() for p in two))
         assert BrokerProcess(pattern=MINE).state() is Process.ABSENT
     finally:
         for one in two:
@@ -190,7 +181,7 @@ def test_a_warden_that_is_killed_while_its_broker_is_paused_leaves_it_running(
         assert stopped(broker)
         warden.send_signal(number)
         warden.wait()
-        assert comes(lambda: not stopped(broker))
+        until(lambda: not stopped(broker))
     finally:
         warden.kill()
         warden.wait()
@@ -208,8 +199,8 @@ def test_a_keeper_that_hears_nothing_releases_the_broker(broker: subprocess.Pope
         assert keeper.stdout is not None
         assert keeper.stdout.read(1) == b"r"
         broker.send_signal(signal.SIGSTOP)
-        assert comes(lambda: stopped(broker))
-        assert comes(lambda: not stopped(broker)), "its warden is there, and says nothing: it may be frozen"
+        until(lambda: stopped(broker))
+        until(lambda: not stopped(broker)), "its warden is there, and says nothing: it may be frozen"
 
 
 def test_a_keeper_that_is_gone_is_missed(broker: subprocess.Popen[bytes], process: BrokerProcess) -> None:

@@ -23,6 +23,7 @@ from bellwether.adapters.webhookdoors import ServerFiles, TokenFile
 from bellwether.adapters.webhooks import BODY_LIMIT, MOST_CONNECTIONS, Webhook
 from bellwether.ports import Terminal, Transient
 from realparts.tls import Authority
+from waiting import limit
 
 TOKEN = "a-token-that-nobody-guesses"
 
@@ -67,10 +68,10 @@ class Hook:
         if self.authority:
             context = ssl.create_default_context(cafile=str(self.authority.path))
             client: http.client.HTTPConnection = http.client.HTTPSConnection(
-                "127.0.0.1", self.server.port, timeout=20, context=context
+                "127.0.0.1", self.server.port, timeout=limit(20), context=context
             )
         else:
-            client = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=20)
+            client = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=limit(20))
         try:
             known = {} if authorization is None else {"Authorization": authorization}
             client.request(method, path, body, {**known, **headers}, encode_chunked=not isinstance(body, bytes))
@@ -81,7 +82,7 @@ class Hook:
             client.close()
 
     def open(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.server.port), timeout=20)
+        return socket.create_connection(("127.0.0.1", self.server.port), timeout=limit(20))
 
 
 @pytest.fixture

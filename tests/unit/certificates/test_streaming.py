@@ -12,7 +12,7 @@ from bellwether.core.loadplans import LoadMove
 from bellwether.core.problems import PartitionSlot
 from testkit.loadplanning import loads, planned, problem, slot
 
-MANY = 120_000
+MANY = 60_000
 
 
 def test_moves_are_read_when_their_partition_comes() -> None:
@@ -46,4 +46,4 @@ def test_progress_is_told_on_the_way() -> None:
     told: list[int] = []
     many = (slot(i)._replace(topic=f"t-{i:06}", topic_id=f"id-{i:06}") for i in range(MANY))
     verify(problem_of(posed.terms.document()), many, LoadTable(), plan_of(plan.document()), moves, told.append)
-    assert told == [50_000, 100_000, MANY]
+    assert told == [50_000, MANY]

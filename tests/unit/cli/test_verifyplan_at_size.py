@@ -12,6 +12,7 @@ import pytest
 
 from bellwether.core.problems import BrokerSlot
 from testkit.loadplanning import folders, loads, planned, problem, slot
+from waiting import limit
 
 PARTITIONS = 250_000
 BROKERS = 100
@@ -45,7 +46,7 @@ def test_a_quarter_of_a_million_partitions_take_little_memory(tmp_path: Path) ->
         [sys.executable, "-c", _MEASURED, "verify-plan", *written.arguments()],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=limit(120),
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from click.testing import CliRunner
 
 from bellwether.adapters import pausekeeper
 from bellwether.cli.main import main
+from waiting import until
 
 
 @pytest.fixture
@@ -54,13 +54,9 @@ def test_what_is_missing_or_wrong_is_named(arguments: list[str], said: str) -> N
 
 
 def stopped(pid: int, *, becomes: bool) -> bool:
-    """Whether a process is stopped, once it is as it should become, or some time has passed."""
-    until = time.monotonic() + 30
-    while (now := pausekeeper.state_of(Path("/proc"), pid) == pausekeeper.STOPPED) is not becomes:
-        if time.monotonic() > until:
-            break
-        time.sleep(0.01)
-    return now
+    """Whether a process is stopped, once it is as it should become."""
+    until(lambda: (pausekeeper.state_of(Path("/proc"), pid) == pausekeeper.STOPPED) is becomes)
+    return becomes
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +16,7 @@ from bellwether.connections import Connection
 from detectioncosts.manybrokers import CLUSTER_ID, ManyBrokers, address, broker_at, serve
 from realparts.ports import HeldPorts, accepts
 from testkit.kafkasites import PATIENT
+from waiting import limit, until
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +28,10 @@ def brokers() -> Iterator[ManyBrokers]:
     serving = loop.create_task(serve(many))
     thread = threading.Thread(target=lambda: loop.run_until_complete(asyncio.wait([serving])), daemon=True)
     thread.start()
-    end = time.monotonic() + 60
-    while not (accepts(many.internal_port) and accepts(many.external_port)):
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: accepts(many.internal_port) and accepts(many.external_port))
     yield many
     loop.call_soon_threadsafe(serving.cancel)
-    thread.join(30)
+    thread.join(limit(30))
     loop.close()
     ports.release()
 

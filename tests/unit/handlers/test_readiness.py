@@ -12,6 +12,7 @@ from bellwether.handlers.readiness import TRAILS_SECONDS, Readiness
 from bellwether.ports import Terminal
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
+from waiting import limit
 
 MAIN = ("default", "main")
 
@@ -116,7 +117,7 @@ def test_it_looks_by_itself_until_told_to_end(readiness: Readiness, known: set[A
     known.add(MAIN)
     readiness.start()
     readiness.end()
-    readiness.join(10)
+    readiness.join(limit(10))
     assert readiness.amiss() == []
 
 
@@ -124,6 +125,6 @@ def test_one_that_looks_no_more_is_told(readiness: Readiness, clock: ManualClock
     assert readiness.stuck() == []
     readiness.start()
     readiness.end()
-    readiness.join(10)
+    readiness.join(limit(10))
     clock.advance(1000)
     assert "the thread that looks after readiness has been stuck" in readiness.stuck()[0]

@@ -14,6 +14,7 @@ from bellwether.adapters.parquet.filesystems import Store, StoreAway
 from bellwether.core.signals import OverrideState
 from bellwether.ports import Terminal, Transient
 from testkit.desks import SPEC, Desked, Planner
+from waiting import limit
 
 
 def test_a_job_that_fails_says_why_and_is_tried_again_at_the_next_time_and_not_before(desked: Desked):
@@ -203,7 +204,7 @@ def test_work_that_takes_long_delays_no_turn(desked: Desked, monkeypatch: pytest
 
     def slow(self: Planner, run: str) -> Any:
         entered.set()
-        assert let.wait(30)
+        assert let.wait(limit(30))
         return real(self, run)
 
     monkeypatch.setattr(Planner, "look", slow)

@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
-from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.clusters import Cluster
+from bellwether.core.signals import Reading
 from bellwether.handlers.loops import PolicyLoop
 from bellwether.handlers.pacing import Pace
 from bellwether.handlers.watches import Loops
 from bellwether.ports import ClusterReader, Transient, World
 from testkit.offices import Office
-from testkit.stopwatch import never
+from waiting import limit, until
 
 BOUND = 1.0
 
 
 class Reader:
-    """A cluster's reader whose first request waits for ``go``, and every one takes ``seconds``."""
+    """A cluster's reader whose first request waits for ``go``."""
 
-    def __init__(self, inner: ClusterReader, go: threading.Event, seconds: float = 0.0) -> None:
-        self._inner, self._go, self._seconds = inner, go, seconds
+    def __init__(self, inner: ClusterReader, go: threading.Event) -> None:
+        self._inner, self._go = inner, go
         self.asked = threading.Event()
 
     def read(self) -> Cluster:
         self.asked.set()
-        self._go.wait(30)
-        time.sleep(self._seconds)
+        self._go.wait(limit(30))
         return self._inner.read()
 
     def __getattr__(self, name: str) -> Any:
@@ -44,38 +43,47 @@ def go() -> threading.Event:
     return threading.Event()
 
 
-def running(office: Office, wrap: Callable[[ClusterReader], Any], pace: Pace | None = None) -> tuple[PolicyLoop, Loops]:
-    """A loop in its own thread, on the real clock, among the loops of a process."""
+@pytest.fixture
+def clock() -> ManualClock:
+    """The loop's own; that of its Lease stands still."""
+    return ManualClock()
+
+
+def running(
+    office: Office, clock: ManualClock, wrap: Callable[[ClusterReader], Any], pace: Pace | None = None
+) -> tuple[PolicyLoop, Loops]:
+    """A loop in its own thread among the loops of a process."""
     office.faults = lambda world: replace(world, clusters=cast(ClusterReader, wrap(world.clusters)))
     made = office.make()
-    loop = PolicyLoop(
-        office.body(), lambda _: cast(Any, office.linker), office.notices, office.custody, SystemClock(), pace
-    )
+    loop = PolicyLoop(office.body(), lambda _: cast(Any, office.linker), office.notices, office.custody, clock, pace)
     loops = Loops(lambda _: loop, office.notices.forget)
     loops.policy("ADDED", office.body())
     office.loops.remove(made)
     return loop, loops
 
 
-def until(wanted: Callable[[], object], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < end, "not in time"
-        time.sleep(0.02)
+def goes_on(loops: Loops, clock: ManualClock) -> None:
+    """Again and again as much time passes as it may be silent for, and then it gives a sign of life."""
+    for _ in range(4):
+        clock.advance(BOUND)
+        assert loops.amiss(BOUND) == []
+        until(lambda: loops.amiss(0) == [])
 
 
-def test_a_thread_that_hangs_in_a_turn_is_told_with_its_policy_and_recovers(office: Office, go: threading.Event):
+def test_a_thread_that_hangs_in_a_turn_is_told_with_its_policy_and_recovers(
+    office: Office, clock: ManualClock, go: threading.Event
+):
     readers: list[Reader] = []
 
     def wrap(inner: ClusterReader) -> Reader:
         readers.append(Reader(inner, go))
         return readers[-1]
 
-    loop, loops = running(office, wrap, Pace(inbox_seconds=0.05))
+    loop, loops = running(office, clock, wrap, Pace(inbox_seconds=0.05))
     try:
         until(lambda: readers and readers[0].asked.is_set())
-        assert loops.amiss(30) == []
-        until(lambda: loops.amiss(BOUND))
+        assert loops.amiss(BOUND) == []
+        clock.advance(BOUND + 1)
         (text,) = loops.amiss(BOUND)
         assert text.startswith("the loop of policy default/main has been stuck for")
         go.set()
@@ -83,67 +91,68 @@ def test_a_thread_that_hangs_in_a_turn_is_told_with_its_policy_and_recovers(offi
     finally:
         go.set()
         loop.halt()
-        loop.join(10)
+        loop.join(limit(10))
 
 
-def test_a_turn_that_is_slow_but_goes_on_is_not_stuck(office: Office, go: threading.Event):
+def test_a_turn_that_is_slow_but_goes_on_is_not_stuck(office: Office, clock: ManualClock, go: threading.Event):
     go.set()
-    turns = 0
+    amiss: list[str] = []
+
+    def lasts() -> None:
+        clock.advance(BOUND)
+        amiss.extend(loops.amiss(BOUND))
 
     class Slow(Reader):
         def read(self) -> Cluster:
-            nonlocal turns
-            turns += 1
+            lasts()
             return super().read()
 
         def partitions(self, topics: Any) -> Any:
-            time.sleep(BOUND / 4)
+            lasts()
             return self._inner.partitions(topics)
 
-    # Ten batches, each of them for a quarter of the bound: the turn lasts for many bounds.
+    # Ten batches, each of which lasts as long as the loop may be silent for: the turn lasts for many bounds.
     office.make(election={"batchSize": 1})
-    from bellwether.core.signals import Reading
-
     office.site.signals.say(1, Reading.FAILING)
-    loop, loops = running(office, lambda inner: Slow(inner, go, BOUND / 4), Pace(inbox_seconds=0.05))
+    loop, loops = running(office, clock, lambda inner: Slow(inner, go), Pace(inbox_seconds=0.05))
     try:
-        assert not never(lambda: loops.amiss(BOUND), 6 * BOUND, BOUND)
-        assert turns > 0
+        until(lambda: clock.monotonic() > 6 * BOUND)
+        assert amiss == []
     finally:
         loop.halt()
-        loop.join(30)
+        loop.join(limit(30))
 
 
-def test_kafka_that_is_away_is_no_stuck_loop(office: Office):
+def test_kafka_that_is_away_is_no_stuck_loop(office: Office, clock: ManualClock):
     office.linker.trouble = Transient("no answer")
-    loop, loops = running(office, lambda inner: inner, Pace(inbox_seconds=0.05, retry_seconds=0.1))
+    loop, loops = running(office, clock, lambda inner: inner, Pace(inbox_seconds=0.05, retry_seconds=0.1))
     try:
-        assert not never(lambda: loops.amiss(BOUND), 3 * BOUND, BOUND)
+        goes_on(loops, clock)
     finally:
         loop.halt()
-        loop.join(10)
+        loop.join(limit(10))
 
 
-def test_an_api_that_is_away_is_no_stuck_loop(office: Office):
-    loop, loops = running(office, lambda inner: inner, Pace(inbox_seconds=0.05, retry_seconds=0.1))
+def test_an_api_that_is_away_is_no_stuck_loop(office: Office, clock: ManualClock):
+    loop, loops = running(office, clock, lambda inner: inner, Pace(inbox_seconds=0.05, retry_seconds=0.1))
     office.api.away = True
     try:
-        assert not never(lambda: loops.amiss(BOUND), 3 * BOUND, BOUND)
+        goes_on(loops, clock)
     finally:
         office.api.away = False
         loop.halt()
-        loop.join(10)
+        loop.join(limit(10))
 
 
-def test_an_idle_loop_is_not_stuck(office: Office, go: threading.Event):
+def test_an_idle_loop_is_not_stuck(office: Office, clock: ManualClock, go: threading.Event):
     go.set()
-    loop, loops = running(office, lambda inner: Reader(inner, go), Pace(inbox_seconds=0.1, idle_seconds=600))
+    loop, loops = running(office, clock, lambda inner: Reader(inner, go), Pace(inbox_seconds=0.1, idle_seconds=600))
     try:
         until(lambda: office.body().get("status"))
-        assert not never(lambda: loops.amiss(BOUND), 3 * BOUND, BOUND)
+        goes_on(loops, clock)
     finally:
         loop.halt()
-        loop.join(10)
+        loop.join(limit(10))
 
 
 class Fatal(BaseException):
@@ -151,25 +160,25 @@ class Fatal(BaseException):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_thread_that_died_while_its_policy_stands_is_told(office: Office):
+def test_a_thread_that_died_while_its_policy_stands_is_told(office: Office, clock: ManualClock):
     class Dying(Reader):
         def read(self) -> Cluster:
             raise Fatal
 
-    loop, loops = running(office, lambda inner: Dying(inner, threading.Event()))
-    loop.join(10)
+    loop, loops = running(office, clock, lambda inner: Dying(inner, threading.Event()))
+    loop.join(limit(10))
     assert "the loop of policy default/main has died" in loops.amiss(BOUND)
 
 
-def test_a_loop_that_was_told_to_end_is_missed_by_nobody(office: Office, go: threading.Event):
+def test_a_loop_that_was_told_to_end_is_missed_by_nobody(office: Office, clock: ManualClock, go: threading.Event):
     go.set()
-    loop, loops = running(office, lambda inner: Reader(inner, go))
+    loop, loops = running(office, clock, lambda inner: Reader(inner, go))
     loop.halt()
-    loop.join(10)
+    loop.join(limit(10))
     assert loops.amiss(BOUND) == []
 
 
-def test_a_lease_whose_renewal_died_is_told(office: Office):
+def test_a_lease_whose_renewal_died_is_told(office: Office, clock: ManualClock):
     loop = office.make()
     office.step(loop)
     link = loop._link
@@ -185,7 +194,7 @@ def test_a_lease_whose_renewal_died_is_told(office: Office):
     assert lease.amiss() is None, "a Lease that was given up is renewed by nobody"
 
 
-def test_a_lease_whose_renewal_hangs_is_told(office: Office):
+def test_a_lease_whose_renewal_hangs_is_told(office: Office, clock: ManualClock):
     loop = office.make()
     office.step(loop)
     link = loop._link
@@ -196,7 +205,7 @@ def test_a_lease_whose_renewal_hangs_is_told(office: Office):
     assert "has been stuck for 1" in found
 
 
-def test_a_world_is_attended_without_being_changed(office: Office):
+def test_a_world_is_attended_without_being_changed(office: Office, clock: ManualClock):
     loop = office.make()
     office.step(loop)
     link = loop._link

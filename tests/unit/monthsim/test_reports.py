@@ -13,7 +13,7 @@ Found = dict[str, dict[str, Score]]
 
 @pytest.fixture(scope="module")
 def found() -> Found:
-    jobs = campaign.main_jobs(24, 7) + campaign.variant_jobs(3, 7) + campaign.sensitivity_jobs(3, 7)[:8]
+    jobs = campaign.main_jobs(12, 7) + campaign.variant_jobs(3, 7) + campaign.sensitivity_jobs(3, 7)[:4]
     return campaign.run([j for j in jobs if j.brokers == 3], 1, lambda _: None)
 
 
@@ -46,7 +46,7 @@ def test_every_rule_set_is_in_the_report_with_bound_misses_and_delays(report: re
 
 
 def test_the_same_seed_gives_the_same_figures(found: Found) -> None:
-    again = campaign.run([j for j in campaign.main_jobs(24, 7) if j.brokers == 3], 1, lambda _: None)
+    again = campaign.run([j for j in campaign.main_jobs(12, 7) if j.brokers == 3], 1, lambda _: None)
     for name in RULES:
         assert reports.score_figures(again[""][name]) == reports.score_figures(found[""][name])
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from node import first
 from node.places import Places
 from realparts.processes import ManagedProcess
+from waiting import limit
 
 # In a process of its own: it collects every child, and those of the test run are not its to collect.
 BURY = """
@@ -35,7 +36,7 @@ print("left to its owner" if Path(f"/proc/{own.pid}").exists() and not own.alive
 
 def test_what_ended_is_buried_unless_it_has_an_owner_who_asks(tmp_path: Path) -> None:
     said = subprocess.run(
-        [sys.executable, "-c", BURY, str(tmp_path)], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", BURY, str(tmp_path)], capture_output=True, text=True, timeout=limit(60), check=True
     )
     assert said.stdout.splitlines() == ["buried", "left to its owner"]
 

@@ -19,6 +19,7 @@ from bellwether.probes.kinds import Measurement
 from bellwether.probes.plugged import MOST_AT_ONCE, PluggedProbe
 from bellwether.telemetry.plugins import PluginMetrics
 from bellwether.telemetry.probing import ProbeMetrics
+from waiting import limit, until
 
 FAST: Any = Plugin(
     type="Fast",
@@ -58,7 +59,7 @@ class Scripted:
                 self.under_way -= 1
 
     def hang(self) -> Measurement:
-        self.over.wait(30)
+        self.over.wait(limit(30))
         return Measurement(False, "too late to matter")
 
     def count(self, broker: int) -> int:
@@ -84,12 +85,6 @@ class Bench:
     def last(self) -> dict[int, Reading]:
         return {s.broker: s.reading for s in self.posts}
 
-    def until(self, wanted: Callable[[], bool], seconds: float = 30) -> None:
-        end = time.monotonic() + seconds
-        while not wanted():
-            assert time.monotonic() < end, self.posts
-            time.sleep(0.01)
-
     def close(self) -> None:
         self.kind.over.set()
         self.probe.stop()
@@ -100,7 +95,7 @@ def bench() -> Iterator[Bench]:
     bench = Bench()
     bench.probe.start()
     bench.probe.refresh(ADDRESSES)
-    bench.until(lambda: bench.last() == dict.fromkeys((1, 2, 3), Reading.PASSING))
+    until(lambda: bench.last() == dict.fromkeys((1, 2, 3), Reading.PASSING))
     yield bench
     bench.close()
 
@@ -110,26 +105,27 @@ def test_a_kind_is_told_where_the_broker_listens_and_what_the_policy_sets(bench:
 
 
 def test_each_broker_is_told_once_and_then_nothing_while_nothing_changes(bench: Bench) -> None:
-    bench.until(lambda: bench.kind.count(3) > 8)
+    until(lambda: bench.kind.count(3) > 8)
     assert len(bench.posts) == 3
 
 
 def test_a_failing_broker_is_told_with_its_value_and_so_is_its_recovery(bench: Bench) -> None:
     bench.kind.doing[2] = lambda: Measurement(False, "sick", 7)
-    bench.until(lambda: bench.last()[2] is Reading.FAILING)
+    until(lambda: bench.last()[2] is Reading.FAILING)
     assert (bench.posts[-1].type, bench.posts[-1].source, bench.posts[-1].value) == ("Fast", "here", 7.0)
     del bench.kind.doing[2]
-    bench.until(lambda: bench.last()[2] is Reading.PASSING)
+    until(lambda: bench.last()[2] is Reading.PASSING)
     assert bench.last()[1] is Reading.PASSING
 
 
 def test_a_measurement_that_hangs_is_no_evidence_delays_no_other_and_keeps_one_thread(bench: Bench) -> None:
     bench.kind.doing[1] = bench.kind.hang
-    bench.until(lambda: bench.last()[1] is Reading.UNKNOWN)
+    until(lambda: bench.last()[1] is Reading.UNKNOWN)
     calls = bench.kind.count(1)
     bench.kind.doing[2] = lambda: Measurement(False, "sick")
-    bench.until(lambda: bench.last()[2] is Reading.FAILING)
-    time.sleep(0.3)
+    until(lambda: bench.last()[2] is Reading.FAILING)
+    others = bench.kind.count(3)
+    until(lambda: bench.kind.count(3) > others + 6)
     assert bench.kind.count(1) == calls
     assert bench.kind.under_way == 1
     assert bench.probe.alive()
@@ -137,10 +133,10 @@ def test_a_measurement_that_hangs_is_no_evidence_delays_no_other_and_keeps_one_t
 
 def test_what_a_hanging_measurement_returns_in_the_end_does_not_count(bench: Bench) -> None:
     bench.kind.doing[1] = bench.kind.hang
-    bench.until(lambda: bench.last()[1] is Reading.UNKNOWN)
+    until(lambda: bench.last()[1] is Reading.UNKNOWN)
     bench.kind.doing[1] = lambda: Measurement(True, "well")
     bench.kind.over.set()
-    bench.until(lambda: bench.last()[1] is Reading.PASSING)
+    until(lambda: bench.last()[1] is Reading.PASSING)
     assert all(s.reading is not Reading.FAILING for s in bench.posts)
 
 
@@ -150,9 +146,8 @@ def test_brokers_that_all_hang_never_take_more_threads_than_the_bound_and_the_pr
     bench.kind.doing = dict.fromkeys(many, bench.kind.hang)
     bench.probe.start()
     bench.probe.refresh(many)
-    bench.until(lambda: not bench.probe.alive())
-    bench.until(lambda: bench.kind.under_way == MOST_AT_ONCE)
-    time.sleep(0.3)
+    until(lambda: bench.kind.under_way == MOST_AT_ONCE)
+    until(lambda: not bench.probe.alive())
     assert bench.kind.most_under_way == MOST_AT_ONCE
     bench.close()
 
@@ -169,9 +164,9 @@ def test_a_broker_that_is_not_measured_for_long_is_no_longer_vouched_for(monkeyp
     bench = Bench(settings)
     bench.probe.start()
     bench.probe.refresh({1: {}, 2: {}})
-    bench.until(lambda: bench.last() == dict.fromkeys((1, 2), Reading.PASSING))
+    until(lambda: bench.last() == dict.fromkeys((1, 2), Reading.PASSING))
     bench.kind.doing[1] = bench.kind.hang  # and holds the only place
-    bench.until(lambda: bench.last() == dict.fromkeys((1, 2), Reading.UNKNOWN))
+    until(lambda: bench.last() == dict.fromkeys((1, 2), Reading.UNKNOWN))
     assert {s.message for s in bench.posts[-2:]} == {"no evidence for more than 0.3 s"}
     bench.close()
 
@@ -196,7 +191,7 @@ def leaving() -> Measurement:
 )
 def test_a_kind_that_breaks_is_no_evidence_and_says_why(bench: Bench, doing: Any, said: str) -> None:
     bench.kind.doing[2] = doing
-    bench.until(lambda: bench.last()[2] is Reading.UNKNOWN)
+    until(lambda: bench.last()[2] is Reading.UNKNOWN)
     assert bench.posts[-1].message == said
     assert bench.last()[1] is Reading.PASSING
 
@@ -207,7 +202,7 @@ def test_what_is_wrong_with_the_kind_is_said_once_however_many_brokers_and_round
     with capture_logs() as logs:
         bench.probe.start()
         bench.probe.refresh(ADDRESSES)
-        bench.until(lambda: min(map(bench.kind.count, (1, 2, 3))) > 6)
+        until(lambda: min(map(bench.kind.count, (1, 2, 3))) > 6)
         bench.close()
     assert [entry["event"] for entry in logs] == ["the kind raises ValueError: that is no evidence"]
 
@@ -215,7 +210,7 @@ def test_what_is_wrong_with_the_kind_is_said_once_however_many_brokers_and_round
 def test_a_message_that_changes_at_every_measurement_is_not_written_at_every_measurement(bench: Bench) -> None:
     bench.kind.doing[2] = lambda: Measurement(True, f"{time.monotonic()} s of uptime, and more words {id(object())}")
     before = bench.kind.count(2)
-    bench.until(lambda: bench.kind.count(2) > before + 8)
+    until(lambda: bench.kind.count(2) > before + 8)
     assert len(bench.posts) == 3
 
 
@@ -228,7 +223,7 @@ def test_a_broker_that_is_gone_is_forgotten_and_its_series_with_it(bench: Bench)
 
 def test_at_rest_nobody_is_measured_and_no_entry_is_taken_away(bench: Bench) -> None:
     bench.probe.rest()
-    bench.until(lambda: bench.kind.under_way == 0)
+    until(lambda: bench.kind.under_way == 0)
     calls = len(bench.kind.calls)
     time.sleep(0.3)
     assert (len(bench.kind.calls), bench.forgotten) == (calls, [])
@@ -237,7 +232,7 @@ def test_at_rest_nobody_is_measured_and_no_entry_is_taken_away(bench: Bench) -> 
 
 def test_a_new_voice_tells_everything_again(bench: Bench) -> None:
     bench.probe.repeat()
-    bench.until(lambda: len(bench.posts) == 6)
+    until(lambda: len(bench.posts) == 6)
 
 
 def test_with_a_long_period_it_is_soon_judged_and_a_new_voice_need_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +240,7 @@ def test_with_a_long_period_it_is_soon_judged_and_a_new_voice_need_not_wait(monk
     bench = Bench(Plugin(type="Fast", period_seconds=3600, stale_after_seconds=7200, success_threshold=3))
     bench.probe.start()
     bench.probe.refresh(ADDRESSES)
-    bench.until(lambda: bench.last() == dict.fromkeys((1, 2, 3), Reading.PASSING))
+    until(lambda: bench.last() == dict.fromkeys((1, 2, 3), Reading.PASSING))
     time.sleep(0.3)
     assert max(map(bench.kind.count, (1, 2, 3))) <= 4
     bench.probe.repeat()
@@ -256,9 +251,9 @@ def test_with_a_long_period_it_is_soon_judged_and_a_new_voice_need_not_wait(monk
 def test_measuring_once_waits_no_longer_than_the_limit_and_covers_every_broker() -> None:
     kind = Scripted()
     kind.doing = {1: kind.hang, 2: raising}
-    # Time enough for the others, whose threads begin one after another.
-    found = attempted(kind, {broker: {} for broker in range(40)}, replace(FAST, timeout_seconds=3), SystemClock())
+    settings = replace(FAST, timeout_seconds=limit(1))
+    found = attempted(kind, {broker: {} for broker in range(40)}, settings, SystemClock())
     kind.over.set()
     assert [b for b, m in found.items() if m.ok is None] == [1, 2]
-    assert found[1].message == "the measurement has not ended within 3 s"
+    assert found[1].message == f"the measurement has not ended within {settings.timeout_seconds} s"
     assert len(found) == 40

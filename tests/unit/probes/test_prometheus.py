@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -16,6 +16,7 @@ from bellwether.core.detection import Prometheus, PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Terminal, Transient
 from bellwether.probes.prometheus import PrometheusProbe
+from waiting import limit, until
 
 Samples = list[tuple[str | None, float | None]]
 FLUSH = PrometheusRule(name="flush", query="flush_seconds", threshold=100, failure_threshold=2, success_threshold=2)
@@ -43,7 +44,7 @@ class Server:
         self.asked.append(query)
         answer = self.says.get(query, WELL)
         if answer is None:
-            self.go_on.wait(20)
+            self.go_on.wait(limit(20))
             return Said(ILL)
         if isinstance(answer, Exception):
             raise answer
@@ -84,13 +85,13 @@ class Play:
         for _ in range(times):
             before = len(self.seen.asked_of)
             self.probe.look()
-            end = time.monotonic() + 20
-            while len(self.seen.asked_of) < before + self.put and time.monotonic() < end:
-                if any(answer is None for answer in self.server.says.values()):
-                    break
-                time.sleep(0.005)
-                self.probe.look()
+            until(lambda before=before: self._answered(before))  # type: ignore[misc]
             self.clock.sleep(seconds)
+
+    def _answered(self, before: int) -> bool:
+        self.probe.look()
+        silent = any(answer is None for answer in self.server.says.values())
+        return silent or len(self.seen.asked_of) >= before + self.put
 
     def last(self, broker: int = 1, source: str = "flush") -> Signal:
         return [s for s in self.posted if (s.broker, s.source) == (broker, source)][-1]
@@ -104,13 +105,6 @@ def play() -> Iterator[Play]:
     play = Play()
     yield play
     play.server.go_on.set()
-
-
-def settle(wanted: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not wanted():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def test_a_rule_fails_one_broker_and_passes_it_again(play: Play) -> None:
@@ -140,7 +134,7 @@ def test_every_rule_is_asked_by_itself_and_one_that_hangs_holds_no_other_back(pl
         return sum(rule == "flush" for rule, _ in play.seen.asked_of)
 
     for times in (1, 2, 3):
-        settle(lambda times=times: taken() == times)  # type: ignore[misc]
+        until(lambda times=times: taken() == times)  # type: ignore[misc]
         play.clock.sleep(15)
     assert play.last(1, "flush").reading is Reading.PASSING
     assert play.last(1, "idle").reading is Reading.UNKNOWN
@@ -154,7 +148,7 @@ def test_a_late_answer_is_not_taken_and_the_rule_is_asked_anew(play: Play) -> No
     play.round(3)
     play.server.says["flush_seconds"] = WELL
     play.server.go_on.set()
-    settle(lambda: (play.clock.sleep(1), play.probe.look(), len(play.server.asked))[2] >= 2)
+    until(lambda: (play.clock.sleep(1), play.probe.look(), len(play.server.asked))[2] >= 2)
     play.round(4)
     assert Reading.FAILING not in play.readings(1)
     assert play.last(1).reading is Reading.PASSING
@@ -295,7 +289,7 @@ def test_the_judging_thread_lives_while_questions_hang() -> None:
     play.server.says["flush_seconds"] = None
     play.rules(FLUSH)
     play.probe.start()
-    settle(lambda: bool(play.server.asked))
+    until(lambda: bool(play.server.asked))
     assert play.probe.alive()
     play.server.go_on.set()
     play.probe.stop()

@@ -2,18 +2,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.probes.questions import Question, Questions
-
-
-def until(wanted: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < end
-        time.sleep(0.005)
+from waiting import limit, until
 
 
 def test_a_question_keeps_what_it_was_answered_or_what_went_wrong() -> None:
@@ -52,7 +45,7 @@ def test_few_are_asked_at_once_and_all_in_turn() -> None:
 def test_those_that_wait_for_an_answer_hold_nobody_back() -> None:
     questions = Questions(SystemClock(), lanes=2, working_seconds=0.05)
     answer = threading.Event()
-    silent = [Question(lambda: answer.wait(30)) for _ in range(100)]
+    silent = [Question(lambda: answer.wait(limit(30))) for _ in range(100)]
     for one in silent:
         questions.put(one)
     prompt = Question(lambda: "here")
@@ -78,7 +71,7 @@ def test_while_the_whole_process_is_slow_those_that_seem_to_wait_keep_their_lane
     clock = ManualClock()
     questions = Questions(clock, lanes=1, working_seconds=0.01)
     answer = threading.Event()
-    slow, next_ = Question(lambda: answer.wait(60)), Question(lambda: "here")
+    slow, next_ = Question(lambda: answer.wait(limit(60))), Question(lambda: "here")
     questions.put(slow)
     until(lambda: slow.began is not None)
     questions.put(next_)
@@ -94,7 +87,7 @@ def test_while_the_whole_process_is_slow_those_that_seem_to_wait_keep_their_lane
 def test_what_nobody_has_taken_up_can_be_forgotten() -> None:
     questions = Questions(SystemClock(), lanes=1, working_seconds=60)
     answer = threading.Event()
-    first, second = Question(lambda: answer.wait(60)), Question(lambda: "never")
+    first, second = Question(lambda: answer.wait(limit(60))), Question(lambda: "never")
     questions.put(first)
     until(lambda: first.began is not None)
     questions.put(second)

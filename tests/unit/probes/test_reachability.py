@@ -2,20 +2,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.detection import Reachability
 from bellwether.core.signals import Reading, Signal
-from bellwether.ports import Terminal, Transient
+from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.brokerwatch import Seat
+from bellwether.probes.questions import Question, Questions
 from bellwether.probes.reachability import ReachabilityProbe
-from bellwether.probes.rounds import Rounds
+from bellwether.probes.rounds import Round, Rounds
 from bellwether.telemetry.probing import ProbeMetrics
 from testkit.answers import Said
+from waiting import until
 
 FAST: Any = Reachability(period_seconds=0.05, timeout_seconds=1)  # type: ignore[arg-type]
 
@@ -29,16 +32,18 @@ class Network:
         self.trouble = False
         self.moved: dict[int, str] = {}
         self.asked: set[str] = set()
+        self.asks = 0
+        self.swallowed: list[str] = []
         self.over = threading.Event()
-        self.patience = 50
-        """How many times the timeout somebody silent takes: looking up a name, say, obeys none."""
 
-    def ask(self, address: str, broker_id: int, timeout_seconds: float) -> Said:
+    def ask(self, address: str, broker_id: int, _timeout_seconds: float) -> Said:
         self.asked.add(address)
+        self.asks += 1
         if self.trouble:
             raise Transient("too many open files")
         if address in self.silent:
-            self.over.wait(timeout_seconds * self.patience)
+            self.swallowed.append(address)
+            self.over.wait()  # it holds whoever waits for it until the test is over: looking up a name obeys no timeout
         if address in self.refused:
             return Said(False, 0.001, "Connect", f"{address}: refused")
         return Said(advertised={"EXTERNAL": self.moved.get(broker_id, f"out-{broker_id}:1")})
@@ -58,23 +63,23 @@ class People:
 
 
 class Bench:
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None, settings: Reachability = FAST) -> None:
         self.network = Network()
         self.roster = People(1, 2, 3)
         self.posts: list[Signal] = []
         self.forgotten: list[int] = []
         self.probe = ReachabilityProbe(
-            "here", self.network, FAST, self.posts.append, self.forgotten.append, SystemClock(), ProbeMetrics()
+            "here",
+            self.network,
+            settings,
+            self.posts.append,
+            self.forgotten.append,
+            clock or SystemClock(),
+            ProbeMetrics(),
         )
 
     def last(self) -> dict[int, tuple[Reading, Reading]]:
         return {s.broker: (s.reading, s.control) for s in self.posts}
-
-    def until(self, wanted: Callable[[], bool], seconds: float = 30) -> None:
-        end = time.monotonic() + seconds
-        while not wanted():
-            assert time.monotonic() < end, self.posts
-            time.sleep(0.01)
 
 
 WELL = (Reading.PASSING, Reading.PASSING)
@@ -85,44 +90,44 @@ OUTSIDE_BAD = (Reading.FAILING, Reading.PASSING)
 def bench() -> Iterator[Bench]:
     bench = Bench()
     bench.probe.refresh(bench.roster)
-    bench.until(lambda: bench.last() == dict.fromkeys((1, 2, 3), WELL))
+    until(lambda: bench.last() == dict.fromkeys((1, 2, 3), WELL))
     yield bench
     bench.network.over.set()
     bench.probe.stop()
 
 
 def test_each_broker_is_told_once_and_then_nothing_while_nothing_changes(bench: Bench) -> None:
-    time.sleep(0.5)
+    asks = bench.network.asks
+    until(lambda: bench.network.asks > asks + 60)
     assert len(bench.posts) == 3
 
 
 def test_the_external_address_is_learned_from_the_broker_and_followed(bench: Bench) -> None:
     assert "out-2:1" in bench.network.asked
     bench.network.moved[2] = "elsewhere-2:1"
-    bench.until(lambda: "elsewhere-2:1" in bench.network.asked)
+    until(lambda: "elsewhere-2:1" in bench.network.asked)
     bench.network.refused.add("elsewhere-2:1")
-    bench.until(lambda: bench.last()[2] == OUTSIDE_BAD)
+    until(lambda: bench.last()[2] == OUTSIDE_BAD)
 
 
 def test_a_silent_broker_is_failing_and_delays_no_other(bench: Bench) -> None:
     bench.network.silent.add("out-1:1")
     bench.network.refused.add("out-2:1")
-    bench.network.patience = 10_000  # it holds whoever waits for it until the test is over
-    bench.until(lambda: bench.last()[2] == OUTSIDE_BAD)
-    bench.until(lambda: bench.last()[1] == OUTSIDE_BAD)
+    until(lambda: bench.last()[2] == OUTSIDE_BAD)
+    until(lambda: bench.last()[1] == OUTSIDE_BAD)
     assert bench.last()[3] == WELL
 
 
 def test_a_mended_broker_passes_again(bench: Bench) -> None:
     bench.network.refused.add("out-2:1")
-    bench.until(lambda: bench.last()[2] == OUTSIDE_BAD)
+    until(lambda: bench.last()[2] == OUTSIDE_BAD)
     bench.network.refused.clear()
-    bench.until(lambda: bench.last()[2] == WELL)
+    until(lambda: bench.last()[2] == WELL)
 
 
 def test_the_vantages_own_trouble_is_never_passing(bench: Bench) -> None:
     bench.network.trouble = True
-    bench.until(lambda: all(reading is Reading.UNKNOWN for reading, _ in bench.last().values()))
+    until(lambda: all(reading is Reading.UNKNOWN for reading, _ in bench.last().values()))
 
 
 def test_a_dead_broker_is_kept_while_it_has_a_health_object_and_forgotten_without(bench: Bench) -> None:
@@ -138,7 +143,7 @@ def test_a_dead_broker_is_kept_while_it_has_a_health_object_and_forgotten_withou
 def test_a_new_broker_is_followed(bench: Bench) -> None:
     bench.roster.brokers = (1, 2, 3, 4)
     bench.probe.refresh(bench.roster, frozenset())
-    bench.until(lambda: bench.last().get(4) == WELL)
+    until(lambda: bench.last().get(4) == WELL)
 
 
 def test_a_roster_that_cannot_be_read_changes_nothing(bench: Bench) -> None:
@@ -150,37 +155,75 @@ def test_a_roster_that_cannot_be_read_changes_nothing(bench: Bench) -> None:
 
 def test_a_new_voice_tells_everything_again(bench: Bench) -> None:
     bench.probe.repeat()
-    bench.until(lambda: len(bench.posts) == 6)
+    until(lambda: len(bench.posts) == 6)
 
 
-@pytest.mark.timeout(600)
+class Stepped(Rounds):
+    """Rounds on a logical clock and without a thread: they are looked at when the test says so."""
+
+    def _start(self) -> None:
+        self.waiting: dict[int, Round] = {}
+
+
+class SteppedBench(Bench):
+    """Time passes in ``step``, in ticks; before the next one every question that has begun is answered or held."""
+
+    def __init__(self, *brokers: int) -> None:
+        self.clock = ManualClock()
+        super().__init__(self.clock, Reachability(period_seconds=1, timeout_seconds=1, failure_threshold=2))
+        self.roster.brokers = brokers
+        self.questions = Recorded(self.clock)
+        self.rounds = Stepped(self.questions, self.clock)
+        self.probe._questions, self.probe._rounds = self.questions, self.rounds
+        self.probe.refresh(self.roster)
+
+    def step(self, seconds: float) -> None:
+        for _ in range(round(seconds / 0.1)):
+            self.clock.advance(0.1)
+            self.questions.tend()
+            until(self._at_rest, every=0)
+            self.rounds.look(self.rounds.waiting)
+
+    def _at_rest(self) -> bool:
+        begun = [question for question in self.questions.put_ones if question.began is not None]
+        held = sum(not question.done for question in begun)
+        lanes = self.questions._lanes - self.questions._held
+        return held == len(self.network.swallowed) and (not lanes or len(begun) == len(self.questions.put_ones))
+
+
+class Recorded(Questions):
+    """Questions that remember what was put."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.put_ones: list[Question[Any]] = []
+
+    def put(self, question: Question[Any]) -> None:
+        self.put_ones.append(question)
+        super().put(question)
+
+
 def test_three_hundred_silent_brokers_delay_no_other() -> None:
-    bench = Bench()
-    bench.roster.brokers = tuple(range(1, 361))
+    bench = SteppedBench(*range(1, 361))
     bench.network.silent = {f"out-{n}:1" for n in range(1, 301)}
-    bench.network.patience = 3  # each of the three hundred leaves a thread behind until then
-    settings: Any = Reachability(period_seconds=1, timeout_seconds=1, failure_threshold=2)
-    bench.probe.configure(bench.network, settings)
-    bench.probe.refresh(bench.roster)
-    expected = {n: OUTSIDE_BAD if n <= 300 else WELL for n in range(1, 361)}
-    bench.until(lambda: bench.last() == expected, 240)
+    bench.step(4)
+    assert bench.last() == {n: OUTSIDE_BAD if n <= 300 else WELL for n in range(1, 361)}
     bench.network.refused.add("out-350:1")
-    bench.until(lambda: bench.last()[350] == OUTSIDE_BAD, 120)
+    bench.step(2.5)
+    assert bench.last()[350] == OUTSIDE_BAD
     bench.network.over.set()
-    bench.probe.stop()
 
 
 def test_a_question_that_nobody_has_put_yet_is_no_brokers_failure() -> None:
     """A process that cannot keep up asks less often; it does not call the brokers silent that it did not ask."""
-    bench = Bench()
-    bench.probe._questions._lanes = 0
-    bench.probe.refresh(bench.roster)
-    time.sleep(2.5)  # two timeouts and a half
+    bench = SteppedBench(1, 2, 3)
+    bench.questions._lanes = 0
+    bench.step(60)
     assert bench.posts == []
-    bench.until(lambda: not bench.probe.alive())
-    bench.probe._questions._lanes = 4
-    bench.until(lambda: bench.last() == dict.fromkeys((1, 2, 3), WELL))
-    bench.probe.stop()
+    assert not bench.probe.alive()
+    bench.questions._lanes = 4
+    bench.step(6)
+    assert bench.last() == dict.fromkeys((1, 2, 3), WELL)
 
 
 def test_a_process_that_gets_too_little_cpu_does_not_call_a_broker_silent(bench: Bench) -> None:
@@ -188,6 +231,6 @@ def test_a_process_that_gets_too_little_cpu_does_not_call_a_broker_silent(bench:
     bench.probe._rounds.__class__ = type(
         "Starved", (Rounds,), {"late_seconds": property(lambda _: time.monotonic() * 1000)}
     )
-    bench.until(lambda: bench.last()[1][0] is Reading.UNKNOWN)
+    until(lambda: bench.last()[1][0] is Reading.UNKNOWN)
     assert "too little CPU" in bench.posts[-1].message
     assert bench.last()[2] == WELL

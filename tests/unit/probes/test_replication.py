@@ -19,6 +19,7 @@ from bellwether.probes.soundings import NoAnswer, Soundings
 from bellwether.telemetry.lags import LagMetrics
 from bellwether.telemetry.probing import ProbeMetrics
 from testkit.lagging import Word
+from waiting import until
 
 QUICK: Any = ReplicationLag(
     period_seconds=0.02,  # type: ignore[arg-type]
@@ -81,12 +82,6 @@ class Bench:
     def configure(self, settings: ReplicationLag = QUICK) -> None:
         self.probe.configure(Soundings(self.world, self.world, SystemClock()), settings)
 
-    def until(self, wanted: Callable[[], bool], seconds: float = 30) -> None:
-        end = time.monotonic() + seconds
-        while not wanted():
-            assert time.monotonic() < end, self.posts
-            time.sleep(0.01)
-
     def readings(self) -> dict[int, Reading]:
         return {signal.broker: signal.reading for signal in list(self.posts)}
 
@@ -108,79 +103,83 @@ GOOD, BAD, NOT_KNOWN = Reading.PASSING, Reading.FAILING, Reading.UNKNOWN
 
 
 def test_a_stuck_follower_fails_and_passes_again_and_the_others_always_pass(bench: Bench) -> None:
-    bench.until(bench.are(GOOD, GOOD, GOOD))
+    until(bench.are(GOOD, GOOD, GOOD))
     bench.world.stuck[3] = bench.world.end
-    bench.until(bench.are(GOOD, GOOD, BAD))
+    until(bench.are(GOOD, GOOD, BAD))
     assert bench.posts[-1].value is not None
     assert bench.posts[-1].value >= QUICK.threshold_seconds
     del bench.world.stuck[3]
-    bench.until(bench.are(GOOD, GOOD, GOOD))
+    until(bench.are(GOOD, GOOD, GOOD))
     assert {signal.reading for signal in bench.posts if signal.broker != 3} == {GOOD}
 
 
 def test_settled_readings_are_posted_once(bench: Bench) -> None:
-    bench.until(bench.are(GOOD, GOOD, GOOD))
+    until(bench.are(GOOD, GOOD, GOOD))
     posts, asks = len(bench.posts), bench.world.asks
-    bench.until(lambda: bench.world.asks > asks + 60)
+    until(lambda: bench.world.asks > asks + 60)
     assert len(bench.posts) == posts == 3
 
 
 def test_a_new_voice_says_everything_again(bench: Bench) -> None:
-    bench.until(bench.are(GOOD, GOOD, GOOD))
+    until(bench.are(GOOD, GOOD, GOOD))
     bench.posts.clear()
     bench.probe.repeat()
-    bench.until(bench.are(GOOD, GOOD, GOOD))
+    until(bench.are(GOOD, GOOD, GOOD))
 
 
 def test_a_silent_broker_is_unknown_and_the_others_pass(bench: Bench) -> None:
-    bench.until(bench.are(GOOD, GOOD, GOOD))
+    until(bench.are(GOOD, GOOD, GOOD))
     bench.world.silent = {2}
-    bench.until(bench.are(GOOD, NOT_KNOWN, GOOD))
+    until(bench.are(GOOD, NOT_KNOWN, GOOD))
     assert bench.posts[-1].message == "not measured: no answer in time"
 
 
 def test_a_cluster_that_cannot_be_read_from_the_start_says_nothing_and_the_prober_lives(bench: Bench) -> None:
     bench.world.trouble = Transient("no broker answered")
     bench.configure()
-    bench.until(bench.are(NOT_KNOWN, NOT_KNOWN, NOT_KNOWN) if bench.posts else lambda: True)
+    until(bench.are(NOT_KNOWN, NOT_KNOWN, NOT_KNOWN) if bench.posts else lambda: True)
     assert bench.probe.alive()
 
 
 def test_a_broker_that_metadata_no_longer_names_is_unknown_while_it_is_kept_and_then_forgotten(bench: Bench) -> None:
-    bench.until(bench.are(GOOD, GOOD, GOOD))
+    until(bench.are(GOOD, GOOD, GOOD))
     bench.kept = frozenset({3})
     only = replace(bench.world.cluster.partitions[0], replicas=(1, 2), isr=(1, 2))
     bench.world.cluster = Cluster("c", {b: Broker(b, host="h", port=b) for b in (1, 2)}, (only,))
     bench.configure()
-    bench.until(bench.are(GOOD, GOOD, NOT_KNOWN))
+    until(bench.are(GOOD, GOOD, NOT_KNOWN))
     bench.kept = None
-    time.sleep(0.1)
+    asks = bench.world.asks
+    until(lambda: bench.world.asks > asks + 10)
     assert bench.forgotten == [], "nobody is forgotten while it is not known who is kept"
     bench.kept = frozenset()
-    bench.until(lambda: bench.forgotten == [3])
+    until(lambda: bench.forgotten == [3])
     assert bench.sample("reading", broker="3") is None
     assert bench.sample("replication_looks_total", broker="3", result="ok") is None
 
 
 def test_while_the_policy_wants_nothing_nobody_is_asked(bench: Bench) -> None:
-    bench.until(bench.are(GOOD, GOOD, GOOD))
+    until(bench.are(GOOD, GOOD, GOOD))
     bench.probe.configure(None, QUICK)
-    time.sleep(0.5)  # a round that was under way ends
-    asks = bench.world.asks
-    time.sleep(0.2)
-    assert bench.world.asks == asks
+
+    def quiet() -> bool:
+        asks = bench.world.asks
+        time.sleep(0.2)
+        return bench.world.asks == asks
+
+    until(quiet)  # once a round that was under way has ended
     assert bench.probe.alive()
 
 
 def test_figures_are_measured_by_broker(bench: Bench) -> None:
-    bench.until(bench.are(GOOD, GOOD, GOOD))
+    until(bench.are(GOOD, GOOD, GOOD))
     bench.world.stuck[3] = bench.world.end
-    bench.until(lambda: bench.sample("replication_lagging_partitions", broker="3", isr="in") == 2)
+    until(lambda: bench.sample("replication_lagging_partitions", broker="3", isr="in") == 2)
     assert bench.sample("replication_lagging_partitions", broker="3", isr="out") == 0
     assert (bench.sample("replication_lag_seconds", broker="3") or 0) > QUICK.threshold_seconds
     assert bench.sample("replication_partitions") == 3
     bench.world.silent = {3}
-    bench.until(lambda: bench.sample("replication_lag_seconds", broker="3") is None)
+    until(lambda: bench.sample("replication_lag_seconds", broker="3") is None)
     assert (bench.sample("replication_looks_total", broker="3", result="unmeasured") or 0) > 0
 
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
@@ -11,6 +10,7 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.probes.hearing import Look
 from bellwether.probes.selfreachability import SelfReachabilityProbe, measure_once
 from bellwether.telemetry.probing import ProbeMetrics
+from waiting import until
 
 QUICK: Any = SelfReachability(period_seconds=0.01, quiet_after_seconds=0.1)  # type: ignore[arg-type]
 HEARD = Look(connections=1, heard_seconds=0.0)
@@ -43,24 +43,18 @@ class Bench:
         )
         self.probe.start()
 
-    def until(self, wanted: Callable[[], bool], seconds: float = 30) -> None:
-        end = time.monotonic() + seconds
-        while not wanted():
-            assert time.monotonic() < end, self.posts
-            time.sleep(0.01)
-
     def readings(self) -> list[Reading]:
         return [post.reading for post in self.posts]
 
 
 def test_each_change_is_told_once_and_no_look_between_two_of_them() -> None:
     bench = Bench()
-    bench.until(lambda: bench.readings() == [Reading.PASSING])
+    until(lambda: bench.readings() == [Reading.PASSING])
     bench.table.shows = Look(connections=1)
-    bench.until(lambda: bench.readings() == [Reading.PASSING, Reading.FAILING])
+    until(lambda: bench.readings() == [Reading.PASSING, Reading.FAILING])
     assert "1 is connected and silent" in bench.posts[-1].message
     bench.table.shows = HEARD
-    bench.until(lambda: len(bench.posts) == 3)
+    until(lambda: len(bench.posts) == 3)
     time.sleep(0.1)
     assert bench.readings() == [Reading.PASSING, Reading.FAILING, Reading.PASSING]
     assert bench.metrics.registry.get_sample_value("bellwether_probe_outside_connections", {"broker": "1"}) == 1
@@ -71,21 +65,21 @@ def test_each_change_is_told_once_and_no_look_between_two_of_them() -> None:
 
 def test_the_present_word_is_told_again_when_asked_for() -> None:
     bench = Bench()
-    bench.until(lambda: len(bench.posts) == 1)
+    until(lambda: len(bench.posts) == 1)
     bench.probe.repeat()
-    bench.until(lambda: len(bench.posts) == 2)
+    until(lambda: len(bench.posts) == 2)
     bench.probe.stop()
 
 
 def test_another_patience_counts_from_the_next_look_on() -> None:
     bench = Bench()
-    bench.until(lambda: bench.readings() == [Reading.PASSING])
+    until(lambda: bench.readings() == [Reading.PASSING])
     bench.probe.configure(SelfReachability(period_seconds=0.01, quiet_after_seconds=3600))  # type: ignore[arg-type]
     bench.table.shows = Look(connections=1)
     time.sleep(0.3)
     assert bench.readings() == [Reading.PASSING]
     bench.probe.configure(QUICK)
-    bench.until(lambda: bench.readings()[-1] is Reading.FAILING)
+    until(lambda: bench.readings()[-1] is Reading.FAILING)
     bench.probe.stop()
 
 

@@ -17,6 +17,7 @@ from bellwether.probes import sockettables
 from bellwether.probes.hearing import Look
 from bellwether.probes.sockdiag import Ignored
 from bellwether.probes.sockettables import NetlinkTable, ProcTable, SocketTable, open_table
+from waiting import until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tables are the Linux kernel's")
 
@@ -96,11 +97,7 @@ def test_a_client_that_stays_is_heard_of_whenever_it_sends(listener: Listener) -
 
 def awaited(table: SocketTable, wanted: Callable[[Look], bool]) -> Look:
     """The first look that is as wanted, of as many as a few seconds hold."""
-    end = time.monotonic() + 30
-    while not wanted(look := table.look()):
-        assert time.monotonic() < end, look
-        time.sleep(0.02)
-    return look
+    return until(table.look, so=wanted)
 
 
 def test_a_client_that_is_connected_and_silent_was_never_heard_of(listener: Listener) -> None:

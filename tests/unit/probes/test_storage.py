@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal
+from bellwether.ports import Clock
 from bellwether.probes.diskwrites import FILE_NAME, WRITE_BYTES, DiskWriter, words
 from bellwether.probes.storage import StorageProbe, measure_once
 from bellwether.telemetry.probing import ProbeMetrics
+from waiting import limit, until
 
 QUICK: Any = StorageLatency(
     period_seconds=0.02,  # type: ignore[arg-type]
@@ -36,7 +39,7 @@ class Disk:
     def write(self) -> None:
         if self.hang.is_set():
             self.hanging = True
-            self.go_on.wait(60)
+            self.go_on.wait(limit(60))
             self.hanging = False
         if self.error is not None:
             raise self.error
@@ -49,18 +52,12 @@ class Disk:
 
 
 class Bench:
-    def __init__(self, clock: SystemClock | None = None) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
         self.disk = Disk()
         self.posts: list[Signal] = []
         clock = clock or SystemClock()
         self.probe = StorageProbe(1, "b", self.disk, QUICK, self.posts.append, clock, ProbeMetrics())
         self.probe.start()
-
-    def until(self, wanted: Callable[[], bool], seconds: float = 30) -> None:
-        end = time.monotonic() + seconds
-        while not wanted():
-            assert time.monotonic() < end, self.posts
-            time.sleep(0.01)
 
     def reads(self, reading: Reading) -> Callable[[], bool]:
         return lambda: bool(self.posts) and self.posts[-1].reading is reading
@@ -68,33 +65,33 @@ class Bench:
 
 def test_a_hanging_write_is_reported_while_it_hangs() -> None:
     bench = Bench()
-    bench.until(bench.reads(Reading.PASSING))
+    until(bench.reads(Reading.PASSING))
     bench.disk.hang.set()
-    bench.until(bench.reads(Reading.FAILING))
+    until(bench.reads(Reading.FAILING))
     assert bench.probe.alive()
     bench.disk.hang.clear()
     bench.disk.go_on.set()
-    bench.until(bench.reads(Reading.PASSING))
+    until(bench.reads(Reading.PASSING))
     bench.probe.stop()
     assert bench.disk.removed
 
 
 def test_a_full_disk_fails_and_recovers() -> None:
     bench = Bench()
-    bench.until(bench.reads(Reading.PASSING))
+    until(bench.reads(Reading.PASSING))
     bench.disk.error = OSError(errno.ENOSPC, "No space left on device")
-    bench.until(bench.reads(Reading.FAILING))
+    until(bench.reads(Reading.FAILING))
     assert bench.posts[-1].message == "writes fail: the disk is full (No space left on device)"
     bench.disk.error = None
-    bench.until(bench.reads(Reading.PASSING))
+    until(bench.reads(Reading.PASSING))
     bench.probe.stop()
 
 
 def test_a_prober_without_file_descriptors_says_unknown() -> None:
     bench = Bench()
-    bench.until(bench.reads(Reading.PASSING))
+    until(bench.reads(Reading.PASSING))
     bench.disk.error = OSError(errno.EMFILE, "Too many open files")
-    bench.until(bench.reads(Reading.UNKNOWN))
+    until(bench.reads(Reading.UNKNOWN))
     bench.probe.stop()
 
 
@@ -138,34 +135,30 @@ def test_a_directory_that_vanishes_later_is_the_disks(tmp_path: Path) -> None:
     assert not writer.own_trouble(OSError(errno.ENOENT, "gone"))
 
 
-class Leaping(SystemClock):
-    """The machine's clock, which leaps ahead in the next sleep, as for a process that was frozen meanwhile."""
+class Leaping(ManualClock):
+    """A clock that leaps ahead in the next sleep, as for a process that was frozen meanwhile, and else stands still."""
 
     leap = 0.0
-    ahead = 0.0
 
-    def monotonic(self) -> float:
-        return super().monotonic() + self.ahead
-
-    def sleep(self, seconds: float) -> None:
-        super().sleep(seconds)
-        self.ahead += self.leap
+    def sleep(self, _seconds: float) -> None:
+        time.sleep(0.001)
+        self.advance(self.leap)
         self.leap = 0.0
 
 
 def test_a_prober_that_was_frozen_while_it_wrote_does_not_blame_the_disk() -> None:
     clock = Leaping()
     bench = Bench(clock)
-    bench.until(bench.reads(Reading.PASSING))
+    until(bench.reads(Reading.PASSING))
     for _ in range(3):
         bench.disk.go_on.clear()
         bench.disk.hang.set()
-        bench.until(lambda: bench.disk.hanging)
+        until(lambda: bench.disk.hanging)
         clock.leap = 30.0
-        bench.until(lambda: clock.leap == 0.0)
+        until(lambda: bench.probe._pauses.lost(clock.monotonic()) > 29)
         bench.disk.hang.clear()
         bench.disk.go_on.set()
-        bench.until(lambda: not bench.disk.hanging)
+        until(lambda: not bench.disk.hanging)
     assert Reading.FAILING not in [post.reading for post in bench.posts]
-    bench.until(bench.reads(Reading.PASSING))
+    until(bench.reads(Reading.PASSING))
     bench.probe.stop()

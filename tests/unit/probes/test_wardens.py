@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import threading
-import time
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -20,6 +19,7 @@ from bellwether.core.wardens import Command, Process
 from bellwether.ports import Transient
 from bellwether.probes.wardens import TICK_SECONDS, Warden
 from bellwether.telemetry.probing import ProbeMetrics
+from waiting import until
 
 
 @dataclass
@@ -158,10 +158,7 @@ def test_a_thread_of_its_own_keeps_watch_and_releases_in_the_end() -> None:
     post = Post()
     post.process.stopped = True
     post.warden.start()
-    until = time.monotonic() + 20
-    while post.process.stopped and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not post.process.stopped
+    until(lambda: not post.process.stopped)
     assert post.warden.alive()
     post.warden.stop()
     assert not post.warden.alive()
@@ -175,10 +172,7 @@ def test_a_defect_leaves_nobody_paused(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(post.process, "state", broken)
     post.warden.start()
-    until = time.monotonic() + 20
-    while post.process.stopped and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not post.process.stopped
+    until(lambda: not post.process.stopped)
     post.warden.stop()
 
 
@@ -216,10 +210,7 @@ def test_a_release_that_fails_in_a_way_that_it_should_not_is_tried_again(monkeyp
     monkeypatch.setattr(post.process, "release", scarce)
     monkeypatch.setattr(post.process, "state", unseen)
     post.warden.start()
-    until = time.monotonic() + 20
-    while post.process.stopped and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not post.process.stopped
+    until(lambda: not post.process.stopped)
     assert post.warden.alive()
     post.warden.stop()
 

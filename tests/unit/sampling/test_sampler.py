@@ -21,6 +21,7 @@ from bellwether.sampling.sampler import MOST_KEPT, Sampler
 from bellwether.sampling.schedules import Schedule
 from bellwether.telemetry.sampling import SamplingMetrics
 from testkit.sampledsites import Site, partition
+from waiting import limit
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -217,7 +218,7 @@ def test_a_round_that_hangs_is_told_and_one_that_is_merely_slow_is_not(life: Lif
 
     def hang() -> None:
         met.set()
-        go.wait(30)
+        go.wait(limit(30))
         stop.set()
 
     assert life.sampler.amiss(60) == [], "it has not begun"
@@ -232,5 +233,5 @@ def test_a_round_that_hangs_is_told_and_one_that_is_merely_slow_is_not(life: Lif
     (text,) = life.sampler.amiss(60)
     assert text == "the sampler has been stuck for 61 s (bound: 60 s)"
     go.set()
-    thread.join(10)
+    thread.join(limit(10))
     assert not thread.is_alive()

@@ -14,7 +14,6 @@ from bellwether.connections import Connection, Security
 from bellwether.core.clusters import TopicPartition
 from bellwether.ports import Terminal
 from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
-from testkit.stopwatch import at_best
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 ASKER = LogDirs(Connection(("unknown.invalid:9092",)))
@@ -133,23 +132,23 @@ def test_a_broker_that_does_not_know_the_question_is_named() -> None:
 
 
 @pytest.mark.parametrize("peer", [silent, dripping, hanging_up, web_server])
-def test_a_peer_in_trouble_costs_one_timeout_at_most_and_says_why(peer: Any) -> None:
+def test_a_peer_in_trouble_is_left_and_says_why(peer: Any) -> None:
     with ScriptedBroker(raw=peer) as broker:
-        assert at_best(lambda: ask(broker.address, T0, timeout=0.3), 0.6) < 0.6
-        answer = ask(broker.address, T0, timeout=0.3)
+        answer = ask(broker.address, T0, timeout=0.1)
     assert answer.sizes == {}
     assert broker.address in answer.problem
 
 
-def test_a_broker_that_falls_silent_half_way_has_told_what_it_told() -> None:
+def test_a_broker_that_falls_silent_half_way_has_told_what_it_told(leap: Callable[[float], None]) -> None:
     known = {TopicPartition("t", n): n for n in range(MOST_PARTITIONS + 1)}
-    answers = [lambda _: None, sizes(known)]
+    answers = [leap, lambda _: None]
 
     def once(request: Any) -> Any:
-        return answers.pop()(request)
+        answers.pop()(1000)
+        return sizes(known)(request)
 
     with ScriptedBroker({DescribeLogDirsRequest: once}) as broker:
-        answer = ask(broker.address, *known, timeout=2.0)
+        answer = ask(broker.address, *known, timeout=200)
     assert len(answer.sizes) == MOST_PARTITIONS
     assert "no answer in time" in answer.problem
 

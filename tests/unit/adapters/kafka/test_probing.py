@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +20,7 @@ from bellwether.connections import Connection, Security
 from bellwether.ports import Terminal, Unauthenticated
 from realparts.ports import HeldPorts
 from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, web_server
-from testkit.stopwatch import at_best
+from waiting import limit
 
 PLAIN = BrokerProbe(Connection(("127.0.0.1:1",)))
 
@@ -109,18 +108,22 @@ def test_any_other_refusal_is_a_failed_request() -> None:
 
 
 @pytest.mark.parametrize("peer", [silent, dripping])
-def test_a_peer_that_never_finishes_an_answer_is_left_in_time(peer: Any) -> None:
+def test_a_peer_that_never_finishes_an_answer_is_left(peer: Any) -> None:
     with ScriptedBroker(raw=peer) as broker:
-        assert at_best(lambda: PLAIN.ask(broker.address, 1, 0.5), 0.8) < 0.8
-        answer = PLAIN.ask(broker.address, 1, 0.5)
+        answer = PLAIN.ask(broker.address, 1, limit(0.3))
     assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
     assert "no answer in time" in answer.message
 
 
-def test_a_broker_that_answers_the_first_request_and_then_freezes_is_left_in_time() -> None:
-    with ScriptedBroker({DescribeConfigsRequest: lambda _: None}) as broker:
-        assert at_best(lambda: PLAIN.ask(broker.address, 1, 0.5), 0.8) < 0.8
-        answer = PLAIN.ask(broker.address, 1, 0.5)
+def test_a_broker_that_answers_the_first_request_and_then_freezes_is_left(
+    leap: Callable[[float], None],
+) -> None:
+    def late(_: Any) -> Any:
+        leap(1000)
+        return described()(_)
+
+    with ScriptedBroker({DescribeConfigsRequest: late}) as broker:
+        answer = PLAIN.ask(broker.address, 1, 200)
     assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
 
 
@@ -137,17 +140,17 @@ def test_a_broker_that_answers_the_first_request_and_then_freezes_is_left_in_tim
 )
 def test_the_stage_says_where_a_black_hole_swallowed_the_question(security: Security, stage: Stage) -> None:
     with ScriptedBroker(raw=silent) as broker:
-        answer = BrokerProbe(Connection((broker.address,), security)).ask(broker.address, 1, 0.3)
+        answer = BrokerProbe(Connection((broker.address,), security)).ask(broker.address, 1, limit(0.3))
     assert (answer.ok, answer.stage) == (False, stage)
 
 
-def test_a_refused_connection_fails_at_once() -> None:
+def test_a_refused_connection_is_no_silence() -> None:
     with HeldPorts() as ports:
         address = f"127.0.0.1:{ports.take()}"
-        assert at_best(lambda: PLAIN.ask(address, 1, 20), 0.5) < 0.5
         answer = PLAIN.ask(address, 1, 20)
     assert (answer.ok, answer.stage) == (False, Stage.CONNECT)
     assert address in answer.message
+    assert not answer.silent
 
 
 @pytest.mark.parametrize("peer", [hanging_up, web_server])
@@ -201,8 +204,7 @@ def test_a_refusal_counts_against_the_broker_while_another_takes_the_credentials
 def test_credentials_that_were_taken_long_ago_may_be_at_fault_by_now() -> None:
     takes = [True, False]
     with guarded(lambda: takes.pop(0)) as broker:
-        probe = BrokerProbe(Connection((broker.address,), PLAIN_USER), credit_seconds=0.05)
+        probe = BrokerProbe(Connection((broker.address,), PLAIN_USER), credit_seconds=0)
         assert probe.ask(broker.address, 1, 20).ok
-        time.sleep(0.1)
         with pytest.raises(Unauthenticated):
             probe.ask(broker.address, 1, 20)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -89,10 +88,8 @@ def test_an_endpoint_that_is_down_is_tried_again_later(endpoint: TokenEndpoint, 
 
 
 def test_a_slow_endpoint_is_left_in_time(endpoint: TokenEndpoint, oauth: OAuth):
-    endpoint.delay_seconds = 3
-    began = time.monotonic()
+    endpoint.delay_seconds = 60
     error = refusal(oauth, timeout_seconds=0.3)
-    assert time.monotonic() - began < 2
     assert isinstance(error, Transient)
     assert "does not answer in time" in str(error)
 

@@ -12,6 +12,7 @@ from bellwether.adapters.kafka.tokenendpoint import Grant
 from bellwether.adapters.kafka.tokens import LONGEST_PAUSE_SECONDS, TokenSource, source_of
 from bellwether.connections import Hidden, OAuth
 from bellwether.ports import BellwetherError, Transient, Unauthenticated
+from waiting import limit
 
 OAUTH = OAuth(
     token_endpoint="https://login.example.com/token",
@@ -38,7 +39,7 @@ class Endpoint:
     def fetch(self, _: OAuth, timeout_seconds: float) -> Grant:
         assert timeout_seconds > 0
         self.asked += 1
-        self.go.wait(SOON)
+        self.go.wait(limit(SOON))
         self.answered.set()
         if self.failure is not None:
             raise self.failure
@@ -51,7 +52,7 @@ class Endpoint:
         """Wait for the thread that fetches."""
         for thread in threading.enumerate():
             if thread.name == "token":
-                thread.join(SOON)
+                thread.join(limit(SOON))
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def test_many_who_ask_at_once_share_one_fetch(endpoint: Endpoint):
         thread.start()
     endpoint.go.set()
     for thread in threads:
-        thread.join(SOON)
+        thread.join(limit(SOON))
     assert got == ["token-1"] * 8
     assert endpoint.asked == 1
 

@@ -19,6 +19,7 @@ from bellwether.adapters.kubernetes.verification import as_kubectl
 from bellwether.handlers.watches import Login
 from bellwether.ports import Transient
 from realparts.tls import Authority
+from waiting import limit
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def configured(url: str, authority: Path) -> client.Configuration:
 def test_strict_python_would_refuse_that_authority(strict_python: None, served: str, authority: Authority) -> None:
     context = ssl.create_default_context(cafile=authority.path)
     with pytest.raises(urllib.error.URLError, match="Path length given without key usage"):
-        urllib.request.urlopen(served, context=context, timeout=10)  # noqa: S310 - on 127.0.0.1
+        urllib.request.urlopen(served, context=context, timeout=limit(10))  # noqa: S310 - on 127.0.0.1
 
 
 def test_our_client_trusts_it(strict_python: None, served: str, authority: Authority) -> None:

@@ -1,4 +1,3 @@
-import time
 from datetime import timedelta
 
 import pytest
@@ -10,6 +9,7 @@ from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.upkeep import Upkeep
 from bellwether.telemetry.sampling import SamplingMetrics
 from testkit.sampled import CLUSTER, DAY, MIDNIGHT, held, rows, told
+from waiting import until
 
 LATER = MIDNIGHT + timedelta(days=3)
 
@@ -25,13 +25,6 @@ def store(tmp_path):
 @pytest.fixture
 def metrics():
     return SamplingMetrics()
-
-
-def until(wanted, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_a_store_is_kept_in_shape_beside_the_rounds(store, metrics):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import http.client
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import serve_metrics, shared_options
@@ -22,7 +21,7 @@ from bellwether.telemetry.probing import ProbeMetrics
 from realparts.ports import HeldPorts
 from testkit.apiobjects import policy
 from testkit.apistores import MemoryApi
-from testkit.stopwatch import never
+from waiting import limit, until
 
 BOUND = 0.8
 
@@ -51,8 +50,8 @@ def stop() -> Iterator[threading.Event]:
     event.set()
 
 
-def prober(api: MemoryApi, metrics: ProbeMetrics) -> Prober:
-    return Prober(api, "default", "main", SignalType.ALERTMANAGER, "alerts", SystemClock(), metrics)
+def prober(api: MemoryApi, metrics: ProbeMetrics, clock: ManualClock | None = None) -> Prober:
+    return Prober(api, "default", "main", SignalType.ALERTMANAGER, "alerts", clock or ManualClock(), metrics)
 
 
 def run(made: Prober, follow: Callable[[LeadershipPolicy | None], bool], stop: threading.Event) -> threading.Thread:
@@ -61,15 +60,8 @@ def run(made: Prober, follow: Callable[[LeadershipPolicy | None], bool], stop: t
     return thread
 
 
-def until(wanted: Callable[[], object], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < end, "not in time"
-        time.sleep(0.02)
-
-
 def ask(port: int, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=limit(5))
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
@@ -83,28 +75,34 @@ def test_a_loop_that_hangs_is_told_and_recovers(api: MemoryApi, stop: threading.
 
     def hang(_found: LeadershipPolicy | None) -> bool:
         met.set()
-        go.wait(30)
+        go.wait(limit(30))
         return False
 
-    made = prober(api, ProbeMetrics())
+    clock = ManualClock()
+    made = prober(api, ProbeMetrics(), clock)
     thread = run(made, hang, stop)
     until(met.is_set)
-    until(lambda: made.amiss(BOUND))
-    (text,) = made.amiss(BOUND)
+    assert made.amiss(BOUND) == []
+    clock.advance(BOUND + 1)
+    (text,) = until(lambda: made.amiss(BOUND), so=lambda found: len(found) == 1)
     assert text.startswith("the loop of prober alertmanager/alerts has been stuck for")
     go.set()
     until(lambda: made.amiss(BOUND) == [])
     stop.set()
-    thread.join(10)
+    thread.join(limit(10))
 
 
 def test_an_api_that_is_away_is_no_trouble_of_the_probers_own(api: MemoryApi, stop: threading.Event) -> None:
-    made = prober(api, ProbeMetrics())
+    clock = ManualClock()
+    made = prober(api, ProbeMetrics(), clock)
     api.away = True
     thread = run(made, lambda _: True, stop)
-    assert not never(lambda: made.amiss(BOUND), 3 * BOUND, BOUND)
+    for _ in range(4):
+        until(lambda: made.amiss(0) == [])
+        clock.advance(BOUND)
+        assert made.amiss(BOUND) == []
     stop.set()
-    thread.join(10)
+    thread.join(limit(10))
 
 
 def test_before_it_runs_nothing_is_expected_of_it(api: MemoryApi) -> None:
@@ -121,7 +119,7 @@ def test_what_delivers_its_signals_is_missed_when_it_has_died(api: MemoryApi, st
     made._outbox._thread = dead
     assert made.amiss(BOUND) == ["the thread that delivers signals has died"]
     stop.set()
-    thread.join(10)
+    thread.join(limit(10))
 
 
 def test_the_kubelet_hears_of_it(api: MemoryApi) -> None:

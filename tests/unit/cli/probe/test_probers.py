@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.telemetry.probing import ProbeMetrics
 from testkit.apiobjects import health, policy
 from testkit.apistores import MemoryApi
+from waiting import limit, until
 
 SINCE = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -36,13 +36,6 @@ class Told:
 
     def alive(self) -> bool:
         return True
-
-
-def until(wanted: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
-    while not wanted():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -79,7 +72,7 @@ def running(api: MemoryApi, probe: Told, wanted: set[str], *, many: bool = True)
     thread.start()
     yield prober
     stop.set()
-    thread.join(10)
+    thread.join(limit(10))
 
 
 def test_many_sources_speak_under_one_lease(api: MemoryApi) -> None:

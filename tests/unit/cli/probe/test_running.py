@@ -7,8 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from bellwether.core.signals import SignalType
 from bellwether.telemetry.probing import ProbeMetrics
 from testkit.apiobjects import policy
 from testkit.apistores import MemoryApi
+from waiting import limit, until
 
 
 class Sidecar:
@@ -83,13 +82,6 @@ main(["probe", "self", "--once", "--port", sys.argv[1]])
 """
 
 
-def until(wanted: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not wanted():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="reads in /proc which signals are caught")
 def test_a_single_measurement_that_is_ended_early_leaves_no_credentials() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:  # nobody comes, so it looks for half a minute
@@ -100,7 +92,7 @@ def test_a_single_measurement_that_is_ended_early_leaves_no_credentials() -> Non
             assert written.read_text() == "a certificate"
             until(lambda: _catches(process.pid, signal.SIGTERM))
             process.terminate()
-            assert process.wait(60) == 128 + signal.SIGTERM
+            assert process.wait(limit(60)) == 128 + signal.SIGTERM
     assert not written.parent.exists()
 
 

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from bellwether.cli.probe import probe
 from realparts.ports import HeldPorts
+from waiting import limit
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def talked_to() -> Iterator[int]:
         thread.start()
         yield int(server.getsockname()[1])
         stop.set()
-        thread.join(5)
+        thread.join(limit(5))
         accepted.close()
 
 

@@ -1,0 +1,23 @@
+"""Time on the wire as a test wants it: deadlines that are over at once, without anybody waiting for them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+
+from bellwether.adapters.kafka import wire
+
+
+@pytest.fixture
+def leap(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """The clock of all deadlines jumps ahead by that many seconds; sockets go on as fast as they do."""
+    ahead, monotonic = [0.0], time.monotonic
+    monkeypatch.setattr(wire, "time", SimpleNamespace(monotonic=lambda: monotonic() + ahead[0]))
+
+    def leap(seconds: float) -> None:
+        ahead[0] += seconds
+
+    return leap
