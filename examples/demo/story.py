@@ -82,8 +82,8 @@ def felt_without(fault: Fault, samples: Sequence[Sample]) -> str:
     during = _in(fault, samples, Kind.ACKS_1, Window.DURING)
     before = _in(fault, samples, Kind.ACKS_1, Window.BEFORE)
     return (
-        f"{len(fault.led):,} partitions were unavailable for {_seconds(fault.seconds_broken)}, until the demo repaired it. "
-        f"Writes (acks=1): p99 {spoken(during.p99_ms)}, {spoken(before.p99_ms)} before; {during.late:,} of "
+        f"{len(fault.led):,} partitions were unavailable for {_seconds(fault.seconds_broken)}, until the demo repaired "
+        f"it. Writes (acks=1): p99 {spoken(during.p99_ms)}, {spoken(before.p99_ms)} before; {during.late:,} of "
         f"{during.count:,} failed or took over 1 s."
     )
 
