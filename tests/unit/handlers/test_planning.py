@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.jobs import KubernetesJobs
-from bellwether.adapters.parquet.filesystems import StoreUnusable
+from bellwether.adapters.parquet.storeerrors import StoreUnusable
 from bellwether.adapters.processes import ProcessJobs
 from bellwether.api.v1alpha1 import LeadershipPolicy
 from bellwether.handlers.planning import tools_for
