@@ -21,7 +21,7 @@ from bellwether.cli import preflight
 from bellwether.core.runs import Run
 from bellwether.garbage import collect_seldom
 from bellwether.handlers.custody import Custody
-from bellwether.handlers.definitions import look_again
+from bellwether.handlers.definitions import Watches
 from bellwether.handlers.exports import Exports
 from bellwether.handlers.links import LeaseTimes, Linker
 from bellwether.handlers.loops import PolicyLoop
@@ -93,10 +93,9 @@ def operator(
     registry = kopf.OperatorRegistry()
     loops = Loops(make, notices.forget)
     pulse = Pulse("the event loop of the watches", clock.monotonic, begun=False)
-    # Definitions belong to no namespace: who may look into some only cannot watch them.
-    register(registry, loops, scan=not namespaces, pulse=pulse)
-    insights = look_again(registry, scan=not namespaces)
-    readiness = Readiness(api, namespaces, loops.known, clock)
+    register(registry, loops, pulse=pulse)
+    watches = Watches(api, registry, namespaces, lambda: loops.halt(timeout_seconds=20), clock.sleep)
+    readiness = Readiness(api, namespaces, loops.known, clock, watches.begin_anew)
     health.watch(lambda: [text for text in (pulse.amiss(stuck_after),) if text])
     health.watch(lambda: loops.amiss(stuck_after))
     health.watch(readiness.stuck)
@@ -109,12 +108,5 @@ def operator(
             raise click.ClickException(f"--health-port {health_port}: {error.strerror}; choose another") from None
     readiness.start()
     preflight.tell_missing_permissions(api, namespaces, lease_namespace)
-    preflight.await_definitions(api, namespaces, clock.sleep)
     log.info("watching", namespaces=list(namespaces) or "all", pid=os.getpid())
-    kopf.run(
-        registry=registry,
-        insights=insights,
-        namespaces=list(namespaces),
-        clusterwide=not namespaces,
-        standalone=True,
-    )
+    watches.run()

@@ -73,7 +73,7 @@ def test_the_line_on_each_verb_fits_a_terminal_of_80_columns(group: list[str]) -
 )
 def test_a_verb_whose_extra_is_missing_says_what_to_install(words: str, absent: str, extra: str) -> None:
     done, _ = started(*words.split(), absent=(absent,))
-    verb = words.split()[0]
+    verb = words.split(maxsplit=1)[0]
     said = f"Error: `bellwether {verb}` needs the extra {extra}: pip install 'bellwether-kafka[{extra}]'"
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, said)
 
