@@ -109,9 +109,10 @@ class Watches:
             )
         except asyncio.CancelledError:
             return False
-        except Exception:
-            if not stop.is_set():
+        except Exception as error:
+            # kopf ends with the error of a watch whose kind is no longer served.
+            if not stop.is_set() and not missing_definitions(self._api):
                 raise
-            # A watch of a kind that is gone has failed; that is why this run was ended.
-            log.info("watches_ended_with_an_error", exc_info=True)
+            log.warning("watches_failed", why=str(error))
+            return True
         return stop.is_set()

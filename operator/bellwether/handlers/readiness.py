@@ -86,7 +86,9 @@ class Readiness(threading.Thread):
         try:
             missing = missing_definitions(self._api)
             if missing:
-                return self._without(missing)
+                self._listed = False
+                self._begin_anew()  # the watch of a kind that is no longer served ends for good
+                return f"custom resource definitions are missing: {', '.join(missing)}: {REMEDY}"
             there = set()
             for namespace in self._namespaces:
                 listed = self._api.list(POLICIES, namespace)
@@ -100,13 +102,6 @@ class Readiness(threading.Thread):
         except BellwetherError as error:
             return str(error)
         return self._trailing(there)
-
-    def _without(self, missing: list[str]) -> str:
-        """The watch of a kind that is no longer served has ended for good."""
-        if self._listed:
-            self._listed = False
-            self._begin_anew()
-        return f"custom resource definitions are missing: {', '.join(missing)}: {REMEDY}"
 
     def _trailing(self, there: set[Named]) -> str | None:
         """Whether the watches know what the API says."""

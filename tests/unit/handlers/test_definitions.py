@@ -64,13 +64,17 @@ class Runs:
         self.ended = 0
         self._plays = list(plays)
         monkeypatch.setattr(kopf, "operator", self._operator)
-        self.watches = Watches(MemoryApi(), kopf.OperatorRegistry(), [], self._end, lambda _: None)
+        self.api = MemoryApi()
+        self.watches = Watches(self.api, kopf.OperatorRegistry(), [], self._end, self._sleep)
 
     async def _operator(self, *, stop_flag: asyncio.Event, **_: Any) -> None:
         self._plays.pop(0)(stop_flag)
         await asyncio.sleep(0.001)
         if not stop_flag.is_set() and self._plays:
             await asyncio.wait_for(stop_flag.wait(), 60)
+
+    def _sleep(self, _seconds: float) -> None:
+        self.api.refuse("list", POLICIES, None)
 
     def _end(self) -> None:
         self.ended += 1
@@ -92,8 +96,8 @@ def test_watches_that_cannot_go_on_begin_anew(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_failed_because_a_kind_was_gone_does_not_end_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(stop: asyncio.Event) -> None:
-        stop.set()
+    def fail(_: asyncio.Event) -> None:
+        runs.api.refuse("list", POLICIES, NotFound("no such kind"))
         raise OSError("not found")
 
     runs = Runs(monkeypatch, fail, lambda _: None)

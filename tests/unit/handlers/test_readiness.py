@@ -89,19 +89,7 @@ def test_missing_definitions_are_named_with_the_remedy(
     api.refuse("list", kind, None)
     readiness.ask()
     assert readiness.amiss() == []
-    assert begun == []
-
-
-@pytest.mark.parametrize("kind", [POLICIES, BROKER_HEALTHS])
-def test_once_definitions_that_were_served_are_gone_the_watches_begin_anew(
-    readiness: Readiness, api: MemoryApi, known: set[Any], kind: Any, begun: list[str]
-) -> None:
-    known.add(MAIN)
-    readiness.ask()
-    api.refuse("list", kind, NotFound("no such kind"))
-    for _ in range(2):
-        readiness.ask()
-        assert begun == ["anew"]
+    assert begun == ["anew"], "a watch of a kind that is not served has ended"
 
 
 def test_watches_that_know_no_policy_where_there_are_begin_anew_after_a_while(
