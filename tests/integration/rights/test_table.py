@@ -16,7 +16,7 @@ pytestmark = pytest.mark.chart
 
 PAGE = Path(__file__).parents[3] / "docs" / "security" / "permissions.md"
 HOME, POLICIES = "ops", "kafka"
-WHERE = {Where.POLICIES: POLICIES, Where.LEASES: HOME, Where.CLUSTER: ""}
+WHERE = {Where.POLICIES: POLICIES, Where.LEASES: HOME}
 
 
 def values(**changed: Any) -> dict[str, Any]:
