@@ -172,11 +172,11 @@ parts: setup ## Fetch and build the real parts (Kafka, API server, load balancer
 .PHONY: lock
 lock: setup ## Resolve the requirements and write them, with hashes and without hosts (UPGRADE=1 takes new versions)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	@$(RESOLVE) $(if $(UPGRADE),--upgrade) pyproject.toml --extra spark \
+	@$(RESOLVE) $(if $(UPGRADE),--upgrade) pyproject.toml --all-extras \
 		--group lint --group test --group parts --group build --group bench --group dashboards -o $(LOCK)
 	@# The image gets what is tested: its locks are parts of the first one.
-	@$(RESOLVE) pyproject.toml --constraint $(LOCK) -o requirements/runtime.lock
-	@$(RESOLVE) pyproject.toml --extra spark --constraint $(LOCK) -o requirements/spark.lock
+	@$(RESOLVE) pyproject.toml --extra operator --extra load --constraint $(LOCK) -o requirements/runtime.lock
+	@$(RESOLVE) pyproject.toml --all-extras --constraint $(LOCK) -o requirements/spark.lock
 	@$(RESOLVE) --group build --constraint $(LOCK) -o requirements/build.lock
 	@if grep -n '://' requirements/*.lock; then echo 'error: a lock names a host' >&2; exit 1; fi
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -34,6 +35,7 @@ def missing(root: Path) -> list[str]:
     project = tomllib.loads((root / "pyproject.toml").read_text())
     wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     wanted += [text for group in project["dependency-groups"].values() for text in group]
+    wanted += _of_extras(project)
     pinned = pins((root / "requirements" / "dev.lock").read_text())
     return sorted(
         {
@@ -46,13 +48,20 @@ def missing(root: Path) -> list[str]:
     )
 
 
+def _of_extras(project: dict[str, Any], *names: str) -> list[str]:
+    """What these extras ask for; none named: all of them, but for what they ask of each other."""
+    extras = project["project"].get("optional-dependencies", {})
+    asked = [text for name, texts in extras.items() if name in names or not names for text in texts]
+    return [text for text in asked if Requirement(text).name != project["project"].get("name")]
+
+
 def wanted_in_the_image(root: Path) -> dict[str, list[str]]:
     """Lock of the image -> requirements of ``pyproject.toml`` that it must hold."""
     project = tomllib.loads((root / "pyproject.toml").read_text())
     own = project["project"]["dependencies"]
     return {
-        "runtime": own,
-        "spark": [*own, *project["project"]["optional-dependencies"]["spark"]],
+        "runtime": [*own, *_of_extras(project, "operator", "load")],
+        "spark": [*own, *_of_extras(project)],
         "build": [*project["build-system"]["requires"], *project["dependency-groups"]["build"]],
     }
 

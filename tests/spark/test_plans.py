@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters.parquet.filesystems import Store, StoreMissing
+from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.plans import read_moves, read_plan, write_columns
 from bellwether.adapters.parquet.problems import write_problem
+from bellwether.adapters.parquet.storeerrors import StoreMissing
 from bellwether.cli.main import main
 from bellwether.core.clusters import PartitionKey
 from bellwether.core.problems import BrokerSlot, Problem

@@ -34,13 +34,6 @@
 {{- end }}
 {{- end }}
 
-{{/* Only where all namespaces are watched: definitions that come or change while it runs are noticed. */}}
-{{- define "bellwether.rules.definitions" -}}
-- apiGroups: [apiextensions.k8s.io]
-  resources: [customresourcedefinitions]
-  verbs: [list, watch]
-{{- end }}
-
 {{/*
 The Leases of Kafka clusters, in their one namespace, which is the refuge, too, for undo records out of a namespace that
 ends. In: the root.

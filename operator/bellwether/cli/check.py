@@ -33,29 +33,8 @@ _ANSWER_SECONDS = 5.0
 _WORDS = 300
 
 
-@click.command()
-@click.option("--namespace", "-n", "namespaces", multiple=True, help="Namespaces of policies; repeat it. Default: all.")
-@click.option(
-    "--lease-namespace",
-    envvar="POD_NAMESPACE",
-    default="default",
-    show_default=True,
-    help="Where the Leases of Kafka clusters stand.",
-)
-@click.option("--operator", "address", metavar="URL", help="Where the operator serves /readyz.  [default: not asked]")
-@click.option(
-    "--wait",
-    "wait_seconds",
-    type=click.IntRange(0, 3600),
-    default=0,
-    show_default=True,
-    help="Seconds that it may take until all is well.",
-)
 def check(namespaces: tuple[str, ...], lease_namespace: str, address: str | None, wait_seconds: int) -> None:
-    """Check an installation: definitions, permissions of this account, the operator, and who leads which policy.
-
-    Run it as the operator's ServiceAccount, as `helm test` does.
-    """
+    """Check an installation."""
     logs.configure("auto", "warning")
     try:
         api = connect()

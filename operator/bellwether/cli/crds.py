@@ -7,10 +7,6 @@ import click
 from bellwether.api.v1alpha1.definitions import manifests
 
 
-@click.command()
 def crds() -> None:
-    """Print the custom resource definitions that this version works with, as YAML.
-
-    Install or upgrade them with: bellwether crds | kubectl apply --server-side -f -
-    """
+    """Print the custom resource definitions that this version works with, as YAML."""
     click.echo(manifests(), nl=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import KubernetesClient, connect
 from bellwether.cli import durations, effects, finding, overrides
 from bellwether.cli.byhand import UnknownBroker, run_by_hand, show
-from bellwether.cli.connecting import connection_from, kafka_options
+from bellwether.cli.connecting import connection_from
 from bellwether.core.demotions import commanded
 from bellwether.core.signals import OverrideState
 from bellwether.ports import BellwetherError
@@ -23,66 +22,18 @@ EXIT_HELD = 3
 """Exit status when something is held back, so that scripts can tell it from success."""
 
 
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(
-        (
-            click.argument("broker", type=click.IntRange(min=0)),
-            click.option("--policy", help="LeadershipPolicy to ask; its operator does the work."),
-            click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy."),
-            click.option("--for", "duration", metavar="TIME", help="End the override after 30m, 2h, 1d (--policy)."),
-            click.option("--wait", "wait_seconds", default=60, show_default=True, help="Seconds to wait (--policy)."),
-            click.option(
-                "--record",
-                type=click.Path(dir_okay=False, path_type=Path),
-                help="Work without an operator and keep the undo record in this file: it is what brings leaders back.",
-            ),
-            click.option("--reason", default="", help="Why, for whoever comes next."),
-            click.option("--dry-run", is_flag=True, help="Show the plan and change nothing (--record)."),
-            kafka_options,
-        )
-    ):
-        command = option(command)
-    return command
-
-
-@click.command()
-@_options
 def demote(broker: int, **options: Any) -> None:
-    """Move leadership away from BROKER; it goes on following.
-
-    With --policy an override is put on its BrokerHealth and the operator moves the leaders. With --record and
-    --bootstrap this command does it itself, which works while the Kubernetes API is away.
-
-    By hand (--record) no policy is read: neither its preferred racks nor its limits. Leaders may go to any rack, and
-    with a record that was exported from a policy the orders that its racks keep away go back. An operator at work takes
-    it for somebody else's doing, and gives a broker its leaders back where the racks want it to lead: suspend its
-    policy first (spec.suspend), and promote the broker before it goes on.
-    """
+    """Move leadership away from BROKER; it goes on following."""
     _run(broker, OverrideState.DEMOTED, options)
 
 
-@click.command()
-@_options
 def promote(broker: int, **options: Any) -> None:
-    """Give BROKER its leaders back: every replica order returns to what it was before.
-
-    With --policy an override Promoted is set, which also keeps the broker from being demoted by its signals until it is
-    taken away or ends (--for). With --record the orders are restored from the file.
-
-    By hand (--record) no policy is read: the leaders return at once and not in waves, and with a record that was
-    exported from a policy the orders that its preferred racks keep away go back, too. Suspend an operator's policy
-    first (spec.suspend).
-    """
+    """Give BROKER its leaders back."""
     _run(broker, OverrideState.PROMOTED, options)
 
 
-@click.command()
-@click.argument("broker", type=click.IntRange(min=0))
-@click.option("--policy", required=True, help="LeadershipPolicy that the broker belongs to.")
-@click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
-@click.option("--wait", "wait_seconds", default=60, show_default=True, help="Seconds to wait for the effect.")
 def release(broker: int, policy: str, namespace: str, wait_seconds: int) -> None:
-    """Take a person's override of BROKER away: its signals decide again."""
+    """Take a person's override of BROKER away."""
     try:
         api = connect()
         before = overrides.set_override(api, namespace, policy, broker, None)

@@ -20,11 +20,10 @@ from bellwether.adapters.kafka.logends import LogEnds
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.adapters.kafka.unclean import KafkaUnclean
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.lastsamples import last_samples
 from bellwether.adapters.parquet.uris import Redacted
 from bellwether.cli import findings
-from bellwether.cli.connecting import connection_from, kafka_options
+from bellwether.cli.commands.doctor import SHOWN
+from bellwether.cli.connecting import connection_from
 from bellwether.cli.examining import Examiner, Samples, no_samples
 from bellwether.cli.lossy import Refused, Unled, elect_uncleanly
 from bellwether.connections import Connection
@@ -36,8 +35,6 @@ from bellwether.ports import BellwetherError
 AT_RISK, OFFLINE_STATUS, UNSEEN = 1, 3, 4
 """Exit statuses: something is at risk, something can be neither read nor written, the cluster could not be examined."""
 
-SHOWN = 10
-
 
 class Unseen(click.ClickException):
     """The cluster could not be examined."""
@@ -45,19 +42,6 @@ class Unseen(click.ClickException):
     exit_code = UNSEEN
 
 
-@click.command()
-@kafka_options
-@click.option("--topic", "topics", multiple=True, help="Only this topic; may be given several times.")
-@click.option("--all", "everything", is_flag=True, help=f"Show every partition at risk, not the {SHOWN} worst.")
-@click.option("--store", "uri", metavar="URI", help="Samples of `bellwether sample`: they bound what would be lost.")
-@click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option(
-    "--unclean-election",
-    "lossy",
-    metavar="TOPIC-PARTITION",
-    help="Elect a leader for this partition that lacks records. Shows first what would be lost; needs --accept-loss.",
-)
-@click.option("--accept-loss", is_flag=True, help="Accept that loss; it is still asked for by name.")
 def doctor(
     topics: tuple[str, ...],
     everything: bool,
@@ -67,18 +51,7 @@ def doctor(
     accept_loss: bool,
     **kafka: Any,
 ) -> None:
-    """Say which partitions are at risk, what clients see, what is safe, and what costs what to mend.
-
-    \b
-    Exit status:
-      0  nothing is at risk
-      1  something is at risk, and every partition is led
-      3  a partition can be neither read nor written, or an unclean election was not held, or has no leader to show
-      4  the cluster could not be examined
-
-    With --unclean-election it elects a leader without whom records are lost, for one partition that nobody can lead
-    otherwise. Nothing else in Bellwether ever does that.
-    """
+    """Say which partitions are at risk, what clients see, what is safe, and what costs what to mend."""
     if accept_loss and not lossy:
         raise click.UsageError("--accept-loss goes with --unclean-election TOPIC-PARTITION")
     if lossy and output != "text":
@@ -143,6 +116,9 @@ def _partition(text: str) -> TopicPartition:
 def _samples(uri: str | None) -> Samples:
     if uri is None:
         return no_samples
+    from bellwether.adapters.parquet.filesystems import Store  # noqa: PLC0415 - Arrow is for --store alone
+    from bellwether.adapters.parquet.lastsamples import last_samples  # noqa: PLC0415
+
     store = Store.open(uri)
 
     def look(cluster_id: str, wanted: Collection[PartitionKey]) -> Mapping[PartitionKey, Sample]:

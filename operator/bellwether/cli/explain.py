@@ -21,17 +21,8 @@ from bellwether.core.reasons import SENTENCES, known
 from bellwether.ports import BellwetherError, Terminal
 
 
-@click.command()
-@click.argument("broker", type=click.IntRange(0))
-@click.option("--policy", metavar="NAME", help="The LeadershipPolicy.  [default: the only one of the namespace]")
-@click.option("--namespace", "-n", default="default", show_default=True, help="The policy's namespace.")
-@click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def explain(broker: int, policy: str | None, namespace: str, output: str) -> None:
-    """Say why a broker is judged as it is, and what would change that.
-
-    Shows which signals were judged, what they saw, what they were compared with, since when, which of them did not
-    count and why, and what keeps the broker from leading.
-    """
+    """Say why a broker is judged as it is, and what would change that."""
     try:
         api = connect()
         name = policy or only_policy(api, namespace)

@@ -36,20 +36,8 @@ def moment(text: str, now: datetime) -> datetime:
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
-@click.command()
-@click.argument("policy")
-@click.option("--namespace", "-n", default="default", show_default=True, help="The policy's namespace.")
-@click.option(
-    "--since", "after", metavar="TIME", help="Only what came after: a time, or how long ago, such as 2h or 7d."
-)
-@click.option("--broker", type=click.IntRange(0), help="Only what names this broker.")
-@click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def history(policy: str, namespace: str, after: str | None, broker: int | None, output: str) -> None:
-    """Say what was moved for POLICY, when, why and by whose word, the oldest first.
-
-    A broker that was demoted or promoted stands with the evidence or the person's word that it was for; moves are
-    summed up, with a digest and a few names. The trail stays when the policy is deleted.
-    """
+    """Say what was moved for POLICY, when, why and by whose word, the oldest first."""
     clock = SystemClock()
     since = moment(after, clock.now()) if after is not None else None
     try:

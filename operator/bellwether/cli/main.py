@@ -1,4 +1,4 @@
-"""The root of the command line. Each verb lives in a file of its own and is imported only when it is asked for."""
+"""The root of the command line: which verb is where. A verb's work is imported when it runs, not for its help."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from bellwether.cli.verbs import Verbs
 
 # verb -> module:command
 VERBS = {
-    "check": "bellwether.cli.check:check",
-    "crds": "bellwether.cli.crds:crds",
-    "demote": "bellwether.cli.demote:demote",
-    "doctor": "bellwether.cli.doctor:doctor",
-    "drain": "bellwether.cli.drain:drain",
-    "explain": "bellwether.cli.explain:explain",
-    "history": "bellwether.cli.history:history",
-    "operator": "bellwether.cli.operate:operator",
-    "plan": "bellwether.cli.plan:plan",
-    "probe": "bellwether.cli.probe:probe",
-    "promote": "bellwether.cli.demote:promote",
-    "rebalance": "bellwether.cli.rebalance:rebalance",
-    "record": "bellwether.cli.record:record",
-    "release": "bellwether.cli.demote:release",
-    "replay": "bellwether.cli.replay:replay",
-    "sample": "bellwether.cli.sample:sample",
-    "undo-record": "bellwether.cli.undorecord:undo_record",
-    "uninstall": "bellwether.cli.uninstall:uninstall",
-    "verify-plan": "bellwether.cli.verifyplan:verify_plan",
-    "warden": "bellwether.cli.warden:warden",
+    "check": "bellwether.cli.commands.check:check",
+    "crds": "bellwether.cli.commands.crds:crds",
+    "demote": "bellwether.cli.commands.demote:demote",
+    "doctor": "bellwether.cli.commands.doctor:doctor",
+    "drain": "bellwether.cli.commands.drain:drain",
+    "explain": "bellwether.cli.commands.explain:explain",
+    "history": "bellwether.cli.commands.history:history",
+    "operator": "bellwether.cli.commands.operate:operator",
+    "plan": "bellwether.cli.commands.plan:plan",
+    "probe": "bellwether.cli.commands.probe:probe",
+    "promote": "bellwether.cli.commands.demote:promote",
+    "rebalance": "bellwether.cli.commands.rebalance:rebalance",
+    "record": "bellwether.cli.commands.record:record",
+    "release": "bellwether.cli.commands.demote:release",
+    "replay": "bellwether.cli.commands.replay:replay",
+    "sample": "bellwether.cli.commands.sample:sample",
+    "undo-record": "bellwether.cli.commands.undorecord:undo_record",
+    "uninstall": "bellwether.cli.commands.uninstall:uninstall",
+    "verify-plan": "bellwether.cli.commands.verifyplan:verify_plan",
+    "warden": "bellwether.cli.commands.warden:warden",
 }
 
 

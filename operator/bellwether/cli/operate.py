@@ -21,7 +21,7 @@ from bellwether.cli import preflight
 from bellwether.core.runs import Run
 from bellwether.garbage import collect_seldom
 from bellwether.handlers.custody import Custody
-from bellwether.handlers.definitions import look_again
+from bellwether.handlers.definitions import Watches
 from bellwether.handlers.exports import Exports
 from bellwether.handlers.links import LeaseTimes, Linker
 from bellwether.handlers.loops import PolicyLoop
@@ -34,36 +34,11 @@ from bellwether.ports import BellwetherError
 from bellwether.telemetry import logs
 from bellwether.telemetry.health import Health, HealthServer
 from bellwether.telemetry.metrics import OperatorMetrics
-from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
+from bellwether.telemetry.pulses import Pulse
 
 log = structlog.get_logger(__name__)
 
-# The longest single request, to a large cluster's metadata, and some.
-SHORTEST_BOUND_SECONDS = 10.0
 
-
-@click.command()
-@click.option("--namespace", "-n", "namespaces", multiple=True, help="Watch this namespace; repeat it. Default: all.")
-@click.option(
-    "--lease-namespace",
-    envvar="POD_NAMESPACE",
-    default="default",
-    show_default=True,
-    help="Where the Leases of Kafka clusters stand; the same for all operators of a Kubernetes cluster.",
-)
-@click.option("--lease-duration", default=10, show_default=True, help="Seconds that a Lease lasts.")
-@click.option("--lease-renew", default=2.0, show_default=True, help="Seconds between renewals of a Lease.")
-@click.option("--metrics-port", default=9464, show_default=True, help="Serve Prometheus metrics here; 0 for nowhere.")
-@click.option("--health-port", default=8080, show_default=True, help="Serve /healthz and /readyz here; 0 for nowhere.")
-@click.option(
-    "--stuck-after",
-    type=click.FloatRange(SHORTEST_BOUND_SECONDS),
-    default=STUCK_SECONDS,
-    show_default=True,
-    help="Seconds without any sign of life after which a thread counts as stuck, and /healthz says 503.",
-)
-@click.option("--log-format", type=click.Choice(["auto", "json", "console"]), default="auto", show_default=True)
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning"]), default="info", show_default=True)
 def operator(
     namespaces: tuple[str, ...],
     lease_namespace: str,
@@ -75,11 +50,7 @@ def operator(
     log_format: logs.Format,
     log_level: str,
 ) -> None:
-    """Watch LeadershipPolicies and keep leadership away from sick brokers.
-
-    Connects to the Kubernetes API by KUBECONFIG or the pod's ServiceAccount. Several processes may run: one acts on
-    each Kafka cluster, the others stand by.
-    """
+    """Watch LeadershipPolicies and keep leadership away from sick brokers."""
     if lease_renew * 3 > lease_duration:
         raise click.UsageError("--lease-duration must be at least three times --lease-renew, to survive a lost renewal")
     if lease_duration - lease_renew <= Limits().mutation_seconds:
@@ -122,10 +93,9 @@ def operator(
     registry = kopf.OperatorRegistry()
     loops = Loops(make, notices.forget)
     pulse = Pulse("the event loop of the watches", clock.monotonic, begun=False)
-    # Definitions belong to no namespace: who may look into some only cannot watch them.
-    register(registry, loops, scan=not namespaces, pulse=pulse)
-    insights = look_again(registry, scan=not namespaces)
-    readiness = Readiness(api, namespaces, loops.known, clock)
+    register(registry, loops, pulse=pulse)
+    watches = Watches(api, registry, namespaces, lambda: loops.halt(timeout_seconds=20), clock.sleep)
+    readiness = Readiness(api, namespaces, loops.known, clock, watches.begin_anew)
     health.watch(lambda: [text for text in (pulse.amiss(stuck_after),) if text])
     health.watch(lambda: loops.amiss(stuck_after))
     health.watch(readiness.stuck)
@@ -138,12 +108,5 @@ def operator(
             raise click.ClickException(f"--health-port {health_port}: {error.strerror}; choose another") from None
     readiness.start()
     preflight.tell_missing_permissions(api, namespaces, lease_namespace)
-    preflight.await_definitions(api, namespaces, clock.sleep)
     log.info("watching", namespaces=list(namespaces) or "all", pid=os.getpid())
-    kopf.run(
-        registry=registry,
-        insights=insights,
-        namespaces=list(namespaces),
-        clusterwide=not namespaces,
-        standalone=True,
-    )
+    watches.run()

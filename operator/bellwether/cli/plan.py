@@ -26,18 +26,8 @@ _BAR = 40
 _FULL, _BEFORE, _BOUND = "█", "○", "│"
 
 
-@click.command()
-@click.argument("digest", required=False)
-@click.option("--store", "uri", required=True, metavar="URI", help="Where problems, loads and plans are kept.")
-@click.option("--policy", metavar="NAMESPACE/NAME", help="Without DIGEST: the newest plan of this policy.")
-@click.option("--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write one page to this file.")
-@click.option("--top", default=20, show_default=True, help="How many brokers and moves to show in the terminal.")
-@click.option("--json", "as_json", is_flag=True, help="Print the plan as it is kept, without its moves.")
 def plan(digest: str | None, uri: str, policy: str | None, page: Path | None, top: int, as_json: bool) -> None:
-    """Show a load plan: what it moves, how much better it gets, and how far that is from the best possible.
-
-    Without DIGEST it is the newest plan of the store.
-    """
+    """Show a load plan."""
     try:
         store = Store.open(uri)
         history = plans.plans(store)

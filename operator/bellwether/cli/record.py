@@ -29,23 +29,6 @@ SAY_SECONDS = 30.0
 MEGABYTE = 1_000_000
 
 
-@click.command()
-@click.option("--policy", required=True, metavar="NAME", help="The LeadershipPolicy to watch.")
-@click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
-@click.option(
-    "--output",
-    "-o",
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write, such as incident.jsonl.gz; an existing one is not overwritten.",
-)
-@click.option("--duration", "limit", metavar="TIME", help="Stop after 30s, 10m, 2h.  [default: until Ctrl-C]")
-@click.option("--period", type=click.FloatRange(0.2, 60), default=1.0, show_default=True, help="Seconds between looks.")
-@click.option("--anonymize", is_flag=True, help="Write digests in place of names, and no free text.")
-@click.option("--no-partitions", is_flag=True, help="Leave partitions out: a replay then judges, and plans nothing.")
-@click.option(
-    "--max-size", type=click.IntRange(1, 100_000), default=500, show_default=True, help="Stop at so many megabytes."
-)
 def record(
     policy: str,
     namespace: str,
@@ -56,10 +39,7 @@ def record(
     no_partitions: bool,
     max_size: int,
 ) -> None:
-    """Record what probers, people and Kafka say of a policy's brokers, and what the operator makes of it.
-
-    Nothing is changed anywhere. Ctrl-C ends the recording; `bellwether replay` judges it again.
-    """
+    """Record what probers, people and Kafka say of a policy's brokers, and what the operator makes of it."""
     seconds = duration(limit, "--duration").total_seconds() if limit is not None else float("inf")
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -18,23 +18,8 @@ from bellwether.traces.lines import UnreadableTrace, text_of
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command()
-@click.argument("trace", type=_FILE)
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="PATH=VALUE",
-    help="Judge with another setting, as in promotion.stabilizationSeconds=10 or mode=Enforce. May be repeated.",
-)
-@click.option("--policy", "policy_file", type=_FILE, help="Judge with the settings of this LeadershipPolicy (YAML).")
-@click.option("--no-plan", is_flag=True, help="Judge only, and plan no moves: faster with very many partitions.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def replay(trace: Path, changes: tuple[str, ...], policy_file: Path | None, no_plan: bool, as_json: bool) -> None:
-    """Play TRACE through the judgement and the plan of this version, and print what would have been done when.
-
-    Without other settings it is held against what the operator said at the time. Nothing is asked of any cluster.
-    """
+    """Play TRACE through the judgement and the plan of this version, and print what would have been done when."""
     try:
         reader = TraceReader(trace)
         settings = settings_of_file(policy_file.read_text(), str(policy_file)) if policy_file is not None else None

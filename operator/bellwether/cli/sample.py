@@ -24,7 +24,7 @@ from bellwether.adapters.parquet.upkeep import Upkeep
 from bellwether.adapters.prometheus.client import PrometheusClient
 from bellwether.adapters.prometheus.topicreaders import BODY_LIMIT, DEFAULT_QUERY, SERIES_LIMIT, TopicReaders
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.cli.connecting import connection_from, kafka_options
+from bellwether.cli.connecting import connection_from
 from bellwether.cli.probe.running import need, read_policy, reported, serve, stop_on_signals
 from bellwether.cli.sampled import told
 from bellwether.connections import Connection, Hidden
@@ -43,53 +43,6 @@ _MAP_SECONDS, _MAP_SHARE = 20.0, 1 / 3
 _DEFAULT_DAYS = 14
 
 
-@click.command()
-@click.option("--policy", metavar="[NAMESPACE/]NAME", help="The LeadershipPolicy whose cluster is sampled.")
-@click.option("--namespace", "-n", default="default", show_default=True, help="The policy's namespace.")
-@kafka_options
-@click.option(
-    "--store",
-    "uri",
-    metavar="URI",
-    help="A directory, or s3://, gs://, abfs://, hdfs://.  [default: the policy's rebalance.history]",
-)
-@click.option("--period", type=click.IntRange(1, 3600), default=60, show_default=True, help="Seconds between rounds.")
-@click.option(
-    "--once", is_flag=True, help="Take one round, write it, print what each broker told; exit 1 on a failure."
-)
-@click.option(
-    "--broker-timeout",
-    type=click.FloatRange(0.1, 60),
-    default=5.0,
-    show_default=True,
-    help="Seconds after which a broker that says nothing is left out of the round.",
-)
-@click.option(
-    "--retention-days",
-    type=click.IntRange(1, 3660),
-    help=f"How many days of samples are kept.  [default: those of the policy's history, or {_DEFAULT_DAYS}]",
-)
-@click.option("--prometheus", metavar="URL", help="A Prometheus that knows how much consumers read of each topic.")
-@click.option(
-    "--consume-query",
-    metavar="PROMQL",
-    default=DEFAULT_QUERY,
-    help="Bytes/s to consumers, one series for each topic.  [default: BytesOutPerSec of the JMX exporter or of"
-    " Strimzi's Metrics Reporter]",
-)
-@click.option("--prometheus-token-file", type=_FILE, help="File with the bearer token for Prometheus.")
-@click.option("--prometheus-ca", type=_FILE, help="PEM file of the authorities that sign Prometheus' certificate.")
-@click.option("--upkeep/--no-upkeep", default=True, show_default=True, help="Compact files and remove old days, too.")
-@click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serve Prometheus metrics on this port.")
-@click.option(
-    "--health-port",
-    type=click.IntRange(1, 65535),
-    help="Serve /healthz and /readyz on this port, too; --metrics-port serves them in any case.",
-)
-@click.option("--log-format", type=click.Choice(["auto", "json", "console"]), default="auto", show_default=True)
-@click.option(
-    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
-)
 def sample(
     policy: str | None,
     namespace: str,
@@ -99,7 +52,7 @@ def sample(
     broker_timeout: float,
     retention_days: int | None,
     prometheus: str | None,
-    consume_query: str,
+    consume_query: str | None,
     prometheus_token_file: Path | None,
     prometheus_ca: Path | None,
     upkeep: bool,
@@ -109,11 +62,7 @@ def sample(
     log_level: str,
     **kafka: Any,
 ) -> None:
-    """Ask all leaders each minute where their logs end and how large they are, and keep the answers as Parquet.
-
-    Nothing is installed on brokers, and nothing is changed in Kafka. It may be killed and started at any time, and run
-    twice. Rebalancing reads what it has written.
-    """
+    """Ask all leaders each minute where their logs end and how large they are, and keep the answers as Parquet."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     if bool(policy) == bool(kafka["bootstrap"]):
         raise click.UsageError("Name the cluster: --policy, or --bootstrap with the TLS and SASL options.")
@@ -125,7 +74,7 @@ def sample(
         uri, days = uri or cluster.uri, retention_days or cluster.days
         need(uri, "--store", "where samples are to be kept (or a policy with rebalance.history)")
         store = Store.open(str(uri))
-        consumers = Consumers(prometheus, consume_query, prometheus_token_file, prometheus_ca)
+        consumers = Consumers(prometheus, consume_query or DEFAULT_QUERY, prometheus_token_file, prometheus_ca)
         readers = consumers.read()
         where, _, name = (policy or "").rpartition("/")
         labels = {"namespace": where or namespace, "policy": name} if policy else {}

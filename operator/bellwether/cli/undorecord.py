@@ -12,18 +12,7 @@ from bellwether.adapters.kubernetes.client import connect
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.ports import BellwetherError
 
-_POLICY = click.option("--policy", required=True, help="LeadershipPolicy whose record it is.")
-_NAMESPACE = click.option("--namespace", "-n", default="default", show_default=True, help="Namespace of the policy.")
 
-
-@click.group("undo-record")
-def undo_record() -> None:
-    """The undo record: the replica order that each displaced partition had before Bellwether moved it."""
-
-
-@undo_record.command()
-@_POLICY
-@_NAMESPACE
 def show(policy: str, namespace: str) -> None:
     """Who is demoted, how many partitions are displaced, and how far the last load plan has come."""
     try:
@@ -49,10 +38,6 @@ def show(policy: str, namespace: str) -> None:
         click.echo(f"load plan {plan.digest}: {plan.ended or 'being applied'}: {text}")
 
 
-@undo_record.command()
-@_POLICY
-@_NAMESPACE
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File; default: standard output.")
 def export(policy: str, namespace: str, output: Path | None) -> None:
     """Write the record as one JSON document."""
     try:
@@ -66,16 +51,8 @@ def export(policy: str, namespace: str, output: Path | None) -> None:
         click.echo(f"written to {output}")
 
 
-@undo_record.command("import")
-@_POLICY
-@_NAMESPACE
-@click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def import_(policy: str, namespace: str, document: Path) -> None:
-    """Put an exported DOCUMENT in the place of the policy's empty record.
-
-    The operator that runs notices within its next turn, and restores or keeps displaced what the document names. A
-    document that is refused changes nothing.
-    """
+    """Put an exported DOCUMENT in the place of the policy's empty record."""
     try:
         records, data = ConfigMapRecords(connect(), namespace, policy), document.read_bytes()
         # All checks come first: taking over fences the operator that runs, which a refused document must not do.

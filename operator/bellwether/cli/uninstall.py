@@ -34,37 +34,10 @@ _HEADER = "bellwether-undo-"
 Named = tuple[str, str]
 
 
-@click.command()
-@click.option("--namespace", "-n", "namespaces", multiple=True, help="Of these namespaces; repeat it. Default: all.")
-@click.option(
-    "--mode",
-    type=click.Choice(["restore", "export"]),
-    default="restore",
-    show_default=True,
-    help="Put orders back and export those of brokers that are still sick; or leave all orders and export them.",
-)
-@click.option(
-    "--timeout",
-    "timeout_seconds",
-    type=click.IntRange(0, 86400),
-    default=120,
-    show_default=True,
-    help="Seconds that restoring may take; then what is left is exported.",
-)
-@click.option(
-    "--export-to",
-    type=click.Path(path_type=Path, allow_dash=True),
-    help="A directory for exported undo records, or - for standard output.  [default: a ConfigMap beside the policy]",
-)
-@click.option("--by-hand", is_flag=True, help="No operator runs any more: export at once and take the finalizers away.")
 def uninstall(
     namespaces: tuple[str, ...], mode: str, timeout_seconds: int, export_to: Path | None, by_hand: bool
 ) -> None:
-    """Prepare all policies for Bellwether's removal: restore every order, or export the undo records.
-
-    The operator that runs does the work; what it has not done in time is exported from here. Afterwards neither a
-    policy nor a namespace waits for an operator. Policies stay as they are. May be repeated at any time.
-    """
+    """Prepare all policies for Bellwether's removal."""
     logs.configure("auto", "warning")
     try:
         api = connect()

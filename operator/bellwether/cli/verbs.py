@@ -1,4 +1,4 @@
-"""A group of commands that are loaded by name: a prober imports neither the operator nor another prober's client."""
+"""A group of commands that are loaded by name, and say which extra is missing when they cannot run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
+
+from bellwether.extras import needed_extra
+
+
+class MissingExtra(click.ClickException):
+    """The verb needs packages that are not installed."""
+
+    exit_code = click.UsageError.exit_code
 
 
 class Verbs(click.Group):
@@ -27,3 +35,11 @@ class Verbs(click.Group):
         module, _, name = self._verbs[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb. MissingExtra names the extra that brings what it lacks."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            what = f"`{ctx.command_path} {ctx.invoked_subcommand}` {needed_extra(error)}"
+            raise MissingExtra(what) from error

@@ -30,17 +30,8 @@ Tell = Callable[[str, int, int], None]
 _UNITS = "(maximum, mean, item and bound: bytes/s per 100 units of capacity; moved load: hundredths of a byte/s)"
 
 
-@click.command()
-@click.option("--problem", required=True, metavar="URI", help="The problem's folder: STORE/problems/NAME.")
-@click.option("--loads", required=True, metavar="URI", help="The folder of the loads that the plan was made from.")
-@click.option("--plan", required=True, metavar="URI", help="The plan's folder: STORE/plans/DIGEST.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def verify_plan(problem: str, loads: str, plan: str, as_json: bool) -> None:
-    """Recheck a load plan: digests, every move, the balance, and the proof of how good it is.
-
-    Takes nothing from the plan but its moves and weights, and shares no code with what made it. Exit status: 0 when all
-    that it claims is so, 1 when it is refused, 2 when an input cannot be read.
-    """
+    """Recheck a load plan."""
     try:
         with _telling() as tell:
             report = recheck(Store.open(problem), Store.open(loads), Store.open(plan), tell)

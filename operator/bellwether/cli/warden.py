@@ -6,7 +6,6 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-import click
 import structlog
 
 from bellwether.adapters.brokerprocesses import KAFKA, BrokerProcess
@@ -14,9 +13,8 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import connect
 from bellwether.adapters.kubernetes.orders import BrokerOrders
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.cli.probe.brokerids import BrokerId
 from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import need, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.probe.running import need, reported, serve_metrics, stop_on_signals
 from bellwether.cli.tables import printed
 from bellwether.core.confinements import WARDEN
 from bellwether.core.policies import QuarantineMode
@@ -27,16 +25,6 @@ from bellwether.probes.wardens import Warden
 from bellwether.telemetry.logs import configure
 
 
-@click.command()
-@shared_options
-@click.option("--broker", type=BrokerId(), help="Id of the broker beside us, or its pod's name, which ends with it.")
-@click.option("--pid", type=click.IntRange(1), help="The broker's process.  [default: found by --process]")
-@click.option(
-    "--process",
-    "pattern",
-    metavar="REGEX",
-    help="What the broker's arguments, each ended by a zero byte, match.  [default: java kafka.Kafka]",
-)
 def warden(
     policy: str | None,
     namespace: str,
@@ -48,11 +36,7 @@ def warden(
     log_format: Any,
     log_level: str,
 ) -> None:
-    """Pause the broker's process while the operator orders it (spec.quarantine of the policy), and release it.
-
-    It needs the broker's process namespace, and its user or the capability KILL. A broker that is found paused at the
-    start is released. --once tells how the process is.
-    """
+    """Pause the broker's process while the operator orders it (spec.quarantine of the policy), and release it."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     with reported():
         process = BrokerProcess(pid, pattern or KAFKA)

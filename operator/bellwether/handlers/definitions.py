@@ -1,75 +1,118 @@
-"""Definitions that come while the operator runs: what is served is looked at again after kopf has looked.
+"""The watches begin once the API serves our kinds, and begin anew when it has stopped serving them.
 
-In: kopf's registry. Out: the insights that ``kopf.run`` must be given. kopf asks the API what it serves in the very
-moment that a definition changes, and never again. The API server says so a moment before it serves the kind, so kopf
-misses it now and then, and would watch nothing until the next start.
+In: the API and kopf's registry. Out: kopf runs until the process is asked to end. kopf asks the API once, at its start,
+which kinds it serves. The API server calls a definition Established a moment before discovery lists its kind, so
+discovery is asked first, by the addresses that kopf asks. Called by ``bellwether operator``.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import kopf
 import structlog
-from kopf._cogs.structs.references import Insights
-from kopf._core.reactor import observation
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
-from bellwether.api.v1alpha1.models import GROUP
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient
+from bellwether.api.v1alpha1.models import GROUP, VERSION
+from bellwether.ports import Terminal, Transient
 
-AGAIN_SECONDS = (1.0, 3.0, 10.0, 30.0)
-"""The pauses before each further look."""
+WAIT_SECONDS = 2.0
+SETTLE_SECONDS = 3.0
+"""After definitions that came late: another API server may list them a moment later."""
 
-KINDS = {POLICIES.plural, BROKER_HEALTHS.plural}
+REMEDY = "install those of the chart (crds.install), or kubectl apply -f crds/"
 
 log = structlog.get_logger(__name__)
 
-Look = Callable[[], Awaitable[None]]
+
+def missing_definitions(api: KubernetesClient) -> list[str]:
+    """The names of our definitions whose kinds discovery does not list. Raises Transient or Terminal."""
+    served = api.served(GROUP, VERSION)
+    return [f"{one.plural}.{GROUP}" for one in (POLICIES, BROKER_HEALTHS) if one.plural not in served]
 
 
-def look_again(registry: kopf.OperatorRegistry, *, scan: bool, pauses: Sequence[float] = AGAIN_SECONDS) -> Insights:
-    """Look again after each change of a definition (``scan``), or after the start alone, where none is heard of."""
-    insights = Insights()
-    tasks: list[asyncio.Task[None]] = []
-
-    @kopf.on.startup(registry=registry)
-    async def begin(settings: kopf.OperatorSettings, **_: Any) -> None:
-        async def look() -> None:
-            await observation.process_discovered_resource_event(
-                raw_event={"type": "MODIFIED", "object": {"spec": {"group": GROUP}}},
-                settings=settings,
-                registry=registry,
-                insights=insights,
-            )
-
-        tasks.append(asyncio.create_task(_looks(insights, look, pauses, at_start=not scan)))
-
-    @kopf.on.cleanup(registry=registry)
-    async def end(**_: Any) -> None:
-        for task in tasks:
-            task.cancel()
-
-    return insights
-
-
-async def _looks(insights: Insights, look: Look, pauses: Sequence[float], *, at_start: bool) -> None:
-    # What is told until then is the listing at the start.
-    await insights.ready_resources.wait()
-    await insights.ready_namespaces.wait()
-    left = list(pauses) if at_start else []
+def await_definitions(api: KubernetesClient, sleep: Callable[[float], None]) -> None:
+    """Return once discovery lists both kinds, or where this account may not ask. What is missing is logged once."""
+    said: list[str] = []
     while True:
         try:
-            async with insights.revised, asyncio.timeout(left[0] if left else None):
-                await insights.revised.wait()
-            left = list(pauses)
-        except TimeoutError:
-            left.pop(0)
-            if {one.plural for one in insights.watched_resources if one.group == GROUP} >= KINDS:
-                continue  # nothing was missed
+            missing = missing_definitions(api)
+        except Transient:  # readiness says so
+            sleep(WAIT_SECONDS)
+            continue
+        except Terminal as error:
+            log.warning("definitions_not_checked", why=str(error))
+            return
+        if not missing:
+            break
+        if missing != said:
+            log.error("definitions_missing", missing=missing, remedy=REMEDY)
+            said = missing
+        sleep(WAIT_SECONDS)
+    if said:
+        log.info("definitions_served")
+        sleep(SETTLE_SECONDS)
+
+
+class Watches:
+    """kopf, run again and again. ``ended`` is called after each run, when nothing is watched any more."""
+
+    def __init__(
+        self,
+        api: KubernetesClient,
+        registry: kopf.OperatorRegistry,
+        namespaces: Sequence[str],
+        ended: Callable[[], None],
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._api = api
+        self._registry = registry
+        self._namespaces = namespaces
+        self._ended = ended
+        self._sleep = sleep
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+
+    def begin_anew(self) -> None:
+        """End this run of kopf, and begin another one once both kinds are served. From any thread."""
+        loop, stop = self._loop, self._stop
+        if loop is not None and stop is not None:
+            with suppress(RuntimeError):  # that run has ended by itself
+                loop.call_soon_threadsafe(stop.set)
+
+    def run(self) -> None:
+        """Watch until the process is asked to end by a signal."""
+        while True:
+            await_definitions(self._api, self._sleep)
             try:
-                await look()
-            except Exception:
-                # The watches go on, and the next change is looked at again.
-                log.exception("what the API serves could not be looked at")
+                anew = asyncio.run(self._watch())
+            finally:
+                self._loop = self._stop = None
+                self._ended()
+            if not anew:
+                return
+            log.warning("watches_begin_anew")
+
+    async def _watch(self) -> bool:
+        """One run of kopf; whether another one is to follow."""
+        self._stop = stop = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        try:
+            await kopf.operator(
+                registry=self._registry,
+                namespaces=list(self._namespaces),
+                clusterwide=not self._namespaces,
+                standalone=True,
+                stop_flag=stop,
+            )
+        except asyncio.CancelledError:
+            return False
+        except Exception as error:
+            # kopf ends with the error of a watch whose kind is no longer served.
+            if not stop.is_set() and not missing_definitions(self._api):
+                raise
+            log.warning("watches_failed", why=str(error))
+            return True
+        return stop.is_set()

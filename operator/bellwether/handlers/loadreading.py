@@ -13,7 +13,7 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.adapters.parquet.filesystems import StoreDamaged, StoreError, StoreMissing
+from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreError, StoreMissing
 from bellwether.adapters.planwork import file_name
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.balancing import Rebalance

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from bellwether.adapters.kubernetes.client import KubernetesClient
 from bellwether.adapters.kubernetes.jobs import KubernetesJobs
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.shelves import Shelf
 from bellwether.adapters.planwork import Work
 from bellwether.adapters.processes import ProcessJobs
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.planrunner import RunnerType
+from bellwether.extras import needed_extra
 from bellwether.handlers.rebalancing import Tools
 from bellwether.ports import Clock, PlanJobs, Terminal
 
@@ -19,6 +18,11 @@ def tools_for(api: KubernetesClient, clock: Clock, policy: LeadershipPolicy, clu
     rebalance, metadata = policy.spec.rebalance, policy.metadata
     if rebalance is None:
         raise Terminal(f"policy {metadata.namespace}/{metadata.name} has no spec.rebalance")
+    try:  # Arrow is for policies that rebalance
+        from bellwether.adapters.parquet.filesystems import Store  # noqa: PLC0415
+        from bellwether.adapters.parquet.shelves import Shelf  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise Terminal(f"spec.rebalance {needed_extra(error)}") from error
     shelf = Shelf(Store.open(rebalance.history.uri), cluster_id, f"{metadata.namespace}/{metadata.name}")
     jobs: PlanJobs
     if rebalance.runner.type is RunnerType.PROCESS:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 import structlog
 
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
+from bellwether.handlers.definitions import REMEDY, missing_definitions
 from bellwether.ports import BellwetherError, Clock, Transient
 from bellwether.telemetry.pulses import Pulse
 
@@ -26,16 +27,25 @@ Named = tuple[str, str]
 
 
 class Readiness(threading.Thread):
-    """See the module. ``known`` gives the policies that the watches know, by namespace and name."""
+    """See the module. ``known`` gives the policies that the watches know, by namespace and name.
+
+    ``begin_anew`` is called when they cannot go on: the definitions were gone, or they know no policy where there are.
+    """
 
     def __init__(
-        self, api: KubernetesClient, namespaces: Sequence[str], known: Callable[[], Collection[Named]], clock: Clock
+        self,
+        api: KubernetesClient,
+        namespaces: Sequence[str],
+        known: Callable[[], Collection[Named]],
+        clock: Clock,
+        begin_anew: Callable[[], None],
     ) -> None:
         super().__init__(name="readiness", daemon=True)
         self._api = api
         self._namespaces: Sequence[str | None] = tuple(namespaces) or (None,)
         self._known = known
         self._clock = clock
+        self._begin_anew = begin_anew
         self._halt = threading.Event()
         self._amiss: str | None = "the watches have not listed yet"
         self._listed = False
@@ -74,17 +84,19 @@ class Readiness(threading.Thread):
 
     def _look(self) -> str | None:
         try:
+            missing = missing_definitions(self._api)
+            if missing:
+                self._listed = False
+                self._begin_anew()  # the watch of a kind that is no longer served ends for good
+                return f"custom resource definitions are missing: {', '.join(missing)}: {REMEDY}"
             there = set()
             for namespace in self._namespaces:
                 listed = self._api.list(POLICIES, namespace)
                 there |= {(str(p["metadata"]["namespace"]), str(p["metadata"]["name"])) for p in listed}
             for namespace in self._namespaces[:1] if not self._listed else ():
                 self._api.list(BROKER_HEALTHS, namespace)
-        except NotFound:
-            return (
-                "the custom resource definitions are missing: install those of the chart (crds.install), or "
-                "kubectl apply -f crds/"
-            )
+        except NotFound as error:
+            return str(error)  # listed, and not served yet or no longer
         except Transient as error:
             return f"the Kubernetes API is away: {error}"
         except BellwetherError as error:
@@ -100,6 +112,9 @@ class Readiness(threading.Thread):
         late = sorted(one for one, since in self._missing.items() if now - since >= patience)
         if late:
             named = ", ".join("/".join(one) for one in late[:3])
+            if not self._known() and any(now - since >= TRAILS_SECONDS for since in self._missing.values()):
+                self._missing = {}
+                self._begin_anew()  # no policy is at work that this could disturb
             return f"the watches have not told of {len(late)} policies yet: {named}"
         self._listed = True
         return None

@@ -12,12 +12,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bellwether.adapters.parquet.filesystems import StoreError
-from bellwether.adapters.parquet.shelves import PlanUnfit, Rechecked
+from bellwether.adapters.parquet.storeerrors import PlanUnfit, StoreError
 from bellwether.adapters.planwork import file_name
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.rebalancestatus import REQUEST_LIMIT
@@ -31,6 +30,9 @@ from bellwether.core.runs import UNDER_WAY, Run, RunState, begun, due, followed,
 from bellwether.core.statuses import Report
 from bellwether.handlers.loadreading import LoadReading, Measures, Wish
 from bellwether.ports import Clock, JobState, PlanJobs, Terminal, Transient
+
+if TYPE_CHECKING:  # Arrow is for policies that rebalance
+    from bellwether.adapters.parquet.shelves import Rechecked
 
 APPROVE = "bellwether.dev/approve-plan"
 """Annotation that names the digest of the plan that may be applied."""

@@ -108,20 +108,20 @@ class Loops:
         return [text for loop in list(self._loops.values()) for text in loop.amiss(bound_seconds)]
 
     def halt(self, timeout_seconds: float) -> None:
-        """End all loops, giving their Leases up."""
+        """End all loops, giving their Leases up, and forget what was seen."""
         with self._lock:
-            loops = list(self._loops.values())
-        for loop in loops:
+            loops = dict(self._loops)
+            for known in (self._loops, self._healths, self._leases):
+                known.clear()
+        for loop in loops.values():
             loop.halt()
-        for loop in loops:
+        for key, loop in loops.items():
             loop.join(timeout_seconds)
+            self._forget(*key)
 
 
-def register(registry: kopf.OperatorRegistry, loops: Loops, *, scan: bool = True, pulse: Pulse | None = None) -> None:
-    """Put the watches into a kopf registry. ``scan``: hear of definitions that come or go, which are cluster-wide.
-
-    ``pulse`` beats while kopf's event loop goes round.
-    """
+def register(registry: kopf.OperatorRegistry, loops: Loops, *, pulse: Pulse | None = None) -> None:
+    """Put the watches into a kopf registry. ``pulse`` beats while kopf's event loop goes round."""
     beating: list[asyncio.Task[None]] = []
 
     @kopf.on.login(registry=registry)
@@ -142,7 +142,7 @@ def register(registry: kopf.OperatorRegistry, loops: Loops, *, scan: bool = True
         settings.watching.client_timeout = 330
         settings.networking.request_timeout = 30
         settings.networking.error_backoffs = Endless()
-        settings.scanning.disabled = not scan
+        settings.scanning.disabled = True  # ``definitions`` looks after the kinds: kopf asks for no right to watch them
 
     @kopf.on.event(GROUP, VERSION, "leadershippolicies", registry=registry)
     def policy_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
@@ -158,8 +158,10 @@ def register(registry: kopf.OperatorRegistry, loops: Loops, *, scan: bool = True
 
     @kopf.on.cleanup(registry=registry)
     async def rest(**_: Any) -> None:
-        for task in beating:
-            task.cancel()
+        while beating:
+            beating.pop().cancel()
+        if pulse is not None:
+            pulse.rest()
 
     @kopf.on.cleanup(registry=registry)
     def stop(**_: Any) -> None:

@@ -31,6 +31,10 @@ class Pulse:
         """Still there."""
         self._last = self._monotonic()
 
+    def rest(self) -> None:
+        """Nothing is expected before the next beat."""
+        self._last = math.inf
+
     def amiss(self, bound_seconds: float = STUCK_SECONDS) -> str | None:
         """In words, that nothing was heard for longer than the bound; None while all is well."""
         silent = self._monotonic() - self._last

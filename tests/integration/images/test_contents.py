@@ -74,7 +74,9 @@ def test_licences_and_the_list_of_packages_are_there(either: Unpacked) -> None:
     packages = re.findall(r"^Package: (.+)$", (either.root / "var/lib/dpkg/status").read_text(), re.MULTILINE)
     assert "tini" in packages
     assert (either.root / "usr/share/doc/tini/copyright").read_text()
-    assert list((either.root / "opt/bellwether/lib").glob("python3*/site-packages/bellwether-*.dist-info/licenses/*"))
+    assert list(
+        (either.root / "opt/bellwether/lib").glob("python3*/site-packages/bellwether_kafka-*.dist-info/licenses/*")
+    )
 
 
 def test_labels_say_what_it_is(either: Unpacked) -> None:
@@ -104,7 +106,7 @@ def test_what_is_installed_is_what_the_locks_pin(either: Unpacked) -> None:
     allowed: dict[str, set[str]] = {}
     for name, version in pins:
         allowed.setdefault(canonical(name), set()).add(version)
-    assert found.pop("bellwether") == __version__
+    assert found.pop("bellwether-kafka") == __version__
     assert {name: version for name, version in found.items() if version not in allowed.get(name, ())} == {}
     assert len(found) > 30
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -213,29 +212,33 @@ def test_the_operator_may_come_before_the_definitions_with_rights(
             crew.site.close()
 
 
-def waits(crew: Crew) -> bool:
-    if crew.everywhere:
-        asked = {(c.verb, c.code) for c in crew.calls(OPERATOR) if c.resource == "customresourcedefinitions"}
-        return asked >= {("list", 200), ("watch", 200)}
-    return "waiting for the custom resource definitions" in crew.site.logs()
+def waits(crew: Crew, times: int = 1) -> bool:
+    return crew.site.logs().count("definitions_missing") >= times
 
 
-@pytest.mark.parametrize("verb", ["list", "watch"])
-def test_without_a_right_to_definitions_those_that_come_later_are_not_heard_of(
-    kafka: KafkaCluster, tmp_path: Path, verb: str
+@pytest.mark.parametrize("gone", ["leadershippolicies", "brokerhealths"])
+def test_definitions_that_were_removed_and_come_back_are_worked_on_without_a_restart(
+    kafka: KafkaCluster, tmp_path: Path, gone: str
 ) -> None:
     with AuditedApiServer(tmp_path / "bare") as server:
         crew = Crew(server, kafka, tmp_path / "crew", everywhere=True)
-        group, resource = "apiextensions.k8s.io", "customresourcedefinitions"
         try:
-            with crew.accounts.without(OPERATOR, group, resource, verb):
-                crew.operator()
-                lack = f"cannot {verb} resource"
-                crew.site.until(lambda: lack in crew.site.logs(), 60, "the lack is told", crew.site.logs)
-                server.apply(ROOT / "crds")
-                crew.policy()
-                time.sleep(5)
-                assert crew.site.ready() == ("", "")
-            assert f"'{verb}' on {resource} in API group {group}" in crew.site.processes[0].log.read_text()
+            server.apply(ROOT / "crds")
+            crew.site.topics({crew.site.topic: 6})
+            crew.operator()
+            crew.policy()
+            crew.site.until_reported()
+            crew.site.delete()
+            crew.site.until(crew.site.gone, 60, "the policy is gone")
+            server.kubectl("delete", "crd", f"{gone}.bellwether.dev")
+            crew.site.until(lambda: waits(crew), 60, "it waits for the definition", crew.site.logs)
+            server.apply(ROOT / "crds")
+            crew.policy()
+            crew.site.until_reported()
+            crew.site.demote(3, "its turn")
+            crew.site.until_demoted(3, crew.site.orders())
+            assert not [call for call in crew.calls(OPERATOR) if call.forbidden]
+            crew.site.delete()
+            crew.site.until(crew.site.gone, 60, "the policy is gone")
         finally:
             crew.site.close()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.chart
 
 PAGE = Path(__file__).parents[3] / "docs" / "security" / "permissions.md"
 HOME, POLICIES = "ops", "kafka"
-WHERE = {Where.POLICIES: POLICIES, Where.LEASES: HOME, Where.CLUSTER: ""}
+WHERE = {Where.POLICIES: POLICIES, Where.LEASES: HOME}
 
 
 def values(**changed: Any) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def given(account: str, **changed: Any) -> set[tuple[str, str, str, str]]:
 
 
 def test_the_operator_is_granted_its_table_in_the_watched_namespaces_and_its_own() -> None:
-    assert given(OPERATOR) == needed(OPERATORS, Only.ALL_NAMESPACES)
+    assert given(OPERATOR) == needed(OPERATORS)
 
 
 def test_with_all_namespaces_its_rights_are_everywhere_but_for_leases() -> None:
@@ -91,7 +91,7 @@ def test_the_sampler_is_granted_its_table() -> None:
 def test_without_secrets_plans_and_strimzi_nothing_is_granted_for_them() -> None:
     off = {"enabled": False}
     bare = {"rbac": {}, "spark": off, "strimzi": off, "maintenance": {"watchPods": False}}
-    unwanted = (Only.ALL_NAMESPACES, Only.SECRETS, Only.JOBS, Only.STRIMZI, Only.RESTARTS)
+    unwanted = (Only.SECRETS, Only.JOBS, Only.STRIMZI, Only.RESTARTS)
     assert given(OPERATOR, **bare) == needed(OPERATORS, *unwanted)
     assert given(f"{FULL}-prober-replication", **bare) == needed(PROBER, *unwanted)
     assert given(SAMPLERS, **bare) == needed(SAMPLER, *unwanted)

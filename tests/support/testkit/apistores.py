@@ -9,7 +9,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 
-from bellwether.adapters.kubernetes.client import Conflict, KubernetesClient, NotFound, Object, Resource
+from bellwether.adapters.kubernetes.client import (
+    BROKER_HEALTHS,
+    POLICIES,
+    Conflict,
+    KubernetesClient,
+    NotFound,
+    Object,
+    Resource,
+)
 from bellwether.ports import BellwetherError, Transient
 
 Key = tuple[str, str, str]
@@ -69,6 +77,15 @@ class MemoryApi(KubernetesClient):
             if namespace in (None, o["metadata"].get("namespace", "default"))
             and (labels or {}).items() <= (o["metadata"].get("labels") or {}).items()
         ]
+
+    def served(self, group: str, version: str) -> frozenset[str]:  # noqa: ARG002 - the client's signature
+        """Both kinds of ours, but for those whose list is not found."""
+        self._meet("served", POLICIES)
+        return frozenset(
+            kind.plural
+            for kind in (POLICIES, BROKER_HEALTHS)
+            if not isinstance(self._refusals.get(("list", kind.plural)), NotFound)
+        )
 
     def create(self, resource: Resource, namespace: str, body: Object) -> Object:
         """Create. Conflict when the name is taken."""

@@ -9,8 +9,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from bellwether.cli.commands.demote import demote
 from bellwether.cli.connecting import connection_from
-from bellwether.cli.demote import demote
 from bellwether.connections import Connection, Mechanism, OAuth, Protocol
 from bellwether.ports import Unauthenticated
 from realparts.tls import Authority

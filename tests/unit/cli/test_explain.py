@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
 from bellwether.cli import explain as verb
+from bellwether.cli.commands.explain import explain
 from bellwether.core.deeds import Deeds
 from bellwether.core.detection import Detection, Reachability
 from bellwether.core.flapping import Flaps
@@ -58,7 +59,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(verb.explain, list(arguments))
+    result = CliRunner().invoke(explain, list(arguments))
     return result.exit_code, result.output
 
 

@@ -1,14 +1,12 @@
-"""Before it watches, the operator says what it lacks, and waits for the definitions where it could not hear of them."""
+"""Before it watches, the operator says which permissions it lacks."""
 
 from __future__ import annotations
 
-import pytest
 import structlog
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound, Object, Resource
-from bellwether.cli.preflight import WAIT_SECONDS, await_definitions, tell_missing_permissions
-from bellwether.ports import Terminal, Transient
-from testkit.apistores import MemoryApi
+from bellwether.adapters.kubernetes.client import KubernetesClient, Object, Resource
+from bellwether.cli.preflight import tell_missing_permissions
+from bellwether.ports import Transient
 
 
 class Reviewing(KubernetesClient):
@@ -37,31 +35,3 @@ def test_an_api_that_is_away_does_not_keep_the_operator_from_starting() -> None:
     with structlog.testing.capture_logs() as logs:
         tell_missing_permissions(Reviewing("", away=True), [], "ops")
     assert [(entry["log_level"], entry["why"]) for entry in logs] == [("warning", "no answer in 5 s")]
-
-
-def test_definitions_that_are_missing_are_waited_for_and_told_once() -> None:
-    api, slept = MemoryApi(), list[float]()
-    api.refuse("list", BROKER_HEALTHS, NotFound("brokerhealths ns/* not found"))
-
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        if len(slept) == 3:
-            api.refuse("list", BROKER_HEALTHS, None)
-
-    with structlog.testing.capture_logs() as logs:
-        await_definitions(api, ["ns"], sleep)
-    assert slept == [WAIT_SECONDS] * 3
-    assert ["install those of the chart" in entry["event"] for entry in logs] == [True]
-
-
-def test_where_all_namespaces_are_watched_nothing_is_waited_for() -> None:
-    api = MemoryApi()
-    api.refuse("list", POLICIES, NotFound("no such kind"))
-    await_definitions(api, [], lambda _: pytest.fail("it waited"))
-
-
-@pytest.mark.parametrize("error", [Transient("away"), Terminal("forbidden")])
-def test_what_the_watches_will_tell_is_left_to_them(error: Transient | Terminal) -> None:
-    api = MemoryApi()
-    api.refuse("list", POLICIES, error)
-    await_definitions(api, ["ns"], lambda _: pytest.fail("it waited"))

@@ -1,148 +1,119 @@
-"""What kopf overlooks, because the API server says that a definition stands before it serves the kind, is found."""
+"""kopf watches once discovery lists both kinds, and is run anew when it could not go on."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import kopf
 import pytest
 import structlog
-from kopf._cogs.clients import scanning
-from kopf._cogs.structs.references import Insights, Resource
-from kopf._core.reactor import observation
 
-from bellwether.api.v1alpha1.models import GROUP, VERSION
-from bellwether.handlers import definitions
-from bellwether.handlers.definitions import KINDS, look_again
-from bellwether.handlers.watches import Loops, register
-
-SOON = (0.0, 0.0, 0.0)
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, NotFound
+from bellwether.handlers.definitions import SETTLE_SECONDS, WAIT_SECONDS, Watches, await_definitions
+from bellwether.ports import Terminal, Transient
+from testkit.apistores import MemoryApi
 
 
-def kind(plural: str) -> Resource:
-    return Resource(GROUP, VERSION, plural, verbs=frozenset({"list", "watch"}), namespaced=True, preferred=True)
+@pytest.mark.parametrize("kind", [POLICIES, BROKER_HEALTHS])
+def test_definitions_that_are_missing_are_waited_for_and_named_once(kind: Any) -> None:
+    api, slept = MemoryApi(), list[float]()
+    api.refuse("list", kind, NotFound("no such kind"))
 
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            api.refuse("list", kind, None)
 
-BOTH = [kind(plural) for plural in sorted(KINDS)]
-
-
-async def rest() -> None:
-    for _ in range(50):
-        await asyncio.sleep(0)
-
-
-async def change(insights: Insights) -> None:
-    """As kopf tells of a change."""
-    async with insights.revised:
-        insights.revised.notify_all()
-
-
-def looking(
-    play: Callable[[Insights], Awaitable[None]], *, at_start: bool = False, fails: bool = False, finds: bool = False
-) -> int:
-    """How often was looked while something happened."""
-
-    async def whole() -> int:
-        insights, looks = Insights(), 0
-
-        async def look() -> None:
-            nonlocal looks
-            looks += 1
-            if finds:
-                insights.watched_resources.update(BOTH)
-            if fails:
-                raise OSError("away")
-
-        task = asyncio.create_task(definitions._looks(insights, look, SOON, at_start=at_start))
-        await play(insights)
-        await rest()
-        assert not task.done()
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-        return looks
-
-    return asyncio.run(whole())
-
-
-async def start(insights: Insights) -> None:
-    """As kopf begins."""
-    await rest()
-    await change(insights)
-    insights.ready_resources.set()
-    await rest()
-    await change(insights)
-    insights.ready_namespaces.set()
-    await rest()
-
-
-async def start_and_change(insights: Insights) -> None:
-    await start(insights)
-    await change(insights)
-
-
-async def start_and_change_twice(insights: Insights) -> None:
-    await start_and_change(insights)
-    await rest()
-    await change(insights)
-
-
-def test_after_a_change_is_looked_again_a_few_times() -> None:
-    assert looking(start_and_change) == len(SOON)
-    assert looking(start_and_change_twice) == 2 * len(SOON)
-
-
-def test_the_start_is_no_change() -> None:
-    assert looking(start) == 0
-
-
-def test_where_no_change_is_heard_of_the_start_itself_is_looked_after() -> None:
-    assert looking(start, at_start=True) == len(SOON)
-
-
-def test_once_both_kinds_are_watched_nothing_is_asked() -> None:
-    assert looking(start_and_change_twice, finds=True) == 1
-
-
-def test_a_look_that_fails_is_told_and_the_next_one_comes() -> None:
     with structlog.testing.capture_logs() as logs:
-        assert looking(start_and_change, fails=True) == len(SOON)
-    assert {entry["log_level"] for entry in logs} == {"error"}
+        await_definitions(api, sleep)
+    assert slept == [WAIT_SECONDS] * 3 + [SETTLE_SECONDS]
+    named = [(entry["event"], entry.get("missing")) for entry in logs]
+    assert named == [("definitions_missing", [f"{kind.plural}.bellwether.dev"]), ("definitions_served", None)]
+    assert "kubectl apply -f crds/" in logs[0]["remedy"]
 
 
-@pytest.mark.parametrize("scan", [True, False])
-def test_kinds_that_kopf_looked_for_too_early_are_watched(monkeypatch: pytest.MonkeyPatch, scan: bool) -> None:
-    served: list[Resource] = []
+def test_where_both_are_served_nothing_is_waited_for() -> None:
+    await_definitions(MemoryApi(), lambda _: pytest.fail("it waited"))
 
-    async def scanned(**_: Any) -> list[Resource]:
-        return list(served)
 
-    monkeypatch.setattr(scanning, "scan_resources", scanned)
+def test_an_api_that_is_away_is_waited_for() -> None:
+    api, slept = MemoryApi(), list[float]()
+    api.refuse("served", POLICIES, Transient("no answer"))
 
-    async def whole() -> Insights:
-        registry, settings = kopf.OperatorRegistry(), kopf.OperatorSettings()
-        register(registry, Loops(lambda _: pytest.fail("no policy"), lambda *_: None), scan=scan)
-        insights = look_again(registry, scan=scan, pauses=SOON)
-        begin, end = (
-            next(h.fn for h in registry._activities.get_all_handlers() if h.id.endswith(name))
-            for name in ("begin", "end")
-        )
-        await begin(settings=settings)
-        insights.ready_resources.set()
-        insights.ready_namespaces.set()
-        await asyncio.sleep(0)
-        if scan:  # a definition comes, and the API server does not serve it yet
-            event: Any = {"type": "ADDED", "object": {"spec": {"group": GROUP}}}
-            await observation.process_discovered_resource_event(
-                raw_event=event, settings=settings, registry=registry, insights=insights
-            )
-            assert not insights.watched_resources
-        served.extend(BOTH)
-        await rest()
-        await end()
-        return insights
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        api.refuse("served", POLICIES, None)
 
-    assert {one.plural for one in asyncio.run(whole()).watched_resources} == KINDS
+    await_definitions(api, sleep)
+    assert slept == [WAIT_SECONDS]
+
+
+def test_an_account_that_may_not_ask_does_not_wait() -> None:
+    api = MemoryApi()
+    api.refuse("served", POLICIES, Terminal("forbidden"))
+    await_definitions(api, lambda _: pytest.fail("it waited"))
+
+
+class Runs:
+    """Stands in the place of kopf: what each run of it does with its stop flag."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *plays: Callable[[asyncio.Event], None]) -> None:
+        self.ended = 0
+        self._plays = list(plays)
+        monkeypatch.setattr(kopf, "operator", self._operator)
+        self.api = MemoryApi()
+        self.watches = Watches(self.api, kopf.OperatorRegistry(), [], self._end, self._sleep)
+
+    async def _operator(self, *, stop_flag: asyncio.Event, **_: Any) -> None:
+        self._plays.pop(0)(stop_flag)
+        await asyncio.sleep(0.001)
+        if not stop_flag.is_set() and self._plays:
+            await asyncio.wait_for(stop_flag.wait(), 60)
+
+    def _sleep(self, _seconds: float) -> None:
+        self.api.refuse("list", POLICIES, None)
+
+    def _end(self) -> None:
+        self.ended += 1
+
+
+def test_a_run_that_ends_by_a_signal_is_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = Runs(monkeypatch, lambda _: None)
+    runs.watches.run()
+    assert runs.ended == 1
+
+
+def test_watches_that_cannot_go_on_begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    def from_another_thread(_: asyncio.Event) -> None:
+        threading.Thread(target=runs.watches.begin_anew).start()
+
+    runs = Runs(monkeypatch, from_another_thread, lambda _: None)
+    runs.watches.run()
+    assert runs.ended == 2
+
+
+def test_what_failed_because_a_kind_was_gone_does_not_end_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: asyncio.Event) -> None:
+        runs.api.refuse("list", POLICIES, NotFound("no such kind"))
+        raise OSError("not found")
+
+    runs = Runs(monkeypatch, fail, lambda _: None)
+    runs.watches.run()
+    assert runs.ended == 2
+
+
+def test_any_other_failure_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: asyncio.Event) -> None:
+        raise OSError("no network")
+
+    runs = Runs(monkeypatch, fail)
+    with pytest.raises(OSError, match="no network"):
+        runs.watches.run()
+    assert runs.ended == 1
+
+
+def test_while_nothing_is_watched_there_is_nothing_to_end() -> None:
+    Watches(MemoryApi(), kopf.OperatorRegistry(), [], lambda: None, lambda _: None).begin_anew()

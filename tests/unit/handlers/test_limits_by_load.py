@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.parquet.filesystems import Store, StoreAway
+from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.shelves import Shelf
+from bellwether.adapters.parquet.storeerrors import StoreAway
 from bellwether.core.signals import OverrideState
 from bellwether.handlers.loadreading import AWAITED_SECONDS
 from bellwether.handlers.loops import PolicyLoop

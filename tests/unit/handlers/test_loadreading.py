@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from bellwether.adapters.memory.worlds import ManualClock
-from bellwether.adapters.parquet.filesystems import StoreAway, StoreDamaged, StoreError, StoreMissing
+from bellwether.adapters.parquet.storeerrors import StoreAway, StoreDamaged, StoreError, StoreMissing
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.balancing import Rebalance
 from bellwether.core.capacities import AWAITED, Loads

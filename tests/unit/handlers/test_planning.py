@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.jobs import KubernetesJobs
-from bellwether.adapters.parquet.filesystems import StoreUnusable
+from bellwether.adapters.parquet.storeerrors import StoreUnusable
 from bellwether.adapters.processes import ProcessJobs
 from bellwether.api.v1alpha1 import LeadershipPolicy
 from bellwether.handlers.planning import tools_for
@@ -45,3 +46,11 @@ def test_a_store_that_is_none_is_refused_with_a_remedy():
 def test_a_policy_that_rebalances_nothing_has_no_tools():
     with pytest.raises(Terminal, match=r"policy default/main has no spec\.rebalance"):
         made(apiobjects.policy())
+
+
+def test_without_arrow_the_policy_is_told_which_extra_to_install(monkeypatch: pytest.MonkeyPatch):
+    for name in ("filesystems", "shelves"):
+        monkeypatch.delitem(sys.modules, f"bellwether.adapters.parquet.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(Terminal, match=r"spec\.rebalance needs the extra load: pip install 'bellwether-kafka\[load\]'"):
+        made(apiobjects.rebalance())

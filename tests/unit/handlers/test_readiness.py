@@ -35,8 +35,14 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def readiness(api: MemoryApi, known: set[tuple[str, str]], clock: ManualClock) -> Readiness:
-    return Readiness(api, (), lambda: known, clock)
+def begun() -> list[str]:
+    """An entry for each time that the watches were to begin anew."""
+    return []
+
+
+@pytest.fixture
+def readiness(api: MemoryApi, known: set[tuple[str, str]], clock: ManualClock, begun: list[str]) -> Readiness:
+    return Readiness(api, (), lambda: known, clock, lambda: begun.append("anew"))
 
 
 def test_nobody_is_ready_before_the_watches_have_listed(readiness: Readiness) -> None:
@@ -73,16 +79,30 @@ def test_while_the_api_is_away_it_is_not_and_afterwards_it_is(
 
 @pytest.mark.parametrize("kind", [POLICIES, BROKER_HEALTHS])
 def test_missing_definitions_are_named_with_the_remedy(
-    readiness: Readiness, api: MemoryApi, known: set[Any], kind: Any
+    readiness: Readiness, api: MemoryApi, known: set[Any], kind: Any, begun: list[str]
 ) -> None:
     known.add(MAIN)
     api.refuse("list", kind, NotFound("no such kind"))
     readiness.ask()
     (text,) = readiness.amiss()
+    assert f"missing: {kind.plural}.bellwether.dev: " in text
     assert "kubectl apply -f crds/" in text
     api.refuse("list", kind, None)
     readiness.ask()
     assert readiness.amiss() == []
+    assert begun == ["anew"], "a watch of a kind that is not served has ended"
+
+
+def test_watches_that_know_no_policy_where_there_are_begin_anew_after_a_while(
+    readiness: Readiness, clock: ManualClock, begun: list[str]
+) -> None:
+    readiness.ask()
+    assert begun == []
+    clock.advance(TRAILS_SECONDS)
+    readiness.ask()
+    assert begun == ["anew"]
+    readiness.ask()
+    assert begun == ["anew"], "they are given the same time again"
 
 
 def test_what_is_refused_is_told_as_it_is(readiness: Readiness, api: MemoryApi) -> None:
@@ -92,7 +112,7 @@ def test_what_is_refused_is_told_as_it_is(readiness: Readiness, api: MemoryApi) 
 
 
 def test_a_watch_may_trail_for_a_moment_and_not_for_long(
-    readiness: Readiness, api: MemoryApi, known: set[Any], clock: ManualClock
+    readiness: Readiness, api: MemoryApi, known: set[Any], clock: ManualClock, begun: list[str]
 ) -> None:
     known.add(MAIN)
     readiness.ask()
@@ -102,13 +122,14 @@ def test_a_watch_may_trail_for_a_moment_and_not_for_long(
     clock.advance(TRAILS_SECONDS)
     readiness.ask()
     assert readiness.amiss() == ["the watches have not told of 1 policies yet: default/second"]
+    assert begun == [], "those that they know are at work"
     known.add(("default", "second"))
     readiness.ask()
     assert readiness.amiss() == []
 
 
 def test_only_the_namespaces_that_are_watched_count(api: MemoryApi, clock: ManualClock) -> None:
-    readiness = Readiness(api, ("elsewhere",), set, clock)
+    readiness = Readiness(api, ("elsewhere",), set, clock, lambda: None)
     readiness.ask()
     assert readiness.amiss() == []
 

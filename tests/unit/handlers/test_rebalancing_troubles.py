@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes.client import EVENTS, POLICIES
-from bellwether.adapters.parquet.filesystems import Store, StoreAway
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.storeerrors import StoreAway
 from bellwether.core.signals import OverrideState
 from bellwether.ports import Terminal, Transient
 from testkit.desks import SPEC, Desked, Planner

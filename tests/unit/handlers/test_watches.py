@@ -173,6 +173,7 @@ def test_at_the_end_all_are_halted_before_any_is_waited_for(hall: Hall):
         loop.heard = order
     hall.loops.halt(1)
     assert order == ["halt", "halt", "join 1", "join 1"]
+    assert hall.loops.known() == frozenset(), "what begins anew knows nothing of before"
 
 
 def test_only_events_are_watched_so_that_kopf_writes_nothing(hall: Hall):
@@ -182,13 +183,12 @@ def test_only_events_are_watched_so_that_kopf_writes_nothing(hall: Hall):
     assert len(list(registry._watching.get_all_handlers())) == 3
 
 
-@pytest.mark.parametrize("scan", [True, False])
-def test_definitions_are_watched_only_where_the_whole_cluster_is(hall: Hall, scan: bool):
+def test_definitions_are_not_watched_so_that_no_right_to_them_is_needed(hall: Hall):
     registry, settings = kopf.OperatorRegistry(), kopf.OperatorSettings()
-    register(registry, hall.loops, scan=scan)
+    register(registry, hall.loops)
     (configure,) = [h for h in registry._activities.get_all_handlers() if h.id.endswith("configure")]
     configure.fn(settings=settings)
-    assert settings.scanning.disabled is not scan
+    assert settings.scanning.disabled
 
 
 def test_the_watches_never_give_up_on_an_api_that_is_away(hall: Hall) -> None:

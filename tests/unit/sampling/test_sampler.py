@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from bellwether.adapters.memory.worlds import ManualClock
-from bellwether.adapters.parquet.filesystems import StoreAway
+from bellwether.adapters.parquet.storeerrors import StoreAway
 from bellwether.core.clusters import TopicPartition
 from bellwether.ports import Terminal, Transient
 from bellwether.sampling.rounds import Rounds

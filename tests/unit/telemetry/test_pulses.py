@@ -39,6 +39,16 @@ def test_of_what_has_not_begun_nothing_is_expected(clock: ManualClock) -> None:
     assert pulse.amiss(10) is not None
 
 
+def test_of_what_rests_nothing_is_expected_before_it_beats_again(clock: ManualClock) -> None:
+    pulse = Pulse("the loop", clock.monotonic)
+    pulse.rest()
+    clock.advance(1000)
+    assert pulse.amiss() is None
+    pulse.beat()
+    clock.advance(1000)
+    assert pulse.amiss() is not None
+
+
 def test_waiting_for_long_is_not_silence() -> None:
     clock = ManualClock()
     pulse = Pulse("the loop", clock.monotonic)

@@ -72,6 +72,9 @@ POLICIES = Resource(
 BROKER_HEALTHS = Resource("/apis/bellwether.dev/v1alpha1", "brokerhealths", "bellwether.dev/v1alpha1", "BrokerHealth")
 
 
+_DISCOVERY = Resource("", "/apis", "v1", "APIGroupList")
+
+
 Observe = Callable[[str, str, str, float], None]
 """Is told of a request: verb (get, create, update, patch, delete), plural of its kind, outcome, seconds."""
 
@@ -116,6 +119,18 @@ class KubernetesClient:
         items: list[Object] = answer.get("items") or []
         # Members of a list come without their kind.
         return [{"apiVersion": resource.api_version, "kind": resource.kind, **item} for item in items]
+
+    def served(self, group: str, version: str) -> frozenset[str]:
+        """The plurals of the kinds that discovery lists for a version of a group: none where it lists no such group."""
+        groups = self._call("GET", _DISCOVERY, None, "").get("groups") or []
+        versions = {found["version"] for one in groups if one["name"] == group for found in one["versions"]}
+        if version not in versions:
+            return frozenset()
+        try:
+            listed = self._call("GET", _DISCOVERY, None, f"{group}/{version}")
+        except NotFound:
+            return frozenset()
+        return frozenset(one["name"] for one in listed.get("resources") or [])
 
     def create(self, resource: Resource, namespace: str, body: Object) -> Object:
         """Create. Conflict when the name is taken."""

@@ -25,14 +25,12 @@ class Where(StrEnum):
 
     POLICIES = "each namespace with policies"
     LEASES = "the operator's own namespace"
-    CLUSTER = "the whole cluster"
 
 
 class Only(StrEnum):
     """When a permission is needed."""
 
     ALWAYS = ""
-    ALL_NAMESPACES = "all namespaces are watched"
     SECRETS = "policies refer to Secrets"
     JOBS = "load plans are made in Jobs"
     STRIMZI = "policies name a Strimzi cluster"
@@ -86,14 +84,6 @@ OPERATOR = (
     Need("", "pods", ("list",), "whether a broker's pod is terminating or not ready", only=Only.RESTARTS),
     Need(COORDINATION, "leases", ("get", "create", "update"), "the Lease of each Kafka cluster", Where.LEASES),
     Need("", "configmaps", ("get", "create"), "undo records out of a namespace that is being deleted", Where.LEASES),
-    Need(
-        "apiextensions.k8s.io",
-        "customresourcedefinitions",
-        ("list", "watch"),
-        "definitions that come or go while it runs",
-        Where.CLUSTER,
-        Only.ALL_NAMESPACES,
-    ),
 )
 """Of ``bellwether operator``."""
 
@@ -141,10 +131,9 @@ def operator_lacks(api: KubernetesClient, namespaces: Sequence[str], lease_names
     scopes: dict[Where, Sequence[str | None]] = {
         Where.POLICIES: namespaces or (None,),
         Where.LEASES: (lease_namespace,),
-        Where.CLUSTER: () if namespaces else (None,),
     }
     # What only some policies need may be granted for some names or namespaces; its lack is told by those policies.
-    always = [need for need in OPERATOR if need.only in (Only.ALWAYS, Only.ALL_NAMESPACES)]
+    always = [need for need in OPERATOR if need.only is Only.ALWAYS]
     return (one for need in always for one in _lacks(api, need, scopes[need.where]))
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from bellwether.adapters.parquet.filesystems import Store, StoreDamaged
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.storeerrors import StoreDamaged
 
 BATCH_ROWS = 65_536
 

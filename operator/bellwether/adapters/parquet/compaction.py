@@ -14,9 +14,10 @@ from datetime import date, datetime, timedelta
 
 import pyarrow.parquet as pq
 
-from bellwether.adapters.parquet.filesystems import Store, StoreDamaged, StoreError, StoreMissing
+from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.merging import AS_STORED, merged
 from bellwether.adapters.parquet.samples import LONG_RUNS, SHORT_RUNS, Said, SampleFile, described, holding, readable
+from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreError, StoreMissing
 from bellwether.sampling import coverage, filenames, fileplans
 
 # Whoever has a list of files may go on reading for so long.

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from bellwether.adapters.parquet.storeerrors import StoreAway, StoreDamaged, StoreError, StoreMissing, StoreUnusable
 from bellwether.adapters.parquet.uris import Redacted
-from bellwether.ports import BellwetherError, Terminal, Transient
 
 TEMPORARY = "_tmp-"
 
@@ -32,26 +32,6 @@ _FAR = ("aws error", "azure", "google::cloud", "curl", "hdfs")
 _DENIED = ("access_denied", "accessdenied", "permission denied", "access_key_id", "invalidaccesskeyid", "signature")
 # Moving is one step there; in an object store it would be a copy of the whole.
 _RENAMING = ("local", "hdfs")
-
-
-class StoreError(BellwetherError):
-    """Base of what goes wrong with a store; raised as one of the classes below, which say what to do next."""
-
-
-class StoreUnusable(StoreError, Terminal):
-    """A person must act: no such place, no permission, no such file system."""
-
-
-class StoreAway(StoreError, Transient):
-    """It may pass: no answer, no room, a fault of the network."""
-
-
-class StoreMissing(StoreUnusable):
-    """The file is not there, or no longer."""
-
-
-class StoreDamaged(StoreUnusable):
-    """The file is there and is not what it should be: truncated, or no Parquet at all."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

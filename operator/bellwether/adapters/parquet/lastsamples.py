@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bellwether.adapters.parquet.columns import batches, integers, texts
-from bellwether.adapters.parquet.filesystems import Store, StoreMissing
+from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.samples import SCHEMA, Said, current_files, days
+from bellwether.adapters.parquet.storeerrors import StoreMissing
 from bellwether.core.clusters import PartitionKey
 from bellwether.core.risks import Sample
 from bellwether.sampling import filenames

@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from bellwether.adapters.parquet import problems
 from bellwether.adapters.parquet.columns import batches, integers, texts, tuples
-from bellwether.adapters.parquet.filesystems import Store, StoreDamaged
+from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.rechecks import load_table
+from bellwether.adapters.parquet.storeerrors import StoreDamaged
 from bellwether.certificates.claims import STATISTICS
 from bellwether.certificates.loadtables import Unusable
 from bellwether.core.capacities import Loads

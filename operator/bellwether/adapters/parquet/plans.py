@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from bellwether.adapters.parquet import problems
 from bellwether.adapters.parquet.columns import batches, checked, integers, table_of, texts, tuples
-from bellwether.adapters.parquet.filesystems import Store, StoreDamaged, StoreMissing
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreMissing
 from bellwether.core.documents import Unreadable
 from bellwether.core.loadplans import LoadMove, LoadPlan
 

@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from bellwether.adapters.parquet.columns import batches, checked, integers, table_of, texts, tuples
-from bellwether.adapters.parquet.filesystems import Store, StoreDamaged
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.storeerrors import StoreDamaged
 from bellwether.core.documents import Unreadable
 from bellwether.core.problems import PartitionSlot, Problem, Terms, refuse_partition
 from bellwether.ports import Terminal

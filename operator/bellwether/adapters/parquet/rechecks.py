@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from bellwether.adapters.parquet import plans, problems
 from bellwether.adapters.parquet.columns import batches, floats, integers, texts, tuples
-from bellwether.adapters.parquet.filesystems import Store, StoreDamaged, StoreMissing
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreMissing
 from bellwether.certificates.checks import Report
 from bellwether.certificates.claims import STATISTICS, Unreadable, plan_of, problem_of
 from bellwether.certificates.loadtables import LoadTable

@@ -16,7 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bellwether.adapters.parquet.filesystems import Store, Stored, StoreDamaged, StoreMissing, StoreUnusable
+from bellwether.adapters.parquet.filesystems import Store, Stored
+from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreMissing, StoreUnusable
 from bellwether.sampling import coverage, filenames
 from bellwether.sampling.rows import Rows
 

@@ -10,7 +10,8 @@ import secrets
 from collections.abc import Callable
 
 from bellwether.adapters.parquet import samples
-from bellwether.adapters.parquet.filesystems import Store, StoreUnusable
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.storeerrors import StoreUnusable
 from bellwether.sampling.rows import Rows
 
 

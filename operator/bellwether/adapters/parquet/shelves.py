@@ -13,15 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bellwether.adapters.parquet import plans, problems
-from bellwether.adapters.parquet.filesystems import Store, StoreDamaged, StoreMissing
+from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.measured import LOADS, read_loads
 from bellwether.adapters.parquet.rechecks import recheck
+from bellwether.adapters.parquet.storeerrors import PlanUnfit, StoreDamaged, StoreMissing
 from bellwether.certificates.sweeps import FORCED
 from bellwether.core.capacities import Loads
 from bellwether.core.loadplans import LoadPlan, plan_digest
 from bellwether.core.problems import Objective, Problem
 from bellwether.core.rebalances import Accepted
-from bellwether.ports import Terminal
 
 KEPT = 5
 """How many problems of a policy stay, with their loads: to recheck a plan by. Plans stay all, for their history."""
@@ -33,10 +33,6 @@ class Rechecked:
 
     plan: LoadPlan
     forced: int
-
-
-class PlanUnfit(Terminal):
-    """A plan that is not what was asked for, or not what was approved; it is not applied."""
 
 
 class Shelf:

@@ -12,8 +12,9 @@ from typing import Protocol
 import structlog
 
 from bellwether.adapters.parquet.compaction import Compactor, Stopped
-from bellwether.adapters.parquet.filesystems import Store, StoreError
+from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.retention import expire
+from bellwether.adapters.parquet.storeerrors import StoreError
 from bellwether.ports import Clock
 
 UPKEEP_SECONDS = 300.0

@@ -16,7 +16,7 @@ from bellwether.adapters.webhookdoors import ServerFiles, TokenFile
 from bellwether.adapters.webhooks import Webhook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import need, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.probe.running import need, reported, serve_metrics, stop_on_signals
 from bellwether.connections import split_address
 from bellwether.core.signals import SignalType
 from bellwether.probes.alerts import Alerts
@@ -30,25 +30,6 @@ BROKERS_SECONDS = 5.0
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
-@shared_options
-@click.option(
-    "--listen", metavar="[HOST]:PORT", default=":9098", show_default=True, help="Where Alertmanager sends to."
-)
-@click.option("--token-file", type=_FILE, help="File with the bearer token that Alertmanager must send.")
-@click.option("--tls-cert", type=_FILE, help="PEM file of the webhook's certificate.")
-@click.option("--tls-key", type=_FILE, help="PEM file of its key.")
-@click.option(
-    "--insecure-no-auth", is_flag=True, help="Let everybody in. Only on a loopback address, as for a trial by hand."
-)
-@click.option(
-    "--forget-after-seconds",
-    type=click.IntRange(60),
-    default=43200,
-    show_default=True,
-    help="An alert that is neither repeated nor resolved for so long is no longer known to fire."
-    " Must exceed Alertmanager's repeat_interval.",
-)
 def alertmanager(
     policy: str | None,
     namespace: str,
@@ -63,11 +44,7 @@ def alertmanager(
     log_format: Any,
     log_level: str,
 ) -> None:
-    """Take alerts from Alertmanager, and report those that the policy names.
-
-    POST /alerts takes notifications of Alertmanager's webhook, version 4; GET /readyz is 200 while this process is the
-    one that reports, GET /healthz while it serves.
-    """
+    """Take alerts from Alertmanager, and report those that the policy names."""
     configure(log_format, log_level)
     if once:
         raise click.UsageError("--once makes no sense here: Alertmanager sends when it has something to say.")

@@ -17,7 +17,7 @@ from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe import measurements
 from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
 from bellwether.connections import Connection
 from bellwether.core.detection import Plugin
 from bellwether.ports import Terminal
@@ -32,20 +32,6 @@ from bellwether.telemetry.probing import ProbeMetrics
 ROSTER_SECONDS = 10.0
 
 
-@click.command()
-@shared_options
-@click.option("--type", "type_", metavar="KIND", help="The kind to measure, as its package and the policy name it.")
-@click.option("--source", metavar="NAME", help="Stable name of this place, such as eu-west-1a.")
-@click.option("--list", "list_", is_flag=True, help="List the kinds that are installed, and end.")
-@click.option(
-    "--bootstrap",
-    metavar="HOST:PORT",
-    multiple=True,
-    help="With --once: measure this cluster, without Kubernetes, TLS or SASL. May be repeated.",
-)
-@click.option(
-    "--setting", "settings", metavar="NAME=VALUE", multiple=True, help="With --bootstrap: a setting of the kind."
-)
 def plugin(
     policy: str | None,
     namespace: str,
@@ -59,11 +45,7 @@ def plugin(
     log_format: Any,
     log_level: str,
 ) -> None:
-    """Measure every broker with a kind of signal from another package.
-
-    The package is installed beside Bellwether and announces its kind by an entry point of group bellwether.signals;
-    thresholds and settings come from the policy's detection.plugins.
-    """
+    """Measure every broker with a kind of signal from another package."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     if list_:
         sys.exit(measurements.kinds(installed.found()))

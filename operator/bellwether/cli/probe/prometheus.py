@@ -20,7 +20,7 @@ from bellwether.api.v1alpha1.presets import PRESETS, Preset
 from bellwether.api.v1alpha1.promql import Scope
 from bellwether.cli.probe import measurements
 from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
 from bellwether.core import detection
 from bellwether.core.signals import SignalType
 from bellwether.ports import Terminal
@@ -34,9 +34,6 @@ SOURCE = "rules"
 BROKERS_SECONDS = 10.0
 
 
-@click.command()
-@shared_options
-@click.option("--presets", is_flag=True, help="List the ready-made queries with their PromQL, and end.")
 def prometheus(
     policy: str | None,
     namespace: str,
@@ -46,10 +43,7 @@ def prometheus(
     log_format: Any,
     log_level: str,
 ) -> None:
-    """Ask a Prometheus the queries of the policy's detection.prometheus, each period.
-
-    One prober is enough for all rules of a policy; a second one stands by.
-    """
+    """Ask a Prometheus the queries of the policy's detection.prometheus, each period."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     if presets:
         click.echo("\n\n".join(described(preset) for preset in PRESETS))

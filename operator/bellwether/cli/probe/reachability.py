@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe import measurements
 from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
 from bellwether.connections import Connection
 from bellwether.core.detection import Reachability
 from bellwether.core.signals import SignalType
@@ -31,21 +31,6 @@ ROSTER_SECONDS = 10.0
 CREDIT_SECONDS = 5.0
 
 
-@click.command()
-@shared_options
-@click.option("--vantage", metavar="NAME", help="Stable name of this place, such as eu-west-1a.")
-@click.option(
-    "--no-internal",
-    is_flag=True,
-    help="This vantage has no path to the internal listener: ask no control, find the brokers from outside.",
-)
-@click.option(
-    "--bootstrap",
-    metavar="HOST:PORT",
-    multiple=True,
-    help="With --once: ask this cluster, without Kubernetes, TLS or SASL. May be repeated.",
-)
-@click.option("--listener", help="With --bootstrap: name of the external listener.  [default: EXTERNAL]")
 def reachability(
     policy: str | None,
     namespace: str,
@@ -58,11 +43,7 @@ def reachability(
     log_format: Any,
     log_level: str,
 ) -> None:
-    """Ask every broker at its external address, and at its internal one as the control.
-
-    The answer must come from that very broker: an open port does not count, nor does another broker behind the load
-    balancer.
-    """
+    """Ask every broker at its external address, and at its internal one as the control."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     if bootstrap and not once:
         raise click.UsageError("--bootstrap goes with --once: without Kubernetes there is nowhere to report to.")

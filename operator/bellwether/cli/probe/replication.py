@@ -16,10 +16,10 @@ from bellwether.adapters.kubernetes.client import KubernetesClient, connect
 from bellwether.adapters.kubernetes.connections import connection
 from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.cli.connecting import connection_from, kafka_options
+from bellwether.cli.connecting import connection_from
 from bellwether.cli.probe import measurements
 from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, shared_options, stop_on_signals
+from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
 from bellwether.connections import Connection
 from bellwether.core.detection import ReplicationLag
 from bellwether.core.signals import SignalType
@@ -30,16 +30,6 @@ from bellwether.telemetry.logs import configure
 from bellwether.telemetry.probing import ProbeMetrics
 
 
-@click.command()
-@shared_options
-@click.option(
-    "--source",
-    metavar="NAME",
-    default="replication",
-    show_default=True,
-    help="Stable name of this prober; replicas of one share it, and one of them reports.",
-)
-@kafka_options
 def replication(
     policy: str | None,
     namespace: str,
@@ -50,12 +40,7 @@ def replication(
     log_level: str,
     **kafka: Any,
 ) -> None:
-    """Ask leaders and followers where their logs end, and name the followers that lag.
-
-    One prober serves a whole cluster; it needs a path to every broker's internal listener. With --once it watches the
-    followers that are behind until they have caught up, or the policy's threshold has passed; --bootstrap and the TLS
-    and SASL options then name a cluster without Kubernetes.
-    """
+    """Ask leaders and followers where their logs end, and name the followers that lag."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     named = any(kafka.values())
     if named and not (once and kafka["bootstrap"]):

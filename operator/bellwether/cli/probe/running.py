@@ -1,11 +1,11 @@
-"""What every verb of ``bellwether probe`` shares: options, a policy to follow, metrics, a clean end."""
+"""What every verb of ``bellwether probe`` shares: a policy to follow, metrics, a clean end."""
 
 from __future__ import annotations
 
 import signal
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import click
 import structlog
@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from bellwether.adapters.kubernetes.client import POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.cli.commands.probe.sharedoptions import HEALTH_PORT
 from bellwether.cli.probe.probers import Probe, ProbeDied, Prober
 from bellwether.core.detection import Detection
 from bellwether.ports import BellwetherError
@@ -48,47 +49,6 @@ class Sidecar(Probe, Protocol[Chosen_contra]):
         ...
 
 
-_HEALTH_PORT = "bellwether.health-port"
-
-
-def _remember(context: click.Context, _option: click.Parameter, value: int | None) -> None:
-    context.meta[_HEALTH_PORT] = value
-
-
-def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that every probe takes."""
-    for option in reversed(
-        (
-            click.option("--policy", metavar="NAME", help="The LeadershipPolicy to follow."),
-            click.option("--namespace", "-n", default="default", show_default=True, help="The policy's namespace."),
-            click.option(
-                "--once", is_flag=True, help="Measure once, print a table, write nothing; exit 1 on a failure."
-            ),
-            click.option(
-                "--metrics-port", type=click.IntRange(1, 65535), help="Serve Prometheus metrics on this port."
-            ),
-            click.option(
-                "--health-port",
-                type=click.IntRange(1, 65535),
-                expose_value=False,
-                callback=_remember,
-                help="Serve /healthz and /readyz on this port, too; --metrics-port serves them in any case.",
-            ),
-            click.option(
-                "--log-format", type=click.Choice(["auto", "json", "console"]), default="auto", show_default=True
-            ),
-            click.option(
-                "--log-level",
-                type=click.Choice(["debug", "info", "warning", "error"]),
-                default="info",
-                show_default=True,
-            ),
-        )
-    ):
-        command = option(command)
-    return command
-
-
 def read_policy(api: KubernetesClient, namespace: str, policy: str) -> LeadershipPolicy:
     """The policy as it is now. Raises Transient or Terminal."""
     return LeadershipPolicy.read(api.get(POLICIES, namespace, policy))
@@ -118,7 +78,7 @@ def serve_metrics(port: int | None, namespace: str, policy: str, signal_type: st
     """
     labels = {"namespace": namespace, "policy": policy, "type": signal_type, "source": source}
     metrics, context = ProbeMetrics(labels), click.get_current_context(silent=True)
-    serve(metrics.health, metrics.registry, port, context.meta.get(_HEALTH_PORT) if context is not None else None)
+    serve(metrics.health, metrics.registry, port, context.meta.get(HEALTH_PORT) if context is not None else None)
     return metrics
 
 

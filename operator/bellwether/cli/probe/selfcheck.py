@@ -11,7 +11,6 @@ import structlog
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import connect
 from bellwether.cli.probe import measurements
-from bellwether.cli.probe.brokerids import BrokerId
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import (
     need,
@@ -19,7 +18,6 @@ from bellwether.cli.probe.running import (
     reported,
     run_beside_a_broker,
     serve_metrics,
-    shared_options,
     stop_on_signals,
 )
 from bellwether.core.detection import SelfReachability
@@ -30,50 +28,25 @@ from bellwether.probes.sockettables import SocketTable, open_table
 from bellwether.telemetry.logs import configure
 
 
-def _ignored(_context: click.Context, _option: click.Parameter, networks: tuple[str, ...]) -> Ignored:
-    try:
-        return Ignored(networks)
-    except ValueError as error:
-        raise click.BadParameter(f"{error}; give networks such as 10.0.0.0/8 or 2001:db8::/32") from error
-
-
-@click.command("self")
-@shared_options
-@click.option(
-    "--broker", type=BrokerId(), help="Id of the broker beside which this runs, or its pod's name, which ends with it."
-)
-@click.option(
-    "--port",
-    type=click.IntRange(1, 65535),
-    help="Port that the broker's external listener is bound to, inside the pod: not that of the load balancer.",
-)
-@click.option(
-    "--ignore",
-    "ignored",
-    metavar="CIDR",
-    multiple=True,
-    callback=_ignored,
-    help="Connections from this network do not count, such as those of health checks that speak. May be repeated.",
-)
-@click.option("--source", metavar="NAME", help="Stable name of this prober.  [default: broker-<ID>]")
 def selfcheck(
     policy: str | None,
     namespace: str,
     broker: int | None,
     port: int | None,
-    ignored: Ignored,
+    ignored: tuple[str, ...],
     source: str | None,
     once: bool,
     metrics_port: int | None,
     log_format: Any,
     log_level: str,
 ) -> None:
-    """Look each second whether anybody from outside is heard of on the external listener's port.
-
-    It reads the kernel's socket table, which a sidecar in the broker's pod shares with it. No privilege is needed, and
-    nothing is sent to the broker.
-    """
+    """Look each second whether anybody from outside is heard of on the external listener's port."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
+    try:
+        networks = Ignored(ignored)
+    except ValueError as error:
+        advice = "give networks such as 10.0.0.0/8 or 2001:db8::/32"
+        raise click.BadParameter(f"{error}; {advice}", param_hint="'--ignore'") from error
     need(port, "--port", "the port that the broker's external listener is bound to")
     with reported():
         if once:
@@ -81,7 +54,7 @@ def selfcheck(
             if policy:
                 settings = read_policy(connect(), namespace, policy).policy().detection.self_reachability
             sys.exit(
-                measurements.self_reachability(_open(int(port or 0), ignored), int(port or 0), settings, SystemClock())
+                measurements.self_reachability(_open(int(port or 0), networks), int(port or 0), settings, SystemClock())
             )
         need(policy, "--policy", "the LeadershipPolicy to follow")
         need(broker is not None, "--broker", "the id of the broker beside which this runs")
@@ -89,7 +62,7 @@ def selfcheck(
         metrics = serve_metrics(metrics_port, namespace, str(policy), SignalType.SELF_REACHABILITY, name)
         stop, clock = stop_on_signals(), SystemClock()
         prober = Prober(connect(), namespace, str(policy), SignalType.SELF_REACHABILITY, name, clock, metrics)
-        table = _open(int(port or 0), ignored)
+        table = _open(int(port or 0), networks)
         running = SelfReachabilityProbe(
             number, name, int(port or 0), table, SelfReachability(), prober.post, clock, metrics
         )

@@ -6,12 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import click
-
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import connect
 from bellwether.cli.probe import measurements
-from bellwether.cli.probe.brokerids import BrokerId
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import (
     need,
@@ -19,7 +16,6 @@ from bellwether.cli.probe.running import (
     reported,
     run_beside_a_broker,
     serve_metrics,
-    shared_options,
     stop_on_signals,
 )
 from bellwether.core.detection import StorageLatency
@@ -29,17 +25,6 @@ from bellwether.probes.storage import StorageProbe
 from bellwether.telemetry.logs import configure
 
 
-@click.command()
-@shared_options
-@click.option(
-    "--broker", type=BrokerId(), help="Id of the broker whose volume this is, or its pod's name, which ends with it."
-)
-@click.option(
-    "--directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The broker's log directory; a hidden file of 4 KiB is written there.",
-)
-@click.option("--source", metavar="NAME", help="Stable name of this prober.  [default: broker-<ID>]")
 def storage(
     policy: str | None,
     namespace: str,
@@ -51,10 +36,7 @@ def storage(
     log_format: Any,
     log_level: str,
 ) -> None:
-    """Time a small write with fdatasync in a broker's log directory, each second.
-
-    A broker with several log directories needs one prober for each, told apart by --source.
-    """
+    """Time a small write with fdatasync in a broker's log directory, each second."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     need(directory, "--directory", "the broker's log directory")
     assert directory is not None  # noqa: S101 - for the type checker

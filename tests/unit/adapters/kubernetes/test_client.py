@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kubernetes import client as official
@@ -20,6 +21,7 @@ from bellwether.adapters.kubernetes.client import (
     Conflict,
     KubernetesClient,
     NotFound,
+    Resource,
     connect,
     from_configuration,
 )
@@ -127,3 +129,35 @@ def test_an_answer_is_told_as_well_and_so_is_silence(server: ThreadingHTTPServer
             with contextlib.suppress(Terminal, Transient):
                 client_of(port, seconds).observed(lambda *what: told.append(str(what[2]))).get(LEASES, "ns", "200")
     assert told == ["ok", "unavailable"]
+
+
+class Discovery(KubernetesClient):
+    """Answers what discovery lists, by path; what is not given is not found."""
+
+    def __init__(self, pages: dict[str, object]) -> None:
+        super().__init__(None)
+        self._pages = pages
+
+    def _call(self, method: str, resource: Resource, namespace: str | None, name: str, **_: object) -> Any:
+        path = resource.path(namespace, name)
+        if path not in self._pages:
+            raise NotFound(f"{method} {path}")
+        return self._pages[path]
+
+
+GROUPS = {"groups": [{"name": "bellwether.dev", "versions": [{"version": "v1alpha1"}]}]}
+KINDS = {"resources": [{"name": "brokerhealths"}, {"name": "brokerhealths/status"}]}
+
+
+@pytest.mark.parametrize(
+    ("pages", "served"),
+    [
+        ({"/apis": {"groups": []}}, set()),
+        ({"/apis": GROUPS}, set()),
+        ({"/apis": {"groups": []}, "/apis/bellwether.dev/v1alpha1": KINDS}, set()),
+        ({"/apis": GROUPS, "/apis/bellwether.dev/v1alpha1": KINDS}, {"brokerhealths", "brokerhealths/status"}),
+    ],
+    ids=["no group", "a group of no kinds", "kinds that the list of groups lacks", "both"],
+)
+def test_a_kind_is_served_once_all_of_discovery_lists_it(pages: dict[str, object], served: set[str]) -> None:
+    assert Discovery(pages).served("bellwether.dev", "v1alpha1") == served

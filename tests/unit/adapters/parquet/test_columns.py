@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters.parquet.columns import batches, checked, floats, integers, table_of, texts, tuples
-from bellwether.adapters.parquet.filesystems import Store, StoreDamaged
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.storeerrors import StoreDamaged
 
 SCHEMA = pa.schema([pa.field("name", pa.string(), nullable=False), pa.field("count", pa.int32(), nullable=False)])
 

@@ -7,7 +7,8 @@ import pytest
 
 from bellwether.adapters.parquet import samples
 from bellwether.adapters.parquet.compaction import FORGOTTEN, LINGER, Compactor, Stopped
-from bellwether.adapters.parquet.filesystems import Store, StoreUnusable
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.storeerrors import StoreUnusable
 from bellwether.sampling import filenames
 from testkit.sampled import CLUSTER, DAY, MIDNIGHT, held, read, rows, told
 

@@ -4,7 +4,8 @@ import stat
 import pyarrow as pa
 import pytest
 
-from bellwether.adapters.parquet.filesystems import Store, StoreAway, StoreDamaged, StoreMissing, StoreUnusable
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.storeerrors import StoreAway, StoreDamaged, StoreMissing, StoreUnusable
 from bellwether.ports import Terminal, Transient
 
 TABLE = pa.table({"partition": pa.array([1, 2, 3], pa.int32())})

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from bellwether.adapters.parquet import plans
-from bellwether.adapters.parquet.filesystems import Store, StoreDamaged, StoreMissing
+from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.shelves import Shelf
+from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreMissing
 from bellwether.core.clusters import PartitionKey
 from bellwether.core.problems import Objective, Problem, Statistic
 from testkit.loadplanning import NOON, loads, planned, problem, slot, write_loads

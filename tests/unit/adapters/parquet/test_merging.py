@@ -4,8 +4,9 @@ import pyarrow as pa
 import pytest
 
 from bellwether.adapters.parquet import samples
-from bellwether.adapters.parquet.filesystems import Store, StoreDamaged, StoreMissing
+from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.merging import merged
+from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreMissing
 from bellwether.sampling import filenames
 from testkit.sampled import CLUSTER, rows, told
 

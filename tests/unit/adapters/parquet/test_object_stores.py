@@ -6,8 +6,9 @@ import pytest
 
 from bellwether.adapters.parquet import samples
 from bellwether.adapters.parquet.compaction import Compactor, Stopped
-from bellwether.adapters.parquet.filesystems import Store, StoreAway, StoreDamaged, StoreMissing, StoreUnusable
+from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.retention import expire
+from bellwether.adapters.parquet.storeerrors import StoreAway, StoreDamaged, StoreMissing, StoreUnusable
 from testkit.buckets import KEY, SECRET, Bucket
 from testkit.sampled import CLUSTER, DAY, MIDNIGHT, held, rows, told
 

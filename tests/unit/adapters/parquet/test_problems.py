@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from bellwether.adapters.parquet.filesystems import Store, StoreDamaged, StoreMissing
+from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.problems import (
     SCHEMA,
     read_problem,
@@ -17,6 +17,7 @@ from bellwether.adapters.parquet.problems import (
     write_columns,
     write_problem,
 )
+from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreMissing
 from bellwether.core.problems import BrokerSlot, Problem
 from bellwether.ports import Terminal
 from testkit.loadplanning import problem, slot

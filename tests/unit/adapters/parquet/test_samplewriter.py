@@ -1,8 +1,9 @@
 import pytest
 
 from bellwether.adapters.parquet import samples
-from bellwether.adapters.parquet.filesystems import Store, StoreUnusable
+from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.samplewriter import SampleWriter
+from bellwether.adapters.parquet.storeerrors import StoreUnusable
 from testkit.sampled import CLUSTER, DAY, held, rows, told
 
 

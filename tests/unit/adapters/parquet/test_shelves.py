@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from bellwether.adapters.parquet import plans, problems
-from bellwether.adapters.parquet.filesystems import Store, StoreDamaged
-from bellwether.adapters.parquet.shelves import KEPT, PlanUnfit, Rechecked, Shelf
+from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.parquet.shelves import KEPT, Rechecked, Shelf
+from bellwether.adapters.parquet.storeerrors import PlanUnfit, StoreDamaged
 from bellwether.core.loadplans import LoadMove, LoadPlan
 from bellwether.core.problems import BrokerSlot, Objective, Problem
 from testkit.loadplanning import again, loads, planned, problem, slot, write_loads

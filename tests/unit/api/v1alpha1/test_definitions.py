@@ -17,7 +17,7 @@ from bellwether.api.v1alpha1.definitions import KINDS, Kind, manifests
 from bellwether.api.v1alpha1.generate import differences, main
 from bellwether.api.v1alpha1.models import VALIDATIONS, Model, Rule
 from bellwether.api.v1alpha1.structural import KEPT, structural
-from bellwether.cli.crds import crds
+from bellwether.cli.commands.crds import crds
 
 ROOT = Path(__file__).parents[4]
 EXAMPLES = ROOT / "examples" / "policies"

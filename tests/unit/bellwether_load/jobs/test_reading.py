@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bellwether.adapters.parquet.filesystems import Store, StoreAway
+from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.samples import SCHEMA
+from bellwether.adapters.parquet.storeerrors import StoreAway
 from bellwether.adapters.parquet.uris import Redacted
 from bellwether_load.jobs.reading import Portion, Source, Window, portions, read_portion, within
 from bellwether_load.transforms.stretches import unpack

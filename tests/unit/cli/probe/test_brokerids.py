@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from bellwether.cli.probe.brokerids import BrokerId
+from bellwether.cli.commands.probe.brokerids import BrokerId
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from click.testing import CliRunner
 from bellwether.adapters.kubernetes.client import POLICIES
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.cli.commands.probe.sharedoptions import shared_options
 from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import serve_metrics, shared_options
+from bellwether.cli.probe.running import serve_metrics
 from bellwether.core.signals import SignalType
 from bellwether.telemetry.health import HealthServer
 from bellwether.telemetry.probing import ProbeMetrics

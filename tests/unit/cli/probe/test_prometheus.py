@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.client import POLICIES
 from bellwether.api.v1alpha1.presets import PRESETS
+from bellwether.cli.commands.probe.prometheus import prometheus
 from bellwether.cli.probe import prometheus as verb
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
@@ -20,7 +21,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
 
 
 def test_presets_are_listed_with_their_promql_without_a_cluster() -> None:
-    said = CliRunner().invoke(verb.prometheus, ["--presets"])
+    said = CliRunner().invoke(prometheus, ["--presets"])
     assert said.exit_code == 0
     for preset in PRESETS:
         assert f"{preset.name} ({preset.unit})\n  " in said.output
@@ -29,14 +30,14 @@ def test_presets_are_listed_with_their_promql_without_a_cluster() -> None:
 
 
 def test_a_policy_is_needed() -> None:
-    said = CliRunner().invoke(verb.prometheus, [])
+    said = CliRunner().invoke(prometheus, [])
     assert said.exit_code == 2
     assert "Missing option '--policy'" in said.output
 
 
 def test_a_policy_without_rules_says_which_field_to_add(api: MemoryApi) -> None:
     api.put(POLICIES, apiobjects.policy())
-    said = CliRunner().invoke(verb.prometheus, ["--policy", "main", "--once"])
+    said = CliRunner().invoke(prometheus, ["--policy", "main", "--once"])
     assert said.exit_code == 1
     assert "policy default/main has no spec.detection.prometheus: add one" in said.output
 
@@ -46,6 +47,6 @@ def test_a_missing_secret_is_named_for_every_rule(api: MemoryApi) -> None:
     body["spec"]["detection"]["prometheus"]["url"] = "https://prometheus:9090"
     body["spec"]["detection"]["prometheus"]["bearerTokenSecretRef"] = {"name": "prom", "key": "token"}
     api.put(POLICIES, body)
-    said = CliRunner().invoke(verb.prometheus, ["--policy", "main", "--once"])
+    said = CliRunner().invoke(prometheus, ["--policy", "main", "--once"])
     assert said.exit_code == 1
     assert "Prometheus cannot be asked: secret default/prom does not exist: create it with key 'token'" in said.output

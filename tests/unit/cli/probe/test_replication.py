@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from bellwether.cli.commands.probe.replication import replication
 from bellwether.cli.probe import measurements
-from bellwether.cli.probe.replication import replication
 from bellwether.core.clusters import TopicPartition
 from bellwether.core.detection import ReplicationLag
 from bellwether.probes.blames import Sounding

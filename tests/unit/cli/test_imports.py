@@ -1,0 +1,83 @@
+"""What a command imports: help and completion wait for no client, and a missing extra is named with its remedy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from bellwether.cli.commands import probe
+from bellwether.cli.main import VERBS, main
+
+HEAVY = (
+    "aiohttp", "confluent_kafka", "kafka", "kopf", "kubernetes", "numpy", "prometheus_client", "pyarrow",
+    "pydantic", "requests", "rich", "structlog", "urllib3", "yaml",
+)  # fmt: skip
+
+RUN = """
+import atexit, os, sys
+for absent in {absent!r}:
+    sys.modules[absent] = None
+os.environ.update({environment!r})
+atexit.register(lambda: print("imported:", *({heavy!r} & sys.modules.keys()), file=sys.stderr))
+from bellwether.cli.main import main
+main({arguments!r}, prog_name="bellwether")
+"""
+
+
+def started(
+    *arguments: str, absent: tuple[str, ...] = (), **environment: str
+) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+    """The command in a process of its own, and which of the heavy packages it has imported."""
+    program = RUN.format(arguments=arguments, absent=absent, environment=environment, heavy=set(HEAVY))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    return done, done.stderr.rpartition("imported:")[2].split()
+
+
+@pytest.mark.parametrize(
+    "words", [[], *([verb] for verb in VERBS), *(["probe", verb] for verb in probe.VERBS)], ids=" ".join
+)
+def test_help_imports_nothing_that_only_running_needs(words: list[str]) -> None:
+    done, imported = started(*words, "--help")
+    assert (done.returncode, imported) == (0, [])
+    assert done.stdout.startswith("Usage: ")
+
+
+@pytest.mark.parametrize(("typed", "offered"), [("bellwether dem", "demote"), ("bellwether drain --en", "--end")])
+def test_completion_imports_nothing_that_only_running_needs(typed: str, offered: str) -> None:
+    place = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    done, imported = started(_BELLWETHER_COMPLETE="bash_complete", **place)
+    assert offered in done.stdout
+    assert imported == []
+
+
+@pytest.mark.parametrize("group", [[], ["probe"], ["undo-record"]], ids=" ".join)
+def test_the_line_on_each_verb_fits_a_terminal_of_80_columns(group: list[str]) -> None:
+    listed = CliRunner().invoke(main, [*group, "--help"], terminal_width=80).output.partition("Commands:")[2]
+    assert listed
+    assert "..." not in listed
+
+
+@pytest.mark.parametrize(
+    ("words", "absent", "extra"),
+    [
+        ("operator", "kopf", "operator"),
+        ("sample --bootstrap a:1 --store /nowhere", "pyarrow", "load"),
+        ("plan --store /nowhere", "pyarrow", "load"),
+        ("verify-plan --problem p --loads l --plan p", "pyarrow", "load"),
+        ("rebalance --bootstrap a:1 --store /nowhere --dry-run", "pyarrow", "load"),
+        ("doctor --bootstrap a:1 --store /nowhere", "pyarrow", "load"),
+    ],
+)
+def test_a_verb_whose_extra_is_missing_says_what_to_install(words: str, absent: str, extra: str) -> None:
+    done, _ = started(*words.split(), absent=(absent,))
+    verb = words.split(maxsplit=1)[0]
+    said = f"Error: `bellwether {verb}` needs the extra {extra}: pip install 'bellwether-kafka[{extra}]'"
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, said)
+
+
+def test_a_missing_package_that_no_extra_brings_is_an_error_of_the_installation() -> None:
+    done, _ = started("check", absent=("requests",))
+    assert "ModuleNotFoundError" in done.stderr
