@@ -13,9 +13,9 @@ from node import images, lifecycle, machine, memory
 from node.kubectl import KubectlFailed, NeverSo
 from node.namespaces import Namespaces
 from node.places import places
-from realparts.downloads import DownloadFailed
 from realparts.kubernetes_binaries import kubectl
 from realparts.processes import StartFailed
+from realparts.toolruns import DownloadFailed
 
 ABSENT = 3
 PROBLEMS = (

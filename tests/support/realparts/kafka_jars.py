@@ -9,7 +9,7 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
-from realparts import downloads, jvm
+from realparts import jars, jvm
 
 VERSION = "4.3.1"
 # Small heap, one collector thread, no optimising compiler: a broker in a test lives for minutes, beside many others.
@@ -27,7 +27,7 @@ LOGGING = (
 @functools.cache
 def folder() -> Path:
     """The folder of the jars, fetched and checked the first time."""
-    return downloads.ivy_jars(jvm.java().path, f"kafka-{VERSION}", downloads.TOOLS / "kafka" / "ivy.xml")
+    return jars.folder(f"kafka-{VERSION}")
 
 
 def command(main_class: str, arguments: Sequence[str | Path], *, heap: str = "256m") -> list[str]:
