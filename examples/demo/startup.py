@@ -29,7 +29,7 @@ PLAN = (
     " and come back, and at the end what the clients measured. That takes about four minutes once everything is up."
 )
 FIRST_TIME = (
-    "The first time, the parts are fetched and the Kubernetes API server is compiled: about 5 minutes on two free cores."
+    "The first time, parts are fetched and the Kubernetes API server is compiled: about 5 minutes on two idle cores."
     " What is complete is kept, so an interrupted run continues where it ended."
 )
 

@@ -80,7 +80,7 @@ class Preparation:
             pool.shutdown(cancel_futures=True)
 
     def wait(self, *names: str) -> dict[str, Path]:
-        """Wait for these parts, or for all; skipped ones are left out. Raises DownloadFailed as soon as any part fails."""
+        """Wait for these parts, or for all; skipped ones are left out. Raises DownloadFailed as soon as any fails."""
         wanted = names or tuple(self._made)
         while True:
             for future in self._made.values():
