@@ -20,14 +20,13 @@ ENVIRONMENT = {"GOWORK": "off"}  # the caller's, without a workspace of theirs
 
 @dataclass(frozen=True, slots=True)
 class GoTool:
-    """A program to build: its package, how long it takes, variables to set, build tags.
+    """A program to build: its package, variables to set, build tags.
 
     Its module files are in the folder of its name, unless it shares those of another program.
     """
 
     name: str
     package: str
-    takes: str
     variables: tuple[tuple[str, str], ...] = ()
     tags: str = ""
     shares: str = ""
@@ -41,48 +40,30 @@ def _kubernetes(version: str) -> tuple[tuple[str, str], ...]:
 
 
 _CONTROL_PLANE = _kubernetes("1.36.3")
-APISERVER = GoTool("apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "about 5 minutes on two cores", _CONTROL_PLANE)
+APISERVER = GoTool("apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", _CONTROL_PLANE)
 # What a whole node needs besides (see the package ``node``).
 CONTROLLER_MANAGER, SCHEDULER, PROXY = (
-    GoTool(
-        name,
-        f"k8s.io/kubernetes/cmd/{name}",
-        "a minute, once the API server is built",
-        _CONTROL_PLANE,
-        shares="apiserver",
-    )
+    GoTool(name, f"k8s.io/kubernetes/cmd/{name}", _CONTROL_PLANE, shares="apiserver")
     for name in ("kube-controller-manager", "kube-scheduler", "kube-proxy")
 )
 # The last minor release that is content with containerd 1.
-KUBELET = GoTool("kubelet", "k8s.io/kubernetes/cmd/kubelet", "about 4 minutes on two cores", _kubernetes("1.34.4"))
+KUBELET = GoTool("kubelet", "k8s.io/kubernetes/cmd/kubelet", _kubernetes("1.34.4"))
 # No cgo: it is alone in its image, without a C library.
-COREDNS = GoTool("coredns", ".", "about 2 minutes on two cores", tags="netgo,osusergo")
-TOXIPROXY = GoTool("toxiproxy", "github.com/Shopify/toxiproxy/v2/cmd/server", "seconds")
+COREDNS = GoTool("coredns", ".", tags="netgo,osusergo")
+TOXIPROXY = GoTool("toxiproxy", "github.com/Shopify/toxiproxy/v2/cmd/server")
 # Without the second tag every cloud's service discovery is compiled, which takes a quarter of an hour.
 _PROMETHEUS_TAGS = "netgo,remove_all_sd"
-PROMETHEUS = GoTool(
-    "prometheus",
-    "github.com/prometheus/prometheus/cmd/prometheus",
-    "about 3 minutes on two cores",
-    tags=_PROMETHEUS_TAGS,
-)
+PROMETHEUS = GoTool("prometheus", "github.com/prometheus/prometheus/cmd/prometheus", tags=_PROMETHEUS_TAGS)
 PROMTOOL = GoTool(
-    "promtool",
-    "github.com/prometheus/prometheus/cmd/promtool",
-    "a minute, once prometheus is built",
-    tags=_PROMETHEUS_TAGS,
-    shares="prometheus",
+    "promtool", "github.com/prometheus/prometheus/cmd/promtool", tags=_PROMETHEUS_TAGS, shares="prometheus"
 )
 # The last release whose module holds the built pages that its main package embeds; later ones do not build as modules.
-ALERTMANAGER = GoTool(
-    "alertmanager", "github.com/prometheus/alertmanager/cmd/alertmanager", "about 2 minutes on two cores", tags="netgo"
-)
+ALERTMANAGER = GoTool("alertmanager", "github.com/prometheus/alertmanager/cmd/alertmanager", tags="netgo")
 # As its own Makefile sets them: else it renders for Kubernetes 1.20 where it is not asked to look at a cluster.
 _RENDERS_FOR = (("k8sVersionMajor", "1"), ("k8sVersionMinor", "37"))
 HELM = GoTool(
     "helm",
     "helm.sh/helm/v3/cmd/helm",
-    "about 4 minutes on two cores",
     (
         ("helm.sh/helm/v3/internal/version.version", "v3.22.0"),
         *((f"helm.sh/helm/v3/pkg/chartutil.{name}", value) for name, value in _RENDERS_FOR),
@@ -100,7 +81,15 @@ def binary(tool: GoTool) -> Path:
         module = staged.parent / "module"
         shutil.copytree(_folder(tool), module)
         flags = " ".join(["-s", "-w", *(f"-X {variable}={value}" for variable, value in tool.variables)])
-        command = [go(), "build", "-mod=readonly", "-v", *_tags(tool), f"-ldflags={flags}", "-gcflags=all=-dwarf=false"]
+        command: list[str | Path] = [
+            go(),
+            "build",
+            "-mod=readonly",
+            "-v",
+            *_tags(tool),
+            f"-ldflags={flags}",
+            "-gcflags=all=-dwarf=false",
+        ]
         toolruns.run(
             tool.name,
             [*command, "-o", staged, tool.package],
@@ -117,7 +106,7 @@ def binary(tool: GoTool) -> Path:
 def modules(tool: GoTool) -> int:
     """Have the source of all that a program is built from, and return of how many packages. Raises DownloadFailed."""
     with cache.lock(f"modules-{tool.name}"):
-        command = [go(), "list", "-mod=readonly", "-deps", *_tags(tool), tool.package]
+        command: list[str | Path] = [go(), "list", "-mod=readonly", "-deps", *_tags(tool), tool.package]
         lines = toolruns.run(
             f"{tool.name}-modules",
             command,
