@@ -38,7 +38,7 @@ def lock(name: str) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"waiting for another process that is making {name}")
+            say(f"waiting for another run, which is making {name}")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 

@@ -33,7 +33,8 @@ def main() -> None:
         parts = named(chosen.part) if chosen.part else used_by(Use[chosen.use.upper()])
     except KeyError as unknown:
         parser.error(f"no such part: {unknown.args[0]}; there are {', '.join(part.name for part in PARTS)}")
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
     console = Console(stderr=True, width=None if sys.stderr.isatty() else LOG_WIDTH)
     try:
         with Preparation(parts) as preparation, PreparationView(preparation, console, "real parts"):
@@ -48,7 +49,7 @@ def main() -> None:
 
 
 def interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Let SIGTERM do what Ctrl-C does."""
+    """What Ctrl-C does."""
     raise KeyboardInterrupt
 
 

