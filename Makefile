@@ -15,6 +15,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOCK := requirements/dev.lock
+DEMO_READY := $(VENV)/.demo-ready
+DEMO_LOCK := requirements/demo.lock
 PYTEST ?= $(BIN)/python -m pytest
 PYTEST_ARGS ?=
 # Tests run side by side. What shares a cluster stays in one process, which waits for brokers most of the time; tests
@@ -45,7 +47,7 @@ help: ## List the targets (this is the default)
 setup: $(READY) ## Make the environment in .venv from the locked requirements
 
 .PHONY: demo
-demo: setup parts ## Break a real cluster twice and watch its leaders leave and come back (KEEP=1 leaves it up)
+demo: $(DEMO_READY) ## Break a real cluster twice and watch its leaders leave and come back (KEEP=1 leaves it up)
 	@$(BIN)/python -m demo $(DEMO_ARGS)
 
 ##@ Tests
@@ -166,7 +168,7 @@ cluster-down: setup ## End it and remove everything of it
 ##@ Parts and requirements
 
 .PHONY: parts
-parts: setup ## Fetch and build the real parts (Kafka, API server, load balancer) into the cache
+parts: $(DEMO_READY) ## Fetch and build the real parts (Kafka, API server, load balancer) into the cache
 	@$(BIN)/python -m realparts.prepare
 
 .PHONY: lock
@@ -178,6 +180,8 @@ lock: setup ## Resolve the requirements and write them, with hashes and without 
 	@$(RESOLVE) pyproject.toml --extra operator --extra load --constraint $(LOCK) -o requirements/runtime.lock
 	@$(RESOLVE) pyproject.toml --all-extras --constraint $(LOCK) -o requirements/spark.lock
 	@$(RESOLVE) --group build --constraint $(LOCK) -o requirements/build.lock
+	@# And so does the demo.
+	@$(RESOLVE) pyproject.toml --group parts --group build --constraint $(LOCK) -o $(DEMO_LOCK)
 	@if grep -n '://' requirements/*.lock; then echo 'error: a lock names a host' >&2; exit 1; fi
 
 .PHONY: clean
@@ -185,15 +189,14 @@ clean: ## Remove the environment, caches and reports; the real parts' cache stay
 	rm -rf $(VENV) dist reports .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
-# Made again only when the lock or pyproject.toml changes. The stamp is touched last, so a broken install is not taken for done.
-$(READY): $(LOCK) pyproject.toml
-	@python="$$($(find_python))"; \
-	if ! test -x $(BIN)/python; then \
-		echo "==> Making $(VENV) with $$("$$python" --version)"; \
-		"$$python" -m venv $(VENV) || { rm -rf $(VENV); echo 'error: this Python cannot make environments; on Debian: apt install python3-venv' >&2; exit 1; }; \
-	fi
-	@echo '==> Installing the locked requirements (about 700 MB the first time, Spark being most of it)'
-	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r $(LOCK) | awk '/^Collecting|^Installing/ {print; fflush()}'
-	@echo '==> Installing bellwether itself, editable'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+# Made again only when a lock or pyproject.toml changes. A stamp is touched last, so a broken install is not taken for done.
+# The demo wants a part of what all of it is, in the same folder.
+install = python="$$($(find_python))"; PYTHONPATH=tests/support "$$python" -m realparts.environment $(VENV)
+
+$(DEMO_READY): $(DEMO_LOCK) pyproject.toml
+	@$(install) $(DEMO_LOCK)
 	@touch $@
+
+$(READY): $(LOCK) pyproject.toml
+	@$(install) $(LOCK)
+	@touch $(DEMO_READY) $@

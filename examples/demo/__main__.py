@@ -23,10 +23,13 @@ from demo.scenario import Scenario, TookTooLong
 from demo.screen import Screen, Story
 from demo.settings import Settings, parse
 from demo.stage import NAMESPACE, POLICY, PartDied, Stage
+from demo.startup import AlreadyRunning, Startup, alone
 from demo.steps import about
 from demo.table import Scene, recent
 from demo.traffic import Traffic, TrafficFailed, read_back
 from demo.watch import Watch
+from realparts.processes import StartFailed
+from realparts.toolruns import DownloadFailed
 
 LOG_WIDTH = 100
 """Columns where there is no terminal to ask."""
@@ -40,7 +43,11 @@ def main() -> int:
         signal.signal(number, _interrupt)
     stack = ExitStack()
     try:
-        return run(settings, console, stack)
+        with alone(settings.reports):
+            return run(settings, console, stack)
+    except (AlreadyRunning, DownloadFailed, StartFailed) as problem:
+        console.print(f"error: {problem}", style="red", highlight=False, markup=False, soft_wrap=True)
+        return 1
     except KeyboardInterrupt:
         console.print("\ninterrupted", style="bold")
         return 130
@@ -56,10 +63,8 @@ def main() -> int:
 def run(settings: Settings, console: Console, stack: ExitStack) -> int:
     """Everything between start and end; what is started goes onto ``stack``."""
     started = time.monotonic()
-    console.print(
-        f"Starting {settings.brokers} brokers, a load balancer, an API server, Bellwether and its probers", style="bold"
-    )
-    stage = stack.enter_context(Stage(settings))
+    with Startup(console) as startup:
+        stage = stack.enter_context(Stage(settings, startup))
     console.print(f"everything is up after {time.monotonic() - started:.0f} s; logs: {settings.logs}", highlight=False)
     watch = stack.enter_context(Watch({broker.id: broker.internal for broker in stage.kafka.brokers.values()}))
     health = stack.enter_context(Health(stage.api.kubeconfig, POLICY, NAMESPACE))

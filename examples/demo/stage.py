@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from demo.settings import ROOT, Settings
+from demo.startup import Startup
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster, create_topics
 from realparts.processes import ManagedProcess
@@ -33,8 +34,9 @@ class PartDied(RuntimeError):
 class Stage:
     """Everything that runs, but for the traffic. A context manager: up on entry, gone on exit."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, startup: Startup) -> None:
         self._settings = settings
+        self._startup = startup
         self._stack = ExitStack()
         self._processes: list[ManagedProcess] = []
         self.kafka = KafkaCluster(
@@ -101,13 +103,21 @@ class Stage:
 
     def _set(self) -> None:
         shutil.rmtree(self._settings.logs, ignore_errors=True)
-        self.kafka.start()
+        with self._startup.kafka():
+            self._set_kafka()
+        with self._startup.bellwether():
+            self._set_bellwether()
+
+    def _set_kafka(self) -> None:
         self._stack.callback(self.kafka.stop)
+        self.kafka.start()
         create_topics(
             self.kafka.bootstrap,
             dict.fromkeys(self._settings.topics, self._settings.per_topic),
             configs={"min.insync.replicas": "2"},
         )
+
+    def _set_bellwether(self) -> None:
         self._stack.enter_context(self.api)
         self.api.apply(*sorted((ROOT / "crds").glob("*.yaml")))
         self.api.create_namespace(NAMESPACE)

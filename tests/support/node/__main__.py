@@ -13,9 +13,9 @@ from node import images, lifecycle, machine, memory
 from node.kubectl import KubectlFailed
 from node.namespaces import Namespaces
 from node.places import places
-from realparts.downloads import DownloadFailed
 from realparts.kubernetes_binaries import kubectl
 from realparts.processes import StartFailed
+from realparts.toolruns import DownloadFailed
 from waiting import TooLate
 
 ABSENT = 3

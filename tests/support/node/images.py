@@ -15,7 +15,7 @@ from node import archives
 from node.namespaces import Namespaces
 from node.settings import PAUSE_IMAGE
 from realparts import cache, gotools
-from realparts.downloads import DownloadFailed
+from realparts.toolruns import DownloadFailed
 
 COREDNS_IMAGE = "docker.io/bellwether-node/coredns:1"
 PAUSE_SOURCE = Path(__file__).parent / "pause.c"

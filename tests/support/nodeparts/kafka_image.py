@@ -13,7 +13,7 @@ from pathlib import Path
 from images import base
 from images.machine import MachineLacks
 from node import archives
-from realparts import cache, downloads, gotools, kafka_jars, slowdisk
+from realparts import cache, downloads, gotools, kafka_jars, slowdisk, toolruns
 
 IMAGE = "docker.io/bellwether-test/kafka:1"
 JAVA, JARS, SHIM, BALANCER = "opt/java", "opt/kafka", "opt/slowdisk.so", "opt/toxiproxy"
@@ -49,7 +49,7 @@ def main() -> None:
     """The command line: have it ready, and say where."""
     try:
         print(f"{IMAGE:<24} {archive()}")
-    except (MachineLacks, downloads.DownloadFailed) as problem:
+    except (MachineLacks, toolruns.DownloadFailed) as problem:
         sys.exit(f"error: {problem}")
 
 

@@ -38,7 +38,7 @@ def lock(name: str) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"waiting for another process that is making {name}")
+            say(f"waiting for another run, which is making {name}")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
@@ -67,8 +67,26 @@ def scratch() -> Iterator[Path]:
     """An empty folder in the cache's own file system, so that a rename out of it is atomic; removed at the end."""
     parent = root() / "scratch"
     parent.mkdir(exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=parent))
+    with lock("scratch"):
+        folder = Path(tempfile.mkdtemp(dir=parent))
+        held = os.open(folder, os.O_RDONLY)
+        fcntl.flock(held, fcntl.LOCK_EX)
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        os.close(held)
+
+
+def clear_scratch() -> None:
+    """Remove what processes have left in the scratch folder that were killed at their work."""
+    with lock("scratch"):
+        for folder in (root() / "scratch").glob("*"):
+            held = os.open(folder, os.O_RDONLY)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            except BlockingIOError:
+                pass  # its owner is at work
+            finally:
+                os.close(held)

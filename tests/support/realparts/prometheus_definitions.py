@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 from realparts import cache, gotools
-from realparts.downloads import DownloadFailed
+from realparts.toolruns import DownloadFailed
 
 MODULE = "github.com/prometheus-operator/prometheus-operator"
 VERSION = "v0.85.0"

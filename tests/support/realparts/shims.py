@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from realparts import cache
-from realparts.downloads import DownloadFailed
+from realparts import cache, causes, toolruns
+from realparts.toolruns import DownloadFailed
 
 PRELOAD = "LD_PRELOAD"
 
@@ -25,13 +24,9 @@ def compiled(source: Path) -> Path:
     def make(staged: Path) -> None:
         compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
         if compiler is None:
-            raise DownloadFailed(
-                f"{source.name} must be compiled: install a C compiler, so that cc, gcc or clang is on PATH"
-            )
+            raise DownloadFailed(f"{source.name} cannot be compiled: {causes.NO_COMPILER}")
         command = [compiler, "-O2", "-Wall", "-shared", "-fPIC", "-o", str(staged), str(source), "-ldl"]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        if ended.returncode != 0:
-            raise DownloadFailed(f"compiling {source.name} failed:\n{ended.stderr}")
+        toolruns.run(source.stem, command, doing=f"compiling {source.name}")
 
     return cache.once(f"lib/{source.stem}-{version}.so", f"compiling the shim {source.stem}", make)
 

@@ -12,8 +12,8 @@ import subprocess
 from pathlib import Path
 
 from bellwether_load.jobs.java import OLDEST, NoJava, find_java
-from realparts.downloads import DownloadFailed
 from realparts.progress import say
+from realparts.toolruns import DownloadFailed
 
 PACKAGE = f"openjdk-{OLDEST}-jre-headless"
 

@@ -7,10 +7,9 @@ Strimzi's objects; nothing of it is committed.
 from __future__ import annotations
 
 import functools
-import subprocess
 from pathlib import Path
 
-from realparts import cache, downloads, jvm
+from realparts import cache, jars, jvm, toolruns
 
 CURRENT = "1.2.0"
 """Serves ``v1`` alone."""
@@ -31,16 +30,13 @@ KINDS = {
 @functools.cache
 def definitions(release: str = CURRENT) -> Path:
     """The folder of a release's definitions; fetched and generated the first time. Raises DownloadFailed."""
-    # Any Java fetches, and the machine's own knows whom its owner trusts; the generator wants a newer one.
-    jars = downloads.ivy_jars(jvm.java().path, f"strimzi-{release}", downloads.TOOLS / "strimzi" / f"{release}.xml")
+    fetched = jars.folder(f"strimzi-{release}")
 
     def make(staged: Path) -> None:
         staged.mkdir()
         wanted = [f"io.strimzi.api.kafka.model.{model}={staged / f'{kind}.yaml'}" for kind, model in KINDS.items()]
-        class_path = ":".join(str(jar) for jar in sorted(jars.iterdir()))
+        class_path = ":".join(str(jar) for jar in sorted(fetched.iterdir()))
         command = [str(jvm.java(OLDEST_JAVA).path), "-cp", class_path, GENERATOR, *wanted]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        if ended.returncode != 0:
-            raise downloads.DownloadFailed(f"Strimzi's generator failed: {ended.stderr.strip()[-1000:]}")
+        toolruns.run(f"strimzi-{release}", command, doing="generating Strimzi's definitions")
 
-    return cache.once(f"definitions/{jars.name}", f"generating the definitions of Strimzi {release}", make)
+    return cache.once(f"definitions/{fetched.name}", f"generating the definitions of Strimzi {release}", make)

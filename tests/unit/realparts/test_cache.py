@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from realparts import cache, downloads
+from realparts import cache, downloads, jars
+from realparts.toolruns import DownloadFailed
 
 
 @pytest.fixture(autouse=True)
@@ -59,20 +60,40 @@ def test_what_could_not_be_finished_is_not_kept(own_cache: Path) -> None:
 
 def test_a_file_with_another_sum_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.jar").write_bytes(b"something else")
-    with pytest.raises(downloads.DownloadFailed, match=r"x\.jar has sha256 .* is pinned"):
+    with pytest.raises(DownloadFailed, match=r"x\.jar has sha256 .* is pinned"):
         downloads.check(tmp_path / "x.jar", "0" * 64)
 
 
-def test_ivy_that_resolves_other_jars_than_the_lock_names_is_refused(
+def test_a_jar_with_another_sum_is_refused_and_nothing_is_kept(
     monkeypatch: pytest.MonkeyPatch, own_cache: Path
 ) -> None:
-    def resolve_one(*command: str | Path, doing: str) -> None:
-        pattern = Path(str(command[command.index("-retrieve") + 1]))
-        pattern.parent.mkdir(parents=True)
-        (pattern.parent / "stranger-1.0.jar").touch()
+    def resolve(artifact: object) -> Path:
+        jar = own_cache / "x.jar"
+        jar.write_bytes(b"something else")
+        return jar
 
-    monkeypatch.setattr(downloads, "run", resolve_one)
-    monkeypatch.setattr(downloads, "ivy_jar", lambda: Path("ivy.jar"))
-    with pytest.raises(downloads.DownloadFailed, match=r"stranger-1\.0\.jar"):
-        downloads.ivy_jars(Path("java"), "kafka-4.3.1", Path("ivy.xml"))
+    monkeypatch.setattr("jgo.maven.Artifact.resolve", resolve)
+    with pytest.raises(DownloadFailed, match=r"x\.jar has sha256 .* is pinned"):
+        jars.folder("kafka-tools-4.3.1")
     assert not list((own_cache / "jars").iterdir())
+
+
+def test_a_registry_that_cannot_be_reached_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def resolve(artifact: object) -> Path:
+        raise OSError("Failed to establish a new connection: Network is unreachable")
+
+    monkeypatch.setattr("jgo.maven.Artifact.resolve", resolve)
+    with pytest.raises(
+        DownloadFailed, match=r"fetching org\.apache\.kafka:kafka-tools:4\.3\.1 failed: .*check the network"
+    ):
+        jars.folder("kafka-tools-4.3.1")
+
+
+def test_what_a_killed_process_left_is_removed_and_what_others_work_on_stays(own_cache: Path) -> None:
+    left = own_cache / "scratch" / "left"
+    left.mkdir(parents=True)
+    (left / "half").touch()
+    with cache.scratch() as mine:
+        cache.clear_scratch()
+        assert mine.exists()
+        assert not left.exists()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from realparts import kubernetes_binaries
-from realparts.downloads import DownloadFailed
+from realparts.toolruns import DownloadFailed
 
 
 def test_kubebuilder_assets_are_honoured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
