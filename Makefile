@@ -181,7 +181,7 @@ lock: setup ## Resolve the requirements and write them, with hashes and without 
 	@$(RESOLVE) pyproject.toml --all-extras --constraint $(LOCK) -o requirements/spark.lock
 	@$(RESOLVE) --group build --constraint $(LOCK) -o requirements/build.lock
 	@# And so does the demo.
-	@$(RESOLVE) pyproject.toml --group parts --group build --constraint $(LOCK) -o $(DEMO_LOCK)
+	@$(RESOLVE) pyproject.toml --extra operator --group parts --group build --constraint $(LOCK) -o $(DEMO_LOCK)
 	@if grep -n '://' requirements/*.lock; then echo 'error: a lock names a host' >&2; exit 1; fi
 
 .PHONY: clean
