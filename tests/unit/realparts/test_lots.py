@@ -17,25 +17,26 @@ TESTS = Path(__file__).parents[2]
     [
         ("tests/integration/operator/test_rest.py::test_x", THREE_BROKERS),
         ("tests/contract/test_four_brokers.py::test_x[a/b::c]", FOUR_BROKERS),
-        ("tests/integration/apiserver/test_leases.py::TestX::test_y", "apiserver"),
+        ("tests/integration/apiserver/test_leases.py::TestX::test_y", "integration/apiserver"),
+        ("tests/unit/probes/test_storage.py::test_x", "unit/probes/test_storage.py"),
     ],
 )
-def test_a_test_is_of_its_folders_lot(test: str, lot: str) -> None:
+def test_a_test_is_of_its_folders_lot_or_alone(test: str, lot: str) -> None:
     assert lot_of(test) == lot
 
 
-def test_the_longest_lot_begins_first() -> None:
-    folders = ("operator", "rights", "moving", "apiserver")
-    assert [begins(f"tests/integration/{folder}/test_a.py::test_x") for folder in folders] == [0, 1, 2, 3]
+def test_the_longest_lot_begins_first_and_what_needs_no_real_part_last() -> None:
+    folders = ("integration/operator", "integration/rights", "contract", "spark", "integration/apiserver", "unit/core")
+    assert [begins(f"tests/{folder}/test_a.py::test_x") for folder in folders] == [0, 1, 2, 3, 4, 5]
 
 
 def test_every_folder_that_has_a_lot_exists() -> None:
-    assert set(LOTS) <= {path.name for path in TESTS.rglob("*") if path.is_dir()}
+    assert [folder for folder in LOTS if not (TESTS / folder).is_dir()] == []
 
 
 @pytest.mark.parametrize(("fixture", "lots"), [("kafka", {THREE_BROKERS, THREE_MORE}), ("four", {FOUR_BROKERS})])
 def test_a_cluster_is_asked_for_in_its_own_lots_alone(fixture: str, lots: set[str]) -> None:
     asks = re.compile(rf"(?<!self, )\b{fixture}: KafkaCluster")
     files = [path for path in TESTS.rglob("*.py") if path.parent.name not in ("tests", "realparts", "testkit")]
-    users = {path.parent.name for path in files if asks.search(path.read_text()) and "bench" not in path.parts}
-    assert {lot_of(f"tests/integration/{folder}/x.py::y") for folder in users - {"e2e"}} == lots
+    users = {path.relative_to(TESTS).as_posix() for path in files if asks.search(path.read_text())}
+    assert {lot_of(f"tests/{file}") for file in users if not file.startswith(("bench", "e2e"))} == lots
