@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bellwether.adapters.memory.clusters import MemoryCluster
@@ -19,6 +19,8 @@ from testkit.plays import Play, Step, befalling, maintaining, perform, scripts, 
 from testkit.strategies import memory_clusters
 
 AT_ONCE = replace(POLICY, promotion=Promotion(stabilization_seconds=5, waves=Waves(steps=(100,))))
+FEWER = settings(max_examples=settings().max_examples // 3)
+"""For what goes through many turns with each example."""
 SAID = st.sampled_from([Reading.PASSING, Reading.FAILING, Reading.UNKNOWN])
 
 
@@ -74,6 +76,7 @@ def test_law_4_whoever_is_in_maintenance_counts_under_the_cap(count: int, data: 
     assert set(demoted) | named >= maintained
 
 
+@FEWER
 @given(st.data(), st.integers(1, 60))
 def test_signals_of_a_broker_in_maintenance_demote_nobody_neither_then_nor_when_it_ends(
     data: st.DataObject, lasts: int
@@ -129,6 +132,7 @@ def test_a_broker_that_may_be_stopped_leaves_nobody_without_a_leader(
         assert drain[0].reason is not Reason.DRAINED
 
 
+@FEWER
 @given(memory_clusters(), st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=6))
 def test_rolling_through_a_cluster_puts_every_order_back_exactly(
     cluster: MemoryCluster, restarts: list[tuple[int, bool]]

@@ -54,12 +54,12 @@ def test_leaders_move_in_the_replay_as_they_did(path: Path):
     assert sum(int(str(r.text).split()[0]) for r in timeline.rows if r.what == "moved") == moved > 0
 
 
-@pytest.mark.parametrize("path", FILES[:4], ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", [FILES[0], FILES[3]], ids=lambda p: p.stem)
 def test_a_settled_stretch_costs_no_turns(path: Path):
     _, scenario = scenarios.read(path)
     quiet: dict[str, Any] = {**scenario, "seconds": int(scenario["seconds"]) + 600}
-    watched, _ = recordings.record(quiet)
-    replay, longer = Replay(recordings.record(scenario)[0].header), Replay(watched.header)
-    replay.play(recordings.record(scenario)[0].kept.instants)
-    longer.play(watched.kept.instants)
+    short, long = recordings.record(scenario)[0], recordings.record(quiet)[0]
+    replay, longer = Replay(short.header), Replay(long.header)
+    replay.play(short.kept.instants)
+    longer.play(long.kept.instants)
     assert longer.turns - replay.turns < 60

@@ -18,7 +18,7 @@ from bellwether.core.clusters import Broker
 from bellwether.ports import Terminal, Transient, Unauthorized
 from testkit.scriptedbroker import ScriptedBroker, versions
 
-PATIENT = Limits(opening_seconds=20, finding_seconds=20, request_seconds=20, read_seconds=60)
+PATIENT = Limits(opening_seconds=300, finding_seconds=300, request_seconds=300, read_seconds=900)
 MIN_ISR = "min.insync.replicas"
 Errors = Mapping[str, int]
 

@@ -66,7 +66,7 @@ def sizes(
     return answer
 
 
-def ask(address: str, *partitions: TopicPartition, timeout: float = 20.0, longest: float = 50.0) -> Sizes:
+def ask(address: str, *partitions: TopicPartition, timeout: float = 300.0, longest: float = 900.0) -> Sizes:
     return ASKER.ask(address, partitions, timeout, longest)
 
 

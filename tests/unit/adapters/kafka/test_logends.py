@@ -53,7 +53,7 @@ def ends(
     return answer
 
 
-def ask(address: str, replicas: Mapping[TopicPartition, int], timeout: float = 20.0, longest: float = 50.0) -> Ends:
+def ask(address: str, replicas: Mapping[TopicPartition, int], timeout: float = 300.0, longest: float = 900.0) -> Ends:
     return ASKER.ask(address, replicas, timeout, longest)
 
 

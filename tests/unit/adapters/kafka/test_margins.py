@@ -21,7 +21,7 @@ from bellwether.core.clusters import Broker, TopicPartition
 from bellwether.core.margins import Quorum
 from testkit.scriptedbroker import ScriptedBroker, versions
 
-PATIENT = Limits(opening_seconds=20, finding_seconds=20, request_seconds=20, read_seconds=60)
+PATIENT = Limits(opening_seconds=300, finding_seconds=300, request_seconds=300, read_seconds=900)
 TOPIC = DescribeQuorumResponse.TopicData
 NOW = 1_700_000_000_000
 

@@ -26,10 +26,11 @@ from bellwether.core.clusters import Broker
 from bellwether.ports import Terminal, Transient
 from realparts.tls import Authority
 from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
+from waiting import limit
 
-PATIENT = Limits(opening_seconds=20, finding_seconds=20, request_seconds=20, read_seconds=60)
+PATIENT = Limits(opening_seconds=300, finding_seconds=300, request_seconds=300, read_seconds=900)
 """Nobody is silent: who answers may take its time, as the machine is not ours alone."""
-PASSING = Limits(opening_seconds=1.0, finding_seconds=20, request_seconds=20, read_seconds=60)
+PASSING = Limits(opening_seconds=limit(1), finding_seconds=300, request_seconds=300, read_seconds=900)
 """Somebody may be silent, and another answers."""
 PLAIN = Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="s3cr3t")
 

@@ -119,7 +119,7 @@ def answers(*topics: Any, features: Mapping[str, int] | None = None, **others: C
 
 
 def reader(broker: ScriptedBroker) -> KafkaReader:
-    patient = Limits(opening_seconds=20, request_seconds=20, read_seconds=60)
+    patient = Limits(opening_seconds=300, request_seconds=300, read_seconds=900)
     return KafkaReader(Nodes(Connection((broker.address,)), patient))
 
 

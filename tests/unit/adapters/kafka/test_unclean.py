@@ -16,7 +16,7 @@ from bellwether.ports import Outcome, Terminal, Transient, Unauthorized
 from testkit.builders import name
 from testkit.scriptedbroker import ScriptedBroker, versions
 
-PATIENT = Limits(opening_seconds=20, finding_seconds=20, request_seconds=20, read_seconds=60)
+PATIENT = Limits(opening_seconds=300, finding_seconds=300, request_seconds=300, read_seconds=900)
 UNCLEAN = 1
 
 
