@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -158,24 +159,36 @@ def test_news_that_come_faster_than_they_are_read_make_the_table_blind_for_one_l
     listener.close()
 
 
+UNPRIVILEGED = """
+import os, sys
+from bellwether.probes.sockdiag import Ignored
+from bellwether.probes.sockettables import NetlinkTable
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+table = NetlinkTable(int(sys.argv[1]), Ignored())
+print("open", flush=True)
+for _ in sys.stdin:
+    look = table.look()
+    print("heard" if look.listening and look.heard_seconds is not None else "not yet", flush=True)
+"""
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="runs without privileges anyway")
 def test_no_privilege_is_needed() -> None:
-    """In a child of its own, which gives root away before it opens the table."""
+    """In a process of its own, which gives root away before it opens the table."""
     listener = Listener(*WAYS["ipv4 at a dual-stack listener"])
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-            with netlink(listener.port) as table:
-                listener.visit(b"hello")
-                look = awaited(table, lambda look: look.heard_seconds is not None)
-            code = 0 if look.listening else 2
-        finally:
-            os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    command = [sys.executable, "-c", UNPRIVILEGED, str(listener.port)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as child:
+        assert child.stdin and child.stdout  # noqa: PT018 - for the type checker
+        assert child.stdout.readline() == "open\n"
+        listener.visit(b"hello")
+
+        def looked() -> str:
+            child.stdin.write("look\n")
+            return child.stdout.readline()
+
+        until(looked, so=lambda answer: answer == "heard\n")
+        child.stdin.close()
+    assert child.returncode == 0
     listener.close()
 
 
