@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from multiprocessing import Pool
+from multiprocessing import get_context
 
 from bellwether.core.detection import Detection, Reachability, StorageLatency
 from bellwether.core.policies import Policy
@@ -104,7 +104,8 @@ def run(jobs: Iterable[Job], processes: int, progress: Callable[[int], None]) ->
     # Large clusters first: a core that is left alone with one at the end would hold everybody up.
     ordered = sorted(jobs, key=lambda j: -j.brokers)
     done = 0
-    with Pool(processes) as pool:
+    # Spawned, not forked: a process that has threads, such as a test's, may hold a lock that a fork would wait for.
+    with get_context("spawn").Pool(processes) as pool:
         for variant, scores in pool.imap(lived, ordered, chunksize=2):
             for name, score in scores.items():
                 found.setdefault(variant, {}).setdefault(name, Score()).add(score)

@@ -21,7 +21,7 @@ RUN = "at-1"
 SCRIPT = """#!/bin/sh
 echo "$3 $*" >> "$FOLDER/called"
 echo "conf: $PYSPARK_SUBMIT_ARGS"
-if [ -e "$FOLDER/$3.hangs" ]; then echo $$ > "$FOLDER/pid"; sleep 60; fi
+if [ -e "$FOLDER/$3.hangs" ]; then echo $$ > "$FOLDER/new"; mv "$FOLDER/new" "$FOLDER/pid"; sleep 60; fi
 if [ -e "$FOLDER/$3.fails" ]; then echo "   0.1 s  Spark is up"; echo "error: $3 cannot be done" >&2; exit 1; fi
 """
 
