@@ -1,4 +1,4 @@
-"""The play: each step of ``steps``, told in sentences of ``story`` as it happens.
+"""The play: each step of ``steps``, described by ``story`` in sentences as it happens.
 
 In: a set ``Stage``, a ``Watch``, the traffic. Out: ``Fault`` values with their times. Each wait has a limit, and
 whatever ends too early (operator, prober, traffic) ends the wait at once. Called by ``__main__``.
@@ -187,13 +187,13 @@ class Scenario:
             self._check(fault)
             time.sleep(TICK)
 
-    def _until(self, reached: Callable[[], bool], limit: float, wish: str, fault: Fault | None = None) -> float:
+    def _until(self, reached: Callable[[], bool], limit: float, expected: str, fault: Fault | None = None) -> float:
         """Wait; return when metadata showed it. Raises TookTooLong after ``limit`` seconds."""
         started = time.monotonic()
         while not reached():
             self._check(fault)
             if time.monotonic() - started > limit:
-                raise TookTooLong(f"after {limit:g} s it is still not so that {wish}")
+                raise TookTooLong(f"after {limit:g} s it is still not so that {expected}")
             time.sleep(TICK)
         return self._watch.ask(lambda seen: seen.at)
 

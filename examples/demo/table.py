@@ -75,8 +75,8 @@ def drawn(scene: Scene) -> RenderableType:
 def logged(scene: Scene) -> str:
     """The scene as one line for a log, without what changes all the time: equal lines are printed once."""
     leaders = " + ".join(f"{count:,}" for _, count in sorted(scene.leaders.items()))
-    unwell = [scene.words.of(broker) for broker in sorted(scene.leaders)]
-    words = [_word(word) for word in unwell if word.verdict != "Healthy" or word.demoted]
+    every_broker = [scene.words.of(broker) for broker in sorted(scene.leaders)]
+    words = [_word(word) for word in every_broker if word.verdict != "Healthy" or word.demoted]
     return f"leaders {leaders}" + (f"; {', '.join(words)}" if words else "")
 
 

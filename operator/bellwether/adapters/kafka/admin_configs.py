@@ -56,8 +56,8 @@ class AdminConfigs:
             except KafkaException as error:
                 _insist(error.args[0], resource.name, address)
             else:
-                told = {name: settings[name].value for name in names if name in settings}
-                found[resource.name] = {name: value for name, value in told.items() if value is not None}
+                described = {name: settings[name].value for name in names if name in settings}
+                found[resource.name] = {name: value for name, value in described.items() if value is not None}
         return found
 
 
