@@ -23,6 +23,7 @@ PYTEST_ARGS ?=
 # without real parts fill that time.
 WORKERS ?= 4
 BY_LOT = --numprocesses=$(WORKERS) --dist=loadscope --no-loadscope-reorder
+FAST_FOLDERS = tests/unit tests/properties tests/scenarios tests/contract
 FAST = not kafka and not apiserver and not prometheus and not chart and not spark and not slow and not cluster and not image
 DEMO_ARGS ?=
 BENCH_ARGS ?=
@@ -57,8 +58,8 @@ test: lint parts ## Lint, then unit, property, contract, architecture and integr
 	@$(PYTEST) $(BY_LOT) -m "not slow and not cluster and not image" $(PYTEST_ARGS)
 
 .PHONY: test-fast
-test-fast: setup ## What needs no real part, in under a minute
-	@$(PYTEST) --numprocesses=$(WORKERS) --dist=worksteal -m "$(FAST)" $(PYTEST_ARGS)
+test-fast: setup ## Unit tests, scenarios and the laws with few examples: what needs no real part
+	@$(PYTEST) $(FAST_FOLDERS) --numprocesses=$(WORKERS) --dist=worksteal -m "$(FAST)" --hypothesis-profile=few $(PYTEST_ARGS)
 
 .PHONY: test-slow
 test-slow: setup parts ## Only the tests that take longer than a minute each (SHARD=2/3: a third; CHANGED_SINCE=REV: what changed)

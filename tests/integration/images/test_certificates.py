@@ -53,7 +53,7 @@ def room(asked: list[str], tmp_path: Path) -> Iterator[Room]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*authority.issue("server"))
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     cluster = {
         "server": f"https://127.0.0.1:{server.server_address[1]}",
         "certificate-authority-data": base64.b64encode(authority.path.read_bytes()).decode(),

@@ -6,14 +6,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 from bellwether.adapters.parquet import samples
 from bellwether.adapters.parquet.compaction import LINGER, Compactor
 from bellwether.adapters.parquet.filesystems import Store
 from testkit.sampled import CLUSTER, DAY, held, rows, told
-from waiting import TooLate, until
+from waiting import until
 
 # Enough for a compaction to take a while.
 ROUNDS, PARTITIONS = 30, 300
@@ -23,13 +22,12 @@ from datetime import UTC, datetime
 from bellwether.adapters.parquet.compaction import Compactor
 from bellwether.adapters.parquet.filesystems import Store
 print("begun", flush=True)
-while True:
-    Compactor(Store.open(sys.argv[1]), sys.argv[2], print).run(datetime(2036, 1, 1, tzinfo=UTC))
+Compactor(Store.open(sys.argv[1]), sys.argv[2], print).run(datetime(2036, 1, 1, tzinfo=UTC))
 """
 
 
 def compacting(directory: Path) -> subprocess.Popen[str]:
-    """A process that compacts over and over, and removes what it has compacted."""
+    """A process that compacts, and removes what it has compacted."""
     process = subprocess.Popen(
         [sys.executable, "-c", COMPACT, str(directory), CLUSTER], stdout=subprocess.PIPE, text=True
     )
@@ -38,11 +36,16 @@ def compacting(directory: Path) -> subprocess.Popen[str]:
     return process
 
 
-def writing(store: Store) -> None:
-    """Wait until one of them writes: how long a process takes to begin depends on what else the machine does."""
+def writing(store: Store, processes: list[subprocess.Popen[str]]) -> None:
+    """Wait until one of them writes, or has written all that there was to write."""
     before = {file.path for file in store.list(temporary=True)}
-    with suppress(TooLate):  # it may have written all that there was to write
-        until(lambda: {file.path for file in store.list(temporary=True)} - before, 20, every=0.001)
+    until(
+        lambda: (
+            {file.path for file in store.list(temporary=True)} - before or any(p.poll() is not None for p in processes)
+        ),
+        60,
+        every=0.001,
+    )
 
 
 def test_compactions_killed_at_any_moment_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
@@ -57,7 +60,7 @@ def test_compactions_killed_at_any_moment_lose_nothing_and_double_nothing(tmp_pa
         # Two at once: they see each other's files come and go.
         processes = [compacting(tmp_path), compacting(tmp_path)]
         if number % 2:
-            writing(store)
+            writing(store, processes)
         else:
             time.sleep(0.05 * number)
         for process in processes:

@@ -58,7 +58,7 @@ class Exporter:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
         self.address = f"127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def stop(self) -> None:
         self.server.shutdown()

@@ -80,7 +80,7 @@ def an_operator(status: int, words: str) -> Iterator[str]:
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Answering)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:

@@ -57,9 +57,9 @@ def test_leaders_move_in_the_replay_as_they_did(path: Path):
 @pytest.mark.parametrize("path", [FILES[0], FILES[3]], ids=lambda p: p.stem)
 def test_a_settled_stretch_costs_no_turns(path: Path):
     _, scenario = scenarios.read(path)
-    quiet: dict[str, Any] = {**scenario, "seconds": int(scenario["seconds"]) + 600}
+    quiet: dict[str, Any] = {**scenario, "seconds": int(scenario["seconds"]) + 300}
     short, long = recordings.record(scenario)[0], recordings.record(quiet)[0]
     replay, longer = Replay(short.header), Replay(long.header)
     replay.play(short.kept.instants)
     longer.play(long.kept.instants)
-    assert longer.turns - replay.turns < 60
+    assert longer.turns - replay.turns < 30

@@ -44,7 +44,7 @@ def server() -> Iterator[ThreadingHTTPServer]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as running:
-        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread = threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         yield running
         running.shutdown()

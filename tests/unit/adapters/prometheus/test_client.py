@@ -188,7 +188,7 @@ def secured(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as running:
         running.socket = context.wrap_socket(running.socket, server_side=True)
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+        threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True).start()
         yield f"https://127.0.0.1:{running.server_address[1]}", authority.path
         running.shutdown()
 
