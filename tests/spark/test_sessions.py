@@ -27,6 +27,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.slow
 def test_no_jvm_is_left_when_a_session_has_ended():
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=limit(280), check=True

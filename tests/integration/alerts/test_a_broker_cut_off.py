@@ -23,6 +23,7 @@ def cut(kafka: KafkaCluster, *brokers: int) -> None:
         kafka.proxy.cut(f"broker-{broker}")
 
 
+@pytest.mark.slow
 def test_a_broker_cut_off_is_told_until_it_is_well_and_every_panel_shows_something(
     watched: WatchedSite, kafka: KafkaCluster
 ) -> None:

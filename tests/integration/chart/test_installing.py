@@ -139,6 +139,7 @@ def test_a_hook_that_fails_stops_the_uninstallation_and_nothing_is_lost(
     assert image(chartserver, release) == f"bellwether:{current(chart)}"
 
 
+@pytest.mark.slow
 def test_helm_test_asks_the_operator_itself(
     installing: Helm, chart: Path, chartserver: ApiServer, release: str, tmp_path: Path
 ):

@@ -62,6 +62,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditedApiServ
         yield server
 
 
+@pytest.mark.slow
 def test_the_chart_grants_a_spark_driver_what_it_asks_for_and_no_more(
     helm: Helm, chart: Path, audited: AuditedApiServer, tmp_path: Path
 ):

@@ -26,6 +26,7 @@ def walk(four: Any, tmp_path: Any) -> Iterator[Walk]:
     delete_topics(four.bootstrap, made.topics)
 
 
+@pytest.mark.slow
 def test_case_1_and_case_2_are_told_and_whoever_is_awaited_leads(walk: Walk) -> None:
     walk.lose(3)
     walk.lose(1)

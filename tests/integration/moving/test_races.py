@@ -80,7 +80,10 @@ def test_a_topic_that_is_recreated_elsewhere_keeps_its_new_replicas(
     said = raced(recreate)
     assert "cancelled" in touched(said, topic)
     # The replicas are those of the new topic; their order was ours for a moment, and is not restored.
-    shows(others, topic, lambda p: (sorted(p.replicas), p.reassigning, p.leader) == ([2, 3, 4], False, 4))
+    shows(others, topic, lambda p: (sorted(p.replicas), p.reassigning) == ([2, 3, 4], False))
+    # Kafka's own balancing, every five minutes, may have elected who is first now.
+    now = partition(others, topic)
+    assert now.leader in (4, now.replicas[0])
     whole.mend()
     operator.settle(seconds=0.1)
     notes = {(n.topic, n.reason) for r in operator.reports for n in r.notes}

@@ -88,6 +88,7 @@ def test_five_minutes_without_the_api_need_no_restart(site: Site, breakable_apis
     assert len(lost) < 20, "said, and not at every try"
 
 
+@pytest.mark.slow
 def test_a_run_stops_before_its_next_batch_when_the_api_goes_away(
     bare_site: Site, breakable_apiserver: ApiServer
 ) -> None:

@@ -23,6 +23,7 @@ def history(site: Site, *arguments: str) -> list[dict[str, Any]]:
     return list(json.loads(process.log.read_text()))
 
 
+@pytest.mark.slow
 def test_the_trail_names_the_word_and_outlives_operator_and_policy(site: Site) -> None:
     before = site.orders()
     site.demote(1, "its disk is replaced")

@@ -45,6 +45,7 @@ def test_each_line_is_an_event_that_names_policy_epoch_and_broker_where_they_are
     assert [(line["reason"], line["broker"]) for line in about] == [("Demoted", 2), ("Promoted", 2)]
 
 
+@pytest.mark.slow
 def test_a_standing_trouble_is_told_once_and_its_end_too(bare_site: Site) -> None:
     site = bare_site
     site.topics()

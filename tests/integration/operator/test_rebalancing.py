@@ -173,6 +173,7 @@ def test_from_the_asking_to_the_last_wave_and_demotion_honours_the_new_orders(re
     site.until_restored(wanted)
 
 
+@pytest.mark.slow
 def test_an_operator_that_is_killed_in_the_middle_of_the_waves_is_followed_by_one_that_goes_on(
     rebalanced: Rebalanced,
 ) -> None:

@@ -47,6 +47,7 @@ def site(crds: None, apiserver: ApiServer, tmp_path: Path) -> Iterator[Site]:
             site.close()
 
 
+@pytest.mark.slow
 def test_the_example_as_its_readme_tells_it(site: Site) -> None:
     proxy = site.kafka.proxy
     assert proxy is not None

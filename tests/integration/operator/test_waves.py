@@ -89,6 +89,7 @@ def move_leaders_on(site: Site) -> None:
             site.until(lambda: all(p.leader == p.replicas[0] for p in site.partitions().values()), 30, "they lead")
 
 
+@pytest.mark.slow
 def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, Voice]) -> None:
     site, voice = waved
     before = site.orders()

@@ -41,6 +41,7 @@ def until_led_from(site: Site, rack: tuple[int, ...], seconds: float = 60) -> No
     site.until(lambda: set(led(site)) <= set(rack), seconds, f"all leaders are among {rack}", lambda: led(site))
 
 
+@pytest.mark.slow
 def test_the_example_as_its_readme_tells_it(policy_site: Site) -> None:
     site = policy_site
     site.topics({"orders": 24}, assignments={"orders": ASSIGNMENT})

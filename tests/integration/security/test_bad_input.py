@@ -59,6 +59,7 @@ def stranger() -> Iterator[Callable[[str], Forwarder]]:
         one.close()
 
 
+@pytest.mark.slow
 def test_every_bad_credential_is_named_and_mended_without_a_restart(
     site: Site,
     secured: SecuredKafka,

@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 PAUSE = "strimzi.io/pause-reconciliation"
 
 
+@pytest.mark.slow
 def test_a_pause_and_a_running_rebalance_hold_promotion_and_let_a_persons_word_pass(strimzi: StrimziSite) -> None:
     site = strimzi.site
     before = site.orders()

@@ -12,9 +12,9 @@ THREE_BROKERS, THREE_MORE, FOUR_BROKERS = "three brokers", "three more brokers",
 SIX_BROKERS, SPARK = "six brokers", "spark"
 LOTS = {
     "integration/operator": THREE_BROKERS,
-    "integration/brokers": THREE_BROKERS,
-    "integration/parts": THREE_BROKERS,
-    "integration/probes": THREE_BROKERS,
+    "integration/brokers": THREE_MORE,
+    "integration/parts": THREE_MORE,
+    "integration/probes": THREE_MORE,
     "integration/load": THREE_MORE,
     "integration/alerts": THREE_MORE,
     "integration/rights": THREE_MORE,
