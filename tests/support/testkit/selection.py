@@ -14,11 +14,23 @@ import pytest
 
 from sourcetree import ROOT
 
-_JUDGING = ("core/verdicts*", "core/transitions*", "core/findings*", "core/reachability*", "probes/*")
-_MOVING = ("core/demotions*", "core/orders*", "core/elections*", "core/recovery*", "adapters/kafka/mover*")
-_KEEPING = ("core/baselines*", "adapters/kubernetes/records*", "adapters/kubernetes/leases*")
+_JUDGING = (
+    "core/detection/verdicts*",
+    "core/detection/health_states*",
+    "core/detection/findings*",
+    "core/detection/reachability*",
+    "probes/*",
+)
+_MOVING = (
+    "core/demotion/decisions*",
+    "core/planning/target_orders*",
+    "core/execution/batches*",
+    "core/execution/recovery*",
+    "adapters/kafka/mover*",
+)
+_KEEPING = ("core/model/undo_record*", "adapters/kubernetes/records*", "adapters/kubernetes/leases*")
 _LOOPS = ("handlers/loops*", "handlers/watches*", "handlers/links*")
-_STRIMZI = ("core/strimzi*", "adapters/kubernetes/strimzi*", "adapters/kubernetes/usersecrets*")
+_STRIMZI = ("core/model/strimzi*", "adapters/kubernetes/strimzi*", "adapters/kubernetes/usersecrets*")
 _LOADS = ("adapters/parquet/*", "sampling/*", "/spark/bellwether_load/*")
 _RIGHTS = ("adapters/kubernetes/permissions*", "/helm/bellwether/templates/*")
 _PROBING = ("cli/probe/*", "probes/outbox*", "adapters/kubernetes/signals*", "adapters/kubernetes/leases*")
@@ -28,7 +40,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "e2e/test_faults.py": ("/tests/bench/faults/*",),
     "integration/alerts/test_real_faults.py": ("/helm/bellwether/files/alerts/*", "telemetry/metrics*"),
     "integration/doctor/test_last_replica_lost.py": ("/examples/placement/last-replica-lost/*", "cli/lossy*"),
-    "integration/doctor/test_matrix.py": ("core/risks*", "core/remedies*"),
+    "integration/doctor/test_matrix.py": ("core/doctor/risks*", "core/doctor/remediation*"),
     "integration/load/test_round_trip.py": _LOADS,
     "integration/load/test_sampling_costs.py": ("sampling/*", "adapters/parquet/compaction*"),
     "integration/moving/test_a_thousand_partitions.py": _MOVING,
@@ -38,14 +50,22 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/operator/test_health.py": ("handlers/readiness*", "telemetry/health*"),
     "integration/operator/test_operator_kills.py": (*_KEEPING, *_MOVING, "execution.py"),
     "integration/operator/test_overrides.py": (*_MOVING, "cli/overrides*"),
-    "integration/operator/test_planned_on_spark.py": ("handlers/rebalancing*", "core/rebalances*", "core/runs*"),
+    "integration/operator/test_planned_on_spark.py": (
+        "handlers/rebalancing*",
+        "core/rebalance/waves*",
+        "core/rebalance/lifecycle*",
+    ),
     "integration/operator/test_plugged_in_kinds.py": ("probes/plugged*", "probes/installed*", "/examples/signals/*"),
-    "integration/operator/test_quarantine.py": ("core/quarantine*", "core/wardens*", "probes/wardens*"),
+    "integration/operator/test_quarantine.py": ("core/quarantine/*", "probes/wardens*"),
     "integration/operator/test_reachability.py": _JUDGING,
     "integration/operator/test_recording.py": ("cli/record*", "cli/replay*", "adapters/memory/retold*"),
-    "integration/operator/test_rolling_restart.py": ("core/draining*", "core/maintenance*", "cli/drain*"),
+    "integration/operator/test_rolling_restart.py": (
+        "core/demotion/drain_check*",
+        "core/model/maintenance*",
+        "cli/drain*",
+    ),
     "integration/operator/test_standby.py": (*_LOOPS, "adapters/kubernetes/leases*"),
-    "integration/operator/test_waves.py": ("core/returns*", "core/waves*"),
+    "integration/operator/test_waves.py": ("core/demotion/restoration*", "core/model/restoration_waves*"),
     "integration/parts/test_brokers.py": ("/tests/support/realparts/kafka*",),
     "integration/probes/test_alertmanager_process.py": ("probes/alert*", "adapters/webhook*", *_PROBING),
     "integration/probes/test_detection_costs.py": ("/tests/bench/detectioncosts/*",),
