@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bellwether.core.transitions import TRANSITIONS, Evidence, Standing, When, follow
+from bellwether.core.detection.health_states import TRANSITIONS, Evidence, Standing, When, follow
 
 PAGE = Path(__file__).with_name("states.md")
 
@@ -23,7 +23,7 @@ STANDINGS = {
 
 TEXT = """# How a standing changes
 
-<!-- Drawn from operator/bellwether/core/transitions.py by docs/draw_states.py; `make generate` draws it anew. -->
+<!-- Drawn from operator/bellwether/core/detection/health_states.py by docs/draw_states.py (`make generate`). -->
 
 A turn adds the findings on a broker up to one word of evidence, the worst that any kind of signal gives. The evidence,
 the standing before and whether the broker is demoted decide which standing follows.

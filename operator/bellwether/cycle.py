@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bellwether.core.audits import intent
-from bellwether.core.deeds import Deeds
-from bellwether.core.demotions import Decide, decide
-from bellwether.core.flapping import count_flaps
-from bellwether.core.guards import remember_refusals
-from bellwether.core.imbalances import Balance, look
-from bellwether.core.plans import devise
-from bellwether.core.policies import Policy
-from bellwether.core.posing import problem_of
-from bellwether.core.quarantine import quarantine
-from bellwether.core.rebalances import Agenda, take_up
-from bellwether.core.statuses import Report, report
-from bellwether.core.verdicts import judge
+from bellwether.core.demotion.decisions import Decide, decide
+from bellwether.core.detection.verdicts import judge
+from bellwether.core.execution.result import Deeds
+from bellwether.core.model.flap_damping import count_flaps
+from bellwether.core.planning.guards import remember_refusals
+from bellwether.core.planning.plan import devise
+from bellwether.core.planning.preferred_election import Balance, look
+from bellwether.core.quarantine.pause_decision import quarantine
+from bellwether.core.rebalance.problem_builder import problem_of
+from bellwether.core.rebalance.waves import Agenda, take_up
+from bellwether.core.reporting.audit import intent
+from bellwether.core.reporting.report import Report, report
+from bellwether.core.settings.policy import Policy
 from bellwether.execution import carry_out
 from bellwether.observing import Memory, observe
 from bellwether.ports import World

@@ -1,8 +1,8 @@
 """Carry a plan out: record, check, reorder, read back, elect; batch by batch, stopping at the first thing amiss.
 
 Called by ``cycle`` (and so by the operator, the CLI and simulations) with a plan and the recovered record. The
-decisions between two requests are pure and live in ``core/elections``; here they are only put in order. No request is
-repeated: what was not answered, or not done, is found by the next turn.
+decisions between two requests are pure and live in ``core/execution/batches``; here they are only put in order. No
+request is repeated: what was not answered, or not done, is found by the next turn.
 """
 
 from __future__ import annotations
@@ -10,15 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from bellwether.core.audits import AuditEntry, concluded
-from bellwether.core.baselines import EntryState, UndoRecord
-from bellwether.core.clusters import Partition, PartitionKey, TopicPartition
-from bellwether.core.deeds import Deeds, Stop
-from bellwether.core.elections import Checked, Seen, batches, check, electable, intents, overtaken, touch, verify
-from bellwether.core.guards import Hold
-from bellwether.core.plans import Move, Plan
-from bellwether.core.policies import Policy
+from bellwether.core.execution.batches import (
+    Checked,
+    Seen,
+    batches,
+    check,
+    electable,
+    intents,
+    overtaken,
+    touch,
+    verify,
+)
+from bellwether.core.execution.result import Deeds, Stop
+from bellwether.core.model.cluster import Partition, PartitionKey, TopicPartition
+from bellwether.core.model.refusals import Hold
+from bellwether.core.model.undo_record import EntryState, UndoRecord
+from bellwether.core.planning.plan import Move, Plan
 from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.reporting.audit import AuditEntry, concluded
+from bellwether.core.settings.policy import Policy
 from bellwether.ports import Fenced, Outcome, Reorder, Terminal, Transient, World
 
 READ_BACK_TRIES = 20

@@ -12,20 +12,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bellwether.core.baselines import UndoRecord
-from bellwether.core.capacities import Loads
-from bellwether.core.clusters import Cluster, PartitionKey
-from bellwether.core.confinements import Confinement
-from bellwether.core.flapping import Flaps
-from bellwether.core.imbalances import ASKED, AUTO, AutoRebalance, Rounds
-from bellwether.core.policies import Policy
-from bellwether.core.quarantine import wanted
-from bellwether.core.reassigners import MARKS, Reassigners, foreign, recognise, topics_of
-from bellwether.core.recovery import Recovered, doubtful, recover
-from bellwether.core.risks import MIN_ISR, Floors, short_of_replicas
-from bellwether.core.snapshots import Refused, Snapshot
-from bellwether.core.transitions import Standing
-from bellwether.core.verdicts import Verdict
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.doctor.risks import MIN_ISR, Floors, short_of_replicas
+from bellwether.core.execution.recovery import Recovered, doubtful, recover
+from bellwether.core.model.cluster import Cluster, PartitionKey
+from bellwether.core.model.flap_damping import Flaps
+from bellwether.core.model.loads import Loads
+from bellwether.core.model.quarantine_order import Confinement
+from bellwether.core.model.reassignments import MARKS, Reassigners, foreign, recognise, topics_of
+from bellwether.core.model.snapshot import Refused, Snapshot
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.planning.preferred_election import ASKED, AUTO, AutoRebalance, Rounds
+from bellwether.core.quarantine.pause_decision import wanted
+from bellwether.core.settings.policy import Policy
 from bellwether.ports import Terminal, Transient, World, WrongCluster
 
 

@@ -12,13 +12,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from bellwether.core.audits import AuditEntry
-from bellwether.core.baselines import UndoRecord
-from bellwether.core.clusters import Cluster, Partition, TopicPartition
-from bellwether.core.margins import Margins
+from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
+from bellwether.core.model.fault_tolerance import Margins
+from bellwether.core.model.strimzi import Pod, Strimzi
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.quarantine.agent import Process, Read
+from bellwether.core.reporting.audit import AuditEntry
 from bellwether.core.signals import Override, Signal
-from bellwether.core.strimzi import Pod, Strimzi
-from bellwether.core.wardens import Process, Read
 
 
 class BellwetherError(Exception):

@@ -20,7 +20,7 @@ from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.plans import read_plan
 from bellwether.adapters.planwork import file_name
 from bellwether.connections import Connection
-from bellwether.core.clusters import Partition
+from bellwether.core.model.cluster import Partition
 from node import images, lifecycle
 from node.kubectl import eventually
 from nodeparts import release

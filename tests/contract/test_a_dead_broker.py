@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports import Reorder
 from testkit.subjects import Subject, partition
 

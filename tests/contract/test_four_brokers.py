@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports import Reorder
 from testkit.subjects import Subject, partition
 

@@ -12,7 +12,7 @@ from bellwether.adapters.kafka.logends import LogEnds
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.sampling.asking import Ends
 from bellwether.sampling.rounds import Sources
 from testkit.kafkasites import PATIENT

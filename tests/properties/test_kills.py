@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.adapters.memory.faults import Interruptions, Killed
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.core.policies import Election
+from bellwether.core.settings.policy import Election
 from bellwether.core.signals import OverrideState, Reading
 from testkit.builders import site
 from testkit.operators import POLICY, Operator

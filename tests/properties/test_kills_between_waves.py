@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.adapters.memory.faults import Interruptions, Killed
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.core.policies import Waves
+from bellwether.core.settings.policy import Waves
 from bellwether.core.signals import Reading
 from testkit.builders import site
 from testkit.operators import POLICY, Operator

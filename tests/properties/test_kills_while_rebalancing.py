@@ -8,9 +8,9 @@ import pytest
 
 from bellwether.adapters.memory.faults import Interruptions, Killed
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.core.baselines import Ending
-from bellwether.core.policies import Election
-from bellwether.core.rebalances import Accepted, Agenda
+from bellwether.core.model.undo_record import Ending
+from bellwether.core.rebalance.waves import Accepted, Agenda
+from bellwether.core.settings.policy import Election
 from bellwether.core.signals import Reading
 from testkit.builders import site
 from testkit.operators import POLICY, Operator

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bellwether.core.clusters import PartitionKey
-from bellwether.core.loadplans import LoadPlan, move_of
-from bellwether.core.problems import BrokerSlot, Objective, Problem
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.rebalance.problem import BrokerSlot, Problem
+from bellwether.core.rebalance.rebalance_plan import LoadPlan, move_of
+from bellwether.core.settings.objective import Objective
 from testkit.loadplanning import (
     Loads,
     again,

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.faults import Killed
-from bellwether.core.capacities import UNBOUNDED, Capacity
-from bellwether.core.demotions import part
-from bellwether.core.policies import Demotion, Policy
-from bellwether.core.racks import Placement
-from bellwether.core.rebalances import Agenda
+from bellwether.core.demotion.decisions import part
+from bellwether.core.model.strimzi import Pod, Strimzi
+from bellwether.core.rebalance.waves import Agenda
+from bellwether.core.settings.capacity import UNBOUNDED, Capacity
+from bellwether.core.settings.placement import Placement
+from bellwether.core.settings.policy import Demotion, Policy
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.core.strimzi import Pod, Strimzi
 from testkit.operators import Operator
 from testkit.plays import WAVING, Play, Step, befalling, maintaining, perform, scripts, trouble
 from testkit.rebalancing import accepted, loadmove, settings

@@ -8,16 +8,16 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.baselines import Cause
-from bellwether.core.clusters import Cluster
-from bellwether.core.demotions import HARD, Decisions, decide
-from bellwether.core.policies import Demotion, Mode, Policy, Promotion, PromotionMode
+from bellwether.core.demotion.decisions import HARD, Decisions, decide
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.strimzi import Strimzi
+from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
+from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionMode
 from bellwether.core.signals import Override, OverrideState
-from bellwether.core.snapshots import Snapshot
-from bellwether.core.strimzi import Strimzi
-from bellwether.core.transitions import Standing
-from bellwether.core.verdicts import Verdict
 from testkit.builders import cluster, demoted, override, partition, record, snapshot, verdict
 
 SICK = (*sorted(HARD), Reason.REPLICATION_LAGGING, Reason.PROMETHEUS_RULE, Reason.ALERT_FIRING, Reason.PLUGIN_FAILING)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.signalentries import SIGNAL_LIMIT
-from bellwether.core.demotions import decide
-from bellwether.core.detection import Detection, Reachability
-from bellwether.core.policies import Demotion, Mode, Policy
-from bellwether.core.verdicts import judge
+from bellwether.core.demotion.decisions import decide
+from bellwether.core.detection.verdicts import judge
+from bellwether.core.settings.detection import Detection, Reachability
+from bellwether.core.settings.policy import Demotion, Mode, Policy
 from testkit import apiobjects
 from testkit.builders import cluster, partition, snapshot
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.core.baselines import EntryState
-from bellwether.core.policies import Demotion
+from bellwether.core.model.undo_record import EntryState
+from bellwether.core.settings.policy import Demotion
 from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
 from testkit.builders import site
 from testkit.operators import POLICY, Operator

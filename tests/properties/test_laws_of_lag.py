@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.clusters import Broker, Cluster, Partition, TopicPartition
+from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.probes.blames import weigh
 from bellwether.probes.trails import MOST_POINTS, Lag, Trails
 from testkit.lagging import Word

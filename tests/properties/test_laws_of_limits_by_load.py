@@ -9,15 +9,16 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.baselines import EntryState, UndoRecord
-from bellwether.core.capacities import AWAITED, Capacity, Loads
-from bellwether.core.clusters import Cluster, Partition, PartitionKey
-from bellwether.core.elections import intents
-from bellwether.core.plans import Plan, devise
-from bellwether.core.policies import Demotion, Policy
-from bellwether.core.problems import WHOLE
-from bellwether.core.racks import Placement
+from bellwether.core.execution.batches import intents
+from bellwether.core.model.cluster import Cluster, Partition, PartitionKey
+from bellwether.core.model.loads import AWAITED, Loads
+from bellwether.core.model.undo_record import EntryState, UndoRecord
+from bellwether.core.planning.plan import Plan, devise
 from bellwether.core.reasons import Reason
+from bellwether.core.settings.capacity import Capacity
+from bellwether.core.settings.objective import WHOLE
+from bellwether.core.settings.placement import Placement
+from bellwether.core.settings.policy import Demotion, Policy
 from testkit.builders import after, cluster, decisions, demoted, partition, record, snapshot, verdicts
 from testkit.strategies import placements
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bellwether.adapters.parquet import plans
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.shelves import Shelf
-from bellwether.core.clusters import PartitionKey
-from bellwether.core.problems import NOBODY, Problem
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.rebalance.problem import NOBODY, Problem
 from testkit.loadplanning import planned, write_loads
 from testkit.rechecking import load_problems
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.core.recovery import project
+from bellwether.core.execution.recovery import project
 from bellwether.core.signals import Reading
 from testkit.builders import site
 from testkit.operators import Operator

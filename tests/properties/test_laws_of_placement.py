@@ -9,14 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.core.capacities import UNBOUNDED, Capacity, Loads
-from bellwether.core.clusters import Cluster, PartitionKey
-from bellwether.core.plans import devise
-from bellwether.core.policies import Demotion, Policy
-from bellwether.core.problems import WHOLE
-from bellwether.core.racks import Placement, Preference, Rankings
+from bellwether.core.model.cluster import Cluster, PartitionKey
+from bellwether.core.model.loads import Loads
+from bellwether.core.model.rack_ranking import Rankings
+from bellwether.core.planning.plan import devise
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalances import Agenda
+from bellwether.core.rebalance.waves import Agenda
+from bellwether.core.settings.capacity import UNBOUNDED, Capacity
+from bellwether.core.settings.objective import WHOLE
+from bellwether.core.settings.placement import Placement, Preference
+from bellwether.core.settings.policy import Demotion, Policy
 from bellwether.core.signals import Reading
 from testkit.builders import cluster, decisions, demoted, record, snapshot, verdicts
 from testkit.operators import Operator

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.core.policies import Policy
+from bellwether.core.settings.policy import Policy
 from testkit.quarantinesites import LIMIT_SECONDS, LOSS_SECONDS, LOST_SECONDS, QuarantineSite, strict
 
 Event = tuple[str, int, int]

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.core.baselines import Application, Ending
-from bellwether.core.clusters import PartitionKey
-from bellwether.core.loadplans import LoadMove
-from bellwether.core.rebalances import Accepted, Agenda
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.model.undo_record import Application, Ending
+from bellwether.core.rebalance.rebalance_plan import LoadMove
+from bellwether.core.rebalance.waves import Accepted, Agenda
 from bellwether.core.signals import Reading
 from testkit.operators import Operator
 from testkit.plays import GENEROUS, Play, Step, befalling, perform, racing, scripts, trouble

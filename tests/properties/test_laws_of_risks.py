@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.core.clusters import Cluster
-from bellwether.core.remedies import Tools, advise
-from bellwether.core.risks import MIN_ISR, OFFLINE, Diagnosis, Facts, Risk, diagnose, examine
+from bellwether.core.doctor.remediation import Tools, advise
+from bellwether.core.doctor.risks import MIN_ISR, OFFLINE, Diagnosis, Facts, Risk, diagnose, examine
+from bellwether.core.model.cluster import Cluster
 from testkit.strategies import Act, clusters, deeds, memory_clusters
 
 TOOLS = Tools("broker:9092")

@@ -8,9 +8,13 @@ from datetime import datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.baselines import Demoted
-from bellwether.core.clusters import Cluster
-from bellwether.core.detection import (
+from bellwether.core.detection.verdicts import Verdict, judge
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.flap_damping import Flaps
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import Demoted
+from bellwether.core.reasons import Reason
+from bellwether.core.settings.detection import (
     Detection,
     OnFailing,
     Prometheus,
@@ -20,12 +24,8 @@ from bellwether.core.detection import (
     SelfReachability,
     StorageLatency,
 )
-from bellwether.core.flapping import Flaps
-from bellwether.core.policies import Policy
-from bellwether.core.reasons import Reason
+from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.core.snapshots import Snapshot
-from bellwether.core.verdicts import Verdict, judge
 from testkit.builders import after, cluster, demoted, partition, record
 
 BROKERS = (1, 2, 3, 4)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.clusters import Cluster
-from bellwether.core.plans import devise
-from bellwether.core.waves import Returning
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.restoration_waves import Returning
+from bellwether.core.planning.plan import devise
 from testkit.builders import START, decisions, record, snapshot, verdicts
 from testkit.strategies import clusters
 

@@ -18,8 +18,8 @@ from bellwether.adapters.parquet.plans import read_moves, read_plan, write_colum
 from bellwether.adapters.parquet.problems import write_problem
 from bellwether.adapters.parquet.storeerrors import StoreMissing
 from bellwether.cli.main import main
-from bellwether.core.clusters import PartitionKey
-from bellwether.core.problems import BrokerSlot, Problem
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.rebalance.problem import BrokerSlot, Problem
 from testkit.loadplanning import loads, problem, slot, write_loads
 from testkit.posed import posed
 

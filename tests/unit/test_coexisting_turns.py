@@ -11,11 +11,11 @@ import pytest
 
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.core.conditions import Condition
-from bellwether.core.racks import Placement, Preference
+from bellwether.core.model.condition import Condition
+from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.reasons import Reason
+from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.core.strimzi import Strimzi
 from testkit.operators import POLICY, Operator
 
 MARK = "leader.replication.throttled.replicas"

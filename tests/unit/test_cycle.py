@@ -8,16 +8,17 @@ from dataclasses import replace
 import pytest
 
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.core.baselines import EntryState
-from bellwether.core.capacities import Capacity, Loads
-from bellwether.core.clusters import Cluster, Partition
-from bellwether.core.demotions import commanded
-from bellwether.core.policies import Demotion, Mode, Policy
+from bellwether.core.demotion.decisions import commanded
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.core.model.loads import Loads
+from bellwether.core.model.undo_record import EntryState
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalances import Agenda
+from bellwether.core.rebalance.waves import Agenda
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.capacity import Capacity
+from bellwether.core.settings.policy import Demotion, Mode, Policy
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.core.statuses import Report
-from bellwether.core.transitions import Standing
 from bellwether.cycle import turn
 from bellwether.observing import Memory
 from bellwether.ports import ClusterReader, Terminal, Transient, WrongCluster

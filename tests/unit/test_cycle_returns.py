@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.core.policies import Mode, Policy, Waves
 from bellwether.core.reasons import Reason
+from bellwether.core.settings.policy import Mode, Policy, Waves
 from bellwether.core.signals import OverrideState, Reading
 from testkit.builders import site
 from testkit.operators import POLICY, Operator

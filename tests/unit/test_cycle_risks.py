@@ -10,10 +10,10 @@ import pytest
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.configs import MemoryConfigs
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.core.baselines import UndoRecord
-from bellwether.core.policies import Mode, Policy
-from bellwether.core.risks import FLOOR_SECONDS, MIN_ISR, Risk
-from bellwether.core.statuses import Report
+from bellwether.core.doctor.risks import FLOOR_SECONDS, MIN_ISR, Risk
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Mode, Policy
 from bellwether.cycle import turn
 from bellwether.observing import Memory
 from bellwether.ports import BellwetherError, ConfigReader, Terminal, Transient, World

@@ -10,10 +10,10 @@ import pytest
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.faults import Fate, FaultyReader, Interruptions, Killed
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.core.clusters import Partition
+from bellwether.core.model.cluster import Partition
 from bellwether.core.reasons import Reason
+from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState
-from bellwether.core.statuses import Report
 from bellwether.execution import READ_BACK_TRIES
 from testkit.builders import name
 from testkit.operators import Operator

@@ -8,12 +8,12 @@ import pytest
 
 from bellwether.adapters.memory.faults import Fate, Faults, Interruptions
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.core.baselines import EntryState, UndoRecord
-from bellwether.core.clusters import TopicPartition
-from bellwether.core.plans import Plan, devise
-from bellwether.core.policies import Election, Policy
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import EntryState, UndoRecord
+from bellwether.core.planning.plan import Plan, devise
 from bellwether.core.reasons import Reason
-from bellwether.core.snapshots import Snapshot
+from bellwether.core.settings.policy import Election, Policy
 from bellwether.execution import READ_BACK_PAUSE_SECONDS, READ_BACK_TRIES, Execution, carry_out
 from bellwether.ports import Fenced, Outcome, Reorder, Terminal, Transient, World
 from testkit.builders import decisions, name, site, verdicts

@@ -8,8 +8,8 @@ import pytest
 
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.core.policies import Policy, Waves
-from bellwether.core.racks import Placement, Preference
+from bellwether.core.settings.placement import Placement, Preference
+from bellwether.core.settings.policy import Policy, Waves
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.telemetry.metrics import OperatorMetrics
 from testkit.builders import site

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from bellwether.core.audits import AuditEntry, BrokerChange, Moves, Outcome, PlanStep
+from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Moves, Outcome, PlanStep
 from bellwether.ports import Terminal
 
 

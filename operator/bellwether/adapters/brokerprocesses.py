@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 
 from bellwether.adapters import pausekeeper
-from bellwether.core.confinements import PATIENCE_SECONDS
-from bellwether.core.wardens import Process
+from bellwether.core.model.quarantine_order import PATIENCE_SECONDS
+from bellwether.core.quarantine.agent import Process
 from bellwether.ports import Transient
 
 KAFKA = r"(^|.*/)java\0.*\0kafka\.Kafka\0"

@@ -1,7 +1,7 @@
 """An undo record as bytes, and back: what every store of undo records keeps.
 
-In: ``core.baselines`` values. Out: compact JSON, zlib-compressed where a store asks for it, with a format version.
-Called by ``kubernetes/records`` (by shards) and ``files/records`` (whole). A newer format is refused.
+In: ``core.model.undo_record`` values. Out: compact JSON, zlib-compressed where a store asks for it, with a format
+version. Called by ``kubernetes/records`` (by shards) and ``files/records`` (whole). A newer format is refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any
 
-from bellwether.core.baselines import (
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.model.restoration_waves import Coming, Returning
+from bellwether.core.model.undo_record import (
     FORMAT_VERSION,
     Application,
     Cause,
@@ -24,8 +26,6 @@ from bellwether.core.baselines import (
     LeftOut,
     UndoRecord,
 )
-from bellwether.core.clusters import PartitionKey
-from bellwether.core.waves import Coming, Returning
 from bellwether.ports import Terminal
 
 # Level 6 saves a fifth of the space and takes four times as long.

@@ -19,13 +19,13 @@ from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
-from bellwether.core.baselines import EntryState, UndoRecord
-from bellwether.core.clusters import Cluster
-from bellwether.core.demotions import Decide
-from bellwether.core.policies import Mode, Policy
+from bellwether.core.demotion.decisions import Decide
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.reasons import SENTENCES
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Override, Signal
-from bellwether.core.statuses import Report
 from bellwether.cycle import turn
 from bellwether.observing import Memory
 from bellwether.ports import World

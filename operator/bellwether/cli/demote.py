@@ -14,7 +14,7 @@ from bellwether.adapters.kubernetes.client import KubernetesClient, connect
 from bellwether.cli import durations, effects, finding, overrides
 from bellwether.cli.byhand import UnknownBroker, run_by_hand, show
 from bellwether.cli.connecting import connection_from
-from bellwether.core.demotions import commanded
+from bellwether.core.demotion.decisions import commanded
 from bellwether.core.signals import OverrideState
 from bellwether.ports import BellwetherError
 

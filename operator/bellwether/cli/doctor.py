@@ -27,9 +27,9 @@ from bellwether.cli.connecting import connection_from
 from bellwether.cli.examining import Examiner, Samples, no_samples
 from bellwether.cli.lossy import Refused, Unled, elect_uncleanly
 from bellwether.connections import Connection
-from bellwether.core.clusters import PartitionKey, TopicPartition
-from bellwether.core.remedies import Tools
-from bellwether.core.risks import OFFLINE, Sample
+from bellwether.core.doctor.remediation import Tools
+from bellwether.core.doctor.risks import OFFLINE, Sample
+from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether.ports import BellwetherError
 
 AT_RISK, OFFLINE_STATUS, UNSEEN = 1, 3, 4

@@ -13,8 +13,8 @@ from datetime import timedelta
 
 from bellwether.adapters.kubernetes.client import KubernetesClient, Object
 from bellwether.cli import finding
+from bellwether.core.detection.health_states import Standing
 from bellwether.core.reasons import Reason
-from bellwether.core.transitions import Standing
 from bellwether.ports import Transient
 
 POLL_SECONDS = 0.5

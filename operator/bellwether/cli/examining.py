@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from bellwether.connections import join_address
-from bellwether.core.clusters import Broker, Cluster, Partition, PartitionKey, TopicPartition
-from bellwether.core.risks import MIN_ISR, UNCLEAN, Diagnosis, Facts, Sample, Ward, examine
+from bellwether.core.doctor.risks import MIN_ISR, UNCLEAN, Diagnosis, Facts, Sample, Ward, examine
+from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.ports import BellwetherError, ClusterReader, Terminal, TopicConfigReader
 from bellwether.sampling.asking import AsksEnds
 

@@ -10,8 +10,8 @@ import click
 
 from bellwether.cli.examining import Examination
 from bellwether.cli.tables import printed
-from bellwether.core.remedies import Tools, advise
-from bellwether.core.risks import SENTENCES, WORST_FIRST, Diagnosis
+from bellwether.core.doctor.remediation import Tools, advise
+from bellwether.core.doctor.risks import SENTENCES, WORST_FIRST, Diagnosis
 
 Document = dict[str, Any]
 

@@ -17,7 +17,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import connect
 from bellwether.adapters.kubernetes.trails import ConfigMapTrail
 from bellwether.cli.durations import duration
-from bellwether.core.audits import AuditEntry, BrokerChange, Moves
+from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Moves
 from bellwether.ports import BellwetherError
 
 _DURATION = re.compile(r"\d+[smhd]")

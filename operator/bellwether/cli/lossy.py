@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bellwether.cli.examining import Examination
-from bellwether.core.clusters import TopicPartition
-from bellwether.core.risks import Diagnosis, Loss, Risk
+from bellwether.core.doctor.risks import Diagnosis, Loss, Risk
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports import Clock, Terminal, Transient, UncleanElections
 
 WAIT_SECONDS = 15.0

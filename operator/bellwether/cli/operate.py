@@ -18,7 +18,7 @@ from bellwether.adapters.kafka.nodes import Limits
 from bellwether.adapters.kubernetes.client import connect
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.cli import preflight
-from bellwether.core.runs import Run
+from bellwether.core.rebalance.lifecycle import Run
 from bellwether.garbage import collect_seldom
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.definitions import Watches

@@ -14,9 +14,9 @@ from typing import Any
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, KubernetesClient, Object
 from bellwether.cli import finding
-from bellwether.core.policies import Mode
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.settings.policy import Mode
 from bellwether.core.signals import OverrideState, Purpose
-from bellwether.core.transitions import Standing
 
 
 def set_override(

@@ -15,7 +15,7 @@ from rich.text import Text
 from bellwether.adapters.parquet import plans
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.cli.verifyplan import plain
-from bellwether.core.loadplans import LoadPlan
+from bellwether.core.rebalance.rebalance_plan import LoadPlan
 from bellwether.pages.figures import Unit, change, percent
 from bellwether.pages.histories import moment
 from bellwether.pages.planpage import measure, plan_page, unit_of_load, verdict

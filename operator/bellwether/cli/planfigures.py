@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from rich.console import Console
 from rich.table import Table
 
-from bellwether.core.baselines import LeftOut
-from bellwether.core.loadplans import LoadPlan
+from bellwether.core.model.undo_record import LeftOut
 from bellwether.core.reasons import SENTENCES, known
-from bellwether.core.runs import Figures
+from bellwether.core.rebalance.lifecycle import Figures
+from bellwether.core.rebalance.rebalance_plan import LoadPlan
 
 _UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
 

@@ -13,10 +13,10 @@ from bellwether.adapters.kubernetes.client import connect
 from bellwether.cli import planasking
 from bellwether.cli.connecting import connection_from
 from bellwether.cli.planfigures import show_brokers, show_figures, show_left
-from bellwether.core.balancing import Rebalance, Waves
-from bellwether.core.baselines import Ending
-from bellwether.core.problems import Objective, Statistic
-from bellwether.core.runs import Figures, Run, RunState
+from bellwether.core.model.undo_record import Ending
+from bellwether.core.rebalance.lifecycle import Figures, Run, RunState
+from bellwether.core.settings.objective import Objective, Statistic
+from bellwether.core.settings.rebalance import Rebalance, Waves
 from bellwether.ports import BellwetherError
 
 EXIT_HELD = 3

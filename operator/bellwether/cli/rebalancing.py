@@ -23,17 +23,17 @@ from bellwether.adapters.processes import ProcessJobs
 from bellwether.api.v1alpha1.planrunner import Resources, Runner, RunnerType
 from bellwether.cli.byhand import NoSignals
 from bellwether.connections import Connection
-from bellwether.core.balancing import Rebalance
-from bellwether.core.baselines import Application, UndoRecord
-from bellwether.core.demotions import commanded
-from bellwether.core.loadplans import LoadPlan
-from bellwether.core.policies import Mode, Policy
-from bellwether.core.posing import closed, pose
-from bellwether.core.problems import Problem
-from bellwether.core.rebalances import Accepted, Agenda
-from bellwether.core.snapshots import Snapshot
-from bellwether.core.statuses import Report
-from bellwether.core.verdicts import judge
+from bellwether.core.demotion.decisions import commanded
+from bellwether.core.detection.verdicts import judge
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import Application, UndoRecord
+from bellwether.core.rebalance.problem import Problem
+from bellwether.core.rebalance.problem_builder import closed, pose
+from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.core.rebalance.waves import Accepted, Agenda
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.settings.rebalance import Rebalance
 from bellwether.cycle import turn
 from bellwether.observing import Memory
 from bellwether.ports import JobState, Terminal, World

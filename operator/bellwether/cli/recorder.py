@@ -19,7 +19,7 @@ from bellwether.adapters.kubernetes.pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.core.clusters import Cluster
+from bellwether.core.model.cluster import Cluster
 from bellwether.ports import BellwetherError, Clock, ClusterReader
 from bellwether.replays.settings import settings_section
 from bellwether.replays.sightings import said_section

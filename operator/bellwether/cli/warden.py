@@ -16,9 +16,9 @@ from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import need, reported, serve_metrics, stop_on_signals
 from bellwether.cli.tables import printed
-from bellwether.core.confinements import WARDEN
-from bellwether.core.policies import QuarantineMode
-from bellwether.core.wardens import Process
+from bellwether.core.quarantine.agent import Process
+from bellwether.core.settings.detection import WARDEN
+from bellwether.core.settings.policy import QuarantineMode
 from bellwether.ports import BrokerProcess as Beside
 from bellwether.ports import Transient
 from bellwether.probes.wardens import Warden

@@ -1,6 +1,6 @@
 """A signal: one observation of one broker from one source, with its age.
 
-Probers write them, the Kubernetes adapter reads them back and ages them on its own clock, ``verdicts`` adds them up.
+Probers write them, the Kubernetes adapter reads them back and ages them on its own clock, ``detection`` adds them up.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import POLICIES, Conflict, KubernetesClient, NamespaceEnding, NotFound
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.kubernetes.trails import ConfigMapTrail
-from bellwether.core.audits import AuditEntry, Outcome
+from bellwether.core.reporting.audit import AuditEntry, Outcome
 from bellwether.handlers.exports import Exports
 from bellwether.ports import Clock, Terminal, Transient
 

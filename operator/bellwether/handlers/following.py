@@ -13,7 +13,7 @@ import structlog
 from bellwether.adapters.kubernetes.strimzi import Undiscovered
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.connections import Connection
-from bellwether.core.conditions import Condition
+from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
 from bellwether.ports import BellwetherError, Clock, Terminal, Transient, Unauthenticated, Unauthorized
 

@@ -29,9 +29,9 @@ from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.adapters.kubernetes.trails import ConfigMapTrail
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.connections import Connection
-from bellwether.core.conditions import Condition
+from bellwether.core.model.condition import Condition
+from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.reasons import Reason
-from bellwether.core.strimzi import Strimzi
 from bellwether.handlers.following import Followed
 from bellwether.ports import (
     BellwetherError,

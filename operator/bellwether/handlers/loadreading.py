@@ -16,12 +16,12 @@ import structlog
 from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreError, StoreMissing
 from bellwether.adapters.planwork import file_name
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.core.balancing import Rebalance
-from bellwether.core.capacities import AWAITED, Loads
-from bellwether.core.guards import Refusal
-from bellwether.core.problems import Objective
+from bellwether.core.model.loads import AWAITED, Loads
+from bellwether.core.model.refusals import Refusal
 from bellwether.core.reasons import Reason
-from bellwether.core.runs import Run, RunState
+from bellwether.core.rebalance.lifecycle import Run, RunState
+from bellwether.core.settings.objective import Objective
+from bellwether.core.settings.rebalance import Rebalance
 from bellwether.ports import BellwetherError, Clock
 
 AGAIN_SECONDS = 60.0

@@ -20,15 +20,15 @@ from bellwether.adapters.kubernetes.pods import PodWatch
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
-from bellwether.core.balancing import Approval
-from bellwether.core.baselines import UndoRecord
-from bellwether.core.conditions import Condition
-from bellwether.core.demotions import Decide, decide
-from bellwether.core.detection import Detection
+from bellwether.core.demotion.decisions import Decide, decide
+from bellwether.core.model.condition import Condition
+from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.rebalances import Agenda
-from bellwether.core.runs import Run
-from bellwether.core.statuses import Report
+from bellwether.core.rebalance.lifecycle import Run
+from bellwether.core.rebalance.waves import Agenda
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.detection import Detection
+from bellwether.core.settings.rebalance import Approval
 from bellwether.cycle import NOTHING, turn
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.following import reason_of

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bellwether.core.baselines import Cause
-from bellwether.core.brokerreports import BrokerReport
-from bellwether.core.conditions import Condition
-from bellwether.core.confinements import Confinement
+from bellwether.core.demotion.restoration import Way
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.model.condition import Condition
+from bellwether.core.model.quarantine_order import Confinement
+from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason, known
-from bellwether.core.returns import Way
-from bellwether.core.runs import Run, RunState
-from bellwether.core.statuses import Report
-from bellwether.core.transitions import Standing
+from bellwether.core.rebalance.lifecycle import Run, RunState
+from bellwether.core.reporting.broker_report import BrokerReport
+from bellwether.core.reporting.report import Report
 from bellwether.handlers.following import CREDENTIALS_CURRENT
 
 NOTES_SHOWN = 10

@@ -32,13 +32,13 @@ from bellwether.api.v1alpha1.conditions import Condition
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import API_VERSION, InvalidObject
 from bellwether.api.v1alpha1.policystatus import LeadershipPolicyStatus
-from bellwether.core.confinements import Confinement
-from bellwether.core.flapping import Flaps
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.flap_damping import Flaps
+from bellwether.core.model.quarantine_order import Confinement
 from bellwether.core.reasons import Reason
-from bellwether.core.runs import Run
+from bellwether.core.rebalance.lifecycle import Run
+from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Signal
-from bellwether.core.statuses import Report
-from bellwether.core.verdicts import Verdict
 from bellwether.handlers import renderings
 from bellwether.handlers.news import news, of_run
 from bellwether.observing import Memory

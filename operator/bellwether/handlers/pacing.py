@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bellwether.core.appointments import appointment
-from bellwether.core.baselines import EntryState, UndoRecord
-from bellwether.core.confinements import RENEW_SECONDS
-from bellwether.core.policies import Policy
+from bellwether.core.demotion.requeue import appointment
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.model.quarantine_order import RENEW_SECONDS
+from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.reasons import Reason
-from bellwether.core.statuses import Report
-from bellwether.core.transitions import Standing
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Policy
 
 _AILING = (Standing.SICK, Standing.SUSPECT, Standing.DOWN)
 

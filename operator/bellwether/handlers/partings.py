@@ -16,12 +16,12 @@ from typing import Any, Protocol
 import structlog
 
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.core.baselines import EntryState, UndoRecord
-from bellwether.core.demotions import Decide, part
-from bellwether.core.policies import DeletionPolicy, Mode, Policy
+from bellwether.core.demotion.decisions import Decide, part
+from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalances import Agenda
-from bellwether.core.statuses import Report
+from bellwether.core.rebalance.waves import Agenda
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import DeletionPolicy, Mode, Policy
 from bellwether.handlers.custody import ABANDON, FINALIZER, Custody
 from bellwether.handlers.links import Refused
 from bellwether.handlers.withdrawals import UNINSTALL, Withdrawal, withdrawal

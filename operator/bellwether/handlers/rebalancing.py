@@ -1,10 +1,10 @@
 """One policy's rebalances: a desk beside its loop, in a thread of its own: no job, store or recheck delays a turn.
 
 The loop tells the desk what each turn came to (``hear``) and asks it what the next one is to do (``agenda``); the desk
-keeps the run's state (``core.runs`` decides what follows), starts and polls jobs, and rechecks what they bring; the
-loads that a limit asks for are read in its thread as well (``loadreading``). It touches neither Kafka nor the undo
-record. All that it does may be done again: names come from what caused the run, so a process that takes over finds the
-problem, the job and the plan of the one before it.
+keeps the run's state (``core.rebalance.lifecycle`` decides what follows), starts and polls jobs, and rechecks what they
+bring; the loads that a limit asks for are read in its thread as well (``loadreading``). It touches neither Kafka nor
+the undo record. All that it does may be done again: names come from what caused the run, so a process that takes over
+finds the problem, the job and the plan of the one before it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,25 @@ from bellwether.adapters.parquet.storeerrors import PlanUnfit, StoreError
 from bellwether.adapters.planwork import file_name
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.rebalancestatus import REQUEST_LIMIT
-from bellwether.core.balancing import Rebalance
-from bellwether.core.baselines import Application
-from bellwether.core.guards import Refusal
-from bellwether.core.problems import Problem
+from bellwether.core.model.refusals import Refusal
+from bellwether.core.model.undo_record import Application
 from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.rebalances import Accepted, Agenda
-from bellwether.core.runs import UNDER_WAY, Run, RunState, begun, due, followed, judged, planned, superseded, timed
-from bellwether.core.statuses import Report
+from bellwether.core.rebalance.lifecycle import (
+    UNDER_WAY,
+    Run,
+    RunState,
+    begun,
+    due,
+    followed,
+    judged,
+    planned,
+    superseded,
+    timed,
+)
+from bellwether.core.rebalance.problem import Problem
+from bellwether.core.rebalance.waves import Accepted, Agenda
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.rebalance import Rebalance
 from bellwether.handlers.loadreading import LoadReading, Measures, Wish
 from bellwether.ports import Clock, JobState, PlanJobs, Terminal, Transient
 

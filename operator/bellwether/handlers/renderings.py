@@ -12,16 +12,16 @@ from datetime import datetime
 from bellwether.adapters.kubernetes.client import Object
 from bellwether.api.v1alpha1 import brokerhealth, conditions, policystatus, rebalancestatus, signalentries
 from bellwether.api.v1alpha1.quarantine import QuarantineStatus
-from bellwether.core.brokerreports import BrokerReport
-from bellwether.core.conditions import Condition
-from bellwether.core.findings import Fact
-from bellwether.core.imbalances import Balance
+from bellwether.core.demotion.restoration import Way
+from bellwether.core.detection.findings import Fact
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.doctor.risks import SENTENCES as RISKS
+from bellwether.core.model.condition import Condition
+from bellwether.core.planning.preferred_election import Balance
 from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.returns import Way
-from bellwether.core.risks import SENTENCES as RISKS
-from bellwether.core.runs import Run
-from bellwether.core.statuses import Report
-from bellwether.core.transitions import Standing
+from bellwether.core.rebalance.lifecycle import Run
+from bellwether.core.reporting.broker_report import BrokerReport
+from bellwether.core.reporting.report import Report
 
 MESSAGE_LIMIT = policystatus.MESSAGE_LIMIT
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bellwether.core.loadplans import BrokerLoad, LoadPlan
+from bellwether.core.rebalance.rebalance_plan import BrokerLoad, LoadPlan
 from bellwether.pages.charts import WIDTH, Scale, across, drawing, keys, line, short, up, words
 from bellwether.pages.figures import Unit
 from bellwether.pages.markup import Child, Markup, join, tag

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from bellwether.core.loadplans import LoadPlan
+from bellwether.core.rebalance.rebalance_plan import LoadPlan
 from bellwether.pages.charts import Scale, drawing, keys, line, up, words
 from bellwether.pages.figures import Unit, percent
 from bellwether.pages.markup import Child, Markup, join, tag

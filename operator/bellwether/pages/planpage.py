@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import shlex
 
-from bellwether.core.loadplans import LoadPlan
-from bellwether.core.problems import NOBODY, WHOLE
+from bellwether.core.rebalance.problem import NOBODY
+from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.core.settings.objective import WHOLE
 from bellwether.pages.brokercharts import broker_chart
 from bellwether.pages.figures import Unit, change, percent
 from bellwether.pages.histories import history_charts, history_table, moment

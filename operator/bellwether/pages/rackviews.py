@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bellwether.core.loadplans import BrokerLoad, LoadPlan
+from bellwether.core.rebalance.rebalance_plan import BrokerLoad, LoadPlan
 from bellwether.pages.charts import WIDTH, Scale, across, drawing, keys, line, short, words
 from bellwether.pages.figures import Unit, quantile
 from bellwether.pages.markup import Child, Markup, join, tag

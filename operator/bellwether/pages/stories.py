@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from bellwether.core.loadplans import LoadMove, LoadPlan
-from bellwether.core.problems import NOBODY
+from bellwether.core.rebalance.problem import NOBODY
+from bellwether.core.rebalance.rebalance_plan import LoadMove, LoadPlan
 
 HEAVIEST = 25
 FORMER = 60

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping
 from queue import SimpleQueue
 
-from bellwether.core.detection import Plugin
+from bellwether.core.settings.detection import Plugin
 from bellwether.ports import Clock
 from bellwether.probes.kinds import Kind, Measurement
 from bellwether.probes.tallies import Unsound, vetted, worded

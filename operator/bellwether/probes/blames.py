@@ -15,7 +15,7 @@ import heapq
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.probes.trails import Lag
 
 _NAMED_PARTITIONS = 3

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bellwether.core.detection import SelfReachability
+from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.windows import Streak
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bellwether.core.detection import ReplicationLag
+from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.blames import Sounding
 from bellwether.probes.windows import Streak

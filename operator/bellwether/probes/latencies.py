@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import median
 
-from bellwether.core.detection import StorageLatency
+from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.sightings import milliseconds
 from bellwether.probes.windows import Window

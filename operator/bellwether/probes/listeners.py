@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import structlog
 
 from bellwether.connections import join_address
-from bellwether.core.clusters import Broker
+from bellwether.core.model.cluster import Broker
 from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.brokerwatch import Asker
 

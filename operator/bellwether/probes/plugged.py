@@ -16,7 +16,7 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.core.detection import Plugin
+from bellwether.core.settings.detection import Plugin
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Clock
 from bellwether.probes.attempts import Attempt, overdue

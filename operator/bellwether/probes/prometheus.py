@@ -16,7 +16,7 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.core.detection import Prometheus, PrometheusRule
+from bellwether.core.settings.detection import Prometheus, PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.promrules import FIGURE_NEWS_SECONDS, Standing, figures, judge

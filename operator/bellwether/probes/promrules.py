@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bellwether.core.detection import Comparison, PrometheusRule
+from bellwether.core.settings.detection import Comparison, PrometheusRule
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.windows import Streak
 

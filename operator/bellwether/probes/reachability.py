@@ -13,7 +13,7 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.core.detection import Reachability
+from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Signal
 from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.brokerwatch import Asker, BrokerWatch, Observer, Seat

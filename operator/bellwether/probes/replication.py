@@ -12,7 +12,7 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.core.detection import ReplicationLag
+from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.blames import Sounding

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import structlog
 
 from bellwether.connections import join_address
-from bellwether.core.clusters import Broker
+from bellwether.core.model.cluster import Broker
 from bellwether.ports import BellwetherError, Terminal, Transient
 from bellwether.probes.brokerwatch import Seat
 

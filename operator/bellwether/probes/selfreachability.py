@@ -12,7 +12,7 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.core.detection import SelfReachability
+from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Clock
 from bellwether.probes.hearing import Hearing, Look

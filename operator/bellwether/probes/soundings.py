@@ -15,8 +15,8 @@ from typing import Protocol
 import structlog
 
 from bellwether.connections import join_address
-from bellwether.core.clusters import Cluster, TopicPartition
-from bellwether.core.detection import ReplicationLag
+from bellwether.core.model.cluster import Cluster, TopicPartition
+from bellwether.core.settings.detection import ReplicationLag
 from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.blames import Sounding, weigh
 from bellwether.probes.trails import Ends, Trails

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.core.detection import StorageLatency
+from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Clock
 from bellwether.probes.diskwrites import words

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bellwether.core.detection import Plugin
+from bellwether.core.settings.detection import Plugin
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes.kinds import Measurement
 from bellwether.probes.windows import Streak

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from bellwether.core.clusters import Cluster, Partition, PartitionKey, TopicPartition
+from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
 
 # Of one leader's log: enough to tell a lag of hours to a quarter of it.
 MOST_POINTS = 64

@@ -1,4 +1,4 @@
-"""The warden beside one broker: reads its orders, does what ``core.wardens`` says, and gives its word.
+"""The warden beside one broker: reads its orders, does what ``core.quarantine.agent`` says, and gives its word.
 
 In: where orders stand, the broker's process, settings that may change. Out: the process paused or released, and signals
 of the kind ``Quarantine``, posted on news. Called by ``bellwether warden``. One thread does everything, so that nothing
@@ -13,10 +13,10 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.core.confinements import WARDEN
-from bellwether.core.policies import Quarantine, QuarantineMode
+from bellwether.core.quarantine.agent import Act, Read, Watch, failed, relieve, step
+from bellwether.core.settings.detection import WARDEN
+from bellwether.core.settings.policy import Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal
-from bellwether.core.wardens import Act, Read, Watch, failed, relieve, step
 from bellwether.ports import BrokerProcess, Clock, Orders, Terminal, Transient
 
 TICK_SECONDS = 0.5

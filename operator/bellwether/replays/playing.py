@@ -17,12 +17,12 @@ from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
 from bellwether.adapters.memory.retold import RetoldCluster
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader
 from bellwether.adapters.memory.worlds import ManualClock, MemoryLeadership, MemoryLease
-from bellwether.core.appointments import appointment
-from bellwether.core.baselines import UndoRecord
-from bellwether.core.clusters import Cluster
-from bellwether.core.policies import Policy
+from bellwether.core.demotion.requeue import appointment
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Signal
-from bellwether.core.statuses import Report
 from bellwether.cycle import turn
 from bellwether.observing import Memory
 from bellwether.ports import Transient, World

@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from bellwether.api.v1alpha1.brokerhealth import BrokerVerdict, Flapping
-from bellwether.core.flapping import Flaps
-from bellwether.core.verdicts import Verdict
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.flap_damping import Flaps
 from bellwether.traces.patches import Document, Json
 
 _VERDICT = ("standing", "reason", "message", "since", "restartedAt", "resumedAt")

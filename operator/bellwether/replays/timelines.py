@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from bellwether.core.statuses import Report
+from bellwether.core.reporting.report import Report
 from bellwether.replays.sightings import Word, words_of
 from bellwether.traces.lines import text_of
 from bellwether.traces.patches import Document

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from bellwether.connections import join_address
-from bellwether.core.clusters import Cluster, TopicPartition
+from bellwether.core.model.cluster import Cluster, TopicPartition
 from bellwether.ports import Clock, Terminal, Transient
 
 # More of them would only wait for each other: decoding answers is this process' own work.

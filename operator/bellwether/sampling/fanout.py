@@ -11,7 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from bellwether.core.clusters import Partition, PartitionKey
+from bellwether.core.model.cluster import Partition, PartitionKey
 
 # Enough digits for an estimate, and few enough for files to stay small.
 _STEPS = 1 << 10

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from bellwether.core.clusters import Cluster, PartitionKey
+from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.ports import Clock, Terminal, Transient, WrongCluster
 from bellwether.sampling.asking import Asking, AsksEnds, AsksSizes, Told
 from bellwether.sampling.fanout import spread

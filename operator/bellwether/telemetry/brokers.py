@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry
 
-from bellwether.core.brokerreports import BrokerReport
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.reporting.broker_report import BrokerReport
+from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Signal
-from bellwether.core.statuses import Report
-from bellwether.core.transitions import Standing
 from bellwether.telemetry.registries import PolicyGauge
 
 Patience = Callable[[str, str], float | None]

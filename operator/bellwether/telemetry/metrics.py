@@ -10,12 +10,12 @@ from collections.abc import Iterable
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from bellwether.core.imbalances import Balance
+from bellwether.core.doctor.risks import Risk
+from bellwether.core.planning.preferred_election import Balance
 from bellwether.core.reasons import Reason
-from bellwether.core.risks import Risk
-from bellwether.core.runs import Run
+from bellwether.core.rebalance.lifecycle import Run
+from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Signal
-from bellwether.core.statuses import Report
 from bellwether.telemetry.brokers import BrokerMetrics, Patience
 from bellwether.telemetry.exchanges import ExchangeMetrics
 from bellwether.telemetry.quarantines import QuarantineMetrics

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter
 
-from bellwether.core.quarantine import ENDINGS
+from bellwether.core.quarantine.pause_decision import ENDINGS
 from bellwether.core.reasons import known
-from bellwether.core.statuses import Report
+from bellwether.core.reporting.report import Report
 from bellwether.telemetry.registries import PolicyGauge
 
 _POLICY = ("namespace", "policy")

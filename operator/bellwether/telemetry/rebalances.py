@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from bellwether.core.runs import Run, RunState
+from bellwether.core.rebalance.lifecycle import Run, RunState
 from bellwether.telemetry.registries import PolicyGauge
 
 

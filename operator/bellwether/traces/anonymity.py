@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bellwether.core.baselines import Demoted
-from bellwether.core.clusters import Broker, Cluster, Partition
+from bellwether.core.model.cluster import Broker, Cluster, Partition
+from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.undo_record import Demoted
 from bellwether.core.signals import Override, Signal
-from bellwether.core.strimzi import Pod
 from bellwether.traces.patches import Document, Json
 
 _KEPT_WORDS = frozenset({"standing", "reason", "since", "status", "restartedAt", "resumedAt", "last"})

@@ -1,8 +1,9 @@
 """A cluster's metadata as a section of a trace's state, and back: compact, as a cluster may have 200,000 partitions.
 
-In: ``core.clusters`` values. Out: brokers with rack and fencing, and a short text a partition, by topic id and index:
-``replicas;isr;leader;elr;adding;removing``, each left out where it is what one expects. ``1,2,3`` is a partition that
-broker 1 leads and whose replicas are all in the ISR. Host names are not kept. Called by the recorder and by replays.
+In: ``core.model.cluster`` values. Out: brokers with rack and fencing, and a short text a partition, by topic id and
+index: ``replicas;isr;leader;elr;adding;removing``, each left out where it is what one expects. ``1,2,3`` is a partition
+that broker 1 leads and whose replicas are all in the ISR. Host names are not kept. Called by the recorder and by
+replays.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bellwether.core.clusters import Broker, Cluster, Partition
+from bellwether.core.model.cluster import Broker, Cluster, Partition
 from bellwether.traces.patches import Document, Json
 from bellwether.traces.sections import reading
 

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bellwether.core.baselines import Cause, Demoted
+from bellwether.core.model.restoration_waves import Coming, Returning
+from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.undo_record import Cause, Demoted
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal
-from bellwether.core.strimzi import Pod
-from bellwether.core.waves import Coming, Returning
 from bellwether.traces.lines import UnreadableTrace, text_of, time_of
 from bellwether.traces.patches import Document, Json
 

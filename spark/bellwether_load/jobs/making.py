@@ -16,8 +16,8 @@ from pyspark.storagelevel import StorageLevel
 
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.problems import read_terms
-from bellwether.core import loadplans
-from bellwether.core.problems import Terms
+from bellwether.core.rebalance import rebalance_plan
+from bellwether.core.rebalance.problem import Terms
 from bellwether_load.jobs.problems import Posed, read_loads, read_posed
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.brokers import Brokers
@@ -40,7 +40,7 @@ BLOCK_PARTITIONS = 65_536
 class Made:
     """A plan, its moves as an Arrow table, and how many rounds it took."""
 
-    plan: loadplans.LoadPlan
+    plan: rebalance_plan.LoadPlan
     moves: pa.Table
     rounds: int
 
@@ -127,7 +127,7 @@ def _survey(terms: Terms, pieces: DataFrame, slots: Slots, costs: Costs) -> tupl
     # Unpickled is what our own tasks have pickled.
     survey = Survey.total((pickle.loads(row["survey"]) for row in surveys), len(slots.ids))  # noqa: S301
     lines = (bytes(row["lines"]) for row in told.select("piece", "lines").sort("piece").toLocalIterator())
-    digest = loadplans.digest_of_lines(terms, lines)
+    digest = rebalance_plan.digest_of_lines(terms, lines)
     told.unpersist()
     return survey, digest
 
@@ -139,24 +139,24 @@ def _brokers(terms: Terms, slots: Slots, survey: Survey) -> Brokers:
 
 def _plan(
     terms: Terms, survey: Survey, brokers: Brokers, found: Balance, digest: str, table: pa.Table
-) -> loadplans.LoadPlan:
+) -> rebalance_plan.LoadPlan:
     before, after = survey.base + survey.led, found.carried
     top = brokers.busiest(after)
     over = [before[b] - top * int(brokers.capacity[b]) for b in np.flatnonzero(brokers.open)]
     least = -(-sum((o for o in over if o > 0), Fraction(0)) // 1)
     leaves = table.column("from_leader").to_numpy() != table.column("to_leader").to_numpy()
     position = {int(b): at for at, b in enumerate(brokers.ids)}
-    return loadplans.LoadPlan(
+    return rebalance_plan.LoadPlan(
         cluster_id=terms.cluster_id,
         policy=terms.policy,
         made_at=terms.made_at,
         problem_digest=digest,
-        digest=loadplans.plan_digest(digest, _read(table)),
+        digest=rebalance_plan.plan_digest(digest, _read(table)),
         objective=terms.objective,
         before=_balance(brokers, before),
         after=_balance(brokers, after),
         certificate=_certificate(brokers, survey, found, top),
-        moved=loadplans.Moved(
+        moved=rebalance_plan.Moved(
             partitions=int(leaves.sum()),
             reordered=int((~leaves).sum()),
             load=int(table.column("load").to_numpy()[leaves].sum()),
@@ -166,7 +166,7 @@ def _plan(
         without_load=survey.without_load,
         held=survey.held,
         brokers=tuple(
-            loadplans.BrokerLoad(
+            rebalance_plan.BrokerLoad(
                 b.id,
                 b.rack,
                 b.capacity,
@@ -179,24 +179,24 @@ def _plan(
     )
 
 
-def _balance(brokers: Brokers, carried: Int64s) -> loadplans.Balance:
+def _balance(brokers: Brokers, carried: Int64s) -> rebalance_plan.Balance:
     top = brokers.busiest(carried)
     capacity = int(brokers.capacity[brokers.open].sum())
     mean = Fraction(int(carried[brokers.open].sum()), capacity) if capacity else Fraction(0)
-    return loadplans.Balance(float(top), float(mean), float(top / mean - 1) if mean else 0.0)
+    return rebalance_plan.Balance(float(top), float(mean), float(top / mean - 1) if mean else 0.0)
 
 
-def _certificate(brokers: Brokers, survey: Survey, found: Balance, top: Fraction) -> loadplans.Certificate:
+def _certificate(brokers: Brokers, survey: Survey, found: Balance, top: Fraction) -> rebalance_plan.Certificate:
     members = set(found.bound.members)
     weights = {int(brokers.ids[b]): int(b in members) for b in np.flatnonzero(brokers.open).tolist()}
     floor = max(found.bound.value, Fraction(found.heaviest))
     gap = float(top / floor - 1) if floor else None if top else 0.0
     item = max((Fraction(int(w), int(c)) for w, c in zip(survey.widest, brokers.capacity, strict=True)), default=0)
-    return loadplans.Certificate(weights, float(floor), gap, float(item))
+    return rebalance_plan.Certificate(weights, float(floor), gap, float(item))
 
 
-def _read(table: pa.Table) -> Iterator[loadplans.LoadMove]:
-    names: Sequence[str] = loadplans.LoadMove._fields
+def _read(table: pa.Table) -> Iterator[rebalance_plan.LoadMove]:
+    names: Sequence[str] = rebalance_plan.LoadMove._fields
     for batch in table.to_batches(max_chunksize=BLOCK_PARTITIONS):
         columns = [batch.column(name).to_pylist() for name in names]
-        yield from map(loadplans.LoadMove, *columns)
+        yield from map(rebalance_plan.LoadMove, *columns)

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from bellwether.core.baselines import UndoRecord
-from bellwether.core.clusters import Broker, Cluster, Partition
-from bellwether.core.policies import Policy
+from bellwether.core.detection.verdicts import Verdict, judge
+from bellwether.core.model.cluster import Broker, Cluster, Partition
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.core.snapshots import Snapshot
-from bellwether.core.verdicts import Verdict, judge
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 _ILL_EVERY = 50

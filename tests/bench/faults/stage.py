@@ -19,7 +19,7 @@ from typing import Any
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.connections import Connection
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports import BellwetherError
 from demo.watch import Watch
 from faults.traffic import Trickle

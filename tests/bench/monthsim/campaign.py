@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 
-from bellwether.core.detection import Detection, Reachability, StorageLatency
-from bellwether.core.policies import Policy
+from bellwether.core.settings.detection import Detection, Reachability, StorageLatency
+from bellwether.core.settings.policy import Policy
 from monthsim.assumptions import CLUSTER_SIZES, NAMES, Assumptions, FaultRates
 from monthsim.months import live, our_policy
 from monthsim.scoring import Score

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from bellwether.core.detection import StorageLatency
+from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.latencies import SPANS_KEPT, Habit, Latencies, Sample, periods
 from bellwether.probes.windows import Window

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from numpy.random import Generator
 
-from bellwether.core.detection import Detection
-from bellwether.core.policies import Mode, Policy
+from bellwether.core.settings.detection import Detection
+from bellwether.core.settings.policy import Mode, Policy
 from monthsim import disks, paths, peers
 from monthsim.assumptions import VANTAGES
 from monthsim.episodes import Month, PathEffect

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bellwether.core.detection import Reachability
+from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.haste import HASTE
 from bellwether.probes.sightings import Round, Sighting

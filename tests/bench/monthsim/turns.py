@@ -13,18 +13,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bellwether.core.appointments import appointment
-from bellwether.core.baselines import UndoRecord
-from bellwether.core.clusters import Broker, Cluster, Partition
-from bellwether.core.demotions import Decisions, decide
-from bellwether.core.flapping import Flaps, count_flaps
-from bellwether.core.policies import Policy
-from bellwether.core.reachability import WAITING
+from bellwether.core.demotion.decisions import Decisions, decide
+from bellwether.core.demotion.requeue import appointment
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.reachability import WAITING
+from bellwether.core.detection.verdicts import Verdict, judge
+from bellwether.core.model.cluster import Broker, Cluster, Partition
+from bellwether.core.model.flap_damping import Flaps, count_flaps
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reasons import Reason
+from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.core.snapshots import Snapshot
-from bellwether.core.transitions import Standing
-from bellwether.core.verdicts import Verdict, judge
 from monthsim.assumptions import RACKS, VANTAGES
 from monthsim.episodes import Absence
 from monthsim.paths import News, at

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.core.demotions import decide
-from bellwether.core.plans import devise
-from bellwether.core.policies import Election, Policy
-from bellwether.core.racks import Placement, Preference, TopicRule
+from bellwether.core.demotion.decisions import decide
+from bellwether.core.detection.verdicts import judge
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.planning.plan import devise
+from bellwether.core.settings.placement import Placement, Preference, TopicRule
+from bellwether.core.settings.policy import Election, Policy
 from bellwether.core.signals import OverrideState
-from bellwether.core.snapshots import Snapshot
-from bellwether.core.verdicts import judge
 from testkit.operators import POLICY, Operator
 
 RACKS = ("a", "b", "c")

@@ -18,7 +18,7 @@ from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.adapters.pausekeeper import STOPPED, state_of
 from bellwether.connections import Connection
-from bellwether.core.clusters import Partition
+from bellwether.core.model.cluster import Partition
 from quarantines.traffic import Traffic
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.problems import write_columns
-from bellwether.core.problems import BrokerSlot, Terms
+from bellwether.core.rebalance.problem import BrokerSlot, Terms
 
 RACKS = ("a", "b", "c")
 NEW_SHARE, FILL = 0.2, 0.15

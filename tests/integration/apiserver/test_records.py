@@ -14,8 +14,8 @@ import pytest
 
 from bellwether.adapters.kubernetes.client import CONFIG_MAPS, KubernetesClient, NotFound, Object, Resource, connect
 from bellwether.adapters.kubernetes.records import FINALIZER, SHARDS, ConfigMapRecords
-from bellwether.core.baselines import Application, Cause, Demoted, Entry, UndoRecord
-from bellwether.core.clusters import PartitionKey
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.model.undo_record import Application, Cause, Demoted, Entry, UndoRecord
 from bellwether.ports import Fenced, Terminal, Transient
 
 if TYPE_CHECKING:

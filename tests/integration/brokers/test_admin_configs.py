@@ -12,7 +12,7 @@ from bellwether.adapters.kafka.admin_configs import AdminConfigs
 from bellwether.adapters.kafka.configs import KafkaConfigs
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.core.clusters import Broker
+from bellwether.core.model.cluster import Broker
 from realparts.kafka import KafkaCluster, create_topics
 
 pytestmark = pytest.mark.kafka

@@ -11,7 +11,7 @@ from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.adapters.kafka.probing import BrokerProbe
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports import Reorder, Transient
 from realparts.kafka import KafkaCluster
 from testkit.kafkasites import PATIENT

@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 from bellwether.adapters.kafka.logends import Ends, LogEnds
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection, Security
-from bellwether.core.clusters import Partition, TopicPartition
+from bellwether.core.model.cluster import Partition, TopicPartition
 from realparts.kafka import KafkaCluster
 from waiting import limit, until
 

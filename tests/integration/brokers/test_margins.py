@@ -11,7 +11,7 @@ from bellwether.adapters.kafka.margins import KafkaMargins
 from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from realparts.kafka import create_topics
 from testkit.kafkasites import KafkaSite
 

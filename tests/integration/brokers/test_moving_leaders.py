@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.core.clusters import Partition, TopicPartition
+from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.ports import Reorder
 from realparts.kafka import KafkaCluster, create_topics
 from testkit.kafkasites import KafkaSite

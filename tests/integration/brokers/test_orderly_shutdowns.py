@@ -11,10 +11,10 @@ from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.adapters.kafka.probing import BrokerProbe
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
-from bellwether.core.baselines import UndoRecord
-from bellwether.core.detection import Detection
-from bellwether.core.findings import Scene
-from bellwether.core.snapshots import Snapshot
+from bellwether.core.detection.findings import Scene
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.settings.detection import Detection
 from realparts.kafka import KafkaCluster
 
 pytestmark = pytest.mark.kafka

@@ -12,7 +12,7 @@ from bellwether.adapters.kafka.clients import for_confluent
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
-from bellwether.core.clusters import Partition
+from bellwether.core.model.cluster import Partition
 from bellwether.ports import Transient
 from realparts.kafka import KafkaCluster, create_topics
 from testkit.kafkasites import KafkaSite

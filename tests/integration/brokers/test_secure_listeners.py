@@ -17,7 +17,7 @@ from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.probing import BrokerProbe
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection, Security
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports import Terminal, Transient, Unauthenticated
 from realparts.kafka import KafkaCluster
 from realparts.tls import Authority

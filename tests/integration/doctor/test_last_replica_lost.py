@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.core.clusters import Partition
+from bellwether.core.model.cluster import Partition
 from testkit.kafkasites import KafkaSite
 from testkit.riskclients import TAKEN, consume, produce
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.core.clusters import TopicPartition
-from bellwether.core.risks import Risk
+from bellwether.core.doctor.risks import Risk
+from bellwether.core.model.cluster import TopicPartition
 from realparts.kafka import KafkaCluster
 from testkit.riskmatrix import ELECTED, LOWERED, TRAPPED, Walk, table
 

@@ -29,7 +29,7 @@ from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.plans import read_plan
 from bellwether.connections import Connection
-from bellwether.core.clusters import Partition
+from bellwether.core.model.cluster import Partition
 from realparts.kafka import create_topics
 from waiting import limit
 

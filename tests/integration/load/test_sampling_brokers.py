@@ -28,7 +28,7 @@ from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.adapters.parquet import samples
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.connections import Connection
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports import Reorder
 from bellwether.sampling.rounds import Round, Rounds, Sources
 from realparts.kafka import create_topics

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bellwether.core.clusters import Cluster, Partition, PartitionKey
+from bellwether.core.model.cluster import Cluster, Partition, PartitionKey
 from bellwether.core.reasons import Reason
+from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState
-from bellwether.core.statuses import Report
 from realparts.kafka import KafkaCluster, create_topics
 from realparts.kafka_topics import delete_topics
 from testkit.kafkasites import KafkaSite

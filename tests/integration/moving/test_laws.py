@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from bellwether.adapters.memory.faults import Fate, Interruptions, Killed
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState
 from bellwether.ports import Reorder

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bellwether.core.clusters import TopicPartition
-from bellwether.core.conditions import Condition
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
+from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState
-from bellwether.core.statuses import Report
 from testkit.kafkasites import KafkaSite
 from testkit.operators import Operator
 from testkit.subjects import KafkaSubject, partition

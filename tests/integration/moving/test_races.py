@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import pytest
 
-from bellwether.core.clusters import Partition, TopicPartition
+from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.core.reasons import Reason
+from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState
-from bellwether.core.statuses import Report
 from bellwether.ports import Reorder
 from realparts.kafka import KafkaCluster
 from testkit.kafkasites import KafkaSite, Race

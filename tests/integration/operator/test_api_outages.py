@@ -13,7 +13,7 @@ from testkit.healthprobes import answers, ask
 from testkit.mortal import REACHED, WENT_ON
 
 if TYPE_CHECKING:
-    from bellwether.core.clusters import TopicPartition
+    from bellwether.core.model.cluster import TopicPartition
     from realparts.apiserver import ApiServer
     from testkit.sites import Site
 

@@ -17,7 +17,7 @@ from testkit.sites import condition, demoted
 from waiting import limit
 
 if TYPE_CHECKING:
-    from bellwether.core.clusters import TopicPartition
+    from bellwether.core.model.cluster import TopicPartition
     from testkit.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]

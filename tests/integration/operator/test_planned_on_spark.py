@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.plans import read_plan
-from bellwether.core.baselines import Application, Ending
+from bellwether.core.model.undo_record import Application, Ending
 from testkit.skewed import records_a_minute, write_skewed_history
 
 if TYPE_CHECKING:

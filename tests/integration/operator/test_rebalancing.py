@@ -20,7 +20,7 @@ from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import JOBS
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.planwork import file_name
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from testkit.desks import Planner
 from testkit.mortal import REACHED
 from testkit.sites import condition

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from bellwether.adapters.kubernetes.client import CONFIG_MAPS
-from bellwether.core.baselines import FORMAT_VERSION
+from bellwether.core.model.undo_record import FORMAT_VERSION
 from testkit.healthprobes import ask
 
 if TYPE_CHECKING:

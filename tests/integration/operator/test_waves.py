@@ -15,8 +15,8 @@ import yaml
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.connections import Connection
+from bellwether.core.model.restoration_waves import turn_of
 from bellwether.core.signals import Reading
-from bellwether.core.waves import turn_of
 from bellwether.ports import Reorder
 from realparts import kubernetes_binaries
 from testkit.kafkasites import PATIENT

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.capacities import Capacity
-from bellwether.core.policies import Demotion
-from bellwether.core.racks import Placement, Preference, TopicRule
 from bellwether.core.reasons import Reason
+from bellwether.core.settings.capacity import Capacity
+from bellwether.core.settings.placement import Placement, Preference, TopicRule
+from bellwether.core.settings.policy import Demotion
 from bellwether.core.signals import OverrideState, Reading
 from testkit.kafkasites import KafkaSite
 from testkit.operators import POLICY, Operator

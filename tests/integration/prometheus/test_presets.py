@@ -20,7 +20,7 @@ from bellwether.api.v1alpha1.presets import (
     Preset,
 )
 from bellwether.api.v1alpha1.promql import Scope
-from bellwether.core.detection import PrometheusRule
+from bellwether.core.settings.detection import PrometheusRule
 from bellwether.probes.promrules import figures, judge
 from realparts.prometheus import PrometheusServer
 from testkit.apiobjects import prometheus

@@ -20,7 +20,7 @@ from bellwether.adapters.kafka.probing import BrokerProbe
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.adapters.kafka.rosters import KafkaRoster
 from bellwether.connections import Connection, Mechanism, Protocol, Security
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports import Reorder, Unauthorized
 from realparts.secured import Acl
 from testkit.sites import condition

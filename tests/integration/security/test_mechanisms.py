@@ -19,7 +19,7 @@ from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.adapters.kafka.probing import BrokerProbe
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection, Mechanism, OAuth, Protocol, Security
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports import Terminal, Transient, Unauthenticated
 from realparts.secured import (
     PLAIN_PASSWORD,

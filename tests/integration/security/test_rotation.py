@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from realparts.secured import TOKEN_CLIENT, Acl
 from testkit.mortal import REACHED
 from testkit.sites import condition

@@ -8,19 +8,19 @@ from typing import Any
 
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.worlds import START, MemorySite
-from bellwether.core.baselines import Cause, Demoted, Entry, EntryState, UndoRecord
-from bellwether.core.clusters import Broker, Cluster, Partition, PartitionKey, TopicPartition
-from bellwether.core.deeds import Deeds
-from bellwether.core.demotions import BrokerHold, Decisions
-from bellwether.core.plans import Move, MoveKind, Plan
-from bellwether.core.policies import Policy
+from bellwether.core.demotion.decisions import BrokerHold, Decisions
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.execution.result import Deeds
+from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
+from bellwether.core.model.restoration_waves import Returning
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import Cause, Demoted, Entry, EntryState, UndoRecord
+from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
+from bellwether.core.reporting.report import Report, report
+from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType
-from bellwether.core.snapshots import Snapshot
-from bellwether.core.statuses import Report, report
-from bellwether.core.transitions import Standing
-from bellwether.core.verdicts import Verdict
-from bellwether.core.waves import Returning
 
 CLUSTER_ID = "memory-cluster"
 

@@ -7,15 +7,16 @@ from dataclasses import replace
 from datetime import datetime
 
 from bellwether.adapters.memory.worlds import START
-from bellwether.core.clusters import Cluster
-from bellwether.core.confinements import WARDEN, Confinement
-from bellwether.core.margins import Margins, Quorum
-from bellwether.core.policies import Mode, Policy, Quarantine, QuarantineMode
-from bellwether.core.quarantine import Quarantines, quarantine
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.fault_tolerance import Margins, Quorum
+from bellwether.core.model.quarantine_order import Confinement
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.quarantine.pause_decision import Quarantines, quarantine
 from bellwether.core.reasons import Reason
+from bellwether.core.settings.detection import WARDEN
+from bellwether.core.settings.policy import Mode, Policy, Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.core.snapshots import Snapshot
-from bellwether.core.verdicts import Verdict
 from testkit.builders import after, cluster, decisions, partition, record, verdicts
 
 GOOD, BAD, SILENT = Reading.PASSING, Reading.FAILING, Reading.UNKNOWN

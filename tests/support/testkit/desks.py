@@ -18,9 +18,9 @@ from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.shelves import Shelf
 from bellwether.adapters.planwork import file_name
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.core.loadplans import LoadPlan
-from bellwether.core.problems import PartitionSlot
-from bellwether.core.runs import Run
+from bellwether.core.rebalance.lifecycle import Run
+from bellwether.core.rebalance.problem import PartitionSlot
+from bellwether.core.rebalance.rebalance_plan import LoadPlan
 from bellwether.core.signals import Reading
 from bellwether.handlers.loops import MakeDesk, PolicyLoop
 from bellwether.handlers.rebalancing import Desk, Tools

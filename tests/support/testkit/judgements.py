@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bellwether.core.policies import Policy
+from bellwether.core.detection.verdicts import Verdict, judge
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Reading, Signal
-from bellwether.core.snapshots import Snapshot
-from bellwether.core.verdicts import Verdict, judge
 from testkit.builders import signal
 
 GOOD, BAD, DUNNO = Reading.PASSING, Reading.FAILING, Reading.UNKNOWN

@@ -18,7 +18,7 @@ from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
 from bellwether.adapters.memory.worlds import MemoryLeadership, MemoryLease, MemorySignals
 from bellwether.connections import Connection
-from bellwether.core.clusters import Cluster, Partition, PartitionKey, TopicPartition
+from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.ports import LeaderMover, Outcome, Reorder, World
 from waiting import limit, until
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from bellwether.adapters.parquet import plans, problems
 from bellwether.adapters.parquet.filesystems import Store
-from bellwether.core.clusters import PartitionKey
-from bellwether.core.loadplans import (
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.rebalance.problem import NOBODY, BrokerSlot, PartitionSlot, Problem, Terms
+from bellwether.core.rebalance.rebalance_plan import (
     Balance,
     BrokerLoad,
     Certificate,
@@ -30,7 +31,7 @@ from bellwether.core.loadplans import (
     plan_digest,
     problem_digest,
 )
-from bellwether.core.problems import NOBODY, BrokerSlot, Objective, PartitionSlot, Problem, Terms
+from bellwether.core.settings.objective import Objective
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.adapters.kubernetes.trails import ConfigMapTrail
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.core.conditions import Condition
+from bellwether.core.model.condition import Condition
 from bellwether.core.signals import Reading
 from bellwether.handlers.custody import Custody
 from bellwether.handlers.links import Link, Linker

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 from bellwether.adapters.memory.faults import Faults, Interruptions
 from bellwether.adapters.memory.records import MemoryRecordStore
-from bellwether.core.demotions import Decide, decide
-from bellwether.core.policies import Demotion, Mode, Policy, Promotion, Waves
-from bellwether.core.rebalances import Agenda
-from bellwether.core.statuses import Report
+from bellwether.core.demotion.decisions import Decide, decide
+from bellwether.core.rebalance.waves import Agenda
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, Waves
 from bellwether.cycle import turn
 from bellwether.observing import Memory
 from bellwether.ports import Fenced, Transient, World

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from xml.etree import ElementTree
 
-from bellwether.core.loadplans import Balance, BrokerLoad, LoadMove, LoadPlan, move_of
+from bellwether.core.rebalance.rebalance_plan import Balance, BrokerLoad, LoadMove, LoadPlan, move_of
 from testkit.loadplanning import again, loads, planned, problem, slot
 
 RACKS = ("zone-a", "zone-b", "zone-c")

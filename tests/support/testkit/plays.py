@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.faults import Faults, Interruptions, Killed
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.core.clusters import PartitionKey
-from bellwether.core.policies import Demotion, Election, Waves
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.model.strimzi import Pod
+from bellwether.core.settings.policy import Demotion, Election, Waves
 from bellwether.core.signals import Reading
-from bellwether.core.strimzi import Pod
 from testkit.operators import POLICY, Operator
 from testkit.strategies import Act, deeds, fates
 from testkit.watchers import Watcher

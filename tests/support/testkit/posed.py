@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
-from bellwether.core.clusters import PartitionKey
-from bellwether.core.problems import NOBODY, BrokerSlot, Objective, PartitionSlot, Problem, Statistic
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.rebalance.problem import NOBODY, BrokerSlot, PartitionSlot, Problem
+from bellwether.core.settings.objective import Objective, Statistic
 from testkit.loadplanning import problem, slot
 
 RACKS = ("a", "b", "c", None)

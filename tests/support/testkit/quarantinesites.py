@@ -12,11 +12,12 @@ from dataclasses import replace
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.wardens import MemoryMargins, MemoryProcess
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.core.confinements import PATIENCE_SECONDS, WARDEN, Confinement
-from bellwether.core.policies import Demotion, Mode, Policy, Promotion, Quarantine, QuarantineMode
-from bellwether.core.risks import MIN_ISR
+from bellwether.core.doctor.risks import MIN_ISR
+from bellwether.core.model.quarantine_order import PATIENCE_SECONDS, Confinement
+from bellwether.core.quarantine.agent import Command, Read
+from bellwether.core.settings.detection import WARDEN
+from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.core.wardens import Command, Read
 from bellwether.observing import Memory
 from bellwether.ports import Transient
 from bellwether.probes.wardens import TICK_SECONDS, Warden

@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Any
 
 from bellwether.adapters.memory.worlds import START
-from bellwether.core.balancing import Rebalance, Waves
-from bellwether.core.baselines import Application
-from bellwether.core.clusters import Partition
-from bellwether.core.loadplans import LoadMove
-from bellwether.core.policies import Mode, Policy
-from bellwether.core.problems import NOBODY
-from bellwether.core.rebalances import Accepted
+from bellwether.core.model.cluster import Partition
+from bellwether.core.model.undo_record import Application
+from bellwether.core.rebalance.problem import NOBODY
+from bellwether.core.rebalance.rebalance_plan import LoadMove
+from bellwether.core.rebalance.waves import Accepted
+from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.settings.rebalance import Rebalance, Waves
 
 DIGEST = "0123456789abcdef"
 

@@ -10,9 +10,10 @@ from bellwether.certificates.checks import Report
 from bellwether.certificates.claims import plan_of, problem_of
 from bellwether.certificates.loadtables import LoadTable
 from bellwether.certificates.verifying import verify
-from bellwether.core.clusters import PartitionKey
-from bellwether.core.loadplans import LoadMove, LoadPlan
-from bellwether.core.problems import NOBODY, BrokerSlot, Objective, PartitionSlot, Problem
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.rebalance.problem import NOBODY, BrokerSlot, PartitionSlot, Problem
+from bellwether.core.rebalance.rebalance_plan import LoadMove, LoadPlan
+from bellwether.core.settings.objective import Objective
 from testkit.loadplanning import Loads, problem
 
 _RACKS = ("a", "b", "c")

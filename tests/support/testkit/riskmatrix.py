@@ -26,8 +26,8 @@ from bellwether.adapters.parquet.lastsamples import last_samples
 from bellwether.cli.examining import Examination, Examiner
 from bellwether.cli.main import main
 from bellwether.connections import Connection
-from bellwether.core.clusters import Partition, TopicPartition
-from bellwether.core.risks import OFFLINE, Diagnosis, Risk
+from bellwether.core.doctor.risks import OFFLINE, Diagnosis, Risk
+from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.ports import Reorder
 from testkit.riskclients import NOBODY, TAKEN, TOO_FEW, consume, produce
 from waiting import limit, until

@@ -14,11 +14,23 @@ import pytest
 
 from sourcetree import ROOT
 
-_JUDGING = ("core/verdicts*", "core/transitions*", "core/findings*", "core/reachability*", "probes/*")
-_MOVING = ("core/demotions*", "core/orders*", "core/elections*", "core/recovery*", "adapters/kafka/mover*")
-_KEEPING = ("core/baselines*", "adapters/kubernetes/records*", "adapters/kubernetes/leases*")
+_JUDGING = (
+    "core/detection/verdicts*",
+    "core/detection/health_states*",
+    "core/detection/findings*",
+    "core/detection/reachability*",
+    "probes/*",
+)
+_MOVING = (
+    "core/demotion/decisions*",
+    "core/planning/target_orders*",
+    "core/execution/batches*",
+    "core/execution/recovery*",
+    "adapters/kafka/mover*",
+)
+_KEEPING = ("core/model/undo_record*", "adapters/kubernetes/records*", "adapters/kubernetes/leases*")
 _LOOPS = ("handlers/loops*", "handlers/watches*", "handlers/links*")
-_STRIMZI = ("core/strimzi*", "adapters/kubernetes/strimzi*", "adapters/kubernetes/usersecrets*")
+_STRIMZI = ("core/model/strimzi*", "adapters/kubernetes/strimzi*", "adapters/kubernetes/usersecrets*")
 _LOADS = ("adapters/parquet/*", "sampling/*", "/spark/bellwether_load/*")
 _RIGHTS = ("adapters/kubernetes/permissions*", "/helm/bellwether/templates/*")
 _PROBING = ("cli/probe/*", "probes/outbox*", "adapters/kubernetes/signals*", "adapters/kubernetes/leases*")
@@ -31,31 +43,39 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/chart/test_installing.py": ("/helm/bellwether/*",),
     "integration/chart/test_spark_rights.py": ("/helm/bellwether/templates/spark*", "/spark/bellwether_load/jobs/*"),
     "integration/doctor/test_last_replica_lost.py": ("/examples/placement/last-replica-lost/*", "cli/lossy*"),
-    "integration/doctor/test_matrix.py": ("core/risks*", "core/remedies*"),
-    "integration/doctor/test_on_brokers.py": ("core/risks*", "core/remedies*", "cli/examining*", "cli/doctor*"),
+    "integration/doctor/test_matrix.py": ("core/doctor/*",),
+    "integration/doctor/test_on_brokers.py": ("core/doctor/*", "cli/examining*", "cli/doctor*"),
     "integration/load/test_round_trip.py": _LOADS,
     "integration/load/test_sampling_costs.py": ("sampling/*", "adapters/parquet/compaction*"),
     "integration/moving/test_a_thousand_partitions.py": _MOVING,
     "integration/operator/test_api_outages.py": (*_LOOPS, *_KEEPING, "adapters/kubernetes/client*"),
-    "integration/operator/test_audit.py": ("core/audits*", "adapters/auditcodec*", "adapters/kubernetes/trails*"),
+    "integration/operator/test_audit.py": (
+        "core/reporting/audit*",
+        "adapters/auditcodec*",
+        "adapters/kubernetes/trails*",
+    ),
     "integration/operator/test_bad_input.py": (*_LOOPS, *_MOVING),
     "integration/operator/test_deletion.py": ("handlers/custody*", "handlers/partings*", "handlers/exports*"),
     "integration/operator/test_health.py": ("handlers/readiness*", "telemetry/health*"),
     "integration/operator/test_logs.py": (*_LOOPS, "telemetry/logs*", "telemetry/repeats*"),
     "integration/operator/test_operator_kills.py": (*_KEEPING, *_MOVING, "execution.py"),
     "integration/operator/test_overrides.py": (*_MOVING, "cli/overrides*"),
-    "integration/operator/test_planned_on_spark.py": ("handlers/rebalancing*", "core/rebalances*", "core/runs*"),
+    "integration/operator/test_planned_on_spark.py": ("handlers/rebalancing*", "core/rebalance/*"),
     "integration/operator/test_plugged_in_kinds.py": ("probes/plugged*", "probes/installed*", "/examples/signals/*"),
-    "integration/operator/test_quarantine.py": ("core/quarantine*", "core/wardens*", "probes/wardens*"),
+    "integration/operator/test_quarantine.py": ("core/quarantine/*", "probes/wardens*"),
     "integration/operator/test_reachability.py": _JUDGING,
-    "integration/operator/test_rebalancing.py": ("handlers/rebalancing*", "core/rebalances*", "core/runs*"),
+    "integration/operator/test_rebalancing.py": ("handlers/rebalancing*", "core/rebalance/*"),
     "integration/operator/test_recording.py": ("cli/record*", "cli/replay*", "adapters/memory/retold*"),
-    "integration/operator/test_rolling_restart.py": ("core/draining*", "core/maintenance*", "cli/drain*"),
+    "integration/operator/test_rolling_restart.py": (
+        "core/demotion/drain_check*",
+        "core/model/maintenance*",
+        "cli/drain*",
+    ),
     "integration/operator/test_several_demoted.py": ("/examples/placement/several-demoted/*", *_MOVING),
     "integration/operator/test_standby.py": (*_LOOPS, "adapters/kubernetes/leases*"),
-    "integration/operator/test_waves.py": ("core/returns*", "core/waves*"),
+    "integration/operator/test_waves.py": ("core/demotion/restoration*", "core/model/restoration_waves*"),
     "integration/parts/test_brokers.py": ("/tests/support/realparts/kafka*",),
-    "integration/placement/test_primary_rack.py": ("/examples/placement/primary-rack/*", "core/racks*", "core/orders*"),
+    "integration/placement/test_primary_rack.py": ("/examples/placement/primary-rack/*", "core/planning/*"),
     "integration/probes/test_alertmanager_process.py": ("probes/alert*", "adapters/webhook*", *_PROBING),
     "integration/probes/test_detection_costs.py": ("/tests/bench/detectioncosts/*",),
     "integration/probes/test_reachability_process.py": ("probes/reachability*", "probes/brokerwatch*", *_PROBING),
@@ -72,7 +92,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/security/test_rotation.py": ("handlers/following*", "adapters/kubernetes/credentials*"),
     "integration/strimzi/test_bad_input.py": _STRIMZI,
     "integration/strimzi/test_older_strimzi.py": _STRIMZI,
-    "integration/strimzi/test_what_waits.py": (*_STRIMZI, "core/coexistence*", "core/reassigners*"),
+    "integration/strimzi/test_what_waits.py": (*_STRIMZI, "core/reporting/external*", "core/model/reass*"),
     "spark/test_clusters.py": ("/spark/bellwether_load/*",),
     "spark/test_processes.py": ("/spark/bellwether_load/jobs/*",),
     "spark/test_sessions.py": ("/spark/bellwether_load/jobs/*",),

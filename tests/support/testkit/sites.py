@@ -31,8 +31,8 @@ from bellwether.adapters.kubernetes.client import (
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.recordcodec import import_record
 from bellwether.connections import Connection
-from bellwether.core.baselines import UndoRecord
-from bellwether.core.clusters import Partition, TopicPartition
+from bellwether.core.model.cluster import Partition, TopicPartition
+from bellwether.core.model.undo_record import UndoRecord
 from bellwether.ports import Reorder, Transient
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster, create_topics

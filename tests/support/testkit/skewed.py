@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.samples import write_round
-from bellwether.core.clusters import Partition
+from bellwether.core.model.cluster import Partition
 from bellwether.sampling.rows import Rows
 
 ROUNDS = 12

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.faults import Fate
 from bellwether.adapters.memory.worlds import START
-from bellwether.core.baselines import Cause, Demoted, Entry, EntryState, UndoRecord
-from bellwether.core.clusters import Broker, Cluster, Partition, PartitionKey
-from bellwether.core.racks import Placement, Preference, TopicRule
-from bellwether.core.waves import Coming, Returning
+from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey
+from bellwether.core.model.restoration_waves import Coming, Returning
+from bellwether.core.model.undo_record import Cause, Demoted, Entry, EntryState, UndoRecord
+from bellwether.core.settings.placement import Placement, Preference, TopicRule
 
 Act = Callable[[MemoryCluster], object]
 """Something that befalls a cluster; a no-op where it makes no sense any more."""

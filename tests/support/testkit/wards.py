@@ -9,8 +9,8 @@ from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.configs import MemoryConfigs
 from bellwether.adapters.memory.views import MemoryReader, MemoryRoute
 from bellwether.cli.examining import Examiner
-from bellwether.core.clusters import PartitionKey, TopicPartition
-from bellwether.core.risks import Sample
+from bellwether.core.doctor.risks import Sample
+from bellwether.core.model.cluster import PartitionKey, TopicPartition
 
 Ends = dict[TopicPartition, dict[int, int]]
 

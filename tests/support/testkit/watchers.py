@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from bellwether.adapters.memory.records import MemoryRecordStore
-from bellwether.core.clusters import Cluster, Partition, TopicPartition
+from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
 from bellwether.ports import ClusterReader, LeaderMover, Outcome, Reorder, World
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bellwether.adapters import auditcodec
-from bellwether.core.audits import AuditEntry, BrokerChange, Moves, Outcome, PlanStep
+from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Moves, Outcome, PlanStep
 from bellwether.ports import Terminal
 from testkit.builders import START, after
 

@@ -14,7 +14,7 @@ import pytest
 
 from bellwether.adapters import brokerprocesses, pausekeeper
 from bellwether.adapters.brokerprocesses import BrokerProcess
-from bellwether.core.wardens import Process
+from bellwether.core.quarantine.agent import Process
 from bellwether.ports import Transient
 from waiting import until
 

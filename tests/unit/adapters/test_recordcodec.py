@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters import recordcodec
-from bellwether.core.baselines import (
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.model.restoration_waves import Coming, Returning
+from bellwether.core.model.undo_record import (
     FORMAT_VERSION,
     Application,
     Cause,
@@ -22,8 +24,6 @@ from bellwether.core.baselines import (
     LeftOut,
     UndoRecord,
 )
-from bellwether.core.clusters import PartitionKey
-from bellwether.core.waves import Coming, Returning
 from bellwether.ports import Terminal
 
 ORDERS = st.lists(st.integers(0, 2**31 - 1), max_size=6).map(tuple)

@@ -8,8 +8,8 @@ from itertools import pairwise
 from bellwether.certificates.claims import plan_of, problem_of
 from bellwether.certificates.loadtables import LoadTable
 from bellwether.certificates.verifying import verify
-from bellwether.core.loadplans import LoadMove
-from bellwether.core.problems import PartitionSlot
+from bellwether.core.rebalance.problem import PartitionSlot
+from bellwether.core.rebalance.rebalance_plan import LoadMove
 from testkit.loadplanning import loads, planned, problem, slot
 
 MANY = 60_000

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from bellwether.certificates.checks import Report
-from bellwether.core.loadplans import LoadMove, LoadPlan, move_of
-from bellwether.core.problems import NOBODY, BrokerSlot, Objective, PartitionSlot, Problem, Terms
+from bellwether.core.rebalance.problem import NOBODY, BrokerSlot, PartitionSlot, Problem, Terms
+from bellwether.core.rebalance.rebalance_plan import LoadMove, LoadPlan, move_of
+from bellwether.core.settings.objective import Objective
 from testkit.loadplanning import Loads, again, loads, planned, problem, slot
 from testkit.rechecking import rechecked
 

@@ -12,7 +12,7 @@ from bellwether.adapters import recordcodec
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.cli.main import main
-from bellwether.core.racks import Placement, Preference
+from bellwether.core.settings.placement import Placement, Preference
 from testkit.handwork import lead_to
 from testkit.operators import POLICY, Operator
 

@@ -11,14 +11,14 @@ from click.testing import CliRunner
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
 from bellwether.cli import explain as verb
 from bellwether.cli.commands.explain import explain
-from bellwether.core.deeds import Deeds
-from bellwether.core.detection import Detection, Reachability
-from bellwether.core.flapping import Flaps
-from bellwether.core.plans import Plan
-from bellwether.core.policies import Mode, Policy
+from bellwether.core.detection.verdicts import judge
+from bellwether.core.execution.result import Deeds
+from bellwether.core.model.flap_damping import Flaps
+from bellwether.core.planning.plan import Plan
+from bellwether.core.reporting.report import report
+from bellwether.core.settings.detection import Detection, Reachability
+from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Reading
-from bellwether.core.statuses import report
-from bellwether.core.verdicts import judge
 from bellwether.handlers.renderings import broker_status
 from testkit import apiobjects
 from testkit.apistores import MemoryApi

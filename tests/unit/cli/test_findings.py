@@ -9,8 +9,8 @@ import pytest
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.cli import findings
 from bellwether.cli.examining import Examination
-from bellwether.core.remedies import Tools
-from bellwether.core.risks import Risk, Sample
+from bellwether.core.doctor.remediation import Tools
+from bellwether.core.doctor.risks import Risk, Sample
 from testkit.builders import START, name
 from testkit.wards import MemoryWard
 

@@ -12,7 +12,7 @@ from bellwether.adapters.kubernetes.trails import ConfigMapTrail
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.cli import history as verb
 from bellwether.cli.main import main
-from bellwether.core.audits import AuditEntry, BrokerChange, Moves, Outcome, PlanStep
+from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Moves, Outcome, PlanStep
 from testkit.apistores import MemoryApi
 
 FALL = BrokerChange(2, True, "signals", "StorageSlow", "80 ms", ("StorageLatency b2: Failing: 80 ms",))

@@ -13,8 +13,8 @@ from bellwether.adapters.memory.unclean import MemoryUnclean
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.cli.examining import Examination
 from bellwether.cli.lossy import Refused, Unled, elect_uncleanly
-from bellwether.core.clusters import TopicPartition
-from bellwether.core.risks import Risk, Sample
+from bellwether.core.doctor.risks import Risk, Sample
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports import Outcome, Transient
 from testkit.builders import START, name
 from testkit.strategies import Act, deeds, memory_clusters

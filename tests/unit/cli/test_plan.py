@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from bellwether.adapters.parquet.plans import write_plan
 from bellwether.cli.main import main
-from bellwether.core.loadplans import LoadPlan
+from bellwether.core.rebalance.rebalance_plan import LoadPlan
 from testkit.loadplanning import Folders, folders, loads, planned, problem, slot
 from testkit.planpages import former, needs, plan_of_size, said, taken_apart
 

@@ -10,8 +10,8 @@ from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, CONFIG_MAPS, P
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.cli.recorder import METADATA_SECONDS, Metadata
-from bellwether.core.baselines import UndoRecord
-from bellwether.core.clusters import Cluster
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.signals import Reading
 from bellwether.ports import Terminal, Transient
 from testkit import apiobjects

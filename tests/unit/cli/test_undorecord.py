@@ -14,7 +14,7 @@ from bellwether.adapters.kubernetes.client import CONFIG_MAPS
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.cli import undorecord as verb
 from bellwether.cli.main import main
-from bellwether.core.baselines import Ending, UndoRecord
+from bellwether.core.model.undo_record import Ending, UndoRecord
 from testkit.apistores import MemoryApi
 from testkit.builders import CLUSTER_ID, demoted, entry, partition, returning
 from testkit.rebalancing import application

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 
 from bellwether.cli.main import main
-from bellwether.core.problems import Problem
+from bellwether.core.rebalance.problem import Problem
 from testkit.loadplanning import Folders, folders, loads, planned, problem, slot
 from testkit.rechecking import load_problems
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.core.problems import BrokerSlot
+from bellwether.core.rebalance.problem import BrokerSlot
 from testkit.loadplanning import folders, loads, planned, problem, slot
 from waiting import limit
 

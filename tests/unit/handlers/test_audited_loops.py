@@ -9,7 +9,7 @@ import pytest
 from bellwether.adapters.kubernetes.client import CONFIG_MAPS, POLICIES
 from bellwether.adapters.kubernetes.trails import ConfigMapTrail
 from bellwether.adapters.memory.faults import Faults, Killed
-from bellwether.core.audits import AuditEntry
+from bellwether.core.reporting.audit import AuditEntry
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.ports import Terminal
 from testkit.offices import Office

@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.client import CONFIG_MAPS, POLICIES
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
-from bellwether.core.baselines import EntryState
+from bellwether.core.model.undo_record import EntryState
 from bellwether.handlers.custody import FINALIZER, Custody
 from bellwether.ports import Terminal, Transient
 from testkit import apiobjects

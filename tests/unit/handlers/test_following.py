@@ -17,7 +17,7 @@ from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRo
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.connections import Connection
-from bellwether.core.conditions import Condition
+from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
 from bellwether.handlers import links
 from bellwether.handlers.following import LOOK_SECONDS, Followed

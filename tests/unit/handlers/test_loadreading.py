@@ -10,11 +10,11 @@ import pytest
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.adapters.parquet.storeerrors import StoreAway, StoreDamaged, StoreError, StoreMissing
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.core.balancing import Rebalance
-from bellwether.core.capacities import AWAITED, Loads
-from bellwether.core.problems import Objective
+from bellwether.core.model.loads import AWAITED, Loads
 from bellwether.core.reasons import Reason
-from bellwether.core.runs import Run, RunState
+from bellwether.core.rebalance.lifecycle import Run, RunState
+from bellwether.core.settings.objective import Objective
+from bellwether.core.settings.rebalance import Rebalance
 from bellwether.handlers.loadreading import AGAIN_SECONDS, AWAITED_SECONDS, LoadReading, Wish
 from testkit import apiobjects
 from testkit.builders import after

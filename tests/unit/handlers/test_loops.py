@@ -10,8 +10,8 @@ from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, CONFIG_MAPS, E
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.memory.faults import Faults
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.core.baselines import EntryState
-from bellwether.core.clusters import Cluster
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.undo_record import EntryState
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.handlers.custody import FINALIZER

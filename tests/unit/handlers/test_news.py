@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.deeds import Deeds, Stop
-from bellwether.core.demotions import BrokerHold
-from bellwether.core.plans import Plan
-from bellwether.core.policies import Mode, Policy, Promotion, Waves
+from bellwether.core.demotion.decisions import BrokerHold
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.execution.recovery import Note
+from bellwether.core.execution.result import Deeds, Stop
+from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.recovery import Note
-from bellwether.core.runs import Run, RunState
+from bellwether.core.rebalance.lifecycle import Run, RunState
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Mode, Policy, Promotion, Waves
 from bellwether.core.signals import Reading
-from bellwether.core.statuses import Report
-from bellwether.core.transitions import Standing
 from bellwether.handlers.news import NOTES_SHOWN, News, news, of_run
 from testkit.builders import after, cluster, decisions, partition, said, site, snapshot, verdict, verdicts
 from testkit.operators import POLICY, Operator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bellwether.core.plans import Plan
-from bellwether.core.policies import Mode, Policy
-from bellwether.core.statuses import Report
+from bellwether.core.planning.plan import Plan
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Mode, Policy
 from bellwether.handlers.news import news
 from testkit.builders import decisions, returning, said
 

@@ -9,12 +9,12 @@ import pytest
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, EVENTS, POLICIES, Object, OutdatedDefinition, Resource
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.core.deeds import Deeds
-from bellwether.core.plans import Plan
-from bellwether.core.policies import Mode, Policy
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.execution.result import Deeds
+from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.statuses import Report
-from bellwether.core.transitions import Standing
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Mode, Policy
 from bellwether.handlers.notices import Notices
 from bellwether.observing import Memory
 from bellwether.ports import Fenced, Terminal, Transient

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.core.baselines import UndoRecord
-from bellwether.core.imbalances import Balance
-from bellwether.core.plans import Plan
+from bellwether.core.demotion.restoration import Wait
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.planning.plan import Plan
+from bellwether.core.planning.preferred_election import Balance
 from bellwether.core.reasons import Reason
-from bellwether.core.returns import Wait
+from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Reading
-from bellwether.core.statuses import Report
 from bellwether.handlers.pacing import Pace
 from testkit.builders import decisions, returning, said, site
 from testkit.operators import POLICY, Operator

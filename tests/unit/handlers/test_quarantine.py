@@ -13,13 +13,13 @@ from bellwether.adapters.kubernetes.orders import command_of
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
-from bellwether.core.confinements import RENEW_SECONDS, WARDEN, Confinement
-from bellwether.core.demotions import BrokerHold
-from bellwether.core.detection import Detection
-from bellwether.core.policies import Mode, Policy, QuarantineMode
-from bellwether.core.quarantine import Quarantines
+from bellwether.core.demotion.decisions import BrokerHold
+from bellwether.core.model.quarantine_order import RENEW_SECONDS, Confinement
+from bellwether.core.quarantine.pause_decision import Quarantines
 from bellwether.core.reasons import Reason
-from bellwether.core.statuses import Report
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.detection import WARDEN, Detection
+from bellwether.core.settings.policy import Mode, Policy, QuarantineMode
 from bellwether.handlers import renderings
 from bellwether.handlers.news import news
 from bellwether.handlers.notices import Notices

@@ -7,20 +7,20 @@ from dataclasses import replace
 import pytest
 
 from bellwether.api.v1alpha1.conditions import Condition as Rendered
-from bellwether.core.conditions import Condition
-from bellwether.core.demotions import BrokerHold
-from bellwether.core.guards import Hold
-from bellwether.core.imbalances import AutoRebalance, Balance, Ran
-from bellwether.core.plans import Plan
-from bellwether.core.policies import Mode, Policy
+from bellwether.core.demotion.decisions import BrokerHold
+from bellwether.core.demotion.restoration import Wait
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.doctor.risks import SENTENCES as RISKS
+from bellwether.core.doctor.risks import Risk
+from bellwether.core.model.condition import Condition
+from bellwether.core.model.refusals import Hold
+from bellwether.core.model.strimzi import Pod, Strimzi
+from bellwether.core.planning.plan import Plan
+from bellwether.core.planning.preferred_election import AutoRebalance, Balance, Ran
 from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.returns import Wait
-from bellwether.core.risks import SENTENCES as RISKS
-from bellwether.core.risks import Risk
-from bellwether.core.runs import Run, RunState
-from bellwether.core.statuses import Report
-from bellwether.core.strimzi import Pod, Strimzi
-from bellwether.core.transitions import Standing
+from bellwether.core.rebalance.lifecycle import Run, RunState
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Mode, Policy
 from bellwether.handlers import renderings
 from testkit.builders import (
     CLUSTER_ID,

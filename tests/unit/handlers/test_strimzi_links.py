@@ -15,8 +15,8 @@ from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRo
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.connections import Connection
+from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
-from bellwether.core.strimzi import Pod
 from bellwether.handlers import links
 from bellwether.handlers.following import LOOK_SECONDS, reason_of
 from bellwether.handlers.links import LeaseTimes, Link, Linker

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from bellwether.adapters.memory.worlds import ManualClock
-from bellwether.core.clusters import Cluster
+from bellwether.core.model.cluster import Cluster
 from bellwether.core.signals import Reading
 from bellwether.handlers.loops import PolicyLoop
 from bellwether.handlers.pacing import Pace

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from bellwether.core.detection import StorageLatency
+from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import Reading
 from monthsim.disks import Volume, plain, watch, writes
 from monthsim.episodes import Disk, DiskEffect

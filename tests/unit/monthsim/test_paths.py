@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bellwether.core.detection import Reachability
+from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading
 from monthsim.episodes import ALL_VANTAGES, Path, PathEffect
 from monthsim.paths import HASTE, News, Question, fails_by_loss, plain, watch

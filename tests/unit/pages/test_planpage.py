@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.loadplans import LoadPlan
-from bellwether.core.problems import Objective
+from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.core.settings.objective import Objective
 from bellwether.pages.planpage import plan_page
 from bellwether.pages.stories import tell
 from testkit.planpages import former, needs, plan_of_size, said, small_plan, taken_apart

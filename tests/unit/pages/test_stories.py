@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bellwether.core.loadplans import move_of
-from bellwether.core.problems import NOBODY
+from bellwether.core.rebalance.problem import NOBODY
+from bellwether.core.rebalance.rebalance_plan import move_of
 from bellwether.pages.stories import FORMER, HEAVIEST, Flow, tell
 from testkit.loadplanning import slot
 from testkit.planpages import former, plan_of_size, small_plan

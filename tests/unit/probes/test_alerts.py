@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.core.detection import Alertmanager
+from bellwether.core.settings.detection import Alertmanager
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Transient
 from bellwether.probes import alerts

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.probes.blames import Sounding, weigh
 from bellwether.probes.trails import Lag
 

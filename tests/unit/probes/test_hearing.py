@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bellwether.core.detection import SelfReachability
+from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import Reading, SignalType
 from bellwether.probes.hearing import Hearing, Look
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bellwether.core.clusters import TopicPartition
-from bellwether.core.detection import ReplicationLag
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes.blames import Sounding
 from bellwether.probes.lags import LAG_NEWS_SECONDS, RETURN_SECONDS, Lags

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from bellwether.adapters.memory.worlds import ManualClock
-from bellwether.core.clusters import Broker
+from bellwether.core.model.cluster import Broker
 from bellwether.ports import Transient
 from bellwether.probes.listeners import Listeners
 from testkit.answers import Said

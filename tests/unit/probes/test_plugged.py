@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.core.detection import Plugin
+from bellwether.core.settings.detection import Plugin
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes import plugged
 from bellwether.probes.attempts import attempted

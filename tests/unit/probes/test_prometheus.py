@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bellwether.adapters.memory.worlds import ManualClock
-from bellwether.core.detection import Prometheus, PrometheusRule
+from bellwether.core.settings.detection import Prometheus, PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Terminal, Transient
 from bellwether.probes.prometheus import PrometheusProbe

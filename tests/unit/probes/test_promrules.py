@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.detection import Comparison, PrometheusRule
+from bellwether.core.settings.detection import Comparison, PrometheusRule
 from bellwether.core.signals import Reading, SignalType
 from bellwether.probes.promrules import FIGURE_NEWS_SECONDS, Figures, Judgement, Standing, broker_id, figures, judge
 

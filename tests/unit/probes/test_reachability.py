@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.memory.worlds import ManualClock
-from bellwether.core.detection import Reachability
+from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Clock, Terminal, Transient
 from bellwether.probes.brokerwatch import Seat

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.core.clusters import Broker, Cluster, Partition, TopicPartition
-from bellwether.core.detection import ReplicationLag
+from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
+from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Transient
 from bellwether.probes.replication import ReplicationProbe, measure_once, reading

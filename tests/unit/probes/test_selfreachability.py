@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.core.detection import SelfReachability
+from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes.hearing import Look
 from bellwether.probes.selfreachability import SelfReachabilityProbe, measure_once

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from bellwether.core.detection import Reachability
+from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading
 from bellwether.probes.sightings import Round, Sighting
 from testkit.answers import Said

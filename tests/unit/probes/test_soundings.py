@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.memory.worlds import ManualClock
-from bellwether.core.clusters import Broker, Cluster, Partition, TopicPartition
-from bellwether.core.detection import ReplicationLag
+from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
+from bellwether.core.settings.detection import ReplicationLag
 from bellwether.ports import Terminal, Transient
 from bellwether.probes.soundings import MAP_SECONDS, NoAnswer, Soundings
 from testkit.lagging import Word

@@ -11,7 +11,7 @@ import pytest
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.memory.worlds import ManualClock
-from bellwether.core.detection import StorageLatency
+from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports import Clock
 from bellwether.probes.diskwrites import FILE_NAME, WRITE_BYTES, DiskWriter, words

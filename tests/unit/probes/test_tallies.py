@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.api.v1alpha1.signalentries import entry_of, read_entries
-from bellwether.core.detection import Plugin
+from bellwether.core.settings.detection import Plugin
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes.kinds import Measurement
 from bellwether.probes.tallies import (

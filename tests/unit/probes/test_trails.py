@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.core.clusters import Broker, Cluster, Partition, TopicPartition
+from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.probes.trails import MOST_POINTS, Lag, Trails
 from testkit.lagging import Word
 

@@ -12,10 +12,11 @@ import pytest
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.wardens import MemoryOrders, MemoryProcess
 from bellwether.adapters.memory.worlds import START, ManualClock
-from bellwether.core.confinements import PATIENCE_SECONDS, WARDEN
-from bellwether.core.policies import Quarantine, QuarantineMode
+from bellwether.core.model.quarantine_order import PATIENCE_SECONDS
+from bellwether.core.quarantine.agent import Command, Process
+from bellwether.core.settings.detection import WARDEN
+from bellwether.core.settings.policy import Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal
-from bellwether.core.wardens import Command, Process
 from bellwether.ports import Transient
 from bellwether.probes.wardens import TICK_SECONDS, Warden
 from bellwether.telemetry.probing import ProbeMetrics

@@ -11,9 +11,9 @@ from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.worlds import START, MemorySite
 from bellwether.cli.recorder import Scope
-from bellwether.core.baselines import UndoRecord
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.core.statuses import Report
 from bellwether.replays.comparisons import differences
 from bellwether.replays.playing import Replay
 from bellwether.replays.settings import Setting, setting

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.core.statuses import Report
+from bellwether.core.reporting.report import Report
 from bellwether.replays.comparisons import differences
 from bellwether.replays.playing import Replay
 from sourcetree import ROOT

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from bellwether.core.flapping import Flaps
+from bellwether.core.model.flap_damping import Flaps
 from bellwether.core.reasons import Reason
 from bellwether.replays.sightings import Word, flaps_of, said_section, verdicts_of, words_of
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.clusters import Partition, PartitionKey
+from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.sampling.fanout import spread
 
 

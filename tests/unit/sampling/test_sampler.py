@@ -13,7 +13,7 @@ import structlog
 
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.adapters.parquet.storeerrors import StoreAway
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports import Terminal, Transient
 from bellwether.sampling.rounds import Rounds
 from bellwether.sampling.rows import Rows

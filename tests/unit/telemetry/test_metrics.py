@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.deeds import Deeds, Stop
-from bellwether.core.demotions import BrokerHold
-from bellwether.core.guards import Hold
-from bellwether.core.imbalances import Balance, Ran
-from bellwether.core.plans import Plan
-from bellwether.core.policies import Mode, Policy
+from bellwether.core.demotion.decisions import BrokerHold
+from bellwether.core.doctor.risks import Risk
+from bellwether.core.execution.result import Deeds, Stop
+from bellwether.core.model.refusals import Hold
+from bellwether.core.planning.plan import Plan
+from bellwether.core.planning.preferred_election import Balance, Ran
 from bellwether.core.reasons import Reason
-from bellwether.core.risks import Risk
-from bellwether.core.runs import Figures, Run, RunState
+from bellwether.core.rebalance.lifecycle import Figures, Run, RunState
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Reading, SignalType
-from bellwether.core.statuses import Report
 from bellwether.telemetry.brokers import SIGNAL_STATES
 from bellwether.telemetry.metrics import OperatorMetrics
 from testkit.builders import (

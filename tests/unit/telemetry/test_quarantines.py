@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from bellwether.core.confinements import Confinement
-from bellwether.core.quarantine import ENDINGS
+from bellwether.core.model.quarantine_order import Confinement
+from bellwether.core.quarantine.pause_decision import ENDINGS
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Signal
 from bellwether.telemetry.metrics import OperatorMetrics

@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from bellwether.core.baselines import Cause, Demoted
-from bellwether.core.clusters import Broker, Cluster, Partition
+from bellwether.core.model.cluster import Broker, Cluster, Partition
+from bellwether.core.model.undo_record import Cause, Demoted
 from bellwether.core.signals import Override, OverrideState, Reading, Signal
 from bellwether.traces.anonymity import Anonymity
 from bellwether.traces.clustersections import cluster_section

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from bellwether.core.clusters import Broker, Cluster, Partition
+from bellwether.core.model.cluster import Broker, Cluster, Partition
 from bellwether.traces.clustersections import cluster_section, partition_row, read_cluster, read_partition
 from bellwether.traces.lines import UnreadableTrace
 from bellwether.traces.patches import difference, patched

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.baselines import Cause, Demoted
+from bellwether.core.model.restoration_waves import Coming, Returning
+from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.undo_record import Cause, Demoted
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal
-from bellwether.core.strimzi import Pod
-from bellwether.core.waves import Coming, Returning
 from bellwether.traces.lines import UnreadableTrace
 from bellwether.traces.sections import (
     aged,

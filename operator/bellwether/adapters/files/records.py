@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bellwether.adapters import recordcodec
-from bellwether.core.baselines import UndoRecord
+from bellwether.core.model.undo_record import UndoRecord
 from bellwether.ports import Fenced, Terminal, Transient
 
 

@@ -17,7 +17,7 @@ from bellwether.adapters.kafka.dialogue import Dialogue
 from bellwether.adapters.kafka.errors import CLUSTER_AUTHORIZATION_FAILED, NONE, Broken, Stage, error_name
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.connections import Connection
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 
 # A broker looks through all of its logs for each request, so there must not be many; an answer stays below a megabyte.
 MOST_PARTITIONS = 10_000

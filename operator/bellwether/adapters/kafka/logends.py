@@ -28,7 +28,7 @@ from bellwether.adapters.kafka.errors import (
 )
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.connections import Connection
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 
 # A request and its answer stay below 100 KB, and no broker works long at one of them.
 MOST_PARTITIONS = 2000

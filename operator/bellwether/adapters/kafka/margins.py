@@ -20,9 +20,9 @@ from bellwether.adapters.kafka.errors import NONE, from_code
 from bellwether.adapters.kafka.logends import LogEnds
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.wire import Deadline
-from bellwether.core.clusters import TopicPartition
-from bellwether.core.margins import Margins, Quorum
-from bellwether.core.risks import MIN_ISR
+from bellwether.core.doctor.risks import MIN_ISR
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.model.fault_tolerance import Margins, Quorum
 from bellwether.ports import Terminal, Transient
 
 REMEMBERED_SECONDS = 10.0

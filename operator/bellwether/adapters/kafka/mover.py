@@ -21,7 +21,7 @@ from bellwether.adapters.kafka.dialogue import Dialogue
 from bellwether.adapters.kafka.errors import CLUSTER_AUTHORIZATION_FAILED, error_name, from_code
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.wire import Deadline
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports import Outcome, Reorder, Terminal
 
 # The controller takes at most 10,000 records in one operation, and fails the whole request above that.

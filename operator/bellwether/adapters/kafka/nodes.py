@@ -16,7 +16,7 @@ from bellwether.adapters.kafka.dialogue import Dialogue, Observe
 from bellwether.adapters.kafka.errors import Broken, from_attempts
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.connections import Connection, join_address
-from bellwether.core.clusters import Broker
+from bellwether.core.model.cluster import Broker
 from bellwether.ports import Transient
 
 T = TypeVar("T")

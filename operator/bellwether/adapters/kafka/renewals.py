@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
-from bellwether.core.clusters import Cluster, Partition
+from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.ports import Clock, Terminal, Transient
 
 LOOK_SECONDS = 30.0

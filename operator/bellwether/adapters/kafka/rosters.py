@@ -15,7 +15,7 @@ from bellwether.adapters.kafka.errors import from_code
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.connections import Connection
-from bellwether.core.clusters import Broker
+from bellwether.core.model.cluster import Broker
 from bellwether.ports import Terminal
 
 

@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.usersecrets import authorities, certificates
 from bellwether.api.v1alpha1.connections import AuthoritiesRef, Kafka, Sasl, SecretKeyRef
 from bellwether.api.v1alpha1.connections import OAuth as OAuthSpec
 from bellwether.connections import Connection, Mechanism, Names, OAuth, Protocol, Security
-from bellwether.core.strimzi import Strimzi
+from bellwether.core.model.strimzi import Strimzi
 from bellwether.ports import Terminal, Unauthenticated
 
 KAFKA, TLS, SASL, OAUTH = "spec.kafka", "spec.kafka.tls", "spec.kafka.sasl", "spec.kafka.sasl.oauth"

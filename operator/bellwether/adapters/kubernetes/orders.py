@@ -13,9 +13,9 @@ from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, KubernetesClient, NotFound, Object
 from bellwether.api.v1alpha1.models import explain
 from bellwether.api.v1alpha1.quarantine import QuarantineStatus
-from bellwether.core.confinements import WARDEN
+from bellwether.core.quarantine.agent import Command, Read
+from bellwether.core.settings.detection import WARDEN
 from bellwether.core.signals import Reading
-from bellwether.core.wardens import Command, Read
 from bellwether.ports import Terminal
 
 TIMEOUT_SECONDS = 2.0

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from bellwether.adapters.kubernetes import strimzishapes
 from bellwether.adapters.kubernetes.client import PODS, KubernetesClient, Object
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.core.strimzi import Pod
+from bellwether.core.model.strimzi import Pod
 from bellwether.ports import BellwetherError, Clock
 
 LOOK_SECONDS = 3.0

@@ -22,8 +22,8 @@ from dataclasses import replace
 from bellwether.adapters import recordcodec
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import CONFIG_MAPS, Conflict, KubernetesClient, NotFound, Object
-from bellwether.core.baselines import FORMAT_VERSION, Entry, UndoRecord
-from bellwether.core.clusters import PartitionKey
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.model.undo_record import FORMAT_VERSION, Entry, UndoRecord
 from bellwether.ports import Fenced, Terminal, Transient
 
 FINALIZER = "bellwether.dev/undo-record"

@@ -16,8 +16,8 @@ from bellwether.adapters.kubernetes.client import PODS, NotFound, Object, Resour
 from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.adapters.kubernetes.usersecrets import UserCredentials, authorities, user_credentials
 from bellwether.api.v1alpha1.strimzi import Strimzi as Wanted
+from bellwether.core.model.strimzi import ANYBODY, Lack, Listener, Strimzi, choose, outside
 from bellwether.core.reasons import Reason
-from bellwether.core.strimzi import ANYBODY, Lack, Listener, Strimzi, choose, outside
 from bellwether.ports import BellwetherError, Terminal, Unauthenticated
 
 GROUP = "kafka.strimzi.io"

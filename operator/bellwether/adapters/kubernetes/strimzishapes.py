@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bellwether.adapters.kubernetes.client import Object
-from bellwether.core.strimzi import Listener, Pod
+from bellwether.core.model.strimzi import Listener, Pod
 
 CLUSTER_LABEL = "strimzi.io/cluster"
 BROKER_LABEL = "strimzi.io/broker-role"

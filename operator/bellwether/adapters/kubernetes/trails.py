@@ -19,7 +19,7 @@ import structlog
 from bellwether.adapters import auditcodec
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import CONFIG_MAPS, Conflict, KubernetesClient, NotFound, Object
-from bellwether.core.audits import AuditEntry
+from bellwether.core.reporting.audit import AuditEntry
 from bellwether.ports import BellwetherError, Clock, Terminal, Transient
 
 LABEL = f"{names.GROUP}/audit"

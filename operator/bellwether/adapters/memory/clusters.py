@@ -13,8 +13,8 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bellwether.core.clusters import Broker, Cluster, Partition, TopicPartition
-from bellwether.core.risks import MIN_ISR, UNCLEAN
+from bellwether.core.doctor.risks import MIN_ISR, UNCLEAN
+from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 
 TOPIC_DEFAULTS = {MIN_ISR: "1", UNCLEAN: "false"}
 BROKER_DEFAULTS = TOPIC_DEFAULTS | {

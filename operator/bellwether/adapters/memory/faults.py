@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeVar
 
-from bellwether.core.baselines import UndoRecord
-from bellwether.core.clusters import Cluster, Partition, TopicPartition
+from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
+from bellwether.core.model.undo_record import UndoRecord
 from bellwether.ports import (
     BellwetherError,
     ClusterReader,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from bellwether.core.baselines import UndoRecord
+from bellwether.core.model.undo_record import UndoRecord
 from bellwether.ports import Fenced, Terminal, Transient
 
 

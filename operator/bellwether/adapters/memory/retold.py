@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bellwether.adapters.memory.clusters import MemoryBroker, MemoryCluster
-from bellwether.core.clusters import Cluster, Partition, PartitionKey, TopicPartition
+from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
 
 
 class RetoldCluster(MemoryCluster):

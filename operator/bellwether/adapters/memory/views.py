@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.core.clusters import Cluster, Partition, TopicPartition
+from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
 from bellwether.ports import Outcome, Reorder, Transient
 
 MAX_RECORDS_PER_USER_OPERATION = 10_000

@@ -9,10 +9,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.core.clusters import TopicPartition
-from bellwether.core.margins import Margins, Quorum
-from bellwether.core.risks import MIN_ISR
-from bellwether.core.wardens import Command, Process, Read
+from bellwether.core.doctor.risks import MIN_ISR
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.model.fault_tolerance import Margins, Quorum
+from bellwether.core.quarantine.agent import Command, Process, Read
 from bellwether.ports import Transient
 
 

@@ -14,8 +14,8 @@ from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.configs import MemoryConfigs
 from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.core.model.strimzi import Pod
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType
-from bellwether.core.strimzi import Pod
 from bellwether.ports import Clock, World
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -17,8 +17,8 @@ from bellwether.adapters.parquet.columns import batches, integers, texts
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.samples import SCHEMA, Said, current_files, days
 from bellwether.adapters.parquet.storeerrors import StoreMissing
-from bellwether.core.clusters import PartitionKey
-from bellwether.core.risks import Sample
+from bellwether.core.doctor.risks import Sample
+from bellwether.core.model.cluster import PartitionKey
 from bellwether.sampling import filenames
 
 MOST_FILES = 3000

@@ -1,7 +1,7 @@
 """The loads of a run from a store, in the measure that balancing uses: what leading each partition costs, packed.
 
 In: a store, the name of a problem and of the loads that were measured for it, the policy's objective. Out:
-``core.capacities.Loads``, or a StoreError that names the file. Rows are streamed; what is kept is a few megabytes for
+``core.model.loads.Loads``, or a StoreError that names the file. Rows are streamed; what is kept is a few megabytes for
 hundreds of thousands of partitions. Called by ``shelves``.
 """
 
@@ -18,10 +18,11 @@ from bellwether.adapters.parquet.rechecks import load_table
 from bellwether.adapters.parquet.storeerrors import StoreDamaged
 from bellwether.certificates.claims import STATISTICS
 from bellwether.certificates.loadtables import Unusable
-from bellwether.core.capacities import Loads
-from bellwether.core.clusters import PartitionKey
-from bellwether.core.measurements import Measurement
-from bellwether.core.problems import Objective, Terms
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.model.loads import Loads
+from bellwether.core.rebalance.measured_loads import Measurement
+from bellwether.core.rebalance.problem import Terms
+from bellwether.core.settings.objective import Objective
 
 LOADS = "loads"
 

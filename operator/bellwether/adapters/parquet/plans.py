@@ -16,8 +16,8 @@ from bellwether.adapters.parquet import problems
 from bellwether.adapters.parquet.columns import batches, checked, integers, table_of, texts, tuples
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreMissing
-from bellwether.core.documents import Unreadable
-from bellwether.core.loadplans import LoadMove, LoadPlan
+from bellwether.core.rebalance.rebalance_plan import LoadMove, LoadPlan
+from bellwether.core.strict_json import Unreadable
 
 FOLDER = "plans"
 SUMS = "plan.json"

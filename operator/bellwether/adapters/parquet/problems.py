@@ -15,8 +15,8 @@ import pyarrow as pa
 from bellwether.adapters.parquet.columns import batches, checked, integers, table_of, texts, tuples
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.storeerrors import StoreDamaged
-from bellwether.core.documents import Unreadable
-from bellwether.core.problems import PartitionSlot, Problem, Terms, refuse_partition
+from bellwether.core.rebalance.problem import PartitionSlot, Problem, Terms, refuse_partition
+from bellwether.core.strict_json import Unreadable
 from bellwether.ports import Terminal
 
 FOLDER = "problems"

@@ -18,10 +18,11 @@ from bellwether.adapters.parquet.measured import LOADS, read_loads
 from bellwether.adapters.parquet.rechecks import recheck
 from bellwether.adapters.parquet.storeerrors import PlanUnfit, StoreDamaged, StoreMissing
 from bellwether.certificates.sweeps import FORCED
-from bellwether.core.capacities import Loads
-from bellwether.core.loadplans import LoadPlan, plan_digest
-from bellwether.core.problems import Objective, Problem
-from bellwether.core.rebalances import Accepted
+from bellwether.core.model.loads import Loads
+from bellwether.core.rebalance.problem import Problem
+from bellwether.core.rebalance.rebalance_plan import LoadPlan, plan_digest
+from bellwether.core.rebalance.waves import Accepted
+from bellwether.core.settings.objective import Objective
 
 KEPT = 5
 """How many problems of a policy stay, with their loads: to recheck a plan by. Plans stay all, for their history."""

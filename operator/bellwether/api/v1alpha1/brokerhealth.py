@@ -17,10 +17,10 @@ from bellwether.api.v1alpha1.policystatus import BrokerId, Count, Message, Reaso
 from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.api.v1alpha1.signalentries import SIGNAL_LIMIT, Signals
 from bellwether.core import signals
-from bellwether.core.flapping import Flaps
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.flap_damping import Flaps
 from bellwether.core.reasons import Reason
-from bellwether.core.transitions import Standing
-from bellwether.core.verdicts import Verdict
 
 OVERRIDE_REASON_LIMIT = 512
 

@@ -1,4 +1,4 @@
-"""Conditions, as Kubernetes words them, and the names of ours. Filled from ``core.statuses``, read by people."""
+"""Conditions, as Kubernetes words them, and the names of ours. Filled from ``core.reporting``, read by people."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from bellwether.api.v1alpha1.models import AS_SET, DISTINCT, Matching, Model, Rule, integer
 from bellwether.api.v1alpha1.strimzi import Strimzi
-from bellwether.core import policies
+from bellwether.core.settings import policy as core_policy
 
 _PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 _HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)"
@@ -196,7 +196,7 @@ class Kafka(Model):
         "bellwether"
     )
     broker_session_timeout_seconds: int = integer(
-        policies.Policy(name="").session_timeout_seconds,
+        core_policy.Policy(name="").session_timeout_seconds,
         1,
         3600,
         "The brokers' broker.session.timeout.ms in seconds: how long Kafka's own fencing is given for a broker that"

@@ -1,4 +1,4 @@
-"""What counts as sick, per kind of signal. Defaults are those of ``core.policies``, written once there."""
+"""What counts as sick, per kind of signal. Defaults are those of ``core.settings.detection``, written once there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field
 from bellwether.api.v1alpha1.connections import HostPort
 from bellwether.api.v1alpha1.detectionsources import Alertmanager, Plugin, Prometheus
 from bellwether.api.v1alpha1.models import AS_SET, DISTINCT, Matching, Model, Rule, as_map, integer
-from bellwether.core import detection
+from bellwether.core.settings import detection
 
 _REACHABILITY = detection.Reachability()
 _SELF = detection.SelfReachability()

@@ -11,7 +11,7 @@ from bellwether.api.v1alpha1.connections import SecretKeyRef
 from bellwether.api.v1alpha1.models import AS_SET, DISTINCT, Matching, Model, Rule, as_map, integer
 from bellwether.api.v1alpha1.presets import BY_NAME, PRESETS
 from bellwether.api.v1alpha1.promql import Scope
-from bellwether.core import detection
+from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
 
 _PROMETHEUS = detection.Prometheus()

@@ -1,6 +1,6 @@
 """LeadershipPolicy: what a person asks for one Kafka cluster, and what Bellwether says about it.
 
-Read by the handlers, the probers and the CLI; turns into ``core.policies.Policy`` at the edge.
+Read by the handlers, the probers and the CLI; turns into ``core.settings.policy.Policy`` at the edge.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from bellwether.api.v1alpha1.policystatus import LeadershipPolicyStatus
 from bellwether.api.v1alpha1.quarantine import Quarantine
 from bellwether.api.v1alpha1.rebalance import Rebalance
 from bellwether.api.v1alpha1.waves import Waves
-from bellwether.core import policies
-from bellwether.core.capacities import UNBOUNDED
+from bellwether.core.settings import policy as core_policy
+from bellwether.core.settings.capacity import UNBOUNDED
 
-_DEFAULTS = policies.Policy(name="")
+_DEFAULTS = core_policy.Policy(name="")
 _CAP = "^([1-9]|[1-4][0-9])%$"
 
 
@@ -46,7 +46,7 @@ class Demotion(Model):
         " percentage of the brokers, rounded down, at least one. A person's override is not bound by it.",
         json_schema_extra={"maxLength": 3},
     )
-    when_exceeded: policies.WhenExceeded = Field(
+    when_exceeded: core_policy.WhenExceeded = Field(
         default=_DEFAULTS.demotion.when_exceeded,
         description="What to do when more brokers are sick than maxBrokers allows: Hold demotes nobody new, WorstFirst"
         " the most severe ones up to the cap. From half of the brokers on nobody new is demoted either way.",
@@ -73,16 +73,16 @@ class Demotion(Model):
         ),
     )
 
-    def to_core(self) -> policies.Demotion:
+    def to_core(self) -> core_policy.Demotion:
         """The same as a value of the core."""
         given = {**dict(self), "capacity": self.capacity.to_core() if self.capacity is not None else UNBOUNDED}
-        return policies.Demotion(**given)
+        return core_policy.Demotion(**given)
 
 
 class Promotion(Model):
     """When a demoted broker gets its leaders back."""
 
-    mode: policies.PromotionMode = Field(
+    mode: core_policy.PromotionMode = Field(
         default=_DEFAULTS.promotion.mode,
         description="Automatic gives a recovered broker its leaders back; Manual waits for a person's override"
         " Promoted.",
@@ -108,9 +108,9 @@ class Promotion(Model):
     )
     waves: Waves = Field(default_factory=Waves, description="In which steps the broker gets its leaders back.")
 
-    def to_core(self) -> policies.Promotion:
+    def to_core(self) -> core_policy.Promotion:
         """The same as a value of the core."""
-        return policies.Promotion(**{**dict(self), "waves": self.waves.to_core()})
+        return core_policy.Promotion(**{**dict(self), "waves": self.waves.to_core()})
 
 
 class Election(Model):
@@ -146,23 +146,23 @@ class Election(Model):
         ),
     )
 
-    def to_core(self) -> policies.Election:
+    def to_core(self) -> core_policy.Election:
         """The same as a value of the core."""
-        return policies.Election(**dict(self))
+        return core_policy.Election(**dict(self))
 
 
 class LeadershipPolicySpec(Model):
     """What is asked for."""
 
     kafka: Kafka = Field(description="How to reach the Kafka cluster.")
-    mode: policies.Mode = Field(
+    mode: core_policy.Mode = Field(
         description="Observe judges, plans and reports, and changes nothing; Enforce moves leaders. Required, so that a"
         " person chooses."
     )
     suspend: bool = Field(
         default=_DEFAULTS.suspend, strict=True, description="Freeze: neither move nor restore until it is false again."
     )
-    deletion_policy: policies.DeletionPolicy = Field(
+    deletion_policy: core_policy.DeletionPolicy = Field(
         default=_DEFAULTS.deletion_policy,
         description="What happens to displaced replica orders when the policy is deleted: Restore puts those of healthy"
         " brokers back, Abandon leaves them all.",
@@ -242,10 +242,10 @@ class LeadershipPolicy(Object):
     spec: LeadershipPolicySpec
     status: LeadershipPolicyStatus = Field(default_factory=LeadershipPolicyStatus)
 
-    def policy(self) -> policies.Policy:
+    def policy(self) -> core_policy.Policy:
         """What the cycle works with. Connection settings stay here: ``spec.kafka``."""
         spec = self.spec
-        return policies.Policy(
+        return core_policy.Policy(
             name=self.metadata.name,
             namespace=self.metadata.namespace,
             mode=spec.mode,

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from bellwether.api.v1alpha1.models import DISTINCT, Model, Rule
 from bellwether.api.v1alpha1.rebalance import RackName, TopicPattern
-from bellwether.core import capacities
-from bellwether.core import racks as core
-from bellwether.core.problems import WHOLE
+from bellwether.core.settings import capacity as core_capacity
+from bellwether.core.settings import placement as core_placement
+from bellwether.core.settings.objective import WHOLE
 
 RACK_LIMIT = 16
 RULE_LIMIT = 50
@@ -82,9 +82,9 @@ class TopicPlacement(Model):
         ),
     )
 
-    def to_core(self) -> core.TopicRule:
+    def to_core(self) -> core_placement.TopicRule:
         """The same as a value of the core."""
-        return core.TopicRule(self.pattern, _preference(self.racks, self.weights))
+        return core_placement.TopicRule(self.pattern, _preference(self.racks, self.weights))
 
 
 class Placement(Model):
@@ -122,10 +122,10 @@ class Placement(Model):
         ),
     )
 
-    def to_core(self) -> core.Placement:
+    def to_core(self) -> core_placement.Placement:
         """The same as a value of the core."""
         wanted = _preference(self.racks, self.weights)
-        return core.Placement(wanted if wanted.named else None, tuple(t.to_core() for t in self.topics))
+        return core_placement.Placement(wanted if wanted.named else None, tuple(t.to_core() for t in self.topics))
 
 
 class Capacity(Model):
@@ -157,10 +157,10 @@ class Capacity(Model):
         ),
     )
 
-    def to_core(self) -> capacities.Capacity:
+    def to_core(self) -> core_capacity.Capacity:
         """The same as a value of the core."""
-        return capacities.Capacity(max_leaders=self.max_leaders, max_load=self.max_bytes_per_second)
+        return core_capacity.Capacity(max_leaders=self.max_leaders, max_load=self.max_bytes_per_second)
 
 
-def _preference(named: tuple[str, ...], weights: tuple[RackWeight, ...]) -> core.Preference:
-    return core.Preference(named, tuple((w.rack, w.weight) for w in weights))
+def _preference(named: tuple[str, ...], weights: tuple[RackWeight, ...]) -> core_placement.Preference:
+    return core_placement.Preference(named, tuple((w.rack, w.weight) for w in weights))

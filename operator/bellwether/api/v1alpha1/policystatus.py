@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, Field
 from bellwether.api.v1alpha1.conditions import Conditions
 from bellwether.api.v1alpha1.models import Reported, as_map
 from bellwether.api.v1alpha1.rebalancestatus import RebalanceStatus
-from bellwether.core.imbalances import AutoRebalance
+from bellwether.core.planning.preferred_election import AutoRebalance
 
 SAMPLE_LIMIT = 20
 BROKER_LIMIT = 100

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bellwether.api.v1alpha1.promql import Scope, mean_since_start, of_node, of_volume
-from bellwether.core.detection import Comparison
+from bellwether.core.settings.detection import Comparison
 
 JMX = "JMX exporter"
 REPORTER = "Strimzi Metrics Reporter"

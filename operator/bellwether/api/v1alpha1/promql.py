@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bellwether.core import detection
+from bellwether.core.settings import detection
 
 DEFAULT_LABEL = detection.PrometheusRule(name="", query="", threshold=0).broker_label
 # Where the usual scrape configurations leave a broker's name, best first.

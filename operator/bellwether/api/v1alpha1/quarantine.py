@@ -13,16 +13,16 @@ from pydantic import AfterValidator, AwareDatetime, Field
 
 from bellwether.api.v1alpha1.models import Model, Reported, integer
 from bellwether.api.v1alpha1.policystatus import Count, Message, ReasonName
-from bellwether.core import policies
-from bellwether.core.confinements import PATIENCE_SECONDS, RENEW_SECONDS, Confinement
+from bellwether.core.model.quarantine_order import PATIENCE_SECONDS, RENEW_SECONDS, Confinement
+from bellwether.core.settings import policy as core_policy
 
-_DEFAULTS = policies.Quarantine()
+_DEFAULTS = core_policy.Quarantine()
 
 
 class Quarantine(Model):
     """Whether a demoted broker that still holds acks=all back may have its process paused."""
 
-    mode: policies.QuarantineMode = Field(
+    mode: core_policy.QuarantineMode = Field(
         default=_DEFAULTS.mode,
         description="Enabled orders the warden beside such a broker to pause it, so that it leaves the ISR, one broker"
         " at a time; needs bellwether warden and bellwether probe storage beside every broker. Off pauses nobody.",
@@ -46,9 +46,9 @@ class Quarantine(Model):
         "Every partition of the broker must keep min.insync.replicas live ISR members without it, and so many more.",
     )
 
-    def to_core(self) -> policies.Quarantine:
+    def to_core(self) -> core_policy.Quarantine:
         """The same as a value of the core."""
-        return policies.Quarantine(**dict(self))
+        return core_policy.Quarantine(**dict(self))
 
 
 def _whole(moment: datetime) -> datetime:

@@ -9,10 +9,11 @@ from pydantic_core import PydanticCustomError
 
 from bellwether.api.v1alpha1.models import AS_SET, DISTINCT, RULE, Matching, Model, Rule, as_map, integer
 from bellwether.api.v1alpha1.planrunner import HistoryStore, Runner, RunnerType, absolute_path
-from bellwether.core import balancing, problems
-from bellwether.core.schedules import Schedule
+from bellwether.core.settings import objective as core_objective
+from bellwether.core.settings import rebalance as core_rebalance
+from bellwether.core.settings.schedule import Schedule
 
-_DEFAULTS = balancing.Rebalance()
+_DEFAULTS = core_rebalance.Rebalance()
 _OBJECTIVE = _DEFAULTS.objective
 
 TopicPattern = Annotated[
@@ -54,14 +55,14 @@ class BrokerCapacity(Model):
 
     broker_id: int = Field(ge=0, le=2147483647, strict=True, description="The broker.")
     capacity: int = Field(
-        ge=1, le=1000000, strict=True, description=f"Its capacity, relative to that of others ({problems.WHOLE})."
+        ge=1, le=1000000, strict=True, description=f"Its capacity, relative to that of others ({core_objective.WHOLE})."
     )
 
 
 class LoadObjective(Model):
     """What a plan is to make small, and what it must keep to."""
 
-    statistic: problems.Statistic = Field(
+    statistic: core_objective.Statistic = Field(
         default=_OBJECTIVE.statistic,
         description="Which figure of a partition's history counts: Median, P95, or Peak (the median of daily peaks).",
     )
@@ -69,7 +70,7 @@ class LoadObjective(Model):
     capacities: tuple[BrokerCapacity, ...] = Field(
         default=(),
         max_length=1000,
-        description=f"Brokers that can carry more or less than the others, whose capacity is {problems.WHOLE}.",
+        description=f"Brokers that can carry more or less than the others, whose capacity is {core_objective.WHOLE}.",
         json_schema_extra=as_map("brokerId"),
     )
     preferred_racks: Annotated[
@@ -94,10 +95,10 @@ class LoadObjective(Model):
         DISTINCT,
     ] = ()
 
-    def to_core(self) -> problems.Objective:
+    def to_core(self) -> core_objective.Objective:
         """The same as a value of the core; capacities and excluded topics stand elsewhere there."""
         weights = {f"{name}_weight": value for name, value in dict(self.weights).items()}
-        return problems.Objective(
+        return core_objective.Objective(
             statistic=self.statistic, preferred_racks=self.preferred_racks, max_moves=self.max_moves, **weights
         )
 
@@ -113,9 +114,9 @@ class Waves(Model):
         "The least time from one wave to the next. The next one also waits until the last one stands.",
     )
 
-    def to_core(self) -> balancing.Waves:
+    def to_core(self) -> core_rebalance.Waves:
         """The same as a value of the core."""
-        return balancing.Waves(**dict(self))
+        return core_rebalance.Waves(**dict(self))
 
 
 class Rebalance(Model):
@@ -126,7 +127,7 @@ class Rebalance(Model):
         CronExpression | None,
         Field(description="When a plan is made: a cron expression in UTC. Absent: when a person asks for it."),
     ] = None
-    approval: balancing.Approval = Field(
+    approval: core_rebalance.Approval = Field(
         default=_DEFAULTS.approval,
         description="Manual waits until the annotation bellwether.dev/approve-plan names the plan's digest; Automatic"
         " applies what is worth while.",
@@ -172,9 +173,9 @@ class Rebalance(Model):
             except ValueError as error:
                 raise PydanticCustomError(RULE, "{message}", {"message": str(error), "field": "schedule"}) from None
 
-    def to_core(self) -> balancing.Rebalance:
+    def to_core(self) -> core_rebalance.Rebalance:
         """The same as a value of the core, without what runs the job and where the history lies."""
-        return balancing.Rebalance(
+        return core_rebalance.Rebalance(
             schedule=Schedule(self.schedule) if self.schedule is not None else None,
             approval=self.approval,
             objective=self.objective.to_core(),

@@ -1,7 +1,7 @@
 """What Bellwether says about a rebalance: how far it has come, its plan in figures, what was left out.
 
-Made from a ``core.runs.Run`` and read back into one, so that an operator that takes over knows where things stand.
-Numbers are whole, and percentages text, as API conventions have no floating point numbers.
+Made from a ``core.rebalance.lifecycle.Run`` and read back into one, so that an operator that takes over knows where
+things stand. Numbers are whole, and percentages text, as API conventions have no floating point numbers.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.models import Reported, as_map
-from bellwether.core import runs
-from bellwether.core.baselines import LeftOut
+from bellwether.core.model.undo_record import LeftOut
 from bellwether.core.reasons import known
-from bellwether.core.rebalances import SAMPLE_SIZE
+from bellwether.core.rebalance import lifecycle
+from bellwether.core.rebalance.waves import SAMPLE_SIZE
 
 MESSAGE_LIMIT = 1024
 REASON_LIMIT = 64
@@ -57,7 +57,7 @@ class PlanFigures(Reported):
     least_moved_bytes_per_second: Count = Field(description="What any plan to loadAfter must move at least.")
 
     @classmethod
-    def of(cls, figures: runs.Figures) -> PlanFigures:
+    def of(cls, figures: lifecycle.Figures) -> PlanFigures:
         """The figures as status has them."""
         return cls(
             load_before=round(figures.before),
@@ -72,9 +72,9 @@ class PlanFigures(Reported):
             least_moved_bytes_per_second=figures.least_load,
         )
 
-    def to_core(self) -> runs.Figures:
+    def to_core(self) -> lifecycle.Figures:
         """The figures as a value of the core, rounded as they stand here."""
-        return runs.Figures(
+        return lifecycle.Figures(
             before=float(self.load_before),
             after=float(self.load_after),
             spread_before=float(self.spread_percent_before) / 100,
@@ -91,7 +91,7 @@ class PlanFigures(Reported):
 class RebalanceStatus(Reported):
     """How the rebalance by load stands."""
 
-    state: runs.RunState = Field(
+    state: lifecycle.RunState = Field(
         description="Idle: nothing is proposed. Running: a job makes a plan. Proposed: a plan waits for approval."
         " Approved, Applying, Done: its orders become baselines. Failed: there is no plan. Stale: too much has changed,"
         " or it is too old. Superseded: another one was asked for."
@@ -118,7 +118,7 @@ class RebalanceStatus(Reported):
     )
 
     @classmethod
-    def of(cls, run: runs.Run) -> RebalanceStatus:
+    def of(cls, run: lifecycle.Run) -> RebalanceStatus:
         """A run as status has it."""
         left = sum(run.left.values())
         return cls(
@@ -140,9 +140,9 @@ class RebalanceStatus(Reported):
             ),
         )
 
-    def to_core(self) -> runs.Run:
+    def to_core(self) -> lifecycle.Run:
         """The run, as it was last said to stand."""
-        return runs.Run(
+        return lifecycle.Run(
             state=self.state,
             reason=known(self.reason),
             message=self.message,

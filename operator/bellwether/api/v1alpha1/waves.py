@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from bellwether.api.v1alpha1.models import Model, Rule, integer
-from bellwether.core import policies
+from bellwether.core.settings import policy as core_policy
 
-_DEFAULTS = policies.Waves()
+_DEFAULTS = core_policy.Waves()
 
 Step = Annotated[int, Field(ge=1, le=100, strict=True)]
 
@@ -61,6 +61,6 @@ class Waves(Model):
         ),
     )
 
-    def to_core(self) -> policies.Waves:
+    def to_core(self) -> core_policy.Waves:
         """The same as a value of the core."""
-        return policies.Waves(**dict(self))
+        return core_policy.Waves(**dict(self))

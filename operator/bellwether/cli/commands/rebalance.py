@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from bellwether.cli.commands.kafkaoptions import kafka_options
-from bellwether.core.balancing import Rebalance
-from bellwether.core.problems import Statistic
+from bellwether.core.settings.objective import Statistic
+from bellwether.core.settings.rebalance import Rebalance
 
 _DEFAULTS = Rebalance()
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from bellwether.cli.tables import printed
-from bellwether.core.detection import (
+from bellwether.core.settings.detection import (
     Comparison,
     Plugin,
     Prometheus,

@@ -19,7 +19,7 @@ from bellwether.cli.probe import measurements
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
 from bellwether.connections import Connection
-from bellwether.core.detection import Plugin
+from bellwether.core.settings.detection import Plugin
 from bellwether.ports import Terminal
 from bellwether.probes import installed
 from bellwether.probes.kinds import Kind

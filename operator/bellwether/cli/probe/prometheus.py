@@ -21,7 +21,7 @@ from bellwether.api.v1alpha1.promql import Scope
 from bellwether.cli.probe import measurements
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
-from bellwether.core import detection
+from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
 from bellwether.ports import Terminal
 from bellwether.probes.prometheus import Answer, Asker, PrometheusProbe

@@ -20,7 +20,7 @@ from bellwether.cli.probe import measurements
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
 from bellwether.connections import Connection
-from bellwether.core.detection import Reachability
+from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import SignalType
 from bellwether.probes.reachability import ReachabilityProbe
 from bellwether.probes.rosters import TwoSides

@@ -21,7 +21,7 @@ from bellwether.cli.probe import measurements
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
 from bellwether.connections import Connection
-from bellwether.core.detection import ReplicationLag
+from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import SignalType
 from bellwether.probes.replication import ReplicationProbe
 from bellwether.probes.soundings import Soundings

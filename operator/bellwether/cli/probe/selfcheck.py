@@ -20,7 +20,7 @@ from bellwether.cli.probe.running import (
     serve_metrics,
     stop_on_signals,
 )
-from bellwether.core.detection import SelfReachability
+from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import SignalType
 from bellwether.probes.selfreachability import SelfReachabilityProbe
 from bellwether.probes.sockdiag import Ignored

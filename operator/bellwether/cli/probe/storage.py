@@ -18,7 +18,7 @@ from bellwether.cli.probe.running import (
     serve_metrics,
     stop_on_signals,
 )
-from bellwether.core.detection import StorageLatency
+from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import SignalType
 from bellwether.probes.diskwrites import DiskWriter
 from bellwether.probes.storage import StorageProbe

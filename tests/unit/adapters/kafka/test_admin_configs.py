@@ -14,7 +14,7 @@ from bellwether.adapters.kafka import admin_configs
 from bellwether.adapters.kafka.admin_configs import AdminConfigs
 from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.connections import Connection
-from bellwether.core.clusters import Broker
+from bellwether.core.model.cluster import Broker
 from bellwether.ports import Terminal, Transient, Unauthorized
 from testkit.scriptedbroker import ScriptedBroker
 

@@ -14,7 +14,7 @@ from bellwether.adapters.kafka import configs as reading
 from bellwether.adapters.kafka.configs import KafkaConfigs
 from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.connections import Connection
-from bellwether.core.clusters import Broker
+from bellwether.core.model.cluster import Broker
 from bellwether.ports import Terminal, Transient, Unauthorized
 from testkit.scriptedbroker import ScriptedBroker, versions
 

@@ -11,7 +11,7 @@ from kafka.protocol.metadata import ApiVersionsRequest
 
 from bellwether.adapters.kafka.logdirs import MOST_PARTITIONS, LogDirs, Sizes
 from bellwether.connections import Connection, Security
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports import Terminal
 from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
 

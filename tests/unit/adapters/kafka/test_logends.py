@@ -13,7 +13,7 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from bellwether.adapters.kafka import logends
 from bellwether.adapters.kafka.logends import MOST_PARTITIONS, Ends, LogEnds
 from bellwether.connections import Connection, Security
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports import Terminal
 from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
 

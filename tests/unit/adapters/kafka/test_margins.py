@@ -17,8 +17,8 @@ from bellwether.adapters.kafka import margins as reading
 from bellwether.adapters.kafka.margins import KafkaMargins
 from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.connections import Connection
-from bellwether.core.clusters import Broker, TopicPartition
-from bellwether.core.margins import Quorum
+from bellwether.core.model.cluster import Broker, TopicPartition
+from bellwether.core.model.fault_tolerance import Quorum
 from testkit.scriptedbroker import ScriptedBroker, versions
 
 PATIENT = Limits(opening_seconds=300, finding_seconds=300, request_seconds=300, read_seconds=900)

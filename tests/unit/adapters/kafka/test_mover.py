@@ -17,7 +17,7 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from bellwether.adapters.kafka.mover import MOST_PARTITIONS, KafkaMover
 from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.connections import Connection
-from bellwether.core.clusters import TopicPartition
+from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports import Outcome, Reorder, Terminal, Transient
 from testkit.scriptedbroker import ScriptedBroker, hanging_up, silent, versions
 

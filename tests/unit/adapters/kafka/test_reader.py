@@ -20,7 +20,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, Metadat
 from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.adapters.kafka.reader import KafkaReader, topic_id
 from bellwether.connections import Connection
-from bellwether.core.clusters import Broker, Partition, PartitionKey
+from bellwether.core.model.cluster import Broker, Partition, PartitionKey
 from bellwether.ports import Terminal, Transient, Unauthorized
 from testkit.scriptedbroker import ScriptedBroker, versions
 

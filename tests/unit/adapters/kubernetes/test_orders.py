@@ -12,8 +12,9 @@ from bellwether.adapters.kubernetes.client import BROKER_HEALTHS
 from bellwether.adapters.kubernetes.orders import BrokerOrders
 from bellwether.adapters.memory.worlds import START
 from bellwether.api.v1alpha1.quarantine import QuarantineStatus
-from bellwether.core.confinements import WARDEN, Confinement
-from bellwether.core.wardens import Command, Read
+from bellwether.core.model.quarantine_order import Confinement
+from bellwether.core.quarantine.agent import Command, Read
+from bellwether.core.settings.detection import WARDEN
 from bellwether.ports import Terminal, Transient
 from testkit.apiobjects import entry, health
 from testkit.apistores import MemoryApi

@@ -10,7 +10,7 @@ from bellwether.adapters.kubernetes.client import PODS
 from bellwether.adapters.kubernetes.pods import LOOK_SECONDS, PodWatch, Wanted, by_broker
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.core.strimzi import Pod
+from bellwether.core.model.strimzi import Pod
 from bellwether.ports import Terminal, Transient
 from testkit import apiobjects
 from testkit.apistores import MemoryApi

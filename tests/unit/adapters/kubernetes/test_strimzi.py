@@ -11,8 +11,8 @@ from bellwether.adapters.kubernetes.client import PODS, SECRETS, NotFound, Resou
 from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.adapters.kubernetes.strimzi import StrimziClusters, Undiscovered
 from bellwether.api.v1alpha1.strimzi import Strimzi as Wanted
+from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
-from bellwether.core.strimzi import Pod
 from bellwether.ports import Terminal, Transient, Unauthenticated
 from realparts.tls import Authority
 from testkit import strimzis

@@ -13,7 +13,7 @@ from bellwether.adapters.kubernetes.connections import connection, sides, surrou
 from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.api.v1alpha1.connections import Kafka
 from bellwether.connections import Connection, Mechanism, Protocol
-from bellwether.core.strimzi import Pod
+from bellwether.core.model.strimzi import Pod
 from bellwether.ports import Terminal, Unauthenticated
 from realparts.tls import Authority
 from testkit import apiobjects, strimzis

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes import strimzishapes as shapes
-from bellwether.core.strimzi import Listener, Pod
+from bellwether.core.model.strimzi import Listener, Pod
 from testkit import strimzis
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.retold import RetoldCluster
 from bellwether.adapters.memory.views import MemoryMover
-from bellwether.core.clusters import Cluster, Partition, TopicPartition
+from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
 from bellwether.ports import Reorder
 from testkit import strategies
 

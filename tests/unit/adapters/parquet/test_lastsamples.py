@@ -12,8 +12,8 @@ from bellwether.adapters.parquet.compaction import Compactor
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.lastsamples import last_samples
 from bellwether.adapters.parquet.samples import write_round
-from bellwether.core.clusters import PartitionKey
-from bellwether.core.risks import Sample
+from bellwether.core.doctor.risks import Sample
+from bellwether.core.model.cluster import PartitionKey
 from bellwether.sampling.rows import Rows
 from testkit.sampled import CLUSTER
 

@@ -11,8 +11,9 @@ from bellwether.adapters.parquet import plans
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.shelves import Shelf
 from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreMissing
-from bellwether.core.clusters import PartitionKey
-from bellwether.core.problems import Objective, Problem, Statistic
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.rebalance.problem import Problem
+from bellwether.core.settings.objective import Objective, Statistic
 from testkit.loadplanning import NOON, loads, planned, problem, slot, write_loads
 
 NAME = "kafka.main.at-1"

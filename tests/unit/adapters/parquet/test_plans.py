@@ -13,7 +13,7 @@ from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.plans import plans, read_moves, read_plan, sources, write_plan
 from bellwether.adapters.parquet.problems import write_problem
 from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreMissing
-from bellwether.core.problems import Problem
+from bellwether.core.rebalance.problem import Problem
 from testkit.loadplanning import loads, planned, problem, slot, write_loads
 from testkit.rechecking import load_problems
 

@@ -18,7 +18,7 @@ from bellwether.adapters.parquet.problems import (
     write_problem,
 )
 from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreMissing
-from bellwether.core.problems import BrokerSlot, Problem
+from bellwether.core.rebalance.problem import BrokerSlot, Problem
 from bellwether.ports import Terminal
 from testkit.loadplanning import problem, slot
 from testkit.rechecking import load_problems

@@ -11,8 +11,9 @@ from bellwether.adapters.parquet import plans, problems
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.shelves import KEPT, Rechecked, Shelf
 from bellwether.adapters.parquet.storeerrors import PlanUnfit, StoreDamaged
-from bellwether.core.loadplans import LoadMove, LoadPlan
-from bellwether.core.problems import BrokerSlot, Objective, Problem
+from bellwether.core.rebalance.problem import BrokerSlot, Problem
+from bellwether.core.rebalance.rebalance_plan import LoadMove, LoadPlan
+from bellwether.core.settings.objective import Objective
 from testkit.loadplanning import again, loads, planned, problem, slot, write_loads
 
 NAME = "kafka.main.at-1"

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from bellwether.api.v1alpha1 import BrokerHealth, SignalEntry, entry_of, read_entries
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Reading, Signal, SignalType
-from bellwether.core.transitions import Standing
-from bellwether.core.verdicts import Verdict
 from testkit import apiobjects
 
 SINCE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -10,7 +10,8 @@ from pydantic.alias_generators import to_camel
 
 from bellwether.api.v1alpha1 import LeadershipPolicy
 from bellwether.api.v1alpha1.definitions import KINDS
-from bellwether.core import detection, policies
+from bellwether.core.settings import detection
+from bellwether.core.settings import policy as core_policy
 from testkit import apiobjects
 
 PLACES = {
@@ -34,7 +35,7 @@ def leaves(value: Any, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any
     return found
 
 
-DEFAULTS = dict(leaves(policies.Policy(name="main"), ()))
+DEFAULTS = dict(leaves(core_policy.Policy(name="main"), ()))
 
 
 def test_a_default_in_the_crd_is_the_cores():
@@ -49,7 +50,7 @@ def test_a_default_in_the_crd_is_the_cores():
 
 
 def test_the_smallest_policy_is_the_cores_default():
-    assert LeadershipPolicy.read(apiobjects.policy()).policy() == policies.Policy(name="main")
+    assert LeadershipPolicy.read(apiobjects.policy()).policy() == core_policy.Policy(name="main")
 
 
 def test_a_full_policy_reaches_the_core():
@@ -71,23 +72,25 @@ def test_a_full_policy_reaches_the_core():
         },
         election={"batchSize": 7, "internalBatchSize": 3, "intervalSeconds": 600},
     )
-    assert LeadershipPolicy.read(body).policy() == policies.Policy(
+    assert LeadershipPolicy.read(body).policy() == core_policy.Policy(
         name="main",
-        mode=policies.Mode.ENFORCE,
+        mode=core_policy.Mode.ENFORCE,
         suspend=True,
-        deletion_policy=policies.DeletionPolicy.ABANDON,
+        deletion_policy=core_policy.DeletionPolicy.ABANDON,
         deletion_timeout_seconds=5,
         detection=detection.Detection(
             reachability=detection.Reachability(vantages=("a", "b"), listener="OUT", bootstrap_servers=("lb:9094",)),
             storage=detection.StorageLatency(enabled=False, threshold_milliseconds=80),
         ),
-        demotion=policies.Demotion(max_brokers=2, when_exceeded=policies.WhenExceeded.HOLD, max_failure_domains=2),
-        promotion=policies.Promotion(
-            mode=policies.PromotionMode.MANUAL,
-            stabilization_seconds=0,
-            waves=policies.Waves(steps=(25, 100), pause_seconds=5, few_leaders=0, after_down_seconds=300),
+        demotion=core_policy.Demotion(
+            max_brokers=2, when_exceeded=core_policy.WhenExceeded.HOLD, max_failure_domains=2
         ),
-        election=policies.Election(batch_size=7, internal_batch_size=3, interval_seconds=600),
+        promotion=core_policy.Promotion(
+            mode=core_policy.PromotionMode.MANUAL,
+            stabilization_seconds=0,
+            waves=core_policy.Waves(steps=(25, 100), pause_seconds=5, few_leaders=0, after_down_seconds=300),
+        ),
+        election=core_policy.Election(batch_size=7, internal_batch_size=3, interval_seconds=600),
         session_timeout_seconds=18,
     )
 

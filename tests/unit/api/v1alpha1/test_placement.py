@@ -8,13 +8,13 @@ import pytest
 
 from bellwether.api.v1alpha1 import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
-from bellwether.core import policies
-from bellwether.core.capacities import UNBOUNDED, Capacity
-from bellwether.core.racks import Placement, Preference, TopicRule
+from bellwether.core.settings import policy as core_policy
+from bellwether.core.settings.capacity import UNBOUNDED, Capacity
+from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from testkit import apiobjects
 
 
-def given(**spec: Any) -> policies.Policy:
+def given(**spec: Any) -> core_policy.Policy:
     return LeadershipPolicy.read(apiobjects.policy(**spec)).policy()
 
 

@@ -10,7 +10,7 @@ from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
 from bellwether.api.v1alpha1.presets import BY_NAME, PRESETS, Preset
 from bellwether.api.v1alpha1.promql import Scope
-from bellwether.core import detection
+from bellwether.core.settings import detection
 from sourcetree import ROOT
 from testkit.apiobjects import prometheus
 

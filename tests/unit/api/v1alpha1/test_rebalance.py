@@ -9,8 +9,9 @@ import yaml
 
 from bellwether.api.v1alpha1 import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
-from bellwether.core import balancing, problems
-from bellwether.core.schedules import Schedule
+from bellwether.core.settings import objective as core_objective
+from bellwether.core.settings import rebalance as core_rebalance
+from bellwether.core.settings.schedule import Schedule
 from sourcetree import ROOT
 from testkit import apiobjects
 
@@ -24,17 +25,17 @@ def test_nothing_is_rebalanced_unless_a_policy_says_so():
 
 
 def test_the_smallest_rebalance_is_the_cores_default_and_waits_for_a_person():
-    assert given(apiobjects.rebalance()) == balancing.Rebalance()
-    assert balancing.Rebalance().approval is balancing.Approval.MANUAL
-    assert balancing.Rebalance().schedule is None
+    assert given(apiobjects.rebalance()) == core_rebalance.Rebalance()
+    assert core_rebalance.Rebalance().approval is core_rebalance.Approval.MANUAL
+    assert core_rebalance.Rebalance().schedule is None
 
 
 def test_a_full_rebalance_reaches_the_core():
     body = yaml.safe_load((ROOT / "examples" / "policies" / "full.yaml").read_text())
-    assert given(body) == balancing.Rebalance(
+    assert given(body) == core_rebalance.Rebalance(
         schedule=Schedule("0 4 * * *"),
-        approval=balancing.Approval.MANUAL,
-        objective=problems.Objective(preferred_racks=("eu-west-1a", "eu-west-1b"), max_moves=5000),
+        approval=core_rebalance.Approval.MANUAL,
+        objective=core_objective.Objective(preferred_racks=("eu-west-1a", "eu-west-1b"), max_moves=5000),
         capacities={3: 200},
         excluded_topics=("payments-*",),
     )
@@ -50,10 +51,10 @@ def test_weights_waves_and_validity_reach_the_core():
             waves={"partitions": 7, "pauseSeconds": 0},
         )
     )
-    assert found == balancing.Rebalance(
-        approval=balancing.Approval.AUTOMATIC,
-        objective=problems.Objective(
-            statistic=problems.Statistic.PEAK,
+    assert found == core_rebalance.Rebalance(
+        approval=core_rebalance.Approval.AUTOMATIC,
+        objective=core_objective.Objective(
+            statistic=core_objective.Statistic.PEAK,
             produce_weight=300,
             replication_weight=5,
             consume_weight=6,
@@ -61,7 +62,7 @@ def test_weights_waves_and_validity_reach_the_core():
         ),
         minimum_improvement_percent=0,
         valid_seconds=3600,
-        waves=balancing.Waves(partitions=7, pause_seconds=0),
+        waves=core_rebalance.Waves(partitions=7, pause_seconds=0),
     )
 
 
@@ -79,9 +80,9 @@ def test_a_history_may_be_a_path_or_a_uri(uri: str):
 
 
 def test_a_process_needs_no_image():
-    assert given(apiobjects.rebalance(runner={"type": "Process"})) == balancing.Rebalance()
+    assert given(apiobjects.rebalance(runner={"type": "Process"})) == core_rebalance.Rebalance()
 
 
 def test_the_example_is_valid_and_made_every_night():
     body = yaml.safe_load((ROOT / "examples" / "policies" / "rebalance.yaml").read_text())
-    assert given(body) == balancing.Rebalance(schedule=Schedule("0 4 * * *"))
+    assert given(body) == core_rebalance.Rebalance(schedule=Schedule("0 4 * * *"))

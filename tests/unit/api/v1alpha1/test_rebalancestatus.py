@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.api.v1alpha1.rebalancestatus import PlanFigures, RebalanceStatus
-from bellwether.core.baselines import LeftOut
+from bellwether.core.model.undo_record import LeftOut
 from bellwether.core.reasons import Reason
-from bellwether.core.runs import Figures, Run, RunState
+from bellwether.core.rebalance.lifecycle import Figures, Run, RunState
 
 WHOLE = st.integers(0, 10**15)
 FIGURES = st.builds(

@@ -10,7 +10,7 @@ import yaml
 
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
-from bellwether.core.policies import Waves
+from bellwether.core.settings.policy import Waves
 from testkit import apiobjects
 
 EXAMPLES = Path(__file__).parents[4] / "examples" / "placement"

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bellwether.core.loadplans import digest_of_lines, problem_digest
-from bellwether.core.problems import PartitionSlot
+from bellwether.core.rebalance.problem import PartitionSlot
+from bellwether.core.rebalance.rebalance_plan import digest_of_lines, problem_digest
 from bellwether_load.planning.choices import Refused
 from bellwether_load.planning.tables import Key, beside, first_key, from_bytes, lines, routed, to_bytes
 from testkit.loadplanning import problem

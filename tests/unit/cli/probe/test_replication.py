@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from bellwether.cli.commands.probe.replication import replication
 from bellwether.cli.probe import measurements
-from bellwether.core.clusters import TopicPartition
-from bellwether.core.detection import ReplicationLag
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.settings.detection import ReplicationLag
 from bellwether.probes.blames import Sounding
 
 

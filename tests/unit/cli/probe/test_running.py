@@ -15,7 +15,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import POLICIES
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import run_beside_a_broker
-from bellwether.core.detection import StorageLatency
+from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import SignalType
 from bellwether.telemetry.probing import ProbeMetrics
 from testkit.apiobjects import policy

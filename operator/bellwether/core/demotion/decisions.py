@@ -1,0 +1,310 @@
+"""Decide which brokers are demoted and promoted, from verdicts, overrides and the cap.
+
+Law 4 lives here: the cap counts every broker that cannot lead; above it the worst go first; from half of the cluster on
+nobody new is demoted; holding never promotes. An override beats signals and cap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from bellwether.core.demotion.drain_check import objection
+from bellwether.core.demotion.restoration import Wait, returns
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.loads import NO_LOADS, Account, too_many
+from bellwether.core.model.maintenance import maintains
+from bellwether.core.model.restoration_waves import Returning
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import Cause, Demoted
+from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.settings.policy import Policy, PromotionMode, WhenExceeded
+from bellwether.core.signals import OverrideState
+
+HARD = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.STILL_UNFENCED, Reason.STORAGE_SLOW})
+"""Faults of a broker's own. What else makes it Sick may well come of what others are doing to the cluster."""
+
+
+SICKNESS: Mapping[str, int] = {
+    Reason.OVERRIDE_DEMOTED: 0,
+    Reason.COMMANDED: 0,
+    Reason.STORAGE_SLOW: 3,
+    Reason.EXTERNALLY_UNREACHABLE: 4,
+    Reason.STILL_UNFENCED: 5,
+}
+"""How little a demoted broker is worth as a leader, by the reason that stands in the undo record: it does not change
+from turn to turn as a severity may. A person's word alone is no sickness; what is not listed is ``LESS_SICK``."""
+LESS_SICK = 2
+
+
+def sickness(demoted: Demoted) -> int:
+    """How sick a demoted broker is beside others: where only demoted ones are left, the lowest leads."""
+    return SICKNESS.get(demoted.reason, LESS_SICK)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerHold:
+    """A broker that would be demoted or promoted, but for a named reason."""
+
+    broker: int
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Who is to be kept from leading from now on, who no longer, and what was refused."""
+
+    demoted: Mapping[int, Demoted]
+    promoted: tuple[int, ...] = ()
+    held: tuple[BrokerHold, ...] = ()
+    dwelling: tuple[int, ...] = ()
+    """Brokers that have turned sick just now: demoted once they have been so for the dwell time."""
+    returning: Mapping[int, Returning] = field(default_factory=dict)
+    """Brokers that are demoted no longer and get their leaders back in waves."""
+    waits: Mapping[int, Wait] = field(default_factory=dict)
+    """What the next wave of a returning broker waits for."""
+    parting: bool = False
+    """The policy ends: every order goes back to its baseline, whatever racks and limits the policy wanted."""
+
+    def hold_of(self, broker: int) -> BrokerHold | None:
+        """Why a broker's demotion or promotion is held back, if it is."""
+        return next((h for h in self.held if h.broker == broker), None)
+
+
+def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) -> Decisions:
+    """Who is demoted from now on, with the reasons for whoever is held."""
+    kept, held = keep(snapshot, verdicts, policy)
+    held += give_way(kept, snapshot, verdicts)
+    held += drain(kept, snapshot, verdicts, policy)
+    for broker in sorted(verdicts):
+        override = snapshot.override_of(broker)
+        if override is not None and override.state is OverrideState.DEMOTED and not maintains(override):
+            # What signals demoted stays their demotion: the end of the override must not promote it.
+            standing = kept.get(broker)
+            if standing is None or standing.cause is not Cause.SIGNALS:
+                before = snapshot.record.demoted.get(broker)
+                kept[broker] = _demoted(before, snapshot, broker, Cause.OVERRIDE, override.reason)
+    candidates = [
+        v
+        for v in verdicts.values()
+        if v.standing is Standing.SICK
+        and v.broker not in kept
+        and v.broker not in snapshot.maintenance
+        and snapshot.override_of(v.broker) is None
+    ]
+    if (busy := snapshot.at_work) is not None:
+        soft = [v for v in candidates if v.reason not in HARD]
+        held += [BrokerHold(v.broker, busy.reason, busy.message) for v in soft]
+        candidates = [v for v in candidates if v.reason in HARD]
+    admitted, refused = admit(candidates, frozenset(kept), snapshot, verdicts, policy)
+    dwelling = {v.broker for v in admitted if not ripe(v, snapshot, policy)}
+    admitted = [v for v in admitted if v.broker not in dwelling]
+    for verdict in admitted:
+        kept[verdict.broker] = Demoted(
+            verdict.broker, Cause.SIGNALS, verdict.reason, verdict.message, since=snapshot.now
+        )
+    unknown = [
+        BrokerHold(o.broker, Reason.UNKNOWN_BROKER, f"its override has no effect: {SENTENCES[Reason.UNKNOWN_BROKER]}")
+        for o in snapshot.overrides
+        if o.broker not in verdicts and o.active(snapshot.now)
+    ]
+    promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
+    back = returns(snapshot, verdicts, policy, kept, promoted)
+    return Decisions(
+        dict(sorted(kept.items())),
+        promoted,
+        (*held, *refused, *unknown),
+        tuple(sorted(dwelling)),
+        back.returning,
+        back.waits,
+    )
+
+
+Decide = Callable[[Snapshot, Mapping[int, Verdict], Policy], Decisions]
+"""How a turn decides who may lead; ``decide`` is the policy's way, the others are for a person's or a policy's end."""
+
+
+def part(snapshot: Snapshot, verdicts: Mapping[int, Verdict], _policy: Policy) -> Decisions:
+    """The decision when the policy is being deleted: who is not known to be sick may lead again, all at once.
+
+    A broker that signals demoted needs evidence to lead again; one that a person demoted needs only not to be sick.
+    """
+    kept = {}
+    for broker, demoted in sorted(snapshot.record.demoted.items()):
+        verdict = verdicts.get(broker)
+        if verdict is None or verdict.standing in (Standing.HEALTHY, Standing.RECOVERING):
+            continue
+        if verdict.standing is Standing.UNKNOWN and demoted.cause is not Cause.SIGNALS:
+            continue
+        kept[broker] = demoted
+    return Decisions(kept, tuple(sorted(set(snapshot.record.demoted) - set(kept))), parting=True)
+
+
+def commanded(demote: Collection[int] = (), promote: Collection[int] = (), message: str = "") -> Decide:
+    """The decision of a person at the command line: these are demoted, those no longer, everybody else as before."""
+
+    def as_commanded(snapshot: Snapshot, _verdicts: Mapping[int, Verdict], _policy: Policy) -> Decisions:
+        kept = {b: d for b, d in snapshot.record.demoted.items() if b not in promote}
+        for broker in sorted(demote):
+            kept[broker] = _demoted(kept.get(broker), snapshot, broker, Cause.COMMAND, message)
+        promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
+        returning = {b: r for b, r in snapshot.record.returning.items() if b not in kept and b not in promote}
+        return Decisions(dict(sorted(kept.items())), promoted, returning=returning)
+
+    return as_commanded
+
+
+def keep(
+    snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
+) -> tuple[dict[int, Demoted], list[BrokerHold]]:
+    """Of those demoted before, who stays so. Only a well broker, or a person's word, ends a demotion."""
+    kept: dict[int, Demoted] = {}
+    held = []
+    for broker, demoted in sorted(snapshot.record.demoted.items()):
+        verdict = verdicts.get(broker)
+        override = snapshot.override_of(broker)
+        if verdict is None:
+            continue  # decommissioned: no replica list names it any more, so there is nothing to keep it from
+        if override is not None and override.state is OverrideState.PROMOTED:
+            continue
+        if demoted.cause is Cause.MAINTENANCE:
+            kept |= _still_drained(demoted, verdict, snapshot)
+        elif demoted.cause is Cause.COMMAND or (override is not None and demoted.cause is Cause.OVERRIDE):
+            kept[broker] = demoted
+        elif demoted.cause is Cause.OVERRIDE:
+            if verdict.standing not in (Standing.HEALTHY, Standing.UNKNOWN):  # the word has ended, the sickness has not
+                kept[broker] = replace(demoted, cause=Cause.SIGNALS, reason=verdict.reason, message=verdict.message)
+        elif verdict.standing is not Standing.HEALTHY:
+            kept[broker] = demoted
+        elif policy.promotion.mode is PromotionMode.MANUAL:
+            kept[broker] = demoted
+            text = "well again; set spec.override.state to Promoted on its BrokerHealth to give its leaders back"
+            held.append(BrokerHold(broker, Reason.PROMOTION_MANUAL, text))
+    return kept, held
+
+
+def give_way(kept: dict[int, Demoted], snapshot: Snapshot, verdicts: Mapping[int, Verdict]) -> list[BrokerHold]:
+    """While others work on the cluster only a person's word promotes (law 10): adds to ``kept`` whoever stays."""
+    busy, held = snapshot.at_work, []
+    for broker, demoted in sorted(snapshot.record.demoted.items()):
+        override = snapshot.override_of(broker)
+        promoted = override is not None and override.state is OverrideState.PROMOTED
+        if busy is not None and broker in verdicts and broker not in kept and not promoted:
+            kept[broker] = demoted
+            held.append(BrokerHold(broker, busy.reason, f"may lead again; {busy.message}"))
+    return held
+
+
+def drain(
+    kept: dict[int, Demoted], snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
+) -> list[BrokerHold]:
+    """Brokers in maintenance lead nothing, one after another while the others can do without: adds to ``kept``."""
+    held = []
+    drained = {b for b, d in kept.items() if d.cause is Cause.MAINTENANCE}
+    for broker, why in sorted(snapshot.maintenance.items()):
+        before, override = kept.get(broker), snapshot.override_of(broker)
+        if override is not None and override.state is OverrideState.PROMOTED:
+            continue  # a person's word goes before a pod's state
+        if broker not in verdicts or broker in drained or (before is not None and before.cause is Cause.SIGNALS):
+            continue  # what signals demoted stays their demotion, as with any override
+        refused = objection(why, kept, drained, snapshot, verdicts, policy) if before is None else None
+        if refused is not None:
+            held.append(BrokerHold(broker, refused.reason, f"not drained: {refused.message}"))
+            continue
+        since = before.since if before is not None else snapshot.now
+        text = why.message or SENTENCES[why.reason]
+        kept[broker] = Demoted(broker, Cause.MAINTENANCE, why.reason, text, since)
+        drained.add(broker)
+    return held
+
+
+def _still_drained(demoted: Demoted, verdict: Verdict, snapshot: Snapshot) -> dict[int, Demoted]:
+    """A drained broker as it is kept, until its maintenance is over and it is well; nothing once it may lead again."""
+    broker, why = demoted.broker, snapshot.maintenance.get(demoted.broker)
+    if why is not None:
+        return {broker: replace(demoted, reason=why.reason, message=why.message or SENTENCES[why.reason])}
+    unasked = verdict.standing is Standing.UNKNOWN and not any(s.broker == broker for s in snapshot.signals)
+    if verdict.standing is Standing.HEALTHY or unasked:
+        return {}  # where nobody reports on it, nobody can say that it is well
+    return {broker: replace(demoted, reason=Reason.HANDING_BACK, message=SENTENCES[Reason.HANDING_BACK])}
+
+
+def admit(
+    candidates: list[Verdict],
+    kept: frozenset[int],
+    snapshot: Snapshot,
+    verdicts: Mapping[int, Verdict],
+    policy: Policy,
+) -> tuple[list[Verdict], list[BrokerHold]]:
+    """Law 4: which of the sick may be demoted now."""
+    if not candidates:
+        return [], []
+    worst_first = sorted(candidates, key=lambda v: (-v.severity, v.since, v.broker))
+    down = {v.broker for v in verdicts.values() if v.standing is Standing.DOWN}
+    maintained = snapshot.maintenance.keys() & snapshot.cluster.named
+    cannot_lead = (snapshot.cluster.named - snapshot.cluster.live) | kept | down | maintained
+    ailing = cannot_lead | {v.broker for v in candidates}
+    total = len(snapshot.cluster.named)
+    if 2 * len(ailing) >= total:
+        asked = sum(1 for b, d in snapshot.record.demoted.items() if b in ailing and d.cause is not Cause.SIGNALS)
+        cause = f"{asked} of them at a person's word" if asked else "the cause is elsewhere"
+        text = f"{len(ailing)} of {total} brokers cannot lead or are sick: {cause}, nobody new is demoted"
+        return [], [BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in worst_first]
+    cap = policy.demotion.cap(total)
+    if one_failure_domain(ailing, snapshot, verdicts, policy):
+        return worst_first, []
+    room = max(0, cap - len(cannot_lead))
+    text = f"{len(cannot_lead)} of {total} brokers cannot lead already, the cap is {cap} (spec.demotion.maxBrokers)"
+    if len(worst_first) > room and policy.demotion.when_exceeded is WhenExceeded.HOLD:
+        text = f"{len(worst_first)} brokers are sick at once; {text} and spec.demotion.whenExceeded is Hold"
+        room = 0
+    return worst_first[:room], [BrokerHold(v.broker, Reason.CAP_REACHED, text) for v in worst_first[room:]]
+
+
+def ripe(verdict: Verdict, snapshot: Snapshot, policy: Policy) -> bool:
+    """Whether a broker has been sick for long enough that the signals of a common cause would have come in."""
+    return snapshot.now - verdict.since >= timedelta(seconds=policy.demotion.dwell_seconds)
+
+
+def one_failure_domain(
+    ailing: frozenset[int] | set[int], snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
+) -> bool:
+    """Whether all that ails stands in as few racks as the policy allows, the others being well.
+
+    Then it counts as one cause, if every partition that the ailing hold keeps a live ISR member elsewhere.
+    """
+    brokers = snapshot.cluster.brokers
+    racks = {b.rack for b in brokers.values()}
+    if None in racks or any(b not in brokers for b in ailing):
+        return False
+    if any(v.standing is Standing.SUSPECT for v in verdicts.values() if v.broker not in ailing):
+        return False
+    domains = {brokers[b].rack for b in ailing}
+    if len(domains) > policy.demotion.max_failure_domains or len(domains) >= len(racks):
+        return False
+    safe = snapshot.cluster.live - ailing
+    if not all(safe & set(p.isr) for p in snapshot.cluster.partitions if not ailing.isdisjoint(p.replicas)):
+        return False
+    return not policy.demotion.capacity.bounded or not overload(ailing, snapshot, policy)
+
+
+def overload(without: Collection[int], snapshot: Snapshot, policy: Policy) -> int:
+    """How many partitions that these brokers lead would find nobody with room among the others."""
+    safe = snapshot.cluster.live.difference(without)
+    account = Account(dict.fromkeys(safe, 0), policy.demotion.capacity, snapshot.loads or NO_LOADS)
+    wanting = []
+    for partition in snapshot.cluster.partitions:
+        if partition.leader in without:
+            wanting.append((partition.key, tuple(b for b in partition.isr if b in safe)))
+        elif partition.leader is not None:
+            account.add(partition.leader, partition.key)
+    return too_many(account, wanting)
+
+
+def _demoted(before: Demoted | None, snapshot: Snapshot, broker: int, cause: Cause, message: str) -> Demoted:
+    since = before.since if before is not None else snapshot.now
+    reason = Reason.OVERRIDE_DEMOTED if cause is Cause.OVERRIDE else Reason.COMMANDED
+    return Demoted(broker, cause, reason, message or SENTENCES[reason], since)

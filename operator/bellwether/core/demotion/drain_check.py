@@ -1,0 +1,88 @@
+"""Check whether a broker may be drained: what it leads must be led by others once it has stopped.
+
+Called by ``decisions`` before a broker in maintenance is kept from leading. Pure; what is held stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.cluster import Partition
+from bellwether.core.model.maintenance import Maintenance
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.reasons import Reason
+from bellwether.core.settings.policy import Policy
+
+NAMED = 3
+"""How many partitions a message names."""
+
+
+class Objection(NamedTuple):
+    """Why a broker is not drained now."""
+
+    reason: Reason
+    message: str
+
+
+def objection(
+    why: Maintenance,
+    kept: Collection[int],
+    drained: Collection[int],
+    snapshot: Snapshot,
+    verdicts: Mapping[int, Verdict],
+    policy: Policy,
+) -> Objection | None:
+    """Why the broker may not be drained now, if so.
+
+    ``kept`` are all who are kept from leading, ``drained`` those among them that are in maintenance and may stop at any
+    moment. A pod's restart is bound by the cap, as whatever nobody asked for; a person's word is not (law 4).
+    """
+    broker, live = why.broker, snapshot.cluster.live
+    ailing = {b for b, v in verdicts.items() if v.standing in (Standing.SICK, Standing.DOWN)}
+    if broker in live and not live - set(kept) - ailing - {broker}:
+        text = "no other broker is live, well and free to lead: hand another one back first"
+        return Objection(Reason.LAST_HEALTHY_BROKER, text)
+    alone = [p for p in snapshot.cluster.held_by(broker) if _alone(p, broker, live - set(drained))]
+    if alone:
+        return Objection(Reason.NO_LEADER_LEFT, _named(broker, alone))
+    if why.asked:
+        return None
+    down = {b for b, v in verdicts.items() if v.standing is Standing.DOWN}
+    return _over_the_cap(broker, set(kept) | down, ailing, snapshot, policy)
+
+
+def _alone(partition: Partition, broker: int, staying: Collection[int]) -> bool:
+    """Whether the broker is the last of the ISR that stays: nobody could lead once it has stopped."""
+    return broker in partition.isr and not any(r in staying for r in partition.isr if r != broker)
+
+
+def _named(broker: int, alone: list[Partition]) -> str:
+    first = ", ".join(str(p.name) for p in sorted(alone, key=lambda p: p.name)[:NAMED])
+    more = f" and {len(alone) - NAMED} more" if len(alone) > NAMED else ""
+    single = sum(1 for p in alone if len(p.replicas) == 1)
+    cure = "raise the replication factor" if single == len(alone) else "wait until others are in their ISR"
+    if 0 < single < len(alone):
+        cure = f"{cure}, and raise the replication factor of {single} of them"
+    text = f"{len(alone)} partitions would be left without a leader without broker {broker} ({first}{more}): {cure}"
+    return f"{text}, or set an override without a purpose"
+
+
+def _over_the_cap(
+    broker: int, others: set[int], ailing: set[int], snapshot: Snapshot, policy: Policy
+) -> Objection | None:
+    named = snapshot.cluster.named
+    cannot_lead = ((named - snapshot.cluster.live) | others) & named
+    if broker in cannot_lead:
+        return None  # it counts already
+    amiss = len((cannot_lead | ailing | {broker}) & named)
+    if 2 * amiss >= len(named):
+        text = f"{amiss} of {len(named)} brokers cannot lead, are sick or restart: nobody new is drained for its pod"
+        return Objection(Reason.SYSTEMIC_CAUSE, text)
+    cap = policy.demotion.cap(len(named))
+    if len(cannot_lead) < cap:
+        return None
+    text = f"{len(cannot_lead)} of {len(named)} brokers cannot lead already, the cap is {cap}"
+    return Objection(Reason.CAP_REACHED, f"{text} (spec.demotion.maxBrokers)")

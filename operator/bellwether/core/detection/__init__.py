@@ -1,0 +1,1 @@
+"""Judge every broker: signals and metadata in, one verdict with a reason per broker out."""

@@ -1,0 +1,171 @@
+"""Reachability: a quorum of vantages from outside, the internal listener as the control, a look at its own sockets.
+
+Called by ``verdicts`` for each broker. External bad and internal good is the fast path; both bad is ``Down``, left to
+Kafka's own fencing unless it is still unfenced after the session timeout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bellwether.core.detection.findings import Fact, Finding, Scene, fact, fresh, passing
+from bellwether.core.detection.health_states import Evidence
+from bellwether.core.reasons import Reason
+from bellwether.core.signals import Reading, Signal, SignalType
+
+UNFENCED_SEVERITY = 6
+UNREACHABLE_SEVERITY = 5
+
+WAITING = frozenset({Reason.UNANSWERING, Reason.UNCONFIRMED})
+"""Reasons under which time runs until a broker that answers nobody should have been fenced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What reachability needs to know of the turns before: the standing reason, and the last restart not yet over."""
+
+    reason: Reason | None = None
+    since: datetime | None = None
+    restarted: datetime | None = None
+
+
+def quorum(vantages: int) -> int:
+    """A majority of the configured vantages, and at least two where two exist."""
+    return max(vantages // 2 + 1, min(2, vantages))
+
+
+def reachability(broker: int, scene: Scene, session_timeout_seconds: int, past: Past) -> Finding:
+    """What the vantages say of one broker."""
+    patience = scene.detection.reachability.stale_after_seconds
+    said = scene.about(broker, SignalType.EXTERNAL_REACHABILITY)
+    counted = [s for s in said if s.source in scene.vantages]
+    words = [s for s in counted if s.source not in scene.blind and fresh(s, patience)]
+    failing = sorted([s for s in words if s.reading is Reading.FAILING], key=lambda s: s.source)
+    total, need = len(scene.vantages), quorum(len(scene.vantages))
+    facts = _facts(said, scene, patience)
+    quiet = len(words) == len(failing) > 0 and quiet_outside(broker, scene)
+    if len(failing) + quiet >= need > 0 and (dispute := _disputed(words, scene, past)):
+        text = f"{_names(failing)} of {total} vantages cannot reach it, and {dispute}"
+        change = "every vantage with fresh evidence failing, or disputedAfterSeconds passing"
+        return Finding(Evidence.DOUBTFUL, Reason.DISPUTED, text, facts=facts, change=change)
+    if len(failing) + quiet >= need > 0:
+        found = _unreachable(broker, failing, total, scene, session_timeout_seconds, past, quiet=len(failing) < need)
+        change = f"fewer than {need} of {total} vantages failing"
+        return Finding(found.evidence, found.reason, found.message, found.severity, facts, found.change or change)
+    if len(words) < need or not words:
+        text = f"{len(words)} of {total} vantages have fresh evidence, {max(need, 1)} are needed"
+        change = f"fresh evidence from {max(need, 1)} vantages: look at the probers of {_missing(words, scene)}"
+        return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, facts=facts, change=change)
+    if failing:
+        text = f"{_names(failing)} of {total} vantages cannot reach it, {need} are needed"
+        change = f"{need} vantages failing makes it Sick, none failing well"
+        return Finding(Evidence.DOUBTFUL, Reason.VANTAGES_DISAGREE, text, facts=facts, change=change)
+    change = f"{need} of {total} vantages failing"
+    return passing(facts, change)
+
+
+def self_reachability(broker: int, scene: Scene) -> Finding | None:
+    """What the broker's own socket table says: alone it is a hint and no more, as clients may just have no business."""
+    settings = scene.detection.self_reachability
+    said = scene.about(broker, SignalType.SELF_REACHABILITY)
+    if not said:
+        return None
+    facts = tuple([fact(s, settings.stale_after_seconds) for s in said])
+    if quiet_outside(broker, scene):
+        text = "nobody outside has been heard of on its external listener, while most of its peers are talked to"
+        change = "somebody from outside connecting, or most of its peers falling silent as well"
+        return Finding(Evidence.DOUBTFUL, Reason.NOBODY_CONNECTS, text, facts=facts, change=change)
+    return passing(facts)
+
+
+def _disputed(words: Sequence[Signal], scene: Scene, past: Past) -> str:
+    """Who still reaches a broker that a quorum cannot reach; empty when nobody does, or when it has lasted for long.
+
+    A broker that is at fault is unreachable from everywhere. Where some reach it, it is more often two paths that are
+    broken at the same time (docs/decisions/0011). Time counts from the quorum on, not from the first vantage that
+    failed. A broker that somebody reaches is not Down, so it stays in dispute while its internal listener fails.
+    """
+    reaching = [s.source for s in words if s.reading is Reading.PASSING]
+    if not reaching or past.reason is Reason.STILL_UNFENCED:
+        return ""
+    patience = timedelta(seconds=scene.detection.reachability.disputed_after_seconds)
+    disputed = past.since if past.reason is Reason.DISPUTED else None
+    waited = scene.snapshot.now - disputed if disputed is not None else timedelta(0)
+    decided = past.reason is Reason.EXTERNALLY_UNREACHABLE or waited >= patience
+    answers = any(s.reading is Reading.FAILING and s.control is Reading.PASSING for s in words)
+    return "" if decided and answers else f"{', '.join(reaching)} can"
+
+
+def quiet_outside(broker: int, scene: Scene) -> bool:
+    """Whether nobody outside talks to a broker that leads, while most of its peers are talked to."""
+    heard = scene.heard_from_outside
+    if not scene.detection.self_reachability.enabled or heard.get(broker, True) or not scene.leading.get(broker):
+        return False
+    return 2 * scene.talked_to > len(heard) - 1
+
+
+def _unreachable(
+    broker: int,
+    failing: Sequence[Signal],
+    total: int,
+    scene: Scene,
+    session_timeout_seconds: int,
+    past: Past,
+    *,
+    quiet: bool,
+) -> Finding:
+    """A quorum cannot reach the broker from outside; the control tells whether the broker or the path is at fault."""
+    said = f"unreachable from {_names(failing)} ({len(failing)} of {total} vantages)"
+    if quiet:
+        said += " and its own socket table shows nobody from outside"
+    controls = [s.control for s in failing]
+    now = scene.snapshot.now
+    if Reading.PASSING in controls:
+        grace = scene.detection.reachability.startup_grace_seconds
+        if past.restarted is not None and now - past.restarted < timedelta(seconds=grace):
+            text = f"{said}; it has restarted, and the load balancer is given {grace} s to find it"
+            change = "one quorum of vantages reaching it, or the end of startupGraceSeconds"
+            return Finding(Evidence.DOUBTFUL, Reason.STARTING, text, change=change)
+        if broker in scene.leaving and broker not in scene.snapshot.record.demoted:
+            text = f"{said}; it is in no ISR, as brokers are that shut down: there is nothing to take from it"
+            change = "its return to an ISR, or Kafka fencing it"
+            return Finding(Evidence.DOUBTFUL, Reason.LEAVING, text, change=change)
+        text = f"{said}; its internal listener answers"
+        return Finding(Evidence.BAD, Reason.EXTERNALLY_UNREACHABLE, text, UNREACHABLE_SEVERITY)
+    confirmed = Reading.FAILING in controls
+    waiting = Reason.UNANSWERING if confirmed else Reason.UNCONFIRMED
+    patience = timedelta(seconds=session_timeout_seconds)
+    if past.reason is Reason.STILL_UNFENCED:
+        overdue = True
+    else:
+        overdue = past.since is not None and past.reason in WAITING and now - past.since >= patience
+    if overdue:
+        text = f"{said}, nor inside; Kafka has not fenced it" if confirmed else f"{said} for longer than a session"
+        return Finding(Evidence.BAD, Reason.STILL_UNFENCED, text, UNFENCED_SEVERITY)
+    change = f"its internal listener answering, Kafka fencing it, or {session_timeout_seconds} s passing"
+    if confirmed:
+        return Finding(Evidence.GONE, waiting, f"{said}, nor inside; left to Kafka's own fencing", change=change)
+    return Finding(Evidence.DOUBTFUL, waiting, f"{said}; no vantage could ask its internal listener", change=change)
+
+
+def _facts(said: Sequence[Signal], scene: Scene, patience: int) -> tuple[Fact, ...]:
+    facts = []
+    for signal in said:
+        why = ""
+        if signal.source not in scene.vantages:
+            why = "the policy does not name this vantage"
+        elif signal.source in scene.blind:
+            why = "it sees every broker fail, so it has failed itself"
+        facts.append(fact(signal, patience, why))
+    return tuple(facts)
+
+
+def _missing(words: Sequence[Signal], scene: Scene) -> str:
+    heard = {s.source for s in words}
+    return ", ".join(v for v in scene.vantages if v not in heard) or "this policy"
+
+
+def _names(signals: Sequence[Signal]) -> str:
+    return ", ".join(s.source for s in signals)

@@ -1,0 +1,272 @@
+"""Remediation for a partition at risk: what clients see, what is safe, what each way costs, and the exact command.
+
+In: a ``Diagnosis`` and how the tools reach the cluster. Out: ``Advice``. Pure; called by ``bellwether doctor``. Nothing
+here is done by the operator itself. The commands are those of Kafka's own tools, and ours for an unclean election.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from bellwether.core.doctor.risks import MIN_ISR, Diagnosis, Risk
+from bellwether.core.model.cluster import Partition
+
+GROUPS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+
+_IN_USE: dict[str, str] = {
+    GROUPS: "consumer groups that it keeps cannot commit or form",
+    TRANSACTIONS: "transactions that it keeps cannot begin or end",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """How commands reach the cluster.
+
+    ``config`` is a file of client settings, where the listener asks for one; ``options`` are those of our own command
+    for the same, with a space before each, and ``store`` is the one that names the samples.
+    """
+
+    bootstrap: str
+    config: str = ""
+    options: str = ""
+    store: str = ""
+
+    def kafka(self, tool: str, arguments: str) -> str:
+        """A command line of one of Kafka's own tools."""
+        config = f" --command-config {self.config}" if self.config else ""
+        return f"{tool} --bootstrap-server {shlex.quote(self.bootstrap)}{config} {arguments}"
+
+    def ours(self, arguments: str) -> str:
+        """A command line of our own."""
+        return f"bellwether {arguments} --bootstrap {shlex.quote(self.bootstrap)}{self.options}"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way out: what to do, what it costs, and by which commands."""
+
+    do: str
+    cost: str
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to tell of one partition: what clients see, what is safe meanwhile, and the ways out, the cheapest first."""
+
+    clients: str
+    safe: str
+    ways: tuple[Way, ...]
+
+
+def advise(found: Diagnosis, tools: Tools, *, elr: bool) -> Advice:
+    """The advice for a partition; ``elr`` says whether the cluster keeps eligible leader replicas (KIP-966)."""
+    ways = {
+        Risk.IN_SYNC: _nothing,
+        Risk.UNDER_REPLICATED: _under_replicated,
+        Risk.AT_MIN_ISR: _at_floor,
+        Risk.UNDER_MIN_ISR: _under_floor,
+        Risk.LEADER_LOST: _leader_lost,
+        Risk.LAST_ISR_MEMBER_LOST: _last_lost,
+        Risk.ALL_REPLICAS_LOST: _all_lost,
+    }[found.risk]
+    return Advice(clients(found), safe(found, elr=elr), tuple(ways(found, tools, elr)))
+
+
+def clients(found: Diagnosis) -> str:
+    """What producers and consumers of the partition see."""
+    p = found.partition
+    match found.risk:
+        case Risk.IN_SYNC | Risk.AT_MIN_ISR | Risk.UNDER_REPLICATED:
+            return "reads and writes work, whatever the acks"
+        case Risk.UNDER_MIN_ISR:
+            said = (
+                "acks=all is refused (NOT_ENOUGH_REPLICAS), idempotent and transactional producers with it; acks=1 is "
+                "taken, and consumers do not see it, as the high watermark stands still; what is below it can be read"
+            )
+            return f"{said}; {_IN_USE[p.topic]}" if p.topic in _IN_USE else said
+        case _:
+            said = "neither reads nor writes: clients retry until they time out"
+            return f"{said}; {_IN_USE[p.topic]}" if p.topic in _IN_USE else said
+
+
+def safe(found: Diagnosis, *, elr: bool) -> str:
+    """What may happen meanwhile without harm, and what may not."""
+    p = found.partition
+    match found.risk:
+        case Risk.IN_SYNC:
+            return _spare(found)
+        case Risk.UNDER_REPLICATED:
+            return f"{_spare(found)}; do not stop {_brokers(p.isr)} at once"
+        case Risk.AT_MIN_ISR if len(p.isr) == 1:
+            return f"broker {p.isr[0]} holds the only copy in sync: do not stop it, and do not lose its disk"
+        case Risk.AT_MIN_ISR:
+            return f"stopping any of {_brokers(p.isr)} stops acks=all; records are safe while one of them lives"
+        case Risk.UNDER_MIN_ISR:
+            kept = f"do not stop {_brokers(p.isr)}: what was acknowledged is only there"
+            if p.elr:
+                kept = (
+                    f"what acks=all had acknowledged is on {_brokers((*p.isr, *p.elr))} too; what acks=1 is told now "
+                    f"is on {_brokers(p.isr)} alone and is lost with it"
+                )
+            return kept
+        case Risk.LEADER_LOST:
+            return f"{_brokers(found.awaited)} may lead without loss of what acks=all had acknowledged"
+        case _:
+            careful = f"; do not change {MIN_ISR} now: Kafka forgets who is eligible when it is changed" if elr else ""
+            where = found.awaited or p.replicas
+            return f"the records are on the disks of {_brokers(where)}: do not wipe them{careful}"
+
+
+def _nothing(_found: Diagnosis, _tools: Tools, _elr: bool) -> Iterator[Way]:
+    yield from ()
+
+
+def _under_replicated(found: Diagnosis, tools: Tools, _elr: bool) -> Iterator[Way]:
+    yield _bring_back(found, tools, "--under-replicated-partitions")
+
+
+def _at_floor(found: Diagnosis, tools: Tools, _elr: bool) -> Iterator[Way]:
+    p = found.partition
+    if not found.designed:
+        yield _bring_back(found, tools, "--at-min-isr-partitions")
+        return
+    if len(p.replicas) == 1:
+        yield Way("give it more replicas", "disk and network for each copy", (_reassign(tools),))
+        return
+    yield Way("give it one more replica", "disk and network for one copy", (_reassign(tools),))
+    yield _lower(found, tools, len(p.replicas) - 1)
+
+
+def _under_floor(found: Diagnosis, tools: Tools, elr: bool) -> Iterator[Way]:
+    yield _bring_back(found, tools, "--under-min-isr-partitions")
+    yield _lower(found, tools, len(found.partition.isr), forgets=elr and bool(found.partition.elr))
+
+
+def _leader_lost(found: Diagnosis, tools: Tools, _elr: bool) -> Iterator[Way]:
+    fencing = found.partition.leader is not None
+    yield Way(
+        f"wait: Kafka elects {_brokers(found.awaited, ' or ')} by itself",
+        f"nothing but time{', broker.session.timeout.ms (9 s) at most' if fencing else ''}",
+    )
+    yield Way(
+        "where it lasts, look at the controllers: nobody elects without a quorum",
+        "nothing",
+        (tools.kafka("kafka-metadata-quorum.sh", "describe --status"),),
+    )
+
+
+def _last_lost(found: Diagnosis, tools: Tools, elr: bool) -> Iterator[Way]:
+    p = found.partition
+    yield _wait(found, elr)
+    if p.leader is not None:
+        # It does not answer us. An unclean election would be refused, and others may reach it.
+        yield Way(
+            f"or look again: the controller takes broker {p.leader} for its leader until its session ends "
+            "(broker.session.timeout.ms, 9 s by default); where that lasts, it is we who cannot reach it",
+            "nothing",
+            (tools.ours(f"doctor --topic {p.topic}"),),
+        )
+        return
+    if found.unclean:
+        yield Way(
+            "or look on: unclean.leader.election.enable is set for this topic, so Kafka takes any replica by itself",
+            f"records: {found.loss}",
+        )
+    if found.further is not None:
+        broker, end = found.further
+        order = [broker, *(r for r in p.replicas if r != broker)]
+        yield Way(
+            f"or, before an unclean election, put broker {broker} first in the order, {order}: its log reaches "
+            f"further, to offset {end}",
+            "nothing: the replicas stay the same",
+            (_reassign(tools),),
+        )
+    yield Way(
+        f"or take broker {found.loss.candidate if found.loss else '?'} as it is, by an unclean election",
+        f"records: {found.loss}. What the lost log holds beyond is truncated when its broker returns",
+        (tools.ours(f"doctor --unclean-election {p.name} --accept-loss{tools.store}"),),
+    )
+    if found.floor is not None and found.floor > 1:
+        yield Way(
+            f"then, for writes with acks=all before {found.floor} replicas are in sync, lower {MIN_ISR}",
+            "one copy of what is acknowledged",
+            (_set(p, tools, 1),),
+        )
+
+
+def _all_lost(found: Diagnosis, _tools: Tools, elr: bool) -> Iterator[Way]:
+    yield _wait(found, elr)
+    yield Way(
+        "or start any broker that holds a replica, and ask again",
+        "nothing: a replica out of the ISR leads nothing until a person says so",
+    )
+
+
+def _wait(found: Diagnosis, elr: bool) -> Way:
+    p, awaited = found.partition, found.awaited
+    if not awaited:
+        everyone = _brokers(p.replicas)
+        return Way(
+            f"start {everyone}, so that the log that reaches furthest can be chosen: Kafka knows nobody any more who "
+            "may lead without loss, and waits for nobody",
+            "time without the partition",
+        )
+    cost = "time without the partition; no record that was acknowledged to acks=all"
+    if elr and not p.isr and not p.elr:
+        cost = "time, and what that broker had not on its disk when it was killed"
+    elif elr:
+        cost += "; who was killed, not shut down, is not eligible any more once it is back"
+        if p.last_known_elr:
+            last = p.last_known_elr[0]
+            cost += f", and once nobody is, broker {last} leads, which led last, with what it had on its disk"
+    return Way(f"start {_brokers(awaited, ' or ')}: it leads by itself once it is back", cost)
+
+
+def _bring_back(found: Diagnosis, tools: Tools, which: str) -> Way:
+    if not found.missing:
+        return Way(
+            f"wait for {_brokers(found.partition.adding)}, which a reassignment is adding, or see why it does not end",
+            "nothing",
+            (tools.kafka("kafka-reassign-partitions.sh", "--list"),),
+        )
+    return Way(
+        f"bring {_brokers(found.missing)} back into the ISR: start it, or see why it cannot follow",
+        "nothing",
+        (tools.kafka("kafka-topics.sh", f"--describe --topic {found.partition.topic} {which}"),),
+    )
+
+
+def _lower(found: Diagnosis, tools: Tools, least: int, *, forgets: bool = False) -> Way:
+    p = found.partition
+    copies = "one copy" if least == 1 else f"{least} copies"
+    cost = f"{copies} of what is acknowledged from then on, and only that: set it back to {found.floor} afterwards"
+    if forgets:
+        cost += f"; Kafka forgets that {_brokers(p.elr)} may lead without loss"
+    return Way(f"or lower {MIN_ISR} of {p.topic} to {least}: acks=all works again", cost, (_set(p, tools, least),))
+
+
+def _set(p: Partition, tools: Tools, least: int) -> str:
+    change = f"--alter --entity-type topics --entity-name {p.topic} --add-config {MIN_ISR}={least}"
+    return tools.kafka("kafka-configs.sh", change)
+
+
+def _reassign(tools: Tools) -> str:
+    return tools.kafka("kafka-reassign-partitions.sh", "--reassignment-json-file FILE --execute")
+
+
+def _spare(found: Diagnosis) -> str:
+    if found.floor is None:
+        return f"{MIN_ISR} is not known (grant the ACL DescribeConfigs on Topic *), nor how many losses are to spare"
+    losses = len(found.partition.isr) - found.floor
+    return f"{losses} more {'loss' if losses == 1 else 'losses'} can be borne before acks=all is refused"
+
+
+def _brokers(ids: Collection[int], last: str = " and ") -> str:
+    if not ids:
+        return "no broker"
+    *most, end = (str(i) for i in ids)
+    return f"{'brokers' if most else 'broker'} {', '.join(most)}{last if most else ''}{end}"

@@ -1,0 +1,244 @@
+"""How near each partition is to losing writes, reads or records: one risk each, from metadata and a few settings.
+
+In: a partition, who lives, what ``Facts`` are known. Out: a ``Diagnosis``. Pure; called by ``reporting.report`` for the
+status of a policy and by ``bellwether doctor``; ``remediation`` says what a person can do. The rules are Kafka's own:
+the effective ``min.insync.replicas`` is at most the number of replicas, the high watermark stands still below it, and
+whoever left the ISR while it was below is eligible to lead once the ISR is empty (KIP-966). What a cluster does without
+that feature is seen in what it says: its last ISR member stays in the ISR though it is dead.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from functools import cached_property
+
+from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
+
+MIN_ISR = "min.insync.replicas"
+UNCLEAN = "unclean.leader.election.enable"
+
+
+class Risk(StrEnum):
+    """Where a partition stands, the worst first."""
+
+    ALL_REPLICAS_LOST = "AllReplicasLost"
+    LAST_ISR_MEMBER_LOST = "LastIsrMemberLost"
+    LEADER_LOST = "LeaderLost"
+    UNDER_MIN_ISR = "UnderMinIsr"
+    AT_MIN_ISR = "AtMinIsr"
+    UNDER_REPLICATED = "UnderReplicated"
+    IN_SYNC = "InSync"
+
+
+WORST_FIRST = tuple(Risk)
+FLOOR_SECONDS = 60
+"""For how long a setting that was read is believed, where it is asked for turn after turn."""
+
+OFFLINE = frozenset({Risk.ALL_REPLICAS_LOST, Risk.LAST_ISR_MEMBER_LOST, Risk.LEADER_LOST})
+
+SENTENCES: Mapping[Risk, str] = {
+    Risk.ALL_REPLICAS_LOST: "no broker that holds a replica lives: neither reads nor writes",
+    Risk.LAST_ISR_MEMBER_LOST: "nobody who may lead without loss lives: neither reads nor writes",
+    Risk.LEADER_LOST: "its leader is gone and another may lead without loss: Kafka elects one by itself",
+    Risk.UNDER_MIN_ISR: "acks=all is refused, acks=1 is taken and not shown to consumers",
+    Risk.AT_MIN_ISR: "all works, and the next loss stops acks=all",
+    Risk.UNDER_REPLICATED: "all works, with fewer copies than it should have",
+    Risk.IN_SYNC: "every replica is in sync",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Where a partition's log ended on its leader when it was last sampled; ``end`` is an offset."""
+
+    end: int
+    at: datetime
+    leader: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known besides metadata. What is not in a mapping is unknown.
+
+    ``floors`` is ``min.insync.replicas`` by topic, ``unclean`` whether Kafka elects uncleanly by itself, ``samples``
+    the last samples, ``ends`` where the logs of living replicas end now, by partition and broker.
+    """
+
+    floors: Mapping[str, int] = field(default_factory=dict)
+    unclean: Mapping[str, bool] = field(default_factory=dict)
+    samples: Mapping[PartitionKey, Sample] = field(default_factory=dict)
+    ends: Mapping[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What an unclean election would lose, in offsets, which count records and the markers of transactions.
+
+    That is all that the lost log holds from ``candidate_end`` on. It reached at least ``sample.end``, where its last
+    leader was sampled in its term; what was written after the sample is in no sample.
+    """
+
+    candidate: int
+    candidate_end: int | None
+    sample: Sample | None
+    last_term: bool = True
+    """Whether the sample is of the leader that was lost; an earlier one's end may have been truncated since."""
+
+    @property
+    def least(self) -> int | None:
+        """How much would be lost at least; None where that is unknown."""
+        if self.candidate_end is None or self.sample is None or not self.last_term:
+            return None
+        return max(0, self.sample.end - self.candidate_end)
+
+    def __str__(self) -> str:
+        told = self.candidate_end is not None
+        where = f"broker {self.candidate}'s log ends at offset {self.candidate_end if told else 'unknown'}"
+        if self.sample is None:
+            return f"the loss is unknown: {where}, and no sample says how far the lost log reached"
+        seen = f"broker {self.sample.leader}'s log had reached offset {self.sample.end} at {_moment(self.sample.at)}"
+        if not self.last_term:
+            return f"the loss is unknown: {where}; {seen}, and others have led since"
+        if self.least is None:
+            return f"the loss is unknown: {where}; {seen}"
+        return f"at least {self.least} offsets are lost, and all that came after the sample: {where}; {seen}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Where one partition stands.
+
+    ``floor`` is the effective ``min.insync.replicas``, None while unknown. ``missing`` are the replicas out of the ISR,
+    ``awaited`` those of whom any one brings a leaderless partition back without loss, ``loss`` what an unclean election
+    would cost, None where none is possible or needed.
+    """
+
+    partition: Partition
+    risk: Risk
+    floor: int | None
+    missing: tuple[int, ...] = ()
+    awaited: tuple[int, ...] = ()
+    loss: Loss | None = None
+    unclean: bool | None = None
+    further: tuple[int, int] | None = None
+    """A living replica whose log ends beyond the candidate's, and where: taking it instead loses less."""
+
+    @property
+    def designed(self) -> bool:
+        """Whether the settings alone leave nothing to spare: every replica is in sync."""
+        return self.risk is Risk.AT_MIN_ISR and not self.missing
+
+    @property
+    def at_risk(self) -> bool:
+        """Whether something happened that a person may want to mend."""
+        return self.risk is not Risk.IN_SYNC and not self.designed
+
+
+@dataclass(frozen=True)
+class Ward:
+    """The diagnoses of a cluster's partitions."""
+
+    diagnoses: tuple[Diagnosis, ...]
+
+    @cached_property
+    def at_risk(self) -> tuple[Diagnosis, ...]:
+        """Those at risk: the worst first, then by topic and partition."""
+        found = (d for d in self.diagnoses if d.at_risk)
+        return tuple(sorted(found, key=lambda d: (WORST_FIRST.index(d.risk), d.partition.name)))
+
+    @cached_property
+    def counts(self) -> Mapping[Risk, int]:
+        """How many of those at risk are in each class, the worst first; classes without any are left out."""
+        counted = Counter(d.risk for d in self.at_risk)
+        return {risk: counted[risk] for risk in WORST_FIRST if counted[risk]}
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """What ``min.insync.replicas`` was, by topic, when it was ``asked`` for; a topic that is absent was not told."""
+
+    values: Mapping[str, int] = field(default_factory=dict)
+    asked: frozenset[str] = frozenset()
+    at: datetime | None = None
+
+    def stale(self, topics: frozenset[str], now: datetime) -> bool:
+        """Whether to ask again for the sake of these topics: a person may have lowered it to get writes back."""
+        if not topics:
+            return False
+        return self.at is None or not topics <= self.asked or (now - self.at).total_seconds() >= FLOOR_SECONDS
+
+
+def shortcomings(cluster: Cluster, floors: Mapping[str, int]) -> Ward:
+    """The diagnoses of those partitions alone that are not led by a full ISR: all that can be at risk."""
+    live, facts = cluster.live, Facts(floors)
+    short = (p for p in cluster.partitions if p.leader not in live or len(p.isr) < len(p.replicas))
+    return Ward(tuple(diagnose(p, live, facts) for p in short))
+
+
+def examine(cluster: Cluster, facts: Facts, silent: Collection[int] = ()) -> Ward:
+    """Diagnose every partition; ``silent`` are brokers that metadata calls alive and that do not answer."""
+    live = cluster.live.difference(silent)
+    return Ward(tuple(diagnose(p, live, facts) for p in cluster.partitions))
+
+
+def diagnose(partition: Partition, live: Collection[int], facts: Facts) -> Diagnosis:
+    """Where one partition stands, ``live`` being the brokers that can lead."""
+    p = partition
+    floor = effective_floor(p, facts.floors.get(p.topic))
+    missing = tuple(r for r in p.replicas if r not in p.isr and r not in p.adding)
+    unclean = facts.unclean.get(p.topic)
+    if p.leader is not None and p.leader in live:
+        return Diagnosis(p, _led(p, floor, missing), floor, missing, unclean=unclean)
+    # Kafka takes from the ELR once the ISR is empty, which it is as soon as its last member is fenced.
+    if any(r in live for r in (*p.isr, *p.elr)):
+        return Diagnosis(p, Risk.LEADER_LOST, floor, missing, _eligible(p, live), unclean=unclean)
+    awaited = (*p.isr, *p.elr) or p.last_known_elr
+    candidate = next((r for r in p.replicas if r in live), None)
+    if candidate is None:
+        return Diagnosis(p, Risk.ALL_REPLICAS_LOST, floor, missing, awaited, unclean=unclean)
+    loss, further = _loss(p, candidate, facts), _further(p, candidate, facts)
+    return Diagnosis(p, Risk.LAST_ISR_MEMBER_LOST, floor, missing, awaited, loss, unclean, further)
+
+
+def _loss(p: Partition, candidate: int, facts: Facts) -> Loss:
+    sample = facts.samples.get(p.key)
+    # The epoch rises by one as the leader is lost.
+    last_term = sample is not None and sample.leader_epoch >= p.leader_epoch - (p.leader is None)
+    return Loss(candidate, facts.ends.get(p.name, {}).get(candidate), sample, last_term)
+
+
+def _further(p: Partition, candidate: int, facts: Facts) -> tuple[int, int] | None:
+    ends = facts.ends.get(p.name, {})
+    best = max(ends, key=lambda b: ends[b], default=candidate)
+    return (best, ends[best]) if candidate in ends and ends[best] > ends[candidate] else None
+
+
+def _led(p: Partition, floor: int | None, missing: tuple[int, ...]) -> Risk:
+    if floor is not None and len(p.isr) < floor:
+        return Risk.UNDER_MIN_ISR
+    if floor is not None and len(p.isr) == floor:
+        return Risk.AT_MIN_ISR
+    return Risk.UNDER_REPLICATED if missing else Risk.IN_SYNC
+
+
+def _eligible(p: Partition, live: Collection[int]) -> tuple[int, ...]:
+    return tuple(r for r in p.replicas if r in live and (r in p.isr or r in p.elr))
+
+
+def effective_floor(partition: Partition, configured: int | None) -> int | None:
+    """``min.insync.replicas`` as the leader reckons: never more than there are replicas."""
+    return None if configured is None else min(configured, len(partition.replicas))
+
+
+def short_of_replicas(partitions: Iterable[Partition]) -> frozenset[str]:
+    """Topics with a partition that is not led by a full ISR: whose settings are worth asking for."""
+    return frozenset(p.topic for p in partitions if p.leader is None or len(p.isr) < len(p.replicas))
+
+
+def _moment(at: datetime) -> str:
+    return at.strftime("%Y-%m-%d %H:%M:%SZ")

@@ -1,0 +1,145 @@
+"""Batches of moves: cut a plan up, check each batch on fresh metadata, judge what a later read shows.
+
+Pure: ``execution`` does the sending between these functions. Kafka's reorder has no compare-and-set, so the check
+stands right before the send and the verification right after it (law 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import groupby
+
+from bellwether.core.model.cluster import Partition, PartitionKey
+from bellwether.core.model.refusals import Hold
+from bellwether.core.model.undo_record import Entry, EntryState, UndoRecord
+from bellwether.core.planning.plan import Move, MoveKind, Plan
+from bellwether.core.reasons import Reason
+from bellwether.core.settings.policy import Election
+
+
+class Seen(StrEnum):
+    """What a read after the reorder shows of one move."""
+
+    DONE = "Done"
+    NOT_APPLIED = "NotApplied"
+    TOUCHED = "Touched"
+    OVERTAKEN = "Overtaken"
+    MOVING_ON = "MovingOn"
+    """Somebody else reassigns it by now, to another order than ours: theirs is to be left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A batch as fresh metadata allows it: what may be sent, on which facts, and what is held instead."""
+
+    moves: tuple[Move, ...]
+    facts: Mapping[PartitionKey, Partition]
+    holds: tuple[Hold, ...]
+
+
+def batches(plan: Plan, sizes: Election) -> Iterator[tuple[Move, ...]]:
+    """The moves in their order, in batches; internal topics in smaller ones of their own."""
+    for internal, run in groupby(plan.moves, key=lambda m: m.internal):
+        moves = list(run)
+        size = sizes.internal_batch_size if internal else sizes.batch_size
+        for start in range(0, len(moves), size):
+            yield tuple(moves[start : start + size])
+
+
+def intents(plan: Plan, record: UndoRecord) -> UndoRecord:
+    """The record as it must stand before the plan's first reorder is sent (law 6)."""
+    changes: dict[PartitionKey, Entry | None] = dict(plan.entries)
+    for move in plan.moves:
+        if not move.reorders:
+            continue
+        state = EntryState.INTENDED if move.kind is MoveKind.DISPLACE else EntryState.RESTORING
+        entry = record.entries.get(move.key) or Entry(move.topic, move.baseline, written=move.seen)
+        if entry.baseline != move.baseline or entry.topic != move.topic:
+            entry = Entry(move.topic, move.baseline, written=move.seen)
+        changes[move.key] = entry.write(move.order, state)
+    changed = record.with_entries(changes)
+    demoted, returning = dict(plan.decisions.demoted), dict(plan.decisions.returning)
+    if (dict(changed.demoted), dict(changed.returning)) == (demoted, returning):
+        return changed
+    return replace(changed, demoted=demoted, returning=returning)
+
+
+def check(batch: Sequence[Move], fresh: Iterable[Partition]) -> Checked:
+    """Hold every move whose partition is no longer as the plan saw it."""
+    by_key = {p.key: p for p in fresh}
+    names = {p.name for p in by_key.values()}
+    passed, holds, facts = [], [], {}
+    for move in batch:
+        partition = by_key.get(move.key)
+        reason = None
+        if partition is None:
+            recreated = move.name in names
+            reason = Reason.TOPIC_RECREATED if recreated else Reason.TOPIC_GONE
+            text = "another topic has its name now" if recreated else "the topic is gone"
+        elif partition.reassigning:
+            reason, text = Reason.REASSIGNING, "a reassignment has started"
+        elif set(partition.replicas) != set(move.order):
+            reason, text = Reason.REPLICA_SET_CHANGED, f"its replicas are {list(partition.replicas)} now"
+        elif partition.replicas not in (move.seen, move.order):
+            reason, text = Reason.ORDER_CHANGED, f"its order is {list(partition.replicas)} now"
+        else:
+            facts[move.key] = partition
+            passed.append(move)
+        if reason is not None:
+            holds.append(Hold(move.key, move.topic, reason, text))
+    return Checked(tuple(passed), facts, tuple(holds))
+
+
+def verify(move: Move, before: Partition, after: Iterable[Partition] | Partition | None) -> Seen:
+    """What a read after the reorder says of one move; ``after`` is whatever partition bears the name now.
+
+    A pure reorder does not raise the leader epoch: KRaft raises it when the leader changes, or a replica leaves. Where
+    it rose under the same leader and the same replicas, either the leader left and returned, or our request undid
+    somebody else's reassignment, and was done with it before we looked. The two cannot be told apart.
+    """
+    if not isinstance(after, Partition):
+        return Seen.NOT_APPLIED
+    if after.reassigning:
+        return Seen.TOUCHED if after.target == move.order else Seen.MOVING_ON
+    if after.key != move.key or set(after.replicas) != set(move.order):
+        return Seen.TOUCHED
+    if after.replicas != move.order:
+        return Seen.NOT_APPLIED
+    same_leader = after.leader == before.leader and set(after.isr) >= set(before.isr)
+    if before.leader_epoch >= 0 and after.leader_epoch > before.leader_epoch and same_leader:
+        return Seen.OVERTAKEN
+    return Seen.DONE
+
+
+def overtaken(before: Partition, after: Partition) -> str:
+    """What a person should hear of a move that is ``Seen.OVERTAKEN``."""
+    return (
+        f"its leader's epoch rose from {before.leader_epoch} to {after.leader_epoch} around our reorder: our reorder "
+        "undid a reassignment that somebody else had just finished (start it again), or its leader left and returned"
+    )
+
+
+def touch(move: Move, before: Partition, after: Partition | None, *, cancelled: bool) -> str:
+    """What a person should hear of a move that is ``Seen.TOUCHED``; ``after`` is what stands once it was cancelled."""
+    if after is None:
+        return "the topic was deleted in the same moment"
+    now = f"its replicas were {sorted(before.replicas)} when checked and are {sorted(after.replicas)} now"
+    if after.key != move.key:
+        now = f"another topic has taken the name in the same moment; its replicas are {list(after.replicas)} now"
+    elif set(after.replicas) == set(before.replicas):
+        now = f"our reorder overrode a reassignment that somebody else had started (start it again); {now}"
+    return f"{now}; {'the reassignment was cancelled' if cancelled else 'there was nothing left to cancel'}"
+
+
+def electable(move: Move, after: Partition | None) -> bool:
+    """Whether the first of the order can be elected on what the read after the reorder shows (law 2)."""
+    return (
+        move.elect
+        and after is not None
+        and after.key == move.key
+        and after.replicas == move.order
+        and after.leader != move.leads_next
+        and move.leads_next in after.isr
+    )

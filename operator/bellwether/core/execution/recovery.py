@@ -1,0 +1,184 @@
+"""Hold the undo record against what Kafka shows: what a killed, frozen or contested run left behind.
+
+Pure: record and cluster in, the record as it should stand out, with a note for everything that a person should hear of.
+Called first in every turn, so that resuming after a kill and an ordinary turn are the same thing (law 6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from bellwether.core.model.cluster import Cluster, Partition, PartitionKey
+from bellwether.core.model.reassignments import astray
+from bellwether.core.model.refusals import CONTEST_LONGEST_SECONDS
+from bellwether.core.model.undo_record import AWAITED_AT_MOST, Entry, EntryState, UndoRecord
+from bellwether.core.reasons import Reason
+from bellwether.core.settings.placement import Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that happened to a baseline and that a person may want to know."""
+
+    topic: str
+    partition: int
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """The record as it should stand, and what was noticed on the way."""
+
+    record: UndoRecord
+    notes: tuple[Note, ...] = ()
+    strays: tuple[Partition, ...] = ()
+    """Partitions whose replicas a request of ours has set moving, with nobody there to cancel that."""
+
+
+def recover(
+    record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: float, placement: Placement | None = None
+) -> Recovered:
+    """The record, reconciled with the cluster.
+
+    ``grace_seconds`` is how long an older holder's batch may still arrive (law 7): tombstones, and the baselines of
+    partitions that metadata no longer names, are kept that long. ``placement`` says which topics prefer racks: whoever
+    reorders these works against us as much as whoever lifts a demoted broker.
+    """
+    changes: dict[PartitionKey, Entry | None] = {}
+    notes: list[Note] = []
+    strays: list[Partition] = []
+    grace = timedelta(seconds=grace_seconds)
+    for key, entry in record.entries.items():
+        partition = cluster.by_key.get(key)
+        if partition is None:
+            after, note = _missing(key, entry, now, grace)
+        else:
+            after, note = _reconcile(entry, partition, record, cluster, now, grace, placement)
+            if astray(entry, partition):
+                strays.append(partition)
+        if after != entry:
+            changes[key] = after
+        if note is not None:
+            notes.append(note)
+    return Recovered(record.with_entries(changes), tuple(notes), tuple(strays))
+
+
+def doubtful(record: UndoRecord, cluster: Cluster) -> frozenset[str]:
+    """Topics to ask for once more, by name, before anything is concluded from how their partitions look.
+
+    An order that is not ours, or a topic that is not there, may be one broker's metadata that trails; and Kafka leaves
+    topics that we may not see out of an answer about all of them, silently.
+    """
+    return frozenset(
+        entry.topic
+        for key, entry in record.entries.items()
+        if (seen := cluster.by_key.get(key)) is None or (seen.replicas != entry.written and not seen.reassigning)
+    )
+
+
+def project(baseline: tuple[int, ...], placed: tuple[int, ...]) -> tuple[int, ...]:
+    """A baseline for another replica set: survivors keep their relative order, newcomers stand as placed (law 9)."""
+    survivors = iter([r for r in baseline if r in placed])
+    return tuple(next(survivors) if r in baseline else r for r in placed)
+
+
+def _missing(key: PartitionKey, entry: Entry, now: datetime, grace: timedelta) -> tuple[Entry | None, Note | None]:
+    """A partition that metadata does not name: kept for a while, as one broker's view may lag, then dropped."""
+    if entry.finished_at is None:
+        return replace(entry, finished_at=now), None
+    if now - entry.finished_at < grace:
+        return entry, None
+    text = f"topic id {key.topic_id} is gone; its baseline {_order(entry.baseline)} is dropped"
+    return None, Note(entry.topic, key.partition, Reason.TOPIC_GONE, text)
+
+
+def _reconcile(
+    entry: Entry,
+    partition: Partition,
+    record: UndoRecord,
+    cluster: Cluster,
+    now: datetime,
+    grace: timedelta,
+    placement: Placement | None,
+) -> tuple[Entry | None, Note | None]:
+    if entry.topic != partition.topic:
+        entry = replace(entry, topic=partition.topic)
+    if entry.finished_at is not None and entry.state is not EntryState.RESTORED:
+        entry = replace(entry, finished_at=None)  # it was missing, and is back
+    if partition.reassigning:
+        return entry, None
+    observed = partition.replicas
+    if set(observed) != set(entry.baseline):
+        return _projected(entry, partition)
+    if not entry.knows(observed):
+        return _foreign(entry, partition, record, now, placement)
+    if entry.state is EntryState.RESTORED:
+        return _tombstone(entry, partition, cluster, now, grace), None
+    if observed == entry.written:
+        if entry.state is EntryState.INTENDED:
+            return replace(entry, state=EntryState.DISPLACED), None
+        if entry.state is EntryState.RESTORING:
+            return replace(entry, state=EntryState.RESTORED, finished_at=now), None
+    elif observed == entry.baseline and entry.state is EntryState.DISPLACED:
+        # Somebody put the old order back: the same as foreign, but the baseline stands.
+        note = _contest_note(partition, "put its old order back")
+        return replace(_contested(entry, now), written=observed), note
+    return entry, None
+
+
+def _projected(entry: Entry, partition: Partition) -> tuple[Entry | None, Note | None]:
+    if entry.state is EntryState.RESTORED:
+        return None, None
+    baseline = project(entry.baseline, partition.replicas)
+    text = (
+        f"its replicas changed from {_order(sorted(entry.baseline))} to {_order(sorted(partition.replicas))}; "
+        f"the baseline becomes {_order(baseline)}"
+    )
+    after = replace(entry, baseline=baseline, written=partition.replicas, earlier=(), state=EntryState.DISPLACED)
+    return after, Note(partition.topic, partition.index, Reason.REPLICA_SET_CHANGED, text)
+
+
+def _foreign(
+    entry: Entry, partition: Partition, record: UndoRecord, now: datetime, placement: Placement | None
+) -> tuple[Entry | None, Note | None]:
+    """An order that nobody of us wrote is somebody's wish: it becomes the baseline (law 9)."""
+    note = _contest_note(partition, f"set the order {_order(partition.replicas)}, which becomes the baseline")
+    kept = record.demoted.keys() | record.returning.keys()
+    placed = placement is not None and placement.of(partition.topic) is not None
+    if entry.state is EntryState.RESTORED or (kept.isdisjoint(partition.replicas) and not placed):
+        return None, note
+    after = _contested(entry, now)
+    return replace(after, baseline=partition.replicas, written=partition.replicas, earlier=()), note
+
+
+def _contested(entry: Entry, now: datetime) -> Entry:
+    quiet = timedelta(seconds=CONTEST_LONGEST_SECONDS)
+    recent = entry.contested_at is not None and now - entry.contested_at < quiet
+    return replace(
+        entry,
+        state=EntryState.DISPLACED,
+        contests=entry.contests + 1 if recent else 1,
+        contested_at=now,
+    )
+
+
+def _tombstone(entry: Entry, partition: Partition, cluster: Cluster, now: datetime, grace: timedelta) -> Entry | None:
+    if partition.replicas != entry.baseline:
+        # A batch of an earlier holder arrived late; it is undone like any displacement (law 7).
+        return replace(entry, state=EntryState.DISPLACED, finished_at=None)
+    if entry.finished_at is not None and now - entry.finished_at < grace:
+        return entry
+    first = entry.baseline[0]
+    overdue = entry.finished_at is not None and now - entry.finished_at > AWAITED_AT_MOST
+    awaited = partition.leader != first and first in cluster.live and not overdue
+    return entry if awaited else None  # its preferred leader lives and does not lead yet: elected once it is in the ISR
+
+
+def _contest_note(partition: Partition, did: str) -> Note:
+    return Note(partition.topic, partition.index, Reason.CONTESTED, f"somebody else {did}")
+
+
+def _order(replicas: tuple[int, ...] | list[int]) -> str:
+    return "[" + ",".join(str(r) for r in replicas) + "]"

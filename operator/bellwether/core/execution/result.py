@@ -1,0 +1,36 @@
+"""Execution result: leaders reordered and elected, partitions held, and why the run was aborted, if so.
+
+``bellwether.execution`` makes it; ``reporting`` turns it into conditions and into the audit trail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bellwether.core.model.refusals import Hold
+from bellwether.core.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a run ended before its plan did."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deeds:
+    """What a turn did in Kafka. ``touched`` names partitions whose replica set changed around our reorder."""
+
+    reordered: int = 0
+    elected: int = 0
+    holds: tuple[Hold, ...] = ()
+    touched: tuple[Hold, ...] = ()
+    stopped: Stop | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether Kafka has taken anything on, shown by now or not, so that the next turn should look at once."""
+        accepted = any(h.reason is Reason.NOT_APPLIED for h in self.holds)
+        return bool(self.reordered or self.elected or accepted)

@@ -1,0 +1,122 @@
+"""Kafka cluster metadata at one moment: brokers and partitions, immutable.
+
+Built by the adapters from cluster metadata; read by every later stage. Absence is data: a broker that metadata does not
+name is not in ``Cluster.brokers`` though replica lists may still name it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+
+class PartitionKey(NamedTuple):
+    """Identity of a partition that survives a rename by re-creation: a topic's id is never used twice (KIP-516)."""
+
+    topic_id: str
+    partition: int
+
+
+class TopicPartition(NamedTuple):
+    """What Kafka's admin requests name a partition by."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A registered broker. ``fenced`` brokers are registered, and the controller lets them lead nothing."""
+
+    id: int
+    rack: str | None = None
+    host: str = ""
+    port: int = 0
+    fenced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition as metadata describes it; ``replicas`` is in replica order, its first is the preferred leader.
+
+    ``last_known_elr`` is told of a partition whose ISR and ELR are empty: who led it last (KIP-966).
+    """
+
+    topic: str
+    topic_id: str
+    index: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int | None
+    leader_epoch: int = -1
+    elr: tuple[int, ...] = ()
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    internal: bool = False
+    last_known_elr: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> PartitionKey:
+        """The partition's identity: topic id and index."""
+        return PartitionKey(self.topic_id, self.index)
+
+    @property
+    def name(self) -> TopicPartition:
+        """The name that admin requests use."""
+        return TopicPartition(self.topic, self.index)
+
+    @property
+    def reassigning(self) -> bool:
+        """Whether replicas are being added or removed at this moment (KIP-455)."""
+        return bool(self.adding or self.removing)
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The order that the partition has once its reassignment is done: that of whoever asked for it last."""
+        return tuple(r for r in self.replicas if r not in self.removing)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One snapshot of a cluster's metadata. ``keeps_elr``: it has eligible leader replicas switched on (KIP-966)."""
+
+    cluster_id: str
+    brokers: Mapping[int, Broker] = field(default_factory=dict)
+    partitions: tuple[Partition, ...] = ()
+    keeps_elr: bool = False
+
+    @cached_property
+    def by_key(self) -> Mapping[PartitionKey, Partition]:
+        """Partitions by topic id and index."""
+        return {partition.key: partition for partition in self.partitions}
+
+    @cached_property
+    def live(self) -> frozenset[int]:
+        """Ids of the brokers that are registered and not fenced: those that can lead."""
+        return frozenset(b.id for b in self.brokers.values() if not b.fenced)
+
+    @cached_property
+    def named(self) -> frozenset[int]:
+        """Ids of every broker that is registered or stands in a replica list, dead or alive."""
+        return frozenset(self.brokers) | {r for p in self.partitions for r in p.replicas}
+
+    def including(self, fresh: Iterable[Partition]) -> Cluster:
+        """The same cluster with some partitions as a later read shows them."""
+        merged = {**self.by_key, **{p.key: p for p in fresh}}
+        return replace(self, partitions=tuple(merged.values()))
+
+    def leaders(self) -> dict[int, int]:
+        """How many partitions each named broker leads."""
+        counts = Counter(p.leader for p in self.partitions)
+        named = dict.fromkeys(sorted(self.named), 0)
+        return named | {leader: count for leader, count in counts.items() if leader is not None}
+
+    def held_by(self, broker: int) -> Iterator[Partition]:
+        """Every partition that has a replica on the broker."""
+        return (p for p in self.partitions if broker in p.replicas)

@@ -1,0 +1,29 @@
+"""Status condition as a value: type, status, reason and message, without times.
+
+Made by ``reporting``, ``rebalance.lifecycle`` and the handlers; whoever writes it keeps its times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bellwether.core.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition without its times, which whoever writes it keeps (Kubernetes API conventions)."""
+
+    type: str
+    status: bool | None
+    reason: Reason
+    message: str
+
+
+def of_type(conditions: Iterable[Condition], type_: str) -> Condition:
+    """The condition of that type. Raises KeyError where there is none."""
+    for condition in conditions:
+        if condition.type == type_:
+            return condition
+    raise KeyError(type_)

@@ -1,0 +1,60 @@
+"""Who is in maintenance now, by whose word, and until when: overrides and brokers' pods in, one value a broker out.
+
+Called by ``snapshot`` for the whole turn. A broker in maintenance is drained; its signals demote nobody, neither
+itself nor others by comparison with it; it counts under the cap (law 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.undo_record import Demoted
+from bellwether.core.reasons import Reason
+from bellwether.core.signals import Override, OverrideState, Purpose
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """Why a broker is in maintenance. ``asked`` by a person, else seen from its pod."""
+
+    broker: int
+    reason: Reason
+    message: str
+    asked: bool
+
+
+def under_maintenance(
+    overrides: Iterable[Override], pods: Mapping[int, Pod] | None, demoted: Mapping[int, Demoted], now: datetime
+) -> dict[int, Maintenance]:
+    """Every broker that is in maintenance at ``now``.
+
+    ``pods`` are the brokers' pods; None where nobody watches them. A broker that was drained for its pod's sake stays
+    in maintenance while the pod is not there at all: it is being made anew.
+    """
+    found: dict[int, Maintenance] = {}
+    for broker, pod in (pods or {}).items():
+        if pod.leaving or not pod.ready:
+            how = "is terminating" if pod.leaving else "is not ready"
+            found[broker] = Maintenance(broker, Reason.RESTARTING, f"pod {pod.name} {how}", asked=False)
+    if pods is not None:
+        for broker, one in demoted.items():
+            if broker not in pods and one.reason == Reason.RESTARTING:
+                found[broker] = Maintenance(broker, Reason.RESTARTING, "its pod is gone", asked=False)
+    for override in overrides:
+        if maintains(override) and override.active(now):
+            found[override.broker] = Maintenance(override.broker, Reason.IN_MAINTENANCE, _words(override), asked=True)
+    return found
+
+
+def maintains(override: Override) -> bool:
+    """Whether an override puts its broker in maintenance."""
+    return override.purpose is Purpose.MAINTENANCE and override.state is OverrideState.DEMOTED
+
+
+def _words(override: Override) -> str:
+    if override.until is None:
+        return override.reason
+    return f"{override.reason} (until {override.until.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ})".lstrip()

@@ -1,0 +1,240 @@
+"""Rank brokers by preferred or weighted racks, topic by topic, and find leaders outside the preferred racks.
+
+In: the racks that a policy prefers, in order or by weight, for all topics and by pattern; a cluster's brokers. Out: for
+each topic the rank of every broker whose rack is known. Pure. ``planning`` asks it partition by partition,
+``rebalance.problem_builder`` for the load planner, ``reporting`` for what does not fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.core.reasons import Reason
+from bellwether.core.settings.placement import Placement, Preference
+
+UNEVEN_SHARE = 0.1
+_NO_RANK = 1 << 30
+
+
+def uneven(counts: Sequence[int]) -> bool:
+    """Whether brokers lead visibly unequally: two leaders apart, and a tenth of what they lead on average."""
+    return bool(counts) and max(counts) - min(counts) >= max(2, math.ceil(UNEVEN_SHARE * sum(counts) / len(counts)))
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """One preference on one cluster. ``ranks`` holds the brokers whose rack is known: the lower, the more preferred.
+
+    All racks that are not named share the last rank; all that have a weight share the first one. Two rankings are the
+    same only where they are the very same object.
+    """
+
+    preference: Preference
+    ranks: Mapping[int, int]
+    racks: Mapping[int, str]
+    weights: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, preference: Preference, cluster: Cluster) -> Ranking:
+        """The ranking of a cluster's brokers, fenced ones as well."""
+        racks = {b.id: b.rack for b in cluster.brokers.values() if b.rack is not None}
+        weights = {rack: weight for rack, weight in preference.weights if weight > 0}
+        places = dict.fromkeys(weights, 0) or {rack: place for place, rack in enumerate(preference.racks)}
+        last = len(preference.named)
+        return cls(preference, {b: places.get(rack, last) for b, rack in racks.items()}, racks, weights)
+
+    def orderly(self, replicas: Sequence[int]) -> bool:
+        """Whether no replica stands before one of a more preferred rack. A rack that nobody knows disturbs nothing."""
+        ranks, before = self.ranks, 0
+        for replica in replicas:
+            rank = ranks.get(replica, before)
+            if rank < before:
+                return False
+            before = rank
+        return True
+
+    def best(self, brokers: Sequence[int]) -> tuple[int, ...]:
+        """Those of the most preferred rack among them; all of them where no rack is known."""
+        ranks, lowest = self.ranks, _NO_RANK
+        found: tuple[int, ...] = ()
+        for broker in brokers:
+            rank = ranks.get(broker, _NO_RANK)
+            if rank < lowest:
+                lowest, found = rank, (broker,)
+            elif rank == lowest:
+                found += (broker,)
+        return found
+
+    def tiers(self, brokers: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        """All of them, those of the most preferred rack first; whose rack nobody knows comes last."""
+        tiers: dict[int, list[int]] = {}
+        for broker in brokers:
+            tiers.setdefault(self.ranks.get(broker, len(self.preference.named) + 1), []).append(broker)
+        return tuple(tuple(tiers[rank]) for rank in sorted(tiers))
+
+    def settles(self, broker: int, than: Sequence[int]) -> bool:
+        """Whether a broker is as preferred as any of those; one whose rack nobody knows is (unknown moves nothing)."""
+        rank = self.ranks.get(broker)
+        return rank is None or all(rank <= self.ranks.get(b, rank) for b in than)
+
+    def heirs(self, home: int, replicas: Sequence[int]) -> Sequence[int]:
+        """Who may lead a partition when everybody is back: its home where racks let it, or all of the best."""
+        return (home,) if self.settles(home, replicas) else self.best(replicas)
+
+    def homeward(self, home: int, first: int) -> bool:
+        """Whether the racks let a partition led by ``first`` go home: to a rack as preferred, or with weights the same.
+
+        Whoever is of a rack that nobody knows stays (unknown moves nothing).
+        """
+        if home not in self.ranks or first not in self.ranks:
+            return False
+        if self.weights:
+            return self.racks[home] == self.racks[first]
+        return self.ranks[home] <= self.ranks[first]
+
+    def standing(self, first: int, home: int, best: Sequence[int], able: Collection[int] | None) -> int | None:
+        """Who is to lead without any choice: ``home`` where the racks let it, else ``first`` where they let that stay.
+
+        ``best`` are the able of the best rack. Whoever is not of ``able`` may not lead; None: whoever it is may.
+        """
+        homeward = home != first and self.homeward(home, first)
+        if homeward and (able is None or home in able) and self.settles(home, best):
+            return home
+        return first if (able is None or first in able) and self.settles(first, best) else None
+
+    def rests(self, partition: Partition, baseline: Sequence[int]) -> bool:
+        """Whether a partition stands for good where the racks want it, led by the first of its order."""
+        replicas = partition.replicas
+        if partition.leader != replicas[0] or partition.reassigning or not self.orderly(replicas):
+            return False
+        first, home = replicas[0], baseline[0]
+        return not self.orderly(baseline) if home == first else not self.homeward(home, first)
+
+    def keeps(self, first: int, replicas: Sequence[int], baseline: Sequence[int]) -> bool:
+        """Whether an order may stay as it is where ``first`` is to lead.
+
+        It may where nobody stands before one of a better rack, unless it can be the baseline's; and where the rack of
+        one of them is unknown.
+        """
+        if first != replicas[0]:
+            return False
+        if not self.orderly(replicas):
+            return any(r not in self.ranks for r in replicas)
+        return first != baseline[0] or not self.orderly(baseline)
+
+    def arrange(self, brokers: Sequence[int]) -> list[int]:
+        """The more preferred first, else as they stand; as they stand where the rack of one of them is unknown."""
+        try:
+            return sorted(brokers, key=self.ranks.__getitem__)
+        except KeyError:
+            return list(brokers)
+
+
+class Rankings:
+    """A policy's placement on one cluster: each topic is looked up once."""
+
+    def __init__(self, placement: Placement, cluster: Cluster) -> None:
+        self._placement = placement
+        self._cluster = cluster
+        self._by_preference: dict[Preference, Ranking] = {}
+        self._by_topic: dict[str, Ranking | None] = {}
+
+    def of(self, topic: str) -> Ranking | None:
+        """The ranking that holds for a topic; None where the policy wants nothing for it."""
+        try:
+            return self._by_topic[topic]
+        except KeyError:
+            found = self._by_topic[topic] = self._look_up(topic)
+            return found
+
+    def lopsided(self, counts: Mapping[int, int], live: Collection[int]) -> bool:
+        """Whether the live brokers of any rack lead visibly unequally."""
+        racks: dict[str, list[int]] = {}
+        for broker in self._cluster.brokers.values():
+            if broker.rack is not None and broker.id in live:
+                racks.setdefault(broker.rack, []).append(counts.get(broker.id, 0))
+        return any(uneven(led) for led in racks.values())
+
+    def _look_up(self, topic: str) -> Ranking | None:
+        preference = self._placement.of(topic)
+        if preference is None:
+            return None
+        if preference not in self._by_preference:
+            self._by_preference[preference] = Ranking.of(preference, self._cluster)
+        return self._by_preference[preference]
+
+
+@dataclass(frozen=True, slots=True)
+class Abroad:
+    """How many of the leaders, whose racks are known, are in a less preferred rack than a replica of theirs is.
+
+    ``first`` names the first of these partitions, by topic and number.
+    """
+
+    leaders: int = 0
+    of: int = 0
+    first: str = ""
+
+
+def abroad(rankings: Rankings, cluster: Cluster) -> Abroad:
+    """Who leads from elsewhere, of the partitions that have a leader and whose topic has a ranking."""
+    total, found = 0, []
+    for partition in cluster.partitions:
+        ranking = rankings.of(partition.topic)
+        if ranking is None or partition.leader is None:
+            continue
+        total += 1
+        if not ranking.settles(partition.leader, partition.replicas):
+            found.append(partition)
+    first = min(found, key=lambda p: p.name, default=None)
+    return Abroad(len(found), total, str(first.name) if first is not None else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """What of a placement has no effect on a cluster, and why."""
+
+    reason: Reason
+    message: str
+
+
+def misfits(placement: Placement, cluster: Cluster) -> tuple[Misfit, ...]:
+    """Everything in a placement that does nothing, or more than a rule should: in the order in which it stands there.
+
+    A rack that no broker has, a pattern without a topic or with all of them, a rule whose topics earlier rules take.
+    """
+    present = {b.rack for b in cluster.brokers.values()}
+    topics = {p.topic for p in cluster.partitions if not p.internal}
+    everything = topics | {p.topic for p in cluster.partitions}
+    found = [
+        Misfit(
+            Reason.RACK_WITHOUT_BROKERS,
+            f"no registered broker is in rack {rack!r}: correct the name, give brokers the rack, or all of it is down",
+        )
+        for rack in dict.fromkeys(_named(placement))
+        if rack not in present
+    ]
+    taken: set[str] = set()
+    for rule in placement.rules:
+        matched = {t for t in everything if rule.matches(t)}
+        if not matched:
+            text = f"no topic matches {rule.pattern!r}: correct the pattern, or take the rule away"
+            found.append(Misfit(Reason.PATTERN_WITHOUT_TOPICS, text))
+        elif matched <= taken:
+            text = f"earlier rules take every topic that matches {rule.pattern!r}: put it before them, or take it away"
+            found.append(Misfit(Reason.RULE_OVERSHADOWED, text))
+        elif len(topics) > 1 and topics <= matched:
+            text = f"{rule.pattern!r} matches every topic: say it in spec.placement itself"
+            found.append(Misfit(Reason.PATTERN_MATCHES_ALL, text))
+        taken |= matched
+    return tuple(found)
+
+
+def _named(placement: Placement) -> Collection[str]:
+    all_of_them = [r.preference for r in placement.rules]
+    if placement.preference is not None:
+        all_of_them.insert(0, placement.preference)
+    return [rack for preference in all_of_them for rack in preference.named]

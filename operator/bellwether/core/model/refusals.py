@@ -1,0 +1,46 @@
+"""Refused and held partition moves with their reasons, and the back-off before the next attempt.
+
+Made by ``planning.guards`` and by what carries a plan out; ``reporting`` counts them by reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.model.undo_record import Entry
+from bellwether.core.reasons import Reason
+
+CONTEST_FIRST_SECONDS = 5
+CONTEST_LONGEST_SECONDS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A named reason why a move may not happen now."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A partition whose move is held back, and why."""
+
+    key: PartitionKey
+    topic: str
+    reason: Reason
+    message: str
+
+
+def contest_delay(entry: Entry) -> timedelta:
+    """How long re-assertion waits after the last time that somebody overwrote our order; doubling, bounded."""
+    if entry.contests == 0:
+        return timedelta(0)
+    return back_off(entry.contests)
+
+
+def back_off(times: int) -> timedelta:
+    """How long to wait after something failed that many times, at least once; doubling, bounded."""
+    return timedelta(seconds=min(CONTEST_LONGEST_SECONDS, CONTEST_FIRST_SECONDS * 2 ** min(times - 1, 16)))

@@ -1,0 +1,248 @@
+"""Assign leaders: spread partitions of demoted brokers over healthy live ISR members, by load or by count.
+
+The order of a partition is a pure function of its baseline, of who is demoted, of the racks that are preferred and of
+the leader chosen here: the chosen one first, then the others by rack and else as the baseline has them, the demoted
+last. The baseline's own preferred leader is chosen wherever it may lead and no better rack can. Other choices are
+sticky, so that a settled cluster asks for nothing, and are improved only where the spread has become visibly uneven (a
+dead broker came back). What would be more than a broker can carry is left where it is. Loads are weighed where a limit
+has them read (``Account.fullness``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from bellwether.core.model.cluster import Partition, PartitionKey
+from bellwether.core.model.loads import Account
+from bellwether.core.model.rack_ranking import Ranking, uneven
+from bellwether.core.planning.rack_weights import Shares
+
+IMPROVEMENT_ROUNDS = 8
+
+
+class Displacement(NamedTuple):
+    """A partition that a demoted broker holds, or that stands in the wrong rack; who may lead it, whom to prefer.
+
+    ``preferred`` are the able of the best rack, the well before the unwell; ``well`` are those of every rack.
+    ``untouched`` says that nobody in its order is kept from leading: then whoever stands first may stay there while it
+    is away, as Kafka itself goes on to the next of the order and comes back. ``urgency`` orders what is moved first
+    where not all can be: higher for a leader that is sicker, -1 where nobody demoted leads.
+    """
+
+    partition: Partition
+    key: PartitionKey
+    baseline: tuple[int, ...]
+    able: tuple[int, ...]
+    preferred: tuple[int, ...]
+    ranking: Ranking | None = None
+    well: tuple[int, ...] = ()
+    untouched: bool = False
+    urgency: int = -1
+
+    @property
+    def home(self) -> bool:
+        """Whether the baseline's own preferred leader may lead, so that no other choice is called for."""
+        return self.baseline[0] in self.able
+
+    @property
+    def standing(self) -> int | None:
+        """Who is to lead it without any choice: at home where it may be, else who stands first; None: to be chosen."""
+        first, home = self.partition.replicas[0], self.baseline[0]
+        if self.ranking is None:
+            standing = home if home in self.able else first
+            return standing if standing in self.able else None
+        return self.ranking.standing(first, home, self.preferred, None if self.untouched else self.able)
+
+    @property
+    def stays(self) -> int | None:
+        """Who leads it now and may go on, though somebody else would be preferred; None where nobody may."""
+        leader = self.partition.leader
+        return leader if leader is not None and leader in self.able else None
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The leader of each partition that has one, and the partitions for which nobody has room."""
+
+    chosen: Mapping[PartitionKey, int] = field(default_factory=dict)
+    left: frozenset[PartitionKey] = frozenset()
+
+
+def order_with(
+    first: int | None,
+    baseline: Sequence[int],
+    demoted: Collection[int],
+    ranking: Ranking | None = None,
+    sickness: Mapping[int, int] | None = None,
+) -> tuple[int, ...]:
+    """The order with ``first`` in front, the demoted last, and everybody else as in the baseline.
+
+    ``ranking`` puts the others of a more preferred rack first, so that Kafka itself fails over to them. ``sickness``
+    puts the less sick of the demoted first: they lead where nobody else can.
+    """
+    others: list[int] = []
+    last: list[int] = []
+    for replica in baseline:
+        if replica != first:
+            (last if replica in demoted else others).append(replica)
+    if ranking is not None:
+        others = ranking.arrange(others)
+    if sickness and len(last) > 1:
+        last.sort(key=lambda b: sickness.get(b, 0))
+    return (first, *others, *last) if first is not None else (*others, *last)
+
+
+def spread(displaced: Sequence[Displacement], leading: Mapping[int, int]) -> dict[PartitionKey, int]:
+    """The leader of each displaced partition that has candidates.
+
+    ``leading`` counts, for each broker, the leaders that stay where they are.
+    """
+    return dict(spread_within(displaced, Account(leading)).chosen)
+
+
+def spread_within(displaced: Sequence[Displacement], account: Account) -> Spread:
+    """The same within what brokers can carry. ``account`` holds the leaders that stay where they are, and is used up.
+
+    Relief comes first: the sickest leader's partitions, of these the heaviest. What stands already is not limited.
+    """
+    chosen: dict[PartitionKey, int] = {}
+    undecided, left = [], set()
+    shares = Shares()
+    for item in displaced:
+        standing = item.standing
+        if standing is not None:
+            chosen[item.key] = standing
+            account.add(standing, item.key)
+            shares.add(item.ranking, standing)
+        elif item.preferred:
+            undecided.append(item)
+            if account.capacity.bounded and item.stays is not None:
+                account.add(item.stays, item.key)  # until it goes, it takes room there
+    for item in _by_place(undecided, account):
+        pick = _pick(item, account, shares)
+        if pick is None:
+            left.add(item.key)
+        else:
+            chosen[item.key] = pick
+            shares.add(item.ranking, pick)
+            if not account.capacity.bounded or item.stays is None:
+                account.add(pick, item.key)
+            elif item.stays != pick:
+                account.move(item.key, item.stays, pick)
+    _proportion(displaced, chosen, account, shares)
+    _improve([i for i in displaced if _away(i, chosen)], chosen, account)
+    return Spread(chosen, frozenset(left))
+
+
+def _by_place(undecided: list[Displacement], account: Account) -> list[Displacement]:
+    """Those without a choice first; where there may be too many, the heaviest effect before. Else by key."""
+    # Sort by sort, the last one counting most: a tuple for each of so many would cost more.
+    undecided.sort(key=lambda i: i.key)
+    undecided.sort(key=lambda i: len(i.preferred))
+    if account.capacity.bounded:
+        undecided.sort(key=lambda i: (-i.urgency, -account.load_of(i.key)))
+    return undecided
+
+
+def _pick(item: Displacement, account: Account, shares: Shares) -> int | None:
+    """The emptiest candidate of the best rack that has room; whoever leads anyway needs none."""
+    key, counts, leader = item.key, account.counts, item.stays
+    if not account.capacity.bounded:
+        if len(item.preferred) == 1:
+            return item.preferred[0]
+        of_rack = shares.wanting(item.ranking, item.preferred)
+        return min(of_rack, key=lambda b: (counts.get(b, 0), item.preferred.index(b)))
+    tiers = [shares.wanting(item.ranking, item.preferred), item.preferred]
+    if item.ranking is not None:
+        tiers += item.ranking.tiers(item.well)
+    for tier in (*tiers, item.able):
+        if leader in tier and item.partition.replicas[0] == leader:
+            return leader
+        fitting = [b for b in tier if account.fits(b, key)]
+        if fitting:
+            return min(fitting, key=lambda b: (account.fullness(b), item.able.index(b)))
+    return leader
+
+
+def _away(item: Displacement, chosen: Mapping[PartitionKey, int]) -> bool:
+    """Whether its leader was chosen, by count, and may be chosen anew. Whoever is just away is waited for."""
+    if item.ranking is not None and len(item.preferred) < 2:
+        return False
+    leader = chosen.get(item.key)
+    return leader is not None and leader != item.baseline[0] and leader in item.able
+
+
+def _proportion(
+    displaced: Sequence[Displacement], chosen: dict[PartitionKey, int], account: Account, shares: Shares
+) -> None:
+    """While a weighted rack leads visibly more than its share, give of its partitions to racks that lead less."""
+    for ranking in shares.uneven():
+        of_ranking = [i for i in displaced if i.ranking is ranking and chosen.get(i.key) in i.able]
+        # Those that are not at home are the first to go on.
+        of_ranking.sort(key=lambda i: (chosen[i.key] == i.baseline[0], i.key))
+        for _ in range(IMPROVEMENT_ROUNDS):
+            moves = 0
+            for item in of_ranking:
+                key = item.key
+                here = chosen[key]
+                of_rack = [b for b in shares.better(ranking, here, item.preferred) if account.fits(b, key)]
+                if of_rack:
+                    there = min(of_rack, key=lambda b: (b != item.baseline[0], account.fullness(b), b))
+                    chosen[key] = there
+                    account.move(key, here, there)
+                    shares.move(ranking, here, there)
+                    moves += 1
+            if not moves or not shares.is_uneven(ranking):
+                break
+
+
+def _improve(away: Sequence[Displacement], chosen: dict[PartitionKey, int], account: Account) -> None:
+    """Among brokers that give to one another: all of them, or those of a rack where racks are preferred."""
+    if account.capacity.max_load is not None:
+        return  # chosen by load and within the limit: neither the count nor loads that change move it on
+    groups: dict[str | None, list[Displacement]] = {}
+    for item in away:
+        rack = item.ranking.racks.get(chosen[item.key]) if item.ranking is not None else None
+        groups.setdefault(rack, []).append(item)
+    for group in groups.values():
+        _even_out(group, chosen, account)
+
+
+def _even_out(group: Sequence[Displacement], chosen: dict[PartitionKey, int], account: Account) -> None:
+    """While the spread is visibly uneven, move choices from a fuller to the emptiest of their candidates.
+
+    The fullest and the emptiest broker may share no partition, so every step down counts, however small: it makes room
+    for the next one. The steps end as soon as the spread is not visible any more.
+    """
+    counts = account.counts
+    live = sorted({b for item in group for b in _beside(item, chosen[item.key])})
+    if not uneven([counts.get(b, 0) for b in live]):
+        return
+    for _ in range(IMPROVEMENT_ROUNDS):
+        moves = due = 0
+        for item in group:
+            if moves > due:  # looking costs as much as there are brokers: once in so many moves
+                if not uneven([counts.get(b, 0) for b in live]):
+                    return
+                due = moves + len(live)
+            key = item.key
+            here = chosen[key]
+            there = min(_beside(item, here), key=lambda b: (counts.get(b, 0), b), default=here)
+            if counts.get(here, 0) - counts.get(there, 0) > 1 and account.fits(there, key):
+                chosen[key] = there
+                account.move(key, here, there)
+                moves += 1
+        if not moves:
+            return
+
+
+def _beside(item: Displacement, here: int) -> Sequence[int]:
+    """Whom a choice may go to without a change of what its racks lead."""
+    ranking = item.ranking
+    if ranking is None:
+        return item.preferred
+    if ranking.weights:
+        return [b for b in item.preferred if ranking.racks.get(b) == ranking.racks.get(here)]
+    return item.preferred if here in item.preferred else ()

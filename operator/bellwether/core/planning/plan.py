@@ -1,0 +1,174 @@
+"""Leadership plan: the moves to the target order and leader of every partition, less what guards refuse.
+
+Frozen and printable. Reorders every partition that a demoted broker holds, led by it or not: one that only follows
+today and stands first tomorrow would get its leadership back. Called once a turn, and by dry runs, which print the same
+plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from operator import attrgetter
+from typing import NamedTuple
+
+from bellwether.core.demotion.decisions import Decisions, sickness
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.cluster import Partition, PartitionKey, TopicPartition
+from bellwether.core.model.refusals import Hold, Refusal
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import Entry, EntryState
+from bellwether.core.planning.guards import Proposal, refuse_election, refuse_reorder
+from bellwether.core.planning.target_orders import Wanted, orders
+from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.settings.policy import Policy
+
+
+class MoveKind(StrEnum):
+    """Whether a move takes leadership from a demoted broker, gives it back, or only elects the first of an order."""
+
+    DISPLACE = "Displace"
+    RESTORE = "Restore"
+    BALANCE = "Balance"
+
+
+class Move(NamedTuple):
+    """One partition's step: its order as seen, the order it should have, and whether to elect its first afterwards."""
+
+    key: PartitionKey
+    topic: str
+    kind: MoveKind
+    seen: tuple[int, ...]
+    order: tuple[int, ...]
+    baseline: tuple[int, ...]
+    leader: int | None
+    elect: bool
+    internal: bool = False
+
+    @property
+    def name(self) -> TopicPartition:
+        """The name that admin requests use."""
+        return TopicPartition(self.topic, self.key.partition)
+
+    @property
+    def reorders(self) -> bool:
+        """Whether the order changes, or only the leader."""
+        return self.seen != self.order
+
+    @property
+    def leads_next(self) -> int:
+        """Who leads once the move is done."""
+        return self.order[0]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All moves of a turn, the moves held back with their reasons, and what the undo record needs besides."""
+
+    moves: tuple[Move, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    decisions: Decisions = field(default_factory=lambda: Decisions({}))
+    entries: Mapping[PartitionKey, Entry | None] = field(default_factory=dict)
+    targets: Mapping[PartitionKey, tuple[int, ...]] = field(default_factory=dict)
+    withheld: Mapping[int, int] = field(default_factory=dict)
+    """How many partitions each returning broker still waits for."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the plan asks Kafka for nothing."""
+        return not self.moves
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of the moves: the same moves have the same digest, whatever the time."""
+        lines = (f"{m.key.topic_id}/{m.key.partition}:{m.order}:{m.elect}" for m in self.moves)
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def devise(
+    snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy | None = None
+) -> Plan:
+    """The plan for a snapshot whose record has been recovered, given who is to be demoted.
+
+    ``policy`` says which racks are preferred and what a broker can carry; without one, none and anything.
+    """
+    demoted, entries_of, now = frozenset(decisions.demoted), snapshot.record.entries, snapshot.now
+    refused, busy = snapshot.refused, snapshot.at_work
+    kept = demoted.union(decisions.returning)
+    found = orders(snapshot, decisions, verdicts, policy)
+    moves, entries, targets, holds = [], {}, {}, []
+    unread = snapshot.loads is not None and snapshot.loads.awaited
+    reason = Reason.LOADS_UNKNOWN if unread else Reason.CAPACITY_REACHED
+    left = Refusal(reason, SENTENCES[reason])
+    for wanted in found.wanted:
+        partition, key, target, baseline = wanted.partition, wanted.key, wanted.target, wanted.baseline
+        targets[key] = target
+        entry = entries_of.get(key)
+        stands = target == partition.replicas
+        if wanted.left:
+            holds.append(_hold(partition, left))
+            continue
+        if not (stands and partition.leader == target[0] and not partition.reassigning and target[0] not in demoted):
+            for_racks = busy is not None and kept.isdisjoint(partition.replicas)
+            refusal = refuse_reorder(Proposal(partition, target, entry, now, refused.get(key), busy, for_racks))
+            if refusal is not None:
+                holds.append(_hold(partition, refusal))
+                continue
+            refusal = refuse_election(partition, target, demoted, wanted.chosen, snapshot)
+            if refusal is not None and _worth_naming(partition, target, demoted):
+                holds.append(_hold(partition, refusal))
+            elect = partition.leader != target[0] and (
+                refusal is None or _less_sick(partition, target, snapshot, decisions)
+            )
+            if not stands or elect:
+                moves.append(_move(wanted, demoted, elect=elect))
+        if entry is not None and stands and target == baseline and entry.state is not EntryState.RESTORED:
+            entries[key] = replace(
+                entry.write(baseline, EntryState.RESTORED), finished_at=now, contests=0, contested_at=None
+            )
+    moves.sort(key=attrgetter("key"))
+    moves.sort(key=_turn)
+    return Plan(tuple(moves), tuple(holds), decisions, entries, targets, found.awaited)
+
+
+def _move(wanted: Wanted, demoted: frozenset[int], *, elect: bool) -> Move:
+    partition = wanted.partition
+    away = wanted.target != wanted.baseline or not demoted.isdisjoint(partition.replicas)
+    return Move(
+        key=wanted.key,
+        topic=partition.topic,
+        kind=MoveKind.DISPLACE if away else MoveKind.RESTORE,
+        seen=partition.replicas,
+        order=wanted.target,
+        baseline=wanted.baseline,
+        leader=partition.leader,
+        elect=elect,
+        internal=partition.internal,
+    )
+
+
+def _turn(move: Move) -> int:
+    """Internal topics carry coordinators: first to leave a sick broker, last to return."""
+    if move.kind is MoveKind.DISPLACE:
+        return 0 if move.internal else 1
+    return 3 if move.internal else 2
+
+
+def _worth_naming(partition: Partition, target: tuple[int, ...], demoted: frozenset[int]) -> bool:
+    """A refused election is news when the leader is not where it should be, or a demoted broker leads on."""
+    return partition.leader != target[0] or partition.leader in demoted
+
+
+def _less_sick(partition: Partition, target: tuple[int, ...], snapshot: Snapshot, decisions: Decisions) -> bool:
+    """Whether every replica is on a demoted broker, and the first one is less sick than the leader."""
+    first, leader, demoted = target[0], partition.leader, decisions.demoted
+    if leader is None or leader not in demoted or not demoted.keys() >= set(partition.replicas):
+        return False
+    leads_well = first in partition.isr and first in snapshot.cluster.live
+    return leads_well and sickness(demoted[first]) < sickness(demoted[leader])
+
+
+def _hold(partition: Partition, refusal: Refusal) -> Hold:
+    return Hold(partition.key, partition.topic, refusal.reason, refusal.message)

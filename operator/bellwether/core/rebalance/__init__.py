@@ -1,0 +1,1 @@
+"""Rebalance leaders by load: problem, plan, approval, and rollout of the plan in waves."""

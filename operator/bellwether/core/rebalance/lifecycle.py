@@ -1,0 +1,284 @@
+"""Lifecycle of a rebalance: due, planned by a job, proposed, approved, applied; every change of its state.
+
+Pure: a run, facts and the time in; the run as it stands now out. Whatever decides which state follows which is here;
+``handlers/rebalancing`` fetches facts and does what a state asks for. What is durable: the run in the policy's status,
+how far its plan has come in the undo record, the plan itself in the store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from bellwether.core.model.condition import Condition
+from bellwether.core.model.refusals import Refusal
+from bellwether.core.model.undo_record import Application, Ending, LeftOut
+from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.core.settings.rebalance import Approval, Rebalance
+
+AGAIN = timedelta(hours=1)
+"""After a plan that grew stale a new one is asked for, so long after the last one was at the earliest."""
+
+
+class RunState(StrEnum):
+    """How far a rebalance has come."""
+
+    IDLE = "Idle"
+    RUNNING = "Running"
+    PROPOSED = "Proposed"
+    APPROVED = "Approved"
+    APPLYING = "Applying"
+    DONE = "Done"
+    FAILED = "Failed"
+    STALE = "Stale"
+    SUPERSEDED = "Superseded"
+
+
+_BEGIN = frozenset({RunState.RUNNING})
+
+FOLLOWS: Mapping[RunState, frozenset[RunState]] = {
+    # The undo record may know of a plan that status has lost.
+    RunState.IDLE: _BEGIN | {RunState.APPLYING},
+    RunState.RUNNING: frozenset({RunState.PROPOSED, RunState.IDLE, RunState.FAILED}),
+    RunState.PROPOSED: _BEGIN | {RunState.APPROVED, RunState.IDLE},
+    RunState.APPROVED: frozenset(
+        {RunState.APPLYING, RunState.DONE, RunState.STALE, RunState.SUPERSEDED, RunState.PROPOSED, RunState.FAILED}
+    ),
+    RunState.APPLYING: frozenset(
+        {RunState.DONE, RunState.STALE, RunState.SUPERSEDED, RunState.PROPOSED, RunState.FAILED}
+    ),
+    RunState.DONE: _BEGIN | {RunState.APPLYING},
+    RunState.FAILED: _BEGIN | {RunState.APPLYING},
+    RunState.STALE: _BEGIN | {RunState.APPLYING},
+    RunState.SUPERSEDED: _BEGIN,
+}
+"""What may become of each state."""
+
+UNDER_WAY = frozenset({RunState.APPROVED, RunState.APPLYING})
+"""The states in which a plan is, or is about to be, applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a plan says in sum: the highest relative load and its spread before and after, the bound, the moves.
+
+    Loads in bytes/s per 100 of capacity; spreads are max / mean - 1; ``gap`` is max after / bound - 1, or None where
+    the bound is 0; ``load`` and ``least_load`` (what any such plan must move) in bytes/s.
+    """
+
+    before: float
+    after: float
+    spread_before: float
+    spread_after: float
+    bound: float
+    gap: float | None
+    moves: int
+    reorders: int
+    load: int
+    least_load: int
+
+    @classmethod
+    def of(cls, plan: LoadPlan) -> Figures:
+        """The figures of a plan."""
+        return cls(
+            plan.before.max,
+            plan.after.max,
+            plan.before.spread,
+            plan.after.spread,
+            plan.certificate.bound,
+            plan.certificate.gap,
+            plan.moved.partitions,
+            plan.moved.reordered,
+            plan.moved.load // 100,
+            plan.moved.lower_bound // 100,
+        )
+
+    @property
+    def improvement(self) -> float:
+        """By how much the highest relative load falls, 0 to 1."""
+        return 1 - self.after / self.before if self.before > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """One rebalance and what came of it. ``name`` is that of its problem, its loads and its job.
+
+    ``request`` is the last person's word that was served, ``next_at`` the next time by the schedule.
+    """
+
+    state: RunState = RunState.IDLE
+    reason: Reason = Reason.NOTHING_PLANNED
+    message: str = SENTENCES[Reason.NOTHING_PLANNED]
+    name: str = ""
+    request: str = ""
+    started_at: datetime | None = None
+    next_at: datetime | None = None
+    digest: str = ""
+    made_at: datetime | None = None
+    figures: Figures | None = None
+    taken_up: int = 0
+    left: Mapping[str, int] = field(default_factory=dict)
+    sample: tuple[LeftOut, ...] = ()
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """``RebalanceProposed`` and ``Rebalancing``."""
+        return (
+            Condition("RebalanceProposed", self.state is RunState.PROPOSED, self.reason, self.message),
+            Condition("Rebalancing", self.state is RunState.APPLYING, self.reason, self.message),
+        )
+
+    def become(self, state: RunState, reason: Reason, message: str = "") -> Run:
+        """The run in that state. ValueError where that may not follow."""
+        if state is not self.state and state not in FOLLOWS[self.state]:
+            raise ValueError(f"a run that is {self.state} cannot become {state}")
+        return replace(self, state=state, reason=reason, message=message or SENTENCES[reason])
+
+
+def timed(run: Run, settings: Rebalance, now: datetime) -> Run:
+    """The run with the next time by the schedule."""
+    next_at = settings.schedule.due(run.next_at, now) if settings.schedule is not None else None
+    return run if next_at == run.next_at else replace(run, next_at=next_at)
+
+
+def due(run: Run, request: str, now: datetime) -> str | None:
+    """The name of the run that is to begin now, if one is. The same cause gives the same name, after a kill as well.
+
+    A person may use a word again: what was asked after another run is another cause.
+    """
+    if run.state is RunState.RUNNING or run.state in UNDER_WAY:
+        return None
+    if request and request != run.request:
+        return f"asked-{hashlib.sha256(f'{run.name} {request}'.encode()).hexdigest()[:12]}"
+    if run.next_at is not None and now >= run.next_at:
+        return f"at-{run.next_at:%Y%m%d-%H%M}"
+    if run.state is RunState.STALE and (run.started_at is None or now - run.started_at >= AGAIN):
+        return f"after-{run.digest}"
+    return None
+
+
+def superseded(run: Run, request: str) -> Run:
+    """A person who asks for another plan ends the one that is being applied."""
+    if run.state in UNDER_WAY and request and request != run.request:
+        return run.become(RunState.SUPERSEDED, Reason.PLAN_SUPERSEDED)
+    return run
+
+
+def begun(run: Run, name: str, request: str, settings: Rebalance, now: datetime) -> Run:
+    """The run of that name, whose job is to start. A plan that was proposed before can be approved no more."""
+    begins = Run(run.state, name=name, request=request, started_at=now.replace(microsecond=0))
+    text = SENTENCES[Reason.PLANNING]
+    if run.state is RunState.PROPOSED:
+        text = f"{text} Plan {run.digest}, proposed before, can be approved no more."
+    started = begins.become(RunState.RUNNING, Reason.PLANNING, text)
+    return replace(started, next_at=settings.schedule.after(now) if settings.schedule is not None else None)
+
+
+def planned(run: Run, plan: LoadPlan, settings: Rebalance, forced: int = 0) -> Run:
+    """The run whose job brought that plan, which has stood the recheck.
+
+    ``forced`` leaders may not stay where they are: in a rack that is not preferred, say. Then the plan is proposed
+    however little it improves.
+    """
+    figures = Figures.of(plan)
+    found = replace(run, digest=plan.digest, made_at=plan.made_at, figures=figures)
+    least = settings.minimum_improvement_percent
+    if not figures.moves + figures.reorders:
+        return found.become(
+            RunState.IDLE, Reason.NOT_WORTHWHILE, "no leader need move: they are spread as well as can be"
+        )
+    if figures.improvement * 100 < least and not forced:
+        text = (
+            f"the highest load would fall by {figures.improvement:.1%}, and spec.rebalance.minimumImprovementPercent is"
+            f" {least}"
+        )
+        return found.become(RunState.IDLE, Reason.NOT_WORTHWHILE, text)
+    text = _proposal(found)
+    if forced:
+        text = f"{text}; {forced} leaders stand where the policy does not want them"
+    return found.become(RunState.PROPOSED, Reason.PLAN_PROPOSED, text)
+
+
+def judged(run: Run, settings: Rebalance, approved: str, now: datetime) -> Run:
+    """A proposed plan by the word of the policy or of a person; ``approved`` is the digest that an annotation names."""
+    if run.state in UNDER_WAY and not _approves(run, settings, approved):
+        text = f"{SENTENCES[Reason.PLAN_PROPOSED]} Its approval was taken back after {run.taken_up} partitions."
+        return run.become(RunState.PROPOSED, Reason.PLAN_PROPOSED, text)
+    if run.state is not RunState.PROPOSED or run.made_at is None:
+        return run
+    if settings.expired(run.made_at, now):
+        return run.become(RunState.IDLE, Reason.PLAN_EXPIRED)
+    if _approves(run, settings, approved):
+        return run.become(RunState.APPROVED, Reason.PLAN_APPROVED)
+    if approved:
+        text = (
+            f"plan {run.digest} waits for approval; the annotation names {approved[:64]!r}, which approves nothing here"
+        )
+        return run.become(RunState.PROPOSED, Reason.OTHER_PLAN_APPROVED, text)
+    if run.reason is Reason.OTHER_PLAN_APPROVED:
+        return run.become(RunState.PROPOSED, Reason.PLAN_PROPOSED, _proposal(run))
+    return run
+
+
+def followed(run: Run, application: Application | None, waits: Refusal | None, asked: str = "") -> Run:
+    """The run as the undo record shows it: how far its plan has come, and what a turn says that it waits for.
+
+    ``asked`` is what a person asks for now: of a plan that status has lost, it is taken for what that was made for.
+    """
+    other = application is not None and application.digest != run.digest
+    if application is None or (other and (application.ended is not None or _busy(run))):
+        return _waiting(run, waits)
+    if run.state not in UNDER_WAY and (application.ended is not None or _busy(run) or not other):
+        return run
+    run = replace(
+        run,
+        request=run.request if run.state in UNDER_WAY else asked,
+        digest=application.digest,
+        taken_up=application.taken_up,
+        left=application.left,
+        sample=application.sample,
+    )
+    if application.ended is Ending.DONE:
+        return run.become(RunState.DONE, Reason.PLAN_APPLIED, application.message)
+    if application.ended is Ending.STALE:
+        expired = application.message == SENTENCES[Reason.PLAN_EXPIRED]
+        text = f"{application.message} {application.taken_up} of {application.moves} partitions were taken up."
+        if expired:
+            return run.become(RunState.STALE, Reason.PLAN_EXPIRED, text)
+        return run.become(RunState.STALE, Reason.PLAN_OUTDATED, application.message)
+    if application.ended is Ending.SUPERSEDED:
+        return run.become(RunState.SUPERSEDED, Reason.PLAN_SUPERSEDED)
+    text = f"{application.taken_up} of {application.moves} partitions were taken up, {application.left_out} left out"
+    going_on = run.become(RunState.APPLYING, Reason.APPLYING, text)
+    return going_on if waits is None else replace(going_on, reason=waits.reason, message=f"{text}; {waits.message}")
+
+
+def _busy(run: Run) -> bool:
+    """Whether status knows of something that is newer than what the undo record holds."""
+    return run.state in (RunState.RUNNING, RunState.PROPOSED, RunState.APPROVED, RunState.SUPERSEDED)
+
+
+def _waiting(run: Run, waits: Refusal | None) -> Run:
+    if run.state is not RunState.APPROVED:
+        return run
+    if waits is None:
+        return run.become(RunState.APPROVED, Reason.PLAN_APPROVED)
+    return run.become(RunState.APPROVED, waits.reason, f"approved; {waits.message}")
+
+
+def _approves(run: Run, settings: Rebalance, approved: str) -> bool:
+    return settings.approval is Approval.AUTOMATIC or (bool(run.digest) and approved == run.digest)
+
+
+def _proposal(run: Run) -> str:
+    figures = run.figures
+    if figures is None:
+        return SENTENCES[Reason.PLAN_PROPOSED]
+    return (
+        f"plan {run.digest} waits for approval: {figures.moves} leaders move and the highest load"
+        f" {'falls' if figures.improvement >= 0 else 'rises'} by {abs(figures.improvement):.1%}"
+    )

@@ -1,0 +1,143 @@
+"""Optimisation problem of a rebalance: brokers and partitions, who may lead what, and the objective.
+
+In: what ``problem_builder`` makes of a cluster. Out: values, and the JSON of ``problem.json``. Read by the plan job and
+by the verifier, in a file each. A problem's terms are small; its partitions may be millions, so they stand apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.settings.objective import WHOLE, Objective
+from bellwether.core.strict_json import LARGEST, Fields, Unreadable, moment
+
+FORMAT = 1
+
+NOBODY = -1
+"""The leader of a partition that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSlot:
+    """A broker that replica lists name. ``open``: it may lead; else ``why`` says in a word why not.
+
+    ``capacity`` is relative to that of the others, ``WHOLE`` by default; at least 1.
+    """
+
+    id: int
+    rack: str | None = None
+    capacity: int = WHOLE
+    open: bool = True
+    why: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """The broker as JSON has it."""
+        return {"id": self.id, "rack": self.rack, "capacity": self.capacity, "open": self.open, "why": self.why}
+
+    @classmethod
+    def read(cls, fields: Fields) -> BrokerSlot:
+        """The broker of a document. Unreadable names the field."""
+        made = cls(
+            fields.whole("id"),
+            fields.text_or_none("rack"),
+            fields.whole("capacity", 1),
+            fields.yes("open"),
+            fields.text("why", empty=True),
+        )
+        fields.done()
+        return made
+
+
+class PartitionSlot(NamedTuple):
+    """One partition: replicas in their order, who is in sync, who leads (``NOBODY``), and why it must stay, if so."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    held: str = ""
+
+    @property
+    def key(self) -> PartitionKey:
+        """The partition's identity: topic id and index."""
+        return PartitionKey(self.topic_id, self.partition)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A problem without its partitions: what stands in ``problem.json``."""
+
+    cluster_id: str
+    policy: str
+    made_at: datetime
+    objective: Objective = field(default_factory=Objective)
+    brokers: tuple[BrokerSlot, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """The terms as JSON has them."""
+        return {
+            "format": FORMAT,
+            "clusterId": self.cluster_id,
+            "policy": self.policy,
+            "madeAt": moment(self.made_at),
+            "objective": self.objective.document(),
+            "brokers": [b.document() for b in self.brokers],
+        }
+
+    @classmethod
+    def read(cls, document: object) -> Terms:
+        """The terms of a document. Unreadable names the field, or the broker that stands there twice."""
+        fields = Fields(document)
+        fields.only("format", FORMAT)
+        brokers = [BrokerSlot.read(Fields(b, f"brokers[{i}]")) for i, b in enumerate(fields.items("brokers"))]
+        made = cls(
+            fields.text("clusterId"),
+            fields.text("policy"),
+            fields.moment("madeAt"),
+            Objective.read(fields.inner("objective")),
+            tuple(brokers),
+        )
+        fields.done()
+        _refuse_twins([b.id for b in brokers])
+        return made
+
+    def refuse_amiss(self) -> None:
+        """Unreadable when these values could not be read back: a capacity of 0, a broker twice, a negative weight."""
+        Terms.read(self.document())
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Terms and partitions, for a cluster whose partitions fit into memory as values."""
+
+    terms: Terms
+    partitions: tuple[PartitionSlot, ...] = ()
+
+
+def refuse_partition(slot: PartitionSlot, brokers: Collection[int]) -> None:
+    """Unreadable when a partition makes no sense beside these brokers: names the partition."""
+    for wrong, what in (
+        (not slot.topic or not slot.topic_id, "has no topic or no topic id"),
+        (not 0 <= slot.partition <= LARGEST, "is no index of a partition"),
+        (not slot.replicas, "has no replicas"),
+        (len(set(slot.replicas)) < len(slot.replicas), "names a replica twice"),
+        (not set(slot.isr) <= set(slot.replicas), "has an ISR member that is no replica"),
+        (slot.leader != NOBODY and slot.leader not in slot.replicas, f"is led by {slot.leader}, which is no replica"),
+        (not set(slot.replicas) <= set(brokers), "has replicas on brokers that the problem does not list"),
+    ):
+        if wrong:
+            raise Unreadable(f"{slot.topic}-{slot.partition} {what}: {slot}")
+
+
+def _refuse_twins(ids: Iterable[int]) -> None:
+    seen: set[int] = set()
+    for one in ids:
+        if one in seen:
+            raise Unreadable(f"brokers: {one} stands there twice")
+        seen.add(one)

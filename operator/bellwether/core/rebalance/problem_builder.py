@@ -1,0 +1,194 @@
+"""Build the optimisation problem of a rebalance from a snapshot and its verdicts.
+
+Pure. Moving leaders off a broker that is not well is the demotion's work, with its cap and its guards; so a rebalance
+gives such a broker nothing and takes nothing from it: it is closed, and what it leads is held. Called by whoever starts
+a rebalance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import datetime
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.core.model.rack_ranking import Ranking, Rankings
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import Demoted, Entry, EntryState, UndoRecord
+from bellwether.core.rebalance.problem import NOBODY, BrokerSlot, PartitionSlot, Problem, Terms
+from bellwether.core.settings.objective import WHOLE, Objective
+from bellwether.core.settings.placement import Placement
+from bellwether.core.settings.policy import Policy
+
+
+class Hold(StrEnum):
+    """Why a partition must stay as it is. What is led by a closed broker is held by that broker's word instead."""
+
+    REASSIGNING = "Reassigning"
+    DISPLACED = "Displaced"
+    INTERNAL = "Internal"
+    EXCLUDED = "Excluded"
+
+
+class Closed(StrEnum):
+    """Why a broker may lead nothing more, where its standing does not say it."""
+
+    NOT_REGISTERED = "NotRegistered"
+    FENCED = "Fenced"
+    DEMOTED = "Demoted"
+
+
+def closed(cluster: Cluster, record: UndoRecord, verdicts: Mapping[int, Verdict]) -> dict[int, str]:
+    """Who must not be given leaders, and why in a word.
+
+    Brokers that are not registered, fenced or demoted; and those that are not known to be well. Where nobody is known
+    to be well, because no prober runs, Unknown closes nobody.
+    """
+    judged = any(v.standing is Standing.HEALTHY for v in verdicts.values())
+    ill = set(Standing) - {Standing.HEALTHY} - (set() if judged else {Standing.UNKNOWN})
+    found: dict[int, str] = {b: str(v.standing) for b, v in verdicts.items() if v.standing in ill}
+    found |= dict.fromkeys(record.demoted, str(Closed.DEMOTED))
+    found |= dict.fromkeys((b.id for b in cluster.brokers.values() if b.fenced), str(Closed.FENCED))
+    found |= dict.fromkeys(cluster.named - set(cluster.brokers), str(Closed.NOT_REGISTERED))
+    return {b: why for b, why in sorted(found.items()) if b in cluster.named}
+
+
+def pose(
+    cluster: Cluster,
+    record: UndoRecord,
+    closed: Mapping[int, str],
+    objective: Objective,
+    *,
+    policy: str,
+    made_at: datetime,
+    capacities: Mapping[int, int] | None = None,
+    excluded: Collection[str] = (),
+    internal: bool = False,
+    placement: Placement | None = None,
+) -> Problem:
+    """The problem of a cluster as it stands.
+
+    ``closed`` says who must not lead, and why; ``capacities`` the capacity of brokers where it is not ``WHOLE``;
+    ``excluded`` holds topics (``*`` and ``?`` stand for any letters); ``internal`` lets Kafka's own topics move, too.
+    ``placement`` says which racks are to lead: of the ISR only those who may then lead are told, so that no plan can
+    work against it.
+    """
+    sizes = capacities or {}
+    slots = []
+    for broker in sorted(cluster.named):
+        seen = cluster.brokers.get(broker)
+        why = closed.get(broker, "")
+        slots.append(BrokerSlot(broker, seen.rack if seen else None, sizes.get(broker, WHOLE), not why, why))
+    rankings = Rankings(placement, cluster) if placement is not None else None
+    stay = _Stay(record, closed, excluded, internal, rankings)
+    partitions = sorted(_slot(p, stay.why(p), _free(p, closed, rankings)) for p in cluster.partitions if p.replicas)
+    terms = Terms(cluster.cluster_id, policy, made_at, objective, tuple(slots))
+    terms.refuse_amiss()
+    return Problem(terms, tuple(partitions))
+
+
+def problem_of(
+    snapshot: Snapshot, demoted: Mapping[int, Demoted], verdicts: Mapping[int, Verdict], policy: Policy
+) -> Problem | None:
+    """What a rebalance of this very moment is asked to solve; None where the policy asks for no rebalance.
+
+    ``demoted`` are those that the turn has decided on, which the undo record does not know yet.
+    """
+    settings = policy.rebalance
+    if settings is None:
+        return None
+    record = replace(snapshot.record, demoted=demoted)
+    return pose(
+        snapshot.cluster,
+        record,
+        closed(snapshot.cluster, record, verdicts),
+        settings.objective,
+        policy=f"{policy.namespace}/{policy.name}",
+        made_at=snapshot.now.replace(microsecond=0),
+        capacities=settings.capacities,
+        excluded=settings.excluded_topics,
+        placement=policy.placement,
+    )
+
+
+def _free(partition: Partition, closed: Collection[int], rankings: Rankings | None) -> tuple[int, ...]:
+    """The members of the ISR that the racks let lead: those of the best rack that is open, or with weights of today's.
+
+    How many leaders a weighted rack has is settled by its weight, so a plan leaves that as it is.
+    """
+    members = tuple(b for b in partition.isr if b in partition.replicas)
+    ranking = rankings.of(partition.topic) if rankings is not None else None
+    if ranking is None:
+        return members
+    open_ = tuple(b for b in members if b not in closed)
+    if ranking.weights and partition.leader is not None:
+        return tuple(b for b in open_ if ranking.racks.get(b) == ranking.racks.get(partition.leader))
+    return ranking.best(open_)
+
+
+class _Stay:
+    """Which partitions must stay, and why: the first reason counts."""
+
+    def __init__(
+        self,
+        record: UndoRecord,
+        closed: Mapping[int, str],
+        excluded: Collection[str],
+        internal: bool,
+        rankings: Rankings | None = None,
+    ) -> None:
+        # A tombstone marks an order that is back: nothing is displaced any more.
+        self._displaced = {k: e for k, e in record.entries.items() if e.state is not EntryState.RESTORED}
+        self._rankings = rankings
+        self._closed = closed
+        self._patterns = tuple(excluded)
+        self._internal = internal
+        self._excluded: dict[str, bool] = {}
+
+    def why(self, partition: Partition) -> str:
+        if partition.reassigning:
+            return Hold.REASSIGNING
+        if partition.key in self._displaced and not self._rests(partition):
+            return Hold.DISPLACED
+        if partition.internal and not self._internal:
+            return Hold.INTERNAL
+        if self._matches(partition.topic):
+            return Hold.EXCLUDED
+        return "" if partition.leader is None else self._closed.get(partition.leader, "")
+
+    def _rests(self, partition: Partition) -> bool:
+        """Whether it is displaced for the racks' sake alone: a plan may choose another leader in the same rack."""
+        ranking = self._rankings.of(partition.topic) if self._rankings is not None else None
+        entry = self._displaced[partition.key]
+        return ranking is not None and stands_for_racks(partition, entry, ranking)
+
+    def _matches(self, topic: str) -> bool:
+        if topic not in self._excluded:
+            self._excluded[topic] = any(fnmatchcase(topic, pattern) for pattern in self._patterns)
+        return self._excluded[topic]
+
+
+def stands_for_racks(partition: Partition, entry: Entry, ranking: Ranking) -> bool:
+    """Whether a partition stands away from its baseline for good, for the sake of preferred racks."""
+    return (
+        entry.state is EntryState.DISPLACED
+        and set(entry.baseline) == set(partition.replicas)
+        and ranking.rests(partition, entry.baseline)
+    )
+
+
+def _slot(partition: Partition, held: str, free: tuple[int, ...]) -> PartitionSlot:
+    leader = NOBODY if partition.leader is None else partition.leader
+    return PartitionSlot(
+        partition.topic,
+        partition.topic_id,
+        partition.index,
+        partition.replicas,
+        free,
+        leader if leader in partition.replicas else NOBODY,
+        str(held),
+    )

@@ -1,0 +1,290 @@
+"""Rebalance plan: what it moves, how good it is and by what proof, and the digests that tie it to its inputs.
+
+Made by the plan job, rechecked by the verifier, shown in status and on the page, approved by its digest. The moves may
+be millions, so they stand apart from what the plan says in sum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from bellwether.core.model.cluster import PartitionKey, TopicPartition
+from bellwether.core.rebalance.problem import NOBODY, PartitionSlot, Terms
+from bellwether.core.settings.objective import Objective
+from bellwether.core.strict_json import Fields, Unreadable, moment
+
+FORMAT = 1
+DIGEST_LETTERS = 16
+
+
+class LoadMove(NamedTuple):
+    """One partition's new order, and its leader before and after.
+
+    ``load`` is what its leadership costs, in hundredths of a byte/s. Where both leaders are the same only the order
+    changes, so that the controller's own balancing does not take the leader away.
+    """
+
+    topic: str
+    topic_id: str
+    partition: int
+    replicas: tuple[int, ...]
+    order: tuple[int, ...]
+    from_leader: int
+    to_leader: int
+    load: int
+
+    @property
+    def key(self) -> PartitionKey:
+        """The partition's identity: topic id and index."""
+        return PartitionKey(self.topic_id, self.partition)
+
+    @property
+    def name(self) -> TopicPartition:
+        """The name that admin requests use."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def moves_leader(self) -> bool:
+        """Whether the leader changes, or only the order."""
+        return self.from_leader != self.to_leader
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """How the load lies on the open brokers, in bytes/s per ``WHOLE`` units of capacity.
+
+    ``mean`` is all their load over all their capacity; ``spread`` is max / mean - 1.
+    """
+
+    max: float
+    mean: float
+    spread: float
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"max": self.max, "mean": self.mean, "spread": self.spread}
+
+    @classmethod
+    def read(cls, fields: Fields) -> Balance:
+        """As a document has it. Unreadable names the field."""
+        made = cls(fields.number("max"), fields.number("mean"), fields.number("spread"))
+        fields.done()
+        return made
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The proof of how good a plan is: dual weights per open broker, the bound that they give, the gap to it.
+
+    ``gap`` is max after / bound - 1, None where the bound is 0 and the max is not. ``largest_item`` is the largest
+    load / capacity of a partition that has a choice, in the same unit as the bound: loads are indivisible.
+    """
+
+    weights: Mapping[int, int]
+    bound: float
+    gap: float | None
+    largest_item: float
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        weights = {str(b): w for b, w in sorted(self.weights.items())}
+        return {"weights": weights, "bound": self.bound, "gap": self.gap, "largestItem": self.largest_item}
+
+    @classmethod
+    def read(cls, fields: Fields) -> Certificate:
+        """As a document has it. Unreadable names the field."""
+        raw = fields.mapping("weights")
+        inner = Fields(raw, "certificate.weights")
+        if not all(name.isdecimal() for name in raw):
+            raise Unreadable("certificate.weights: each name must be the id of a broker")
+        weights = {int(name): inner.whole(name) for name in sorted(raw)}
+        made = cls(weights, fields.number("bound"), fields.number_or_none("gap"), fields.number("largestItem"))
+        fields.done()
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What the plan moves: leaders that change, orders alone, and the moved load beside what any such plan must move.
+
+    ``load`` and ``lower_bound`` are in hundredths of a byte/s.
+    """
+
+    partitions: int
+    reordered: int
+    load: int
+    lower_bound: int
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "partitions": self.partitions,
+            "reordered": self.reordered,
+            "load": self.load,
+            "lowerBound": self.lower_bound,
+        }
+
+    @classmethod
+    def read(cls, fields: Fields) -> Moved:
+        """As a document has it. Unreadable names the field."""
+        made = cls(*(fields.whole(name) for name in ("partitions", "reordered", "load", "lowerBound")))
+        fields.done()
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLoad:
+    """A broker's load before and after, in bytes/s per ``WHOLE`` units of capacity."""
+
+    id: int
+    rack: str | None
+    capacity: int
+    open: bool
+    before: float
+    after: float
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "id": self.id,
+            "rack": self.rack,
+            "capacity": self.capacity,
+            "open": self.open,
+            "before": self.before,
+            "after": self.after,
+        }
+
+    @classmethod
+    def read(cls, fields: Fields) -> BrokerLoad:
+        """As a document has it. Unreadable names the field."""
+        made = cls(
+            fields.whole("id"),
+            fields.text_or_none("rack"),
+            fields.whole("capacity", 1),
+            fields.yes("open"),
+            fields.number("before"),
+            fields.number("after"),
+        )
+        fields.done()
+        return made
+
+
+@dataclass(frozen=True)
+class LoadPlan:
+    """What ``plan.json`` says: whose plan, of what problem, before and after, the certificate, and the sums.
+
+    ``partitions``, ``without_load`` and ``held`` count those of the problem.
+    """
+
+    cluster_id: str
+    policy: str
+    made_at: datetime
+    problem_digest: str
+    digest: str
+    objective: Objective
+    before: Balance
+    after: Balance
+    certificate: Certificate
+    moved: Moved
+    partitions: int
+    without_load: int
+    held: int
+    brokers: tuple[BrokerLoad, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The plan as JSON has it."""
+        return {
+            "format": FORMAT,
+            "clusterId": self.cluster_id,
+            "policy": self.policy,
+            "madeAt": moment(self.made_at),
+            "problemDigest": self.problem_digest,
+            "digest": self.digest,
+            "objective": self.objective.document(),
+            "before": self.before.document(),
+            "after": self.after.document(),
+            "certificate": self.certificate.document(),
+            "moved": self.moved.document(),
+            "partitions": self.partitions,
+            "withoutLoad": self.without_load,
+            "held": self.held,
+            "brokers": [b.document() for b in self.brokers],
+        }
+
+    @classmethod
+    def read(cls, document: object) -> LoadPlan:
+        """The plan of a document. Unreadable names the field."""
+        fields = Fields(document)
+        fields.only("format", FORMAT)
+        made = cls(
+            fields.text("clusterId"),
+            fields.text("policy"),
+            fields.moment("madeAt"),
+            fields.text("problemDigest"),
+            fields.text("digest"),
+            Objective.read(fields.inner("objective")),
+            Balance.read(fields.inner("before")),
+            Balance.read(fields.inner("after")),
+            Certificate.read(fields.inner("certificate")),
+            Moved.read(fields.inner("moved")),
+            fields.whole("partitions"),
+            fields.whole("withoutLoad"),
+            fields.whole("held"),
+            tuple(BrokerLoad.read(Fields(b, f"brokers[{i}]")) for i, b in enumerate(fields.items("brokers"))),
+        )
+        fields.done()
+        return made
+
+
+def problem_digest(terms: Terms, partitions: Iterable[tuple[PartitionSlot, tuple[int, int] | None]]) -> str:
+    """The fingerprint of a problem together with its loads: SHA-256, in hex.
+
+    Each partition comes with its P and C, the whole bytes/s in and out, or None where it has no load row, in the order
+    of (topic, topic id, partition).
+    """
+
+    def lines() -> Iterator[bytes]:
+        for slot, load in partitions:
+            replicas, isr = (",".join(map(str, brokers)) for brokers in (slot.replicas, slot.isr))
+            p, c = ("-", "-") if load is None else load
+            line = (slot.topic, slot.topic_id, slot.partition, replicas, isr, slot.leader, slot.held, p, c)
+            yield ("\t".join(map(str, line)) + "\n").encode()
+
+    return digest_of_lines(terms, lines())
+
+
+def digest_of_lines(terms: Terms, lines: Iterable[bytes]) -> str:
+    """The same from the partitions' lines, in order, in pieces of any size."""
+    hashed = hashlib.sha256(json.dumps(terms.document(), sort_keys=True, separators=(",", ":")).encode())
+    hashed.update(b"\n")
+    for piece in lines:
+        hashed.update(piece)
+    return hashed.hexdigest()
+
+
+def plan_digest(problem_digest: str, moves: Iterable[LoadMove]) -> str:
+    """The fingerprint that an approval names: of the problem, and of all orders that the plan asks for.
+
+    Moves come in the order of (topic, topic id, partition).
+    """
+    hashed = hashlib.sha256(f"{problem_digest}\n".encode())
+    for move in moves:
+        order = ",".join(map(str, move.order))
+        hashed.update(f"{move.topic}\t{move.topic_id}\t{move.partition}\t{order}\n".encode())
+    return hashed.hexdigest()[:DIGEST_LETTERS]
+
+
+def move_of(slot: PartitionSlot, to_leader: int, load: int) -> LoadMove:
+    """The move that gives a partition this leader: it comes first, the others stay as they were."""
+    order = (to_leader, *(b for b in slot.replicas if b != to_leader))
+    return LoadMove(slot.topic, slot.topic_id, slot.partition, slot.replicas, order, slot.leader, to_leader, load)
+
+
+def is_move(slot: PartitionSlot, to_leader: int) -> bool:
+    """Whether that leader calls for a move: it is another, or it is not first in the replica order."""
+    return to_leader != NOBODY and (to_leader != slot.leader or to_leader != slot.replicas[0])

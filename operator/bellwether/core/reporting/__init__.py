@@ -1,0 +1,1 @@
+"""Report a reconcile: conditions of policy and brokers, counts, and the audit trail."""

@@ -1,0 +1,262 @@
+"""Audit trail: what a reconcile set out to move, why and on whose request, and the result. Bounded in size.
+
+Made by ``cycle`` from the values that the turn decided on; written by an adapter beside the undo record, before the
+first reorder, and once more with the outcome. An entry of 200,000 moves is as large as one of twenty: counts, brokers,
+a digest and a few names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from bellwether.core.detection.findings import Fact
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.execution.result import Deeds
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import Application, Cause, Demoted, UndoRecord
+from bellwether.core.planning.plan import Move, MoveKind, Plan
+from bellwether.core.reasons import Reason
+from bellwether.core.rebalance.waves import Progress
+from bellwether.core.signals import Override
+
+SAMPLE_SIZE = 5
+"""How many moves an entry names."""
+
+EVIDENCE_SIZE = 8
+"""How many sources' words stand with a verdict."""
+
+BROKERS_SHOWN = 32
+"""Of how many brokers an entry counts the leaders that they lose or get; the busiest come first."""
+
+CHANGES_SHOWN = 50
+"""Of how many brokers that changed at once an entry tells; ``more_changes`` counts the others."""
+
+TEXT_LIMIT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerChange:
+    """A broker that is kept from leading from now on, or may lead again. ``word`` is whose word it was.
+
+    ``evidence`` is what the verdict was made of, one source a line.
+    """
+
+    broker: int
+    demoted: bool
+    word: str
+    reason: str
+    message: str
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What a turn set out to move, as sums. ``leaving`` and ``coming`` count leaders by broker."""
+
+    topics: int
+    reorders: int
+    elections: int
+    restores: int
+    digest: str
+    leaving: Mapping[int, int] = field(default_factory=dict)
+    coming: Mapping[int, int] = field(default_factory=dict)
+    sample: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """How far an approved load plan has come, and who approved it."""
+
+    digest: str
+    approved_by: str
+    taken_up: int
+    moves: int
+    ended: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of it. ``held`` counts partitions by what held them back; ``stopped`` says why the run ended early."""
+
+    reordered: int = 0
+    elected: int = 0
+    touched: int = 0
+    held: Mapping[str, int] = field(default_factory=dict)
+    stopped: str = ""
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    """One turn that changed who may lead, or set out to move something.
+
+    ``outcome`` is None until it is known; it stays so where the process was killed. ``times`` counts turns one after
+    another that wanted the same and came to the same, the last one at ``last``.
+    """
+
+    at: datetime
+    cluster_id: str
+    epoch: int
+    occasion: str = ""
+    changes: tuple[BrokerChange, ...] = ()
+    more_changes: int = 0
+    moves: Moves | None = None
+    plan: PlanStep | None = None
+    outcome: Outcome | None = None
+    times: int = 1
+    last: datetime | None = None
+
+    def same(self, other: AuditEntry) -> bool:
+        """Whether both say the same but for when."""
+        return replace(self, at=other.at, times=other.times, last=other.last) == other
+
+    def again(self, other: AuditEntry) -> AuditEntry:
+        """This entry, with a later one that says the same counted in."""
+        return replace(self, times=self.times + other.times, last=other.last or other.at)
+
+    def brokers(self) -> frozenset[int]:
+        """Every broker that the entry names."""
+        moved = (*self.moves.leaving, *self.moves.coming) if self.moves is not None else ()
+        return frozenset((*(c.broker for c in self.changes), *moved))
+
+
+def intent(
+    snapshot: Snapshot,
+    before: UndoRecord,
+    verdicts: Mapping[int, Verdict],
+    plan: Plan,
+    progress: Progress,
+    occasion: str = "",
+    approved_by: str = "",
+) -> AuditEntry | None:
+    """What a turn sets out to do; None where it does nothing (law 8). ``before`` is the undo record as it stood."""
+    changes = tuple(_changes(snapshot, before, verdicts, plan, occasion))
+    step = _step(before.application, progress, approved_by)
+    if not changes and not plan.moves and step is None:
+        return None
+    return AuditEntry(
+        at=snapshot.now,
+        cluster_id=snapshot.cluster.cluster_id,
+        epoch=before.epoch,
+        occasion=occasion,
+        changes=changes[:CHANGES_SHOWN],
+        more_changes=len(changes[CHANGES_SHOWN:]),
+        moves=_moves(plan) if plan.moves else None,
+        plan=step,
+    )
+
+
+def concluded(entry: AuditEntry, deeds: Deeds) -> AuditEntry:
+    """The entry with what came of it."""
+    stopped = "" if deeds.stopped is None else f"{deeds.stopped.reason}: {_clip(deeds.stopped.message)}"
+    held = dict(sorted(Counter(str(h.reason) for h in deeds.holds).items()))
+    return replace(entry, outcome=Outcome(deeds.reordered, deeds.elected, len(deeds.touched), held, stopped))
+
+
+def _changes(
+    snapshot: Snapshot, before: UndoRecord, verdicts: Mapping[int, Verdict], plan: Plan, occasion: str
+) -> Iterable[BrokerChange]:
+    now = plan.decisions.demoted
+    for broker in sorted(now.keys() | before.demoted.keys()):
+        verdict, is_now, was = verdicts.get(broker), now.get(broker), before.demoted.get(broker)
+        if is_now is not None and (was is None or (was.cause, was.since) != (is_now.cause, is_now.since)):
+            evidence = _evidence(verdict) if is_now.cause is Cause.SIGNALS else ()
+            word = _word(is_now, snapshot.override_of(broker))
+            yield BrokerChange(broker, True, word, is_now.reason, _clip(is_now.message), evidence)
+        elif is_now is None:
+            drained = was is not None and was.cause is Cause.MAINTENANCE
+            word, reason, message = _promoted_by(snapshot.override_of(broker), verdict, occasion, drained=drained)
+            yield BrokerChange(broker, False, word, reason, _clip(message), _evidence(verdict))
+    yield from _waves(before, plan)
+
+
+def _waves(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:
+    """Which wave each returning broker has come to in this turn."""
+    for broker, wave in sorted(plan.decisions.returning.items()):
+        was = before.returning.get(broker)
+        if was is None or was.share != wave.share:
+            text = f"it may lead {wave.share} % of its leaders, {plan.withheld.get(broker, 0)} partitions wait"
+            rolled_back = wave.share < (was.share if was is not None else 1)
+            yield BrokerChange(broker, rolled_back, "waves", str(Reason.RETURNING_IN_WAVES), text)
+    for broker in sorted(before.returning.keys() - plan.decisions.returning.keys() - plan.decisions.demoted.keys()):
+        text = "it may lead all of its leaders"
+        yield BrokerChange(broker, False, "waves", str(Reason.RETURNING_IN_WAVES), text)
+
+
+def _word(demoted: Demoted, override: Override | None) -> str:
+    if demoted.cause is Cause.SIGNALS:
+        return "signals"
+    who = override.by if override is not None else ""
+    if demoted.cause is Cause.MAINTENANCE:
+        asked = demoted.reason != Reason.RESTARTING
+        return f"maintenance{f' by {who}' if who else ''}" if asked else "its pod's restart"
+    return f"{'override' if demoted.cause is Cause.OVERRIDE else 'command'}{f' by {who}' if who else ''}"
+
+
+def _promoted_by(
+    override: Override | None, verdict: Verdict | None, occasion: str, *, drained: bool
+) -> tuple[str, str, str]:
+    """Whose word lets a broker lead again, with reason and message. ``drained``: it was demoted for maintenance."""
+    if occasion:
+        return occasion, str(verdict.reason) if verdict is not None else "", verdict.message if verdict else ""
+    if override is not None:
+        return f"override{f' by {override.by}' if override.by else ''}", f"Override{override.state}", override.reason
+    if verdict is None:
+        return "cluster", "NotRegistered", "no replica list names the broker any more"
+    return "the end of its maintenance" if drained else "signals", str(verdict.reason), verdict.message
+
+
+def _evidence(verdict: Verdict | None) -> tuple[str, ...]:
+    facts = [f for f in verdict.facts if not f.passed_over] if verdict is not None else []
+    shown = [_clip(_told(fact)) for fact in facts[:EVIDENCE_SIZE]]
+    more = len(facts) - len(shown)
+    return (*shown, f"and {more} more") if more else tuple(shown)
+
+
+def _told(fact: Fact) -> str:
+    since = f" since {fact.since.isoformat(timespec='seconds')}" if fact.since is not None else ""
+    return f"{fact.type} {fact.source}: {fact.reading}{since}{f': {fact.message}' if fact.message else ''}"
+
+
+def _moves(plan: Plan) -> Moves:
+    leaving: Counter[int] = Counter()
+    coming: Counter[int] = Counter()
+    for move in plan.moves:
+        if move.elect and move.leader != move.leads_next:
+            coming[move.leads_next] += 1
+            if move.leader is not None:
+                leaving[move.leader] += 1
+    return Moves(
+        topics=len({m.key.topic_id for m in plan.moves}),
+        reorders=sum(1 for m in plan.moves if m.reorders),
+        elections=sum(1 for m in plan.moves if m.elect),
+        restores=sum(1 for m in plan.moves if m.kind is MoveKind.RESTORE),
+        digest=plan.digest,
+        leaving=dict(leaving.most_common(BROKERS_SHOWN)),
+        coming=dict(coming.most_common(BROKERS_SHOWN)),
+        sample=tuple(_clip(_shown(m)) for m in plan.moves[:SAMPLE_SIZE]),
+    )
+
+
+def _shown(move: Move) -> str:
+    if not move.reorders:
+        return f"{move.topic}-{move.key.partition}: leader {move.leader} -> {move.leads_next}"
+    return f"{move.topic}-{move.key.partition}: {list(move.seen)} -> {list(move.order)}"
+
+
+def _step(before: Application | None, progress: Progress, approved_by: str) -> PlanStep | None:
+    """What this turn did for a load plan; None where that stands as before."""
+    now = progress.application
+    if now is None or (before is not None and (before.digest, before.taken_up, before.ended) == _place(now)):
+        return None
+    return PlanStep(now.digest, approved_by, now.taken_up, now.moves, str(now.ended or ""))
+
+
+def _place(application: Application) -> tuple[object, ...]:
+    return application.digest, application.taken_up, application.ended
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= TEXT_LIMIT else f"{text[: TEXT_LIMIT - 1]}…"

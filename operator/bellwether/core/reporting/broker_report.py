@@ -1,0 +1,194 @@
+"""Report of each broker: its verdict, its leaders, and the conditions of its BrokerHealth.
+
+In: a turn's snapshot, verdicts, plan and quarantines. Out: one value a broker, for the report. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bellwether.core.demotion.decisions import BrokerHold, ripe
+from bellwether.core.demotion.restoration import Way
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.cluster import Partition
+from bellwether.core.model.condition import Condition, of_type
+from bellwether.core.model.flap_damping import Flaps, stabilization
+from bellwether.core.model.quarantine_order import Confinement
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import Demoted
+from bellwether.core.planning.plan import Plan
+from bellwether.core.quarantine.pause_decision import Quarantines
+from bellwether.core.reasons import SENTENCES, Reason, known
+from bellwether.core.settings.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerReport:
+    """What is to be said of one broker."""
+
+    broker: int
+    verdict: Verdict
+    rack: str | None
+    registered: bool
+    leaders: int
+    preferred_leaders: int
+    replicas: int
+    demoted: Demoted | None
+    hold: BrokerHold | None
+    dwelling: bool = False
+    unripe: bool = False
+    """Sick for less than the dwell: other brokers' signals may still say that the cause is elsewhere."""
+    waited_for: int = 0
+    flaps: Flaps | None = None
+    stabilization_seconds: int = 0
+    pod: str = ""
+    """The name of its pod, where that is known."""
+    way: Way | None = None
+    """How far its way back has come, while it gets its leaders back in waves."""
+    drained: Condition | None = None
+    """Whether it may be stopped; None unless it is in maintenance."""
+    ended: datetime | None = None
+    """When the override ended that still stands in its object."""
+    confinement: Confinement | None = None
+    """The order to pause it that stands, or that ended lately."""
+    unpaused: BrokerHold | None = None
+    """Why it is not paused though ``acks=all`` waits for it; None where no policy asks for that."""
+    paused: bool = False
+    """Whether the warden beside it says that it has paused it, by whatever order."""
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """``Healthy``, ``Demoted`` and ``HoldsBackISR``, with the reasons that the judgement gave.
+
+        ``Drained`` while it is in maintenance, ``Overridden`` while an override stands that has ended, ``Quarantined``
+        where it is paused, was lately, or would be but for a reason.
+        """
+        standing = self.verdict.standing
+        healthy = None if standing is Standing.UNKNOWN else standing is Standing.HEALTHY
+        return (
+            Condition("Healthy", healthy, self.verdict.reason, self.verdict.message),
+            self._demoted(),
+            self._holds_back(),
+            *([self.drained] if self.drained is not None else []),
+            *self._ended(),
+            *self._quarantined(),
+        )
+
+    def condition(self, type_: str) -> Condition:
+        """The condition of that type. Raises KeyError where there is none."""
+        return of_type(self.conditions, type_)
+
+    def _ended(self) -> Iterable[Condition]:
+        if self.ended is not None:
+            moment = self.ended.astimezone(UTC)
+            text = f"spec.override ended at {moment:%Y-%m-%dT%H:%M:%SZ} and has no effect: take it away"
+            yield Condition("Overridden", False, Reason.OVERRIDE_ENDED, text)
+
+    def _demoted(self) -> Condition:
+        if self.demoted is not None:
+            reason, text = known(self.demoted.reason), self.demoted.message
+            if self.hold is not None:
+                text = f"{text}; {self.hold.message}"
+            return Condition("Demoted", True, reason, text)
+        if self.hold is not None:
+            return Condition("Demoted", False, self.hold.reason, self.hold.message)
+        if self.way is not None and not self.dwelling:
+            return Condition("Demoted", False, Reason.RETURNING_IN_WAVES, self.way.message)
+        reason = Reason.DWELLING if self.dwelling else Reason.LEADING_ALLOWED
+        return Condition("Demoted", False, reason, SENTENCES[reason])
+
+    def _quarantined(self) -> Iterable[Condition]:
+        order = self.confinement
+        if order is not None and (order.stands or self.unpaused is None):
+            paused = order.stands and order.obeyed_at is not None
+            yield Condition("Quarantined", paused, known(order.reason), order.message)
+        elif self.unpaused is not None:
+            yield Condition("Quarantined", False, self.unpaused.reason, self.unpaused.message)
+
+    def _holds_back(self) -> Condition:
+        """Whether ``acks=all`` waits for this broker: a slow follower in an ISR, whether it leads or not."""
+        slow = self.verdict.slow
+        if slow is None:
+            return Condition("HoldsBackISR", False, Reason.FOLLOWING_FAST, SENTENCES[Reason.FOLLOWING_FAST])
+        if not self.waited_for:
+            return Condition("HoldsBackISR", False, Reason.AWAITED_BY_NOBODY, SENTENCES[Reason.AWAITED_BY_NOBODY])
+        text = f"it follows slowly and is in the ISR of partitions that others lead: acks=all waits for it ({slow})"
+        return Condition("HoldsBackISR", True, slow, text)
+
+
+def brokers(
+    snapshot: Snapshot,
+    policy: Policy,
+    verdicts: Mapping[int, Verdict],
+    plan: Plan,
+    demoted: Mapping[int, Demoted],
+    quarantines: Quarantines,
+) -> tuple[BrokerReport, ...]:
+    """One report for each broker that was judged, by its id. ``demoted`` are those that the policy holds demoted."""
+    leaders = snapshot.cluster.leaders()
+    replicas = Counter(r for p in snapshot.cluster.partitions for r in p.replicas)
+    preferred = Counter(p.replicas[0] for p in snapshot.cluster.partitions)
+    slow = {b for b, v in verdicts.items() if v.slow is not None}
+    waited_for = Counter(b for p in snapshot.cluster.partitions for b in slow.intersection(p.isr) if p.leader != b)
+    pods = {**(snapshot.strimzi.pods if snapshot.strimzi is not None else {}), **(snapshot.pods or {})}
+    back = plan.decisions.returning if policy.acts else snapshot.record.returning
+    waves = policy.promotion.waves
+    ended = {o.broker: o.until for o in snapshot.overrides if o.until is not None and not o.active(snapshot.now)}
+    reports = []
+    for broker, verdict in sorted(verdicts.items()):
+        registered = snapshot.cluster.brokers.get(broker)
+        flaps = snapshot.flaps.get(broker)
+        reports.append(
+            BrokerReport(
+                broker=broker,
+                verdict=verdict,
+                rack=registered.rack if registered is not None else None,
+                registered=registered is not None,
+                leaders=leaders.get(broker, 0),
+                preferred_leaders=preferred[broker],
+                replicas=replicas[broker],
+                demoted=demoted.get(broker),
+                hold=plan.decisions.hold_of(broker),
+                dwelling=broker in plan.decisions.dwelling,
+                unripe=verdict.standing is Standing.SICK and not ripe(verdict, snapshot, policy),
+                waited_for=waited_for[broker],
+                flaps=flaps,
+                stabilization_seconds=stabilization(flaps, policy),
+                pod=pods[broker].name if broker in pods else "",
+                way=Way.of(back.get(broker), waves, plan.withheld.get(broker, 0), plan.decisions.waits.get(broker)),
+                drained=_drained(broker, snapshot, policy, plan, leaders.get(broker, 0)),
+                ended=ended.get(broker),
+                confinement=quarantines.orders.get(broker),
+                unpaused=quarantines.held.get(broker),
+                paused=broker in quarantines.paused,
+            )
+        )
+    return tuple(reports)
+
+
+def _drained(broker: int, snapshot: Snapshot, policy: Policy, plan: Plan, leads: int) -> Condition | None:
+    """Whether a broker in maintenance may be stopped: nothing is left with it, and nothing comes back to it."""
+    if broker not in snapshot.maintenance:
+        return None
+    if not policy.acts:
+        reason = Reason.SUSPENDED if policy.suspend else Reason.OBSERVING
+        return Condition("Drained", False, reason, f"not drained: {SENTENCES[reason]}")
+    hold = plan.decisions.hold_of(broker)
+    if broker not in plan.decisions.demoted and hold is not None:
+        return Condition("Drained", False, hold.reason, hold.message)
+    ahead = sum(1 for p in snapshot.cluster.held_by(broker) if p.replicas[0] == broker)
+    if leads or ahead or broker not in plan.decisions.demoted:
+        text = f"leads {leads} partitions, and stands first in the order of {ahead}"
+        stay = Counter(h.reason for h in plan.holds if _stays_with(broker, snapshot.cluster.by_key.get(h.key)))
+        if stay:
+            text += f"; held back: {', '.join(f'{n} {r}' for r, n in sorted(stay.items()))}"
+        return Condition("Drained", False, Reason.DRAINING, text)
+    return Condition("Drained", True, Reason.DRAINED, SENTENCES[Reason.DRAINED])
+
+
+def _stays_with(broker: int, partition: Partition | None) -> bool:
+    return partition is not None and broker in (partition.leader, partition.replicas[0])

@@ -1,0 +1,74 @@
+"""External operations that a policy waits for, such as reassignments or Strimzi's, summed up in one condition.
+
+In: a turn's snapshot, its plan, what a run held and how a load plan stands. Out: what waits for whom, with a reason and
+a few names; nothing where nothing waits. Called by ``policy_conditions``. ``docs/placement/coexistence.md`` has the
+whole table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from bellwether.core.model.refusals import Hold
+from bellwether.core.planning.plan import Plan
+from bellwether.core.reasons import Reason
+from bellwether.core.rebalance.waves import Progress
+
+NAMED = 3
+"""How many partitions or brokers a message names for each reason."""
+
+OTHERS = (
+    Reason.STRIMZI_PAUSED,
+    Reason.STRIMZI_REBALANCING,
+    Reason.OTHERS_REBALANCING,
+    Reason.REASSIGNING,
+    Reason.CONTESTED,
+)
+"""Reasons that mean other people, the most far-reaching first."""
+
+
+class Waiting(NamedTuple):
+    """For whom, first and foremost, and in words what waits for whom."""
+
+    reason: Reason
+    message: str
+
+
+def waiting_for_others(plan: Plan, held: Iterable[Hold], progress: Progress | None) -> Waiting | None:
+    """What waits for others, if anything does."""
+    partitions: dict[Reason, list[Hold]] = {}
+    for hold in held:
+        if hold.reason in OTHERS:
+            partitions.setdefault(hold.reason, []).append(hold)
+    found = []
+    for reason in OTHERS:
+        waits = list(_brokers(plan, reason))
+        waits += _partitions(partitions.get(reason, ()))
+        if progress is not None and progress.waits is not None and progress.waits.reason is reason:
+            waits.append("the next wave of the load plan")
+        if waits:
+            found.append((reason, f"{reason}: {', '.join(waits)}"))
+    if not found:
+        return None
+    return Waiting(found[0][0], "; ".join(text for _, text in found))
+
+
+def _brokers(plan: Plan, reason: Reason) -> Iterable[str]:
+    brokers = {h.broker for h in plan.decisions.held if h.reason is reason}
+    brokers |= {b for b, wait in plan.decisions.waits.items() if wait.reason is reason}
+    if brokers:
+        noun = "broker" if len(brokers) == 1 else "brokers"
+        yield f"{noun} {_some([str(b) for b in sorted(brokers)])}"
+
+
+def _partitions(held: Sequence[Hold]) -> Iterable[str]:
+    if held:
+        first = sorted((h.topic, h.key.partition) for h in held)
+        noun = "partition" if len(held) == 1 else "partitions"
+        yield f"{len(held)} {noun} ({_some([f'{topic}-{index}' for topic, index in first])})"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"

@@ -1,0 +1,74 @@
+"""Count displaced partitions, those of them that preferred racks keep so, and leaders outside the preferred racks.
+
+In: a turn's snapshot, the policy, the plan. Out: counts of partitions. Pure. Called by ``report``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bellwether.core.model.cluster import Partition, PartitionKey
+from bellwether.core.model.rack_ranking import Rankings
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.planning.plan import Plan
+from bellwether.core.settings.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Partitions whose order is not their baseline, those of them that the racks keep so, leaders in another place."""
+
+    displaced: int
+    for_racks: int
+    leaders_out_of_place: int
+
+
+def whereabouts(snapshot: Snapshot, policy: Policy, plan: Plan) -> Whereabouts:
+    """The counts of a turn."""
+    entries, targets = snapshot.record.entries, plan.targets
+    displaced = for_racks = out_of_place = 0
+    stays = _stays_for_racks(snapshot, policy, plan)
+    for partition in snapshot.cluster.partitions:
+        key, replicas = partition.key, partition.replicas
+        entry = entries.get(key)
+        if policy.placement is not None:
+            home = targets.get(key, replicas)[0]
+        else:
+            home = entry.baseline[0] if entry is not None else replicas[0]
+        out_of_place += partition.leader != home
+        if entry is not None and replicas != entry.baseline:
+            displaced += 1
+            for_racks += stays(partition, key)
+    return Whereabouts(displaced, for_racks, out_of_place)
+
+
+def _stays_for_racks(snapshot: Snapshot, policy: Policy, plan: Plan) -> Callable[[Partition, PartitionKey], bool]:
+    """Tells of a displaced partition whether the racks alone keep it so, and for good.
+
+    They do where the plan wants it as it stands, led by its first, and neither a demoted broker nor one that waits for
+    a later wave is among its replicas. A policy that goes gives everything back.
+    """
+    decisions, targets = plan.decisions, plan.targets
+    if policy.placement is None or decisions.parting:
+        return lambda _partition, _key: False
+    rankings = Rankings(policy.placement, snapshot.cluster)
+    held = {hold.key for hold in plan.holds}
+    demoted, returning = decisions.demoted.keys(), decisions.returning
+
+    def waits(key: PartitionKey, replicas: tuple[int, ...]) -> bool:
+        return any(returning[b].withholds(key) for b in returning.keys() & replicas)
+
+    def stays(partition: Partition, key: PartitionKey) -> bool:
+        replicas = partition.replicas
+        return (
+            rankings.of(partition.topic) is not None
+            and targets.get(key, replicas) == replicas
+            and partition.leader == replicas[0]
+            and not partition.reassigning
+            and key not in held
+            and demoted.isdisjoint(replicas)
+            and (returning.keys().isdisjoint(replicas) or not waits(key, replicas))
+        )
+
+    return stays

@@ -1,0 +1,109 @@
+"""Conditions of a policy: whether it is ready, settled, contested, held back, waiting for others.
+
+In: a turn's snapshot, plan and deeds. Out: conditions whose words were born in the judgements, without times. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from bellwether.core.execution.result import Deeds
+from bellwether.core.model.condition import Condition
+from bellwether.core.model.loads import as_of, without_loads
+from bellwether.core.model.refusals import Hold
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.planning.plan import Plan
+from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.rebalance.waves import Progress
+from bellwether.core.reporting.external_operations import waiting_for_others
+from bellwether.core.reporting.placement_conditions import words
+from bellwether.core.settings.policy import Mode, Policy
+
+
+def conditions(
+    snapshot: Snapshot,
+    policy: Policy,
+    plan: Plan,
+    deeds: Deeds,
+    held: tuple[Hold, ...],
+    would: tuple[int, ...],
+    progress: Progress | None = None,
+) -> tuple[Condition, ...]:
+    """What holds of the policy. ``held`` are partitions held back, ``would`` the brokers that it only would demote."""
+    settled = _settled(plan, deeds, held, snapshot)
+    return (
+        _ready(snapshot, policy, plan, settled, would),
+        settled,
+        _contested(held),
+        _held(plan),
+        *(Condition(*word) for word in words(policy.placement, snapshot.cluster)),
+        *_unmeasured(snapshot, policy),
+        *_waiting(plan, held, progress),
+    )
+
+
+def _unmeasured(snapshot: Snapshot, policy: Policy) -> Iterable[Condition]:
+    """That a limit by load cannot hold; nothing where it can, or there is none."""
+    text = without_loads(policy.demotion.capacity, snapshot.loads)
+    if text is not None:
+        yield Condition("LoadsMeasured", False, Reason.LOADS_UNKNOWN, text)
+
+
+def _waiting(plan: Plan, held: tuple[Hold, ...], progress: Progress | None) -> Iterable[Condition]:
+    """For whom something of the policy waits; nothing where nothing does."""
+    waiting = waiting_for_others(plan, held, progress)
+    if waiting is not None:
+        yield Condition("WaitingForOthers", True, waiting.reason, waiting.message[:1024])
+
+
+def _ready(snapshot: Snapshot, policy: Policy, plan: Plan, settled: Condition, would: tuple[int, ...]) -> Condition:
+    if not snapshot.cluster.partitions:
+        return Condition("Ready", True, Reason.CLUSTER_EMPTY, SENTENCES[Reason.CLUSTER_EMPTY])
+    if policy.suspend:
+        return Condition("Ready", False, Reason.SUSPENDED, SENTENCES[Reason.SUSPENDED])
+    if policy.mode is Mode.OBSERVE:
+        named = ", ".join(str(b) for b in would)
+        text = f"would demote {named}" if would else "would demote nobody"
+        return Condition("Ready", True, Reason.OBSERVING, text)
+    for hold in plan.decisions.held:
+        if hold.reason in (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE) and hold.broker not in snapshot.maintenance:
+            return Condition("Ready", True, hold.reason, f"broker {hold.broker} is sick and leads on: {hold.message}")
+    if stay := sum(h.reason is Reason.CAPACITY_REACHED for h in plan.holds):
+        text = f"{stay} leaders stay where they are: the others carry as much as spec.demotion.capacity allows"
+        text += as_of(policy.demotion.capacity, snapshot.loads)
+        return Condition("Ready", True, Reason.CAPACITY_REACHED, text)
+    return Condition("Ready", True, settled.reason, settled.message)
+
+
+def _settled(plan: Plan, deeds: Deeds, held: tuple[Hold, ...], snapshot: Snapshot) -> Condition:
+    if deeds.stopped is not None:
+        return Condition("Settled", False, deeds.stopped.reason, deeds.stopped.message)
+    if not plan.quiet:
+        return Condition("Settled", False, Reason.MOVING, f"{len(plan.moves)} partitions are to move")
+    waves = sorted(plan.decisions.returning.items())
+    coming = [f"{b} ({wave.share} %)" for b, wave in waves if b in snapshot.cluster.live]
+    if coming:
+        text = f"brokers get their leaders back in waves: {', '.join(coming)}"
+        return Condition("Settled", False, Reason.RETURNING_IN_WAVES, text[:1024])
+    if held:
+        counts = Counter(h.reason for h in held)
+        text = ", ".join(f"{n} {r}" for r, n in sorted(counts.items()))
+        return Condition("Settled", True, Reason.HELD, f"partitions held back: {text}")
+    return Condition("Settled", True, Reason.SETTLED, SENTENCES[Reason.SETTLED])
+
+
+def _contested(held: tuple[Hold, ...]) -> Condition:
+    contested = [h for h in held if h.reason is Reason.CONTESTED]
+    if contested:
+        text = f"{len(contested)} partitions are being reordered by somebody else, {contested[0].topic} among them"
+        return Condition("Contested", True, Reason.CONTESTED, text)
+    return Condition("Contested", False, Reason.SETTLED, "nobody else reorders what this policy displaced")
+
+
+def _held(plan: Plan) -> Condition:
+    held = plan.decisions.held
+    if held:
+        text = "; ".join(f"broker {h.broker}: {h.message}" for h in held)
+        return Condition("DemotionHeld", True, held[0].reason, text[:1024])
+    return Condition("DemotionHeld", False, Reason.SETTLED, "no broker is held back")

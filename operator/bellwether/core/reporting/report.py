@@ -1,0 +1,128 @@
+"""Report of one reconcile: what was seen, judged, moved and held, as values. The same news makes the same report.
+
+Called last in every turn. The Kubernetes adapter writes it as status, the handlers turn it into events and metrics, the
+command line prints it; the words in it were born in the judgements.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.doctor.risks import Ward, shortcomings
+from bellwether.core.execution.recovery import Note
+from bellwether.core.execution.result import Deeds
+from bellwether.core.model.condition import Condition, of_type
+from bellwether.core.model.refusals import Hold
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.strimzi import Strimzi
+from bellwether.core.planning.plan import Plan
+from bellwether.core.planning.preferred_election import Balance
+from bellwether.core.quarantine.pause_decision import Quarantines
+from bellwether.core.reasons import Reason
+from bellwether.core.rebalance.problem import Problem
+from bellwether.core.rebalance.waves import Progress
+from bellwether.core.reporting.broker_report import BrokerReport, brokers
+from bellwether.core.reporting.placement_counts import whereabouts
+from bellwether.core.reporting.policy_conditions import conditions
+from bellwether.core.settings.policy import Policy
+
+SAMPLE_SIZE = 20
+"""How many held partitions a status names; the rest is a number."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a turn has to say of a policy."""
+
+    now: datetime
+    cluster_id: str
+    epoch: int
+    conditions: tuple[Condition, ...]
+    brokers: tuple[BrokerReport, ...]
+    standings: Mapping[Standing, int]
+    partitions: int
+    leaderless: int
+    displaced: int
+    leaders_out_of_place: int
+    plan: Plan
+    held: tuple[Hold, ...]
+    would_demote: tuple[int, ...]
+    notes: tuple[Note, ...] = ()
+    deeds: Deeds = field(default_factory=Deeds)
+    election: Balance | None = None
+    """What the periodic election found; None where the policy asks for none."""
+    progress: Progress | None = None
+    """How far the load plan has come, and why it does not go on now."""
+    problem: Problem | None = None
+    """What a rebalance is asked to solve, where the turn was to pose that."""
+    strimzi: Strimzi | None = None
+    """What Strimzi says of the cluster, where it runs it."""
+    ward: Ward = field(default_factory=lambda: Ward(()))
+    """The partitions that are not led by a full ISR, each with its risk."""
+    displaced_for_racks: int = 0
+    """How many of the displaced stand so for good, as the racks of the policy want it."""
+
+    @property
+    def held_by_reason(self) -> dict[Reason, int]:
+        """How many partitions are held back for each reason."""
+        return dict(sorted(Counter(h.reason for h in self.held).items()))
+
+    @property
+    def held_sample(self) -> tuple[Hold, ...]:
+        """The first few held partitions, in a stable order."""
+        return tuple(sorted(self.held, key=lambda h: (h.topic, h.key.partition))[:SAMPLE_SIZE])
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to do: no move planned and none held back for long."""
+        return self.plan.quiet and not self.deeds.changed
+
+    def condition(self, type_: str) -> Condition:
+        """The condition of that type. Raises KeyError where there is none."""
+        return of_type(self.conditions, type_)
+
+
+def report(
+    snapshot: Snapshot,
+    policy: Policy,
+    verdicts: Mapping[int, Verdict],
+    plan: Plan,
+    deeds: Deeds,
+    notes: tuple[Note, ...] = (),
+    progress: Progress | None = None,
+    problem: Problem | None = None,
+    quarantines: Quarantines | None = None,
+) -> Report:
+    """What to say of a turn. Pure, and without anything that changes from turn to turn by itself."""
+    held = tuple({h.key: h for h in (*plan.holds, *deeds.holds)}.values())
+    acting = policy.acts
+    demoted = plan.decisions.demoted if acting else snapshot.record.demoted
+    would = () if acting else tuple(sorted(set(plan.decisions.demoted) - set(snapshot.record.demoted)))
+    found = whereabouts(snapshot, policy, plan)
+    return Report(
+        now=snapshot.now,
+        cluster_id=snapshot.cluster.cluster_id,
+        epoch=snapshot.record.epoch,
+        conditions=conditions(snapshot, policy, plan, deeds, held, would, progress),
+        brokers=brokers(snapshot, policy, verdicts, plan, demoted, quarantines or Quarantines()),
+        standings={s: sum(1 for v in verdicts.values() if v.standing is s) for s in Standing},
+        partitions=len(snapshot.cluster.partitions),
+        leaderless=sum(p.leader is None for p in snapshot.cluster.partitions),
+        displaced=found.displaced,
+        displaced_for_racks=found.for_racks,
+        leaders_out_of_place=found.leaders_out_of_place,
+        plan=plan,
+        held=held,
+        would_demote=would,
+        notes=notes,
+        deeds=deeds,
+        progress=progress,
+        problem=problem,
+        strimzi=snapshot.strimzi,
+        ward=shortcomings(snapshot.cluster, snapshot.floors),
+    )

@@ -1,0 +1,28 @@
+"""Capacity limits of a demotion: how many leaders and how much load one broker may take on.
+
+``model.loads`` counts leaders and measured loads against them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """The most that a demotion may put on one broker; None: no limit.
+
+    ``max_load`` is in bytes/s for a broker of capacity ``WHOLE``, and in proportion for the others; it bounds all that
+    a broker carries, by leading and by following.
+    """
+
+    max_leaders: int | None = None
+    max_load: int | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is any limit."""
+        return self.max_leaders is not None or self.max_load is not None
+
+
+UNBOUNDED = Capacity()

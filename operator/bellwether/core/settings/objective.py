@@ -1,0 +1,79 @@
+"""Objective of a rebalance: which figure counts as load, what leading and following cost, and the limits of a plan.
+
+Part of a policy, and of ``problem.json``, whose format is defined here as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from bellwether.core.strict_json import Fields, Unreadable
+
+WHOLE = 100
+"""Weights are percent, and a broker's usual capacity is this: with both, a relative load is bytes/s."""
+
+
+class Statistic(StrEnum):
+    """Which figure of a partition's history counts as its load."""
+
+    MEDIAN = "Median"
+    P95 = "P95"
+    PEAK = "Peak"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """What a byte costs whom, in percent, and what a plan must keep to.
+
+    Leading a partition of rf replicas costs ``produce * P + replication * P * (rf - 1) + consume * C``, following it
+    ``follow * P``; P and C are the bytes/s that come in from producers and go out to consumers. ``preferred_racks`` are
+    in order of preference. ``max_moves`` caps the leaders that change; leaders that may not lead go in any case.
+    """
+
+    statistic: Statistic = Statistic.P95
+    produce_weight: int = WHOLE
+    replication_weight: int = WHOLE
+    consume_weight: int = WHOLE
+    follow_weight: int = WHOLE
+    preferred_racks: tuple[str, ...] = ()
+    max_moves: int | None = None
+
+    def following(self, produced: int) -> int:
+        """What following a partition costs, in hundredths of a byte/s; ``produced`` are P in bytes/s."""
+        return self.follow_weight * produced
+
+    def leading(self, produced: int, consumed: int, replicas: int) -> int:
+        """What leading it costs more than following it, in hundredths of a byte/s: the load of a plan's moves."""
+        led = self.produce_weight * produced + self.replication_weight * produced * (replicas - 1)
+        return led + self.consume_weight * consumed - self.following(produced)
+
+    def document(self) -> dict[str, Any]:
+        """The objective as JSON has it."""
+        return {
+            "statistic": str(self.statistic),
+            "produceWeight": self.produce_weight,
+            "replicationWeight": self.replication_weight,
+            "consumeWeight": self.consume_weight,
+            "followWeight": self.follow_weight,
+            "preferredRacks": list(self.preferred_racks),
+            "maxMoves": self.max_moves,
+        }
+
+    @classmethod
+    def read(cls, fields: Fields) -> Objective:
+        """The objective of a document. Unreadable names the field."""
+        made = cls(
+            statistic=fields.word("statistic", Statistic),
+            produce_weight=fields.whole("produceWeight"),
+            replication_weight=fields.whole("replicationWeight"),
+            consume_weight=fields.whole("consumeWeight"),
+            follow_weight=fields.whole("followWeight"),
+            preferred_racks=tuple(fields.items("preferredRacks")),
+            max_moves=fields.whole_or_none("maxMoves"),
+        )
+        fields.done()
+        if not all(isinstance(rack, str) for rack in made.preferred_racks):
+            raise Unreadable("objective.preferredRacks: each must be the name of a rack")
+        return made

@@ -1,0 +1,46 @@
+"""Rack preferences of a policy, in order or by weight: for all topics, and for topics that match a pattern.
+
+``model.rack_ranking`` applies them to the brokers of a cluster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """Racks that are to lead: ``racks`` in order, the most preferred first; or ``weights``, in proportion to them."""
+
+    racks: tuple[str, ...] = ()
+    weights: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Every rack that is named, as it stands there."""
+        return self.racks or tuple(rack for rack, _ in self.weights)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRule:
+    """A preference for the topics that match; ``*`` and ``?`` stand for any letters."""
+
+    pattern: str
+    preference: Preference
+
+    def matches(self, topic: str) -> bool:
+        """Whether the rule is for that topic."""
+        return fnmatchcase(topic, self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What a policy wants: the first rule that matches a topic counts, and ``preference`` where none does."""
+
+    preference: Preference | None = None
+    rules: tuple[TopicRule, ...] = ()
+
+    def of(self, topic: str) -> Preference | None:
+        """What is wanted for a topic; None where nothing is."""
+        return next((r.preference for r in self.rules if r.matches(topic)), self.preference)

@@ -1,0 +1,155 @@
+"""Strict JSON reader: each field must be present, of its type and within its limits, or an error names it.
+
+In: what ``json.loads`` gave. Out: plain values. Called by the values that are kept in files (``rebalance.problem``,
+``rebalance.rebalance_plan``, ``settings.objective``); adapters say which file it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, TypeVar
+
+Word = TypeVar("Word", bound=StrEnum)
+
+LARGEST = 2**63 - 1
+"""Integers in files fit Arrow's and the JVM's 64 bits."""
+
+
+class Unreadable(ValueError):
+    """A document that is not what it should be: names the field, and what was wanted."""
+
+
+class Fields:
+    """The fields of one JSON object. What nobody asked for by the time of ``done`` is refused, too."""
+
+    def __init__(self, document: object, where: str = "") -> None:
+        if not isinstance(document, Mapping):
+            raise Unreadable(f"{where or 'the document'} is {_kind(document)}: a JSON object is wanted")
+        self._left = dict(document)
+        self._where = f"{where}." if where else ""
+
+    def text(self, name: str, *, empty: bool = False) -> str:
+        """A string; not an empty one unless told."""
+        value = self._take(name)
+        if not isinstance(value, str) or not (value or empty):
+            raise self._amiss(name, value, "text" if empty else "text that is not empty")
+        return value
+
+    def text_or_none(self, name: str) -> str | None:
+        """A string or null."""
+        value = self._take(name)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            raise self._amiss(name, value, "text or null")
+        return value
+
+    def whole(self, name: str, least: int = 0) -> int:
+        """An integer of at least ``least``."""
+        value = self._take(name)
+        if not _whole(value, least):
+            raise self._amiss(name, value, f"a whole number, {least} or more")
+        return int(value)
+
+    def whole_or_none(self, name: str, least: int = 0) -> int | None:
+        """An integer of at least ``least``, or null."""
+        value = self._take(name)
+        if value is None:
+            return None
+        if not _whole(value, least):
+            raise self._amiss(name, value, f"null, or a whole number, {least} or more")
+        return int(value)
+
+    def number(self, name: str) -> float:
+        """A finite number that is not negative."""
+        value = self._take(name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise self._amiss(name, value, "a number, 0 or more")
+        return float(value)
+
+    def number_or_none(self, name: str) -> float | None:
+        """A finite number that is not negative, or null."""
+        if self._left.get(name, 0) is None:
+            del self._left[name]
+            return None
+        return self.number(name)
+
+    def yes(self, name: str) -> bool:
+        """True or false."""
+        value = self._take(name)
+        if not isinstance(value, bool):
+            raise self._amiss(name, value, "true or false")
+        return value
+
+    def moment(self, name: str) -> datetime:
+        """A time in UTC to the second, as in ``2026-11-21T12:00:00Z``."""
+        value = self._take(name)
+        try:
+            return datetime.strptime(value, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+        except (TypeError, ValueError):
+            raise self._amiss(name, value, "a time as in 2026-11-21T12:00:00Z") from None
+
+    def word(self, name: str, words: type[Word]) -> Word:
+        """One of an enumeration's words."""
+        value = self._take(name)
+        try:
+            return words(value)
+        except ValueError:
+            raise self._amiss(name, value, f"one of {', '.join(words)}") from None
+
+    def items(self, name: str) -> list[Any]:
+        """A list."""
+        value = self._take(name)
+        if not isinstance(value, list):
+            raise self._amiss(name, value, "a list")
+        return value
+
+    def inner(self, name: str) -> Fields:
+        """An object within this one."""
+        return Fields(self._take(name), f"{self._where}{name}")
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        """An object whose names are data, as it is."""
+        value = self._take(name)
+        if not isinstance(value, dict):
+            raise self._amiss(name, value, "a JSON object")
+        return value
+
+    def only(self, name: str, wanted: object) -> None:
+        """A field that must have one value: the format's version, say."""
+        value = self._take(name)
+        if value != wanted or isinstance(value, bool):
+            raise self._amiss(name, value, f"{wanted!r}, the only one that this version knows")
+
+    def done(self) -> None:
+        """Refuses what is left over: a misspelt name must not pass for a default."""
+        if self._left:
+            names = ", ".join(f"{self._where}{n}" for n in sorted(self._left))
+            raise Unreadable(f"unknown: {names}: written by another version, or misspelt")
+
+    def _take(self, name: str) -> Any:
+        if name not in self._left:
+            raise Unreadable(f"{self._where}{name} is missing")
+        return self._left.pop(name)
+
+    def _amiss(self, name: str, value: object, wanted: str) -> Unreadable:
+        return Unreadable(f"{self._where}{name} is {_kind(value)}: {wanted} is wanted")
+
+
+def moment(at: datetime) -> str:
+    """A time as documents have it."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST
+
+
+def _kind(value: object) -> str:
+    if value is None or isinstance(value, bool | int | float | str):
+        said = repr(value)
+        return said if len(said) <= 80 else f"{said[:77]}..."
+    return "a list" if isinstance(value, list) else "an object"

@@ -1,0 +1,90 @@
+"""Pure packages import only what is listed here: nothing that does IO, reads a clock or knows a client."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from sourcetree import ROOT, sources
+
+PURE: Mapping[str, str] = {
+    "bellwether/core": """
+        __future__ array bisect collections dataclasses datetime enum fnmatch functools hashlib itertools json math
+        operator shlex statistics typing bellwether.core
+    """,
+    "bellwether/core/settings/schedule.py": "cronsim",
+    "bellwether/traces": """
+        __future__ collections dataclasses datetime hashlib json math re typing bellwether.core bellwether.traces
+    """,
+    "bellwether/certificates": """
+        __future__ array bisect collections dataclasses fractions hashlib json math typing bellwether.certificates
+    """,
+}
+"""What each package may import, its modules included; a file besides that what its package may."""
+
+
+def imports(root: Path) -> Iterator[tuple[str, int, str]]:
+    """File, line and full name of everything that a pure package imports; a relative name keeps its dots."""
+    for path in sources(root):
+        place = path.relative_to(root / "operator").as_posix() if path.is_relative_to(root / "operator") else ""
+        if any(_within(place, pure, "/") for pure in PURE):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    yield from ((place, node.lineno, alias.name) for alias in node.names)
+                elif isinstance(node, ast.ImportFrom):
+                    module = "." * node.level + (node.module or "")
+                    yield from ((place, node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+def allowances(place: str, name: str) -> list[tuple[str, str]]:
+    """Every entry of ``PURE``, as place and module, that lets a file import a name."""
+    pure = [(where, module) for where, listed in PURE.items() for module in listed.split()]
+    return [(where, module) for where, module in pure if _within(place, where, "/") and _within(name, module, ".")]
+
+
+def impure_imports(root: Path) -> list[str]:
+    """What pure packages import and may not, as ``file:line name``."""
+    return [f"{place}:{line} {name}" for place, line, name in imports(root) if not allowances(place, name)]
+
+
+def _within(name: str, whole: str, separator: str) -> bool:
+    return name == whole or name.startswith(whole + separator)
+
+
+def test_pure_packages_import_only_what_they_may() -> None:
+    assert impure_imports(ROOT) == []
+
+
+def test_everything_that_is_allowed_is_in_use() -> None:
+    used = {allowance for place, _, name in imports(ROOT) for allowance in allowances(place, name)}
+    listed = {(where, module) for where, modules in PURE.items() for module in modules.split()}
+    assert listed - used == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "statement", "name"),
+    [
+        ("core/model/cluster.py", "import http.client", "http.client"),
+        ("core/model/cluster.py", "import pathlib", "pathlib"),
+        ("core/model/cluster.py", "import sqlite3", "sqlite3"),
+        ("core/model/cluster.py", "import aiohttp", "aiohttp"),
+        ("core/model/cluster.py", "import cronsim", "cronsim"),
+        ("core/model/cluster.py", "from time import monotonic", "time.monotonic"),
+        ("core/model/cluster.py", "from bellwether import ports", "bellwether.ports"),
+        ("core/model/cluster.py", "from ... import ports", "....ports"),
+        ("core/model/cluster.py", "def late(): import socket", "socket"),
+        ("core/reasons.py", "import os", "os"),
+        ("traces/lines.py", "import time", "time"),
+        ("certificates/bounds.py", "import numpy", "numpy"),
+        ("certificates/bounds.py", "from bellwether.core import reasons", "bellwether.core.reasons"),
+    ],
+)
+def test_an_import_that_is_not_allowed_is_named(tmp_path: Path, module: str, statement: str, name: str) -> None:
+    source = (ROOT / "operator" / "bellwether" / module).read_text(encoding="utf-8")
+    copy = tmp_path / "operator" / "bellwether" / module
+    copy.parent.mkdir(parents=True)
+    copy.write_text(f"{source}{statement}\n", encoding="utf-8")
+    assert impure_imports(tmp_path) == [f"bellwether/{module}:{len(source.splitlines()) + 1} {name}"]

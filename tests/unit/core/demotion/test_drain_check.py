@@ -1,0 +1,239 @@
+"""Whether a broker may be drained, and how a drain begins, holds and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.demotion.decisions import Decisions, decide, part
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.undo_record import Cause, Demoted
+from bellwether.core.reasons import Reason
+from bellwether.core.settings.policy import Demotion, Policy, Promotion, PromotionMode
+from bellwether.core.signals import Override, OverrideState, Signal
+from testkit.builders import (
+    after,
+    cluster,
+    demoted,
+    drain,
+    override,
+    partition,
+    record,
+    signal,
+    snapshot,
+    verdict,
+    verdicts,
+)
+
+DRAINED = demoted(1, Cause.MAINTENANCE)
+
+
+def ring(brokers: int = 5, *more: Partition, **besides: object) -> Cluster:
+    """Everybody has a partition of three replicas."""
+    ids = list(range(1, brokers + 1))
+    rings = [
+        partition(index=i, replicas=[ids[(i + k) % brokers] for k in range(min(3, brokers))]) for i in range(brokers)
+    ]
+    return cluster(*rings, *more, brokers=brokers, **besides)  # type: ignore[arg-type]
+
+
+def decided(
+    seen: Cluster,
+    *said: Override,
+    undo: Sequence[Demoted] = (),
+    pods: Mapping[int, Pod] | None = None,
+    signals: Sequence[Signal] = (),
+    judged: Mapping[int, Verdict] | None = None,
+    cap: int | str = "20%",
+    mode: PromotionMode = PromotionMode.AUTOMATIC,
+) -> Decisions:
+    policy = Policy(name="main", demotion=Demotion(dwell_seconds=0, max_brokers=cap), promotion=Promotion(mode=mode))
+    facts = snapshot(seen, *signals, now=after(100), undo=record(None, *undo), overrides=said)
+    return decide(replace(facts, pods=pods), judged or verdicts(seen), policy)
+
+
+def held(made: Decisions) -> dict[int, str]:
+    return {h.broker: str(h.reason) for h in made.held}
+
+
+class TestBeginning:
+    def test_a_broker_in_maintenance_is_kept_from_leading_with_the_persons_words(self):
+        made = decided(ring(), drain(1, "new disk", after(200)))
+        assert made.demoted[1] == Demoted(
+            1, Cause.MAINTENANCE, Reason.IN_MAINTENANCE, "new disk (until 2026-01-01T00:03:20Z)", after(100)
+        )
+        assert made.held == ()
+
+    def test_a_persons_word_is_not_bound_by_the_cap_and_counts_under_it(self):
+        seen = ring(10)
+        made = decided(seen, drain(1), drain(5), cap=1, judged=verdicts(seen, sick=[8]))
+        assert list(made.demoted) == [1, 5]
+        assert held(made) == {8: "CapReached"}
+
+    def test_a_drain_that_is_held_counts_under_the_cap_all_the_same(self):
+        seen = ring(10, partition("alone", replicas=[1]))
+        made = decided(seen, drain(1), cap=1, judged=verdicts(seen, sick=[8]))
+        assert (dict(made.demoted), held(made)) == ({}, {1: "NoLeaderLeft", 8: "CapReached"})
+
+    def test_what_signals_demoted_stays_their_demotion(self):
+        seen = ring()
+        made = decided(seen, drain(1), undo=[demoted(1)], judged=verdicts(seen, sick=[1]))
+        assert made.demoted[1].cause is Cause.SIGNALS
+
+    def test_a_demotion_by_hand_becomes_maintenance_without_moving_its_time(self):
+        made = decided(ring(), drain(1), undo=[demoted(1, Cause.OVERRIDE, after(3))])
+        assert (made.demoted[1].cause, made.demoted[1].since) == (Cause.MAINTENANCE, after(3))
+
+    def test_a_new_end_is_told_and_nothing_else_changes(self):
+        made = decided(ring(), drain(1, "new disk", after(900)), undo=[DRAINED])
+        assert made.demoted[1] == replace(
+            DRAINED, reason=Reason.IN_MAINTENANCE, message="new disk (until 2026-01-01T00:15:00Z)"
+        )
+
+    def test_a_broker_that_nobody_knows_is_named(self):
+        assert held(decided(ring(), drain(99))) == {99: "UnknownBroker"}
+
+
+class TestHolding:
+    @pytest.mark.parametrize(
+        ("others", "undo"),
+        [
+            pytest.param({"sick": [2, 3]}, [], id="the others are sick"),
+            pytest.param({"down": [2], "sick": [3]}, [], id="one is down and one is sick"),
+            pytest.param({}, [demoted(2, Cause.OVERRIDE), demoted(3, Cause.COMMAND)], id="the others are demoted"),
+        ],
+    )
+    def test_the_last_healthy_broker_is_not_drained(self, others: Mapping[str, Sequence[int]], undo: Sequence[Demoted]):
+        seen = ring(3)
+        words = [override(d.broker) for d in undo if d.cause is Cause.OVERRIDE]
+        made = decided(seen, drain(1), *words, undo=undo, judged=verdicts(seen, **others))
+        assert 1 not in made.demoted
+        assert held(made)[1] == "LastHealthyBroker"
+
+    @pytest.mark.parametrize(
+        ("alone", "cure"),
+        [
+            pytest.param(partition("logs", replicas=[1]), "raise the replication factor", id="the only replica"),
+            pytest.param(partition("logs", replicas=[1, 2, 3], isr=[1]), "wait until others", id="the only ISR member"),
+        ],
+    )
+    def test_a_broker_whose_partitions_would_have_no_leader_is_not_drained(self, alone: Partition, cure: str):
+        made = decided(ring(5, alone), drain(1))
+        assert (dict(made.demoted), held(made)) == ({}, {1: "NoLeaderLeft"})
+        text = made.held[0].message
+        assert "1 partitions" in text
+        assert "(logs-0)" in text
+        assert cure in text
+
+    def test_a_member_of_the_isr_that_is_dead_leads_nothing(self):
+        seen = ring(5, partition("logs", replicas=[1, 2, 3], isr=[1, 2]), fenced=[2])
+        assert held(decided(seen, drain(1), judged=verdicts(seen, down=[2])))[1] == "NoLeaderLeft"
+
+    def test_a_demoted_member_of_the_isr_would_lead_and_suffices(self):
+        seen = ring(5, partition("logs", replicas=[1, 2, 3], isr=[1, 2]))
+        made = decided(seen, drain(1), undo=[demoted(2)], judged=verdicts(seen, sick=[2]))
+        assert list(made.demoted) == [1, 2]
+
+    def test_partitions_that_it_is_not_in_sync_for_are_none_of_its_business(self):
+        seen = ring(
+            5, partition("logs", replicas=[1, 2, 3], isr=[2]), partition("off", replicas=[1, 2], isr=[], leader=None)
+        )
+        assert held(decided(seen, drain(1))) == {}
+
+    def test_at_most_three_partitions_are_named(self):
+        made = decided(ring(5, *(partition("logs", i, [1]) for i in range(9))), drain(1))
+        assert "9 partitions" in made.held[0].message
+        assert "(logs-0, logs-1, logs-2 and 6 more)" in made.held[0].message
+
+    def test_of_two_drains_that_exclude_each_other_the_first_goes_and_the_second_waits(self):
+        seen = ring(5, partition("pair", replicas=[1, 2]))
+        made = decided(seen, drain(2), drain(1))
+        assert (list(made.demoted), held(made)) == ([1], {2: "NoLeaderLeft"})
+        made = decided(seen, drain(1), drain(2), undo=[demoted(2, Cause.MAINTENANCE)])
+        assert (list(made.demoted), held(made)) == ([2], {1: "NoLeaderLeft"})
+
+    def test_a_drain_that_stands_is_not_given_up_for_what_happens_later(self):
+        seen = ring(5, partition("logs", replicas=[1, 2], isr=[1]))
+        assert list(decided(seen, drain(1), undo=[DRAINED]).demoted) == [1]
+
+
+class TestEnding:
+    def test_a_broker_that_is_well_leads_again(self):
+        assert decided(ring(), undo=[DRAINED]).promoted == (1,)
+
+    def test_an_end_in_the_past_is_an_end(self):
+        assert decided(ring(), drain(1, until=after(99)), undo=[DRAINED]).promoted == (1,)
+
+    def test_manual_promotion_is_for_the_sick_and_not_for_a_planned_restart(self):
+        assert decided(ring(), undo=[DRAINED], mode=PromotionMode.MANUAL).promoted == (1,)
+
+    @pytest.mark.parametrize("standing", ["suspect", "sick", "down", "recovering", "unknown"])
+    def test_one_that_is_not_well_yet_waits_and_is_no_demotion_by_signals(self, standing: str):
+        seen = ring()
+        made = decided(seen, undo=[DRAINED], signals=[signal(1)], judged=verdicts(seen, **{standing: [1]}))
+        assert made.demoted[1] == replace(DRAINED, reason=Reason.HANDING_BACK, message=made.demoted[1].message)
+        assert made.demoted[1].cause is Cause.MAINTENANCE
+
+    def test_where_nobody_reports_on_it_its_end_is_enough(self):
+        seen = ring()
+        assert decided(seen, undo=[DRAINED], judged=verdicts(seen, unknown=[1])).promoted == (1,)
+
+    def test_promoted_ends_it_whatever_else(self):
+        seen = ring()
+        promoted = override(1, OverrideState.PROMOTED)
+        made = decided(
+            seen, promoted, undo=[DRAINED], judged=verdicts(seen, sick=[1]), pods={1: Pod("k-1", ready=False)}
+        )
+        assert made.promoted == (1,)
+
+    def test_a_broker_that_has_left_the_cluster_is_forgotten(self):
+        assert decided(ring(), undo=[demoted(9, Cause.MAINTENANCE)]).promoted == (9,)
+
+    def test_a_policy_that_is_deleted_gives_a_drained_broker_back(self):
+        seen = ring()
+        facts = snapshot(seen, undo=record(None, DRAINED), overrides=[drain(1)])
+        assert part(facts, verdicts(seen, unknown=[1]), Policy(name="main")).promoted == (1,)
+
+
+class TestPods:
+    LEAVING = Pod("kafka-1", leaving=True)
+
+    def test_a_pod_that_terminates_drains_its_broker(self):
+        made = decided(ring(), pods={1: self.LEAVING, 2: Pod("kafka-2")})
+        assert made.demoted[1] == Demoted(
+            1, Cause.MAINTENANCE, Reason.RESTARTING, "pod kafka-1 is terminating", after(100)
+        )
+
+    def test_where_that_is_held_its_signals_do_not_demote_it_instead(self):
+        seen = ring(10, partition("alone", replicas=[4]))
+        judged = {**verdicts(seen), 4: verdict(4, severity=9)}
+        made = decided(seen, pods={4: Pod("kafka-4", ready=False)}, cap=2, judged=judged)
+        assert (dict(made.demoted), held(made)) == ({}, {4: "NoLeaderLeft"})
+
+    def test_it_is_bound_by_the_cap(self):
+        made = decided(ring(10), pods={1: self.LEAVING, 4: Pod("kafka-4", ready=False)}, cap=1)
+        assert (list(made.demoted), held(made)) == ([1], {4: "CapReached"})
+
+    def test_one_that_is_dead_already_takes_no_room(self):
+        seen = ring(10, fenced=[4])
+        made = decided(
+            seen, pods={1: self.LEAVING, 4: Pod("kafka-4", ready=False)}, cap=1, judged=verdicts(seen, down=[4])
+        )
+        assert (list(made.demoted), held(made)) == ([4], {1: "CapReached"})
+
+    def test_where_half_of_the_pods_are_not_ready_the_cause_is_elsewhere(self):
+        seen = ring(4)
+        pods = {b: Pod(f"kafka-{b}", ready=False) for b in (1, 2)}
+        made = decided(seen, undo=[], pods=pods, cap=4)
+        assert held(made) == {2: "SystemicCause"}
+
+    def test_signals_of_a_broker_whose_pod_restarts_demote_it_not_even_over_the_cap(self):
+        seen = ring(10)
+        judged = {**verdicts(seen), 4: verdict(4, severity=9)}
+        made = decided(seen, drain(1), pods={4: Pod("kafka-4", ready=False)}, undo=[DRAINED], cap=1, judged=judged)
+        assert (list(made.demoted), held(made)) == ([1], {4: "CapReached"})
+        assert "drained" in made.held[0].message

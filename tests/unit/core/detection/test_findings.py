@@ -1,0 +1,64 @@
+"""What one turn's signals are sorted into, once for all brokers."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.core.detection.findings import Finding, Scene, fact, fresh, worst
+from bellwether.core.detection.health_states import Evidence
+from bellwether.core.reasons import Reason
+from bellwether.core.settings.detection import Detection
+from bellwether.core.signals import Reading, SignalType
+from testkit.builders import cluster, partition, signal, snapshot
+
+
+def scene(latencies: dict[int, float], brokers: int = 12) -> Scene:
+    kind = SignalType.STORAGE_LATENCY
+    said = [
+        signal(b, Reading.PASSING, kind=kind, source=f"broker-{b}", latency_seconds=s) for b, s in latencies.items()
+    ]
+    return Scene.of(snapshot(cluster(partition(), brokers=brokers), *said), Detection())
+
+
+@given(st.dictionaries(st.integers(1, 12), st.sampled_from([0.001, 0.002, 0.08, 0.5]), max_size=12), st.integers(1, 12))
+def test_the_latency_of_peers_is_the_median_of_all_the_others(latencies: dict[int, float], broker: int):
+    others = [seconds for b, seconds in latencies.items() if b != broker]
+    expected = pytest.approx(median(others)) if others else None
+    assert scene(latencies).latency_of_peers(broker) == expected
+
+
+@pytest.mark.parametrize(
+    ("age", "reading", "counts"),
+    [
+        (0.0, Reading.PASSING, True),
+        (10.0, Reading.FAILING, True),
+        (10.1, Reading.FAILING, False),
+        (None, Reading.FAILING, False),
+        (0.0, Reading.UNKNOWN, False),
+    ],
+)
+def test_only_what_was_heard_of_lately_and_says_something_is_evidence(
+    age: float | None, reading: Reading, counts: bool
+):
+    said = signal(1, reading, age_seconds=age)
+    assert fresh(said, 10) is counts
+    assert (fact(said, 10).passed_over == "") is counts
+
+
+def test_the_worst_finding_counts_and_of_two_alike_the_more_severe():
+    found = [
+        Finding(evidence, Reason.NO_EVIDENCE, "", severity)
+        for evidence, severity in [(Evidence.GOOD, 9), (Evidence.DOUBTFUL, 9), (Evidence.BAD, 2), (Evidence.BAD, 3)]
+    ]
+    assert worst(found) is found[3]
+    assert worst(found[:2]) is found[1]
+
+
+def test_missing_evidence_is_worse_than_good_and_better_than_a_doubt():
+    kinds = [Finding(e, Reason.NO_EVIDENCE, "") for e in (Evidence.GOOD, Evidence.MISSING, Evidence.DOUBTFUL)]
+    assert worst(kinds[:2]).evidence is Evidence.MISSING
+    assert worst(kinds).evidence is Evidence.DOUBTFUL

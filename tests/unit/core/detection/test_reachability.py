@@ -1,0 +1,201 @@
+"""Reachability: restarts, disputes between vantages, and the broker's own socket table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.reasons import Reason
+from bellwether.core.settings.detection import Detection, Reachability
+from bellwether.core.signals import Reading, Signal, SignalType
+from testkit.builders import after, cluster, demoted, partition, record, signal, snapshot, verdict
+from testkit.judgements import BAD, DUNNO, GOOD, POLICY, of_one, words
+
+
+class TestComingUp:
+    """After a restart the load balancer is given time, until the broker was reachable once."""
+
+    OUT = words(BAD, BAD)
+    BACK = words(GOOD, GOOD)
+    WAS_DOWN = verdict(standing=Standing.DOWN, reason=Reason.FENCED, since=after(0))
+
+    def test_a_broker_that_comes_up_unreachable_is_given_its_grace(self):
+        found = of_one(snapshot(None, *self.OUT, now=after(10)), before=self.WAS_DOWN)
+        assert (found.standing, found.reason, found.restarted) == (Standing.SUSPECT, Reason.STARTING, after(10))
+
+    @pytest.mark.parametrize(("seconds", "reason"), [(179, Reason.STARTING), (180, Reason.EXTERNALLY_UNREACHABLE)])
+    def test_the_grace_ends(self, seconds: int, reason: Reason):
+        before = replace(verdict(standing=Standing.SUSPECT, reason=Reason.STARTING), restarted=after(10))
+        assert of_one(snapshot(None, *self.OUT, now=after(10 + seconds)), before=before).reason is reason
+
+    def test_a_broker_that_was_reached_once_has_no_grace_left(self):
+        before = replace(verdict(standing=Standing.SUSPECT, reason=Reason.STARTING), restarted=after(10))
+        reached = of_one(snapshot(None, *self.BACK, now=after(20)), before=before)
+        assert reached.restarted is None
+        assert of_one(snapshot(None, *self.OUT, now=after(21)), before=reached).standing is Standing.SICK
+
+    def test_a_broker_that_never_was_down_has_none(self):
+        assert of_one(snapshot(None, *self.OUT), before=verdict(standing=Standing.HEALTHY)).standing is Standing.SICK
+
+    def test_a_short_silence_on_the_way_up_does_not_end_the_grace(self):
+        blank = of_one(snapshot(None, *words(DUNNO, DUNNO), now=after(5)), before=self.WAS_DOWN)
+        assert (blank.standing, blank.restarted) == (Standing.UNKNOWN, None)
+        found = of_one(snapshot(None, *self.OUT, now=after(10)), before=blank)
+        assert (found.reason, found.restarted) == (Reason.STARTING, after(10))
+
+    def test_a_demoted_broker_stays_suspect_and_is_not_promoted_meanwhile(self):
+        undo = record(None, demoted(1))
+        found = of_one(snapshot(None, *self.OUT, now=after(10), undo=undo), before=self.WAS_DOWN)
+        assert found.standing is Standing.SUSPECT
+
+
+class TestLeaving:
+    """An orderly shutdown: the load balancer has let go, the controller has taken the broker out of every ISR."""
+
+    OUT = words(BAD, BAD)
+
+    @staticmethod
+    def gone(*partitions: Partition) -> Cluster:
+        return cluster(*partitions)
+
+    def test_a_broker_that_is_in_no_isr_any_more_is_leaving_and_not_sick(self):
+        seen = self.gone(
+            partition("orders", 0, (1, 2, 3), isr=(2, 3), leader=2),
+            partition("orders", 1, (2, 1, 3), isr=(2, 3), leader=2),
+        )
+        found = of_one(snapshot(seen, *self.OUT), before=verdict(standing=Standing.HEALTHY))
+        assert (found.standing, found.reason) == (Standing.SUSPECT, Reason.LEAVING)
+
+    def test_a_broker_that_is_in_one_isr_still_is_sick(self):
+        seen = self.gone(
+            partition("orders", 0, (1, 2, 3), isr=(2, 3), leader=2),
+            partition("orders", 1, (2, 1, 3), isr=(2, 1), leader=2),
+        )
+        assert of_one(snapshot(seen, *self.OUT)).reason is Reason.EXTERNALLY_UNREACHABLE
+
+    def test_what_it_alone_keeps_does_not_matter(self):
+        seen = self.gone(
+            partition("orders", 0, (1, 2, 3), isr=(2, 3), leader=2), partition("orders", 1, (1,), isr=(1,), leader=1)
+        )
+        assert of_one(snapshot(seen, *self.OUT)).reason is Reason.LEAVING
+
+    def test_a_broker_that_keeps_everything_alone_is_sick(self):
+        seen = self.gone(partition("orders", 0, (1,), isr=(1,), leader=1))
+        assert of_one(snapshot(seen, *self.OUT)).reason is Reason.EXTERNALLY_UNREACHABLE
+
+    def test_a_demoted_broker_that_falls_out_of_every_isr_stays_sick(self):
+        seen = self.gone(partition("orders", 0, (2, 3, 1), isr=(2, 3), leader=2))
+        undo = record(None, demoted(1))
+        assert of_one(snapshot(seen, *self.OUT, undo=undo)).reason is Reason.EXTERNALLY_UNREACHABLE
+
+    def test_it_is_down_once_it_answers_nobody(self):
+        seen = self.gone(partition("orders", 0, (1, 2, 3), isr=(2, 3), leader=2))
+        nobody = words(BAD, BAD, control=Reading.FAILING)
+        assert of_one(snapshot(seen, *nobody)).standing is Standing.DOWN
+
+
+class TestDisputes:
+    """A quorum fails and another vantage reaches the broker: two broken paths more often than a broken broker."""
+
+    SOME = words(BAD, BAD, GOOD)
+
+    DISPUTED = verdict(standing=Standing.SUSPECT, reason=Reason.DISPUTED, since=after(0))
+    AT_ONCE = replace(POLICY, detection=Detection(reachability=Reachability(disputed_after_seconds=0)))
+
+    @pytest.mark.parametrize(("seconds", "standing"), [(1799, Standing.SUSPECT), (1800, Standing.SICK)])
+    def test_a_dispute_ends_after_its_time(self, seconds: int, standing: Standing):
+        assert of_one(snapshot(None, *self.SOME, now=after(seconds)), before=self.DISPUTED).standing is standing
+
+    def test_its_time_begins_with_the_quorum_and_not_with_the_first_vantage_that_failed(self):
+        alone = of_one(snapshot(None, *words(BAD, GOOD, GOOD)))
+        found = of_one(snapshot(None, *self.SOME, now=after(7200)), before=alone)
+        assert (alone.reason, found.standing, found.reason) == (
+            Reason.VANTAGES_DISAGREE,
+            Standing.SUSPECT,
+            Reason.DISPUTED,
+        )
+        assert found.since == after(7200)
+        assert of_one(snapshot(None, *self.SOME, now=after(7201)), before=found).since == after(7200)
+
+    def test_a_quorum_that_was_lost_meanwhile_begins_anew(self):
+        alone = of_one(snapshot(None, *words(BAD, GOOD, GOOD), now=after(1790)), before=self.DISPUTED)
+        assert of_one(snapshot(None, *self.SOME, now=after(1800)), before=alone).since == after(1800)
+
+    def test_a_short_silence_does_not_lengthen_it(self):
+        blank = of_one(snapshot(None, *words(BAD, DUNNO, DUNNO), now=after(1780)), before=self.DISPUTED)
+        assert blank.standing is Standing.UNKNOWN
+        assert of_one(snapshot(None, *self.SOME, now=after(1800)), before=blank).standing is Standing.SICK
+
+    def test_there_is_none_where_the_policy_gives_it_no_time(self):
+        assert of_one(snapshot(None, *self.SOME), self.AT_ONCE).standing is Standing.SICK
+
+    @pytest.mark.parametrize("control", [BAD, DUNNO])
+    def test_a_broker_that_a_vantage_reaches_answers_somebody_and_is_not_down(self, control: Reading):
+        lasting = snapshot(None, *words(BAD, BAD, GOOD, control=control), now=after(1800))
+        found = of_one(lasting, before=self.DISPUTED)
+        assert (found.standing, found.reason, found.since) == (Standing.SUSPECT, Reason.DISPUTED, after(0))
+
+    def test_nor_is_one_that_was_sick_and_stops_answering_inside(self):
+        before = verdict(reason=Reason.EXTERNALLY_UNREACHABLE)
+        found = of_one(snapshot(None, *words(BAD, BAD, GOOD, control=BAD), now=after(1)), before=before)
+        assert (found.standing, found.reason, found.restarted) == (Standing.SUSPECT, Reason.DISPUTED, None)
+
+    def test_who_is_sick_already_stays_so_while_a_quorum_fails(self):
+        before = verdict(reason=Reason.EXTERNALLY_UNREACHABLE)
+        assert of_one(snapshot(None, *self.SOME, now=after(1)), before=before).standing is Standing.SICK
+
+    def test_it_says_who_reaches_the_broker(self):
+        found = of_one(snapshot(None, *self.SOME))
+        assert found.message == "a, b of 3 vantages cannot reach it, and c can"
+
+    def test_a_silent_vantage_disputes_nothing(self):
+        assert of_one(snapshot(None, *words(BAD, BAD, DUNNO))).standing is Standing.SICK
+
+
+class TestItsOwnSockets:
+    """Nobody outside talks to the broker: a hint alone, and enough to make up for one silent vantage."""
+
+    def own(self, *heard: Reading, age: float = 0.0) -> list[Signal]:
+        kind = SignalType.SELF_REACHABILITY
+        return [signal(b, r, kind=kind, source=f"broker-{b}", age_seconds=age) for b, r in enumerate(heard, 1)]
+
+    def leading(self, *signals: Signal) -> Snapshot:
+        return snapshot(cluster(partition(), partition(index=1, replicas=(2, 3, 1))), *signals)
+
+    @pytest.mark.parametrize(
+        ("heard", "standing"),
+        [
+            pytest.param([BAD, GOOD, GOOD], Standing.SUSPECT, id="its peers are talked to"),
+            pytest.param([BAD, BAD, BAD], Standing.HEALTHY, id="nobody talks to anybody: a quiet night"),
+            pytest.param([BAD, GOOD, BAD], Standing.HEALTHY, id="half of its peers are not most of them"),
+            pytest.param([GOOD, GOOD, GOOD], Standing.HEALTHY, id="everybody is talked to"),
+        ],
+    )
+    def test_alone_it_is_compared_with_peers_and_never_more_than_a_doubt(
+        self, heard: list[Reading], standing: Standing
+    ):
+        assert of_one(self.leading(*self.own(*heard))).standing is standing
+
+    def test_a_broker_that_leads_nothing_may_be_quiet(self):
+        follows = snapshot(cluster(partition(replicas=(2, 1, 3))), *self.own(BAD, GOOD, GOOD))
+        assert of_one(follows).standing is Standing.HEALTHY
+
+    def test_vantages_that_reach_the_broker_know_better(self):
+        assert of_one(self.leading(*words(GOOD, GOOD), *self.own(BAD, GOOD, GOOD))).standing is Standing.HEALTHY
+
+    def test_it_makes_up_for_one_silent_vantage(self):
+        found = of_one(self.leading(*words(BAD, DUNNO), *self.own(BAD, GOOD, GOOD)))
+        assert (found.standing, found.reason) == (Standing.SICK, Reason.EXTERNALLY_UNREACHABLE)
+        assert "its own socket table shows nobody" in found.message
+
+    def test_it_does_not_outvote_a_vantage_that_reaches_the_broker(self):
+        found = of_one(self.leading(*words(BAD, GOOD), *self.own(BAD, GOOD, GOOD)))
+        assert found.standing is Standing.SUSPECT
+
+    def test_two_silent_vantages_are_too_many(self):
+        found = of_one(self.leading(*words(DUNNO, DUNNO), *self.own(BAD, GOOD, GOOD)))
+        assert found.standing is Standing.SUSPECT

@@ -1,0 +1,125 @@
+"""Grounds: what a good verdict stands on, and what makes a broker be judged anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.verdicts import Verdict, judge
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.settings.detection import Detection, Reachability
+from bellwether.core.settings.policy import Policy
+from bellwether.core.signals import Reading, Signal, SignalType
+from testkit.builders import after, cluster, demoted, partition, record, signal, snapshot
+from testkit.judgements import BAD, DUNNO, GOOD, POLICY, words
+
+
+def disks(*latencies: float) -> list[Signal]:
+    kind = SignalType.STORAGE_LATENCY
+    return [signal(b, GOOD, kind=kind, source="d", latency_seconds=s) for b, s in enumerate(latencies, 1)]
+
+
+def said(*signals: Signal, seconds: float = 1.0) -> Snapshot:
+    """A later turn; its signals were read once more."""
+    return snapshot(cluster(partition()), *map(replace, signals), now=after(seconds))
+
+
+WELL = [*words(GOOD, GOOD), *disks(0.001, 0.002, 0.003)]
+
+
+@pytest.fixture
+def before() -> dict[int, Verdict]:
+    return judge(snapshot(None, *WELL), POLICY, {})
+
+
+def test_a_healthy_broker_of_which_nothing_is_new_keeps_the_very_verdict(before: dict[int, Verdict]):
+    found = judge(said(*WELL, seconds=86_400), replace(POLICY, detection=replace(POLICY.detection)), before)
+    assert [found[b] is before[b] for b in (1, 2, 3)] == [True] * 3
+
+
+def test_an_age_within_its_limits_is_nothing_new(before: dict[int, Verdict]):
+    older = [replace(s, age_seconds=9.9) for s in WELL]
+    assert judge(said(*older), POLICY, before)[1] is before[1]
+
+
+def test_a_change_of_one_broker_leaves_the_verdicts_of_others(before: dict[int, Verdict]):
+    found = judge(said(*words(BAD, GOOD), *disks(0.001, 0.002, 0.003)), POLICY, before)
+    assert found[1].standing is Standing.SUSPECT
+    assert [found[b] is before[b] for b in (2, 3)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda s: replace(s, reading=BAD), id="another reading"),
+        pytest.param(lambda s: replace(s, message="slower"), id="another message"),
+        pytest.param(lambda s: replace(s, since=after(1)), id="another time"),
+        pytest.param(lambda s: replace(s, age_seconds=10.5), id="it has gone stale"),
+        pytest.param(lambda s: replace(s, age_seconds=None), id="it was never heard of"),
+        pytest.param(lambda s: replace(s, control=DUNNO), id="another control"),
+    ],
+)
+def test_a_word_that_has_changed_is_judged_anew(change: Callable[[Signal], Signal], before: dict[int, Verdict]):
+    assert judge(said(change(WELL[0]), *WELL[1:]), POLICY, before)[1] is not before[1]
+
+
+def test_a_vantage_that_the_policy_no_longer_names_is_new_to_everybody(before: dict[int, Verdict]):
+    policy = Policy(name="main", detection=Detection(reachability=Reachability(vantages=("a",))))
+    found = judge(said(*WELL), policy, before)
+    assert {f.passed_over for f in found[2].facts} == {"", "the policy does not name this vantage"}
+
+
+def test_a_vantage_that_was_never_heard_of_before_raises_the_quorum_for_everybody(before: dict[int, Verdict]):
+    found = judge(said(*WELL, *(signal(3, GOOD, source=v) for v in "cd")), POLICY, before)
+    assert found[1].standing is Standing.UNKNOWN
+
+
+def test_a_vantage_that_reaches_somebody_again_is_believed_of_others_too():
+    blind = [signal(b, BAD, source="c") for b in (1, 2, 3)]
+    well = judge(snapshot(None, *WELL, *blind), POLICY, {})
+    assert (well[1].standing, well[1].grounds is None) == (Standing.HEALTHY, False)
+    seeing = [*blind[:2], replace(blind[2], reading=GOOD)]
+    assert judge(said(*WELL, *seeing), POLICY, well)[1].standing is Standing.SUSPECT
+
+
+def test_a_quiet_broker_is_judged_anew_when_its_peers_are_talked_to():
+    def sockets(*heard: Reading) -> list[Signal]:
+        kind = SignalType.SELF_REACHABILITY
+        return [signal(b, r, kind=kind, source=f"broker-{b}") for b, r in enumerate(heard, 1)]
+
+    night = judge(snapshot(None, *sockets(BAD, BAD, BAD)), POLICY, {})
+    assert night[1].standing is Standing.HEALTHY
+    assert judge(said(*sockets(BAD, GOOD, GOOD)), POLICY, night)[1].standing is Standing.SUSPECT
+
+
+def test_disks_of_others_that_have_changed_are_told_anew(before: dict[int, Verdict]):
+    found = judge(said(*words(GOOD, GOOD), *disks(0.001, 0.02, 0.03)), POLICY, before)
+    assert found[1].facts[-1].message == "median of its peers 25 ms"
+
+
+@pytest.mark.parametrize("standing", [s for s in Standing if s is not Standing.HEALTHY])
+def test_no_other_verdict_stands_by_itself(standing: Standing):
+    found = {
+        Standing.SUSPECT: snapshot(None, *words(BAD, GOOD)),
+        Standing.SICK: snapshot(None, *words(BAD, BAD)),
+        Standing.DOWN: snapshot(cluster(partition(), fenced=[1]), *words(GOOD, GOOD)),
+        Standing.RECOVERING: snapshot(None, *words(GOOD, GOOD), undo=record(None, demoted(1))),
+        Standing.UNKNOWN: snapshot(None, *words(GOOD, DUNNO)),
+    }[standing]
+    verdict = judge(found, POLICY, {})[1]
+    assert (verdict.standing, verdict.grounds) == (standing, None)
+
+
+def test_nor_does_that_of_a_well_broker_that_waits_for_a_person():
+    undo = record(None, demoted(1))
+    recovering = judge(snapshot(None, *WELL, undo=undo), POLICY, {})
+    well = judge(snapshot(None, *WELL, undo=undo, now=after(60)), POLICY, recovering)
+    assert (well[1].standing, well[1].grounds) == (Standing.HEALTHY, None)
+
+
+def test_metadata_is_looked_at_whatever_the_grounds(before: dict[int, Verdict]):
+    fenced = snapshot(cluster(partition(), fenced=[1]), *WELL)
+    assert judge(fenced, POLICY, before)[1].standing is Standing.DOWN

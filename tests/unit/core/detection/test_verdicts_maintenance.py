@@ -1,0 +1,166 @@
+"""Signals of a broker in maintenance: passed over meanwhile, and stale for a while after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.verdicts import Verdict, judge
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.undo_record import Cause
+from bellwether.core.reasons import Reason
+from bellwether.core.settings.detection import Alertmanager, Detection
+from bellwether.core.settings.policy import Policy
+from bellwether.core.signals import Override, Reading, Signal, SignalType
+from testkit.builders import START, after, cluster, demoted, drain, partition, record, signal, snapshot
+
+POLICY = Policy(name="main")
+GRACE = POLICY.detection.reachability.startup_grace_seconds
+SEEN = cluster(*(partition(index=i, replicas=[i % 3 + 1, (i + 1) % 3 + 1, (i + 2) % 3 + 1]) for i in range(3)))
+GOOD, BAD = Reading.PASSING, Reading.FAILING
+
+
+def words(broker: int, reading: Reading, since: datetime = START) -> list[Signal]:
+    return [signal(broker, reading, source=s, since=since) for s in ("vantage-a", "vantage-b")]
+
+
+def judged(
+    first: Sequence[Signal],
+    at: float = 0,
+    *said: Override,
+    before: dict[int, Verdict] | None = None,
+    seen: Cluster = SEEN,
+    drained: bool = False,
+    policy: Policy = POLICY,
+) -> dict[int, Verdict]:
+    everybody = [w for b in (1, 2, 3) if b not in {s.broker for s in first} for w in words(b, GOOD)]
+    undo = record(None, demoted(1, Cause.MAINTENANCE)) if drained else None
+    return judge(snapshot(seen, *first, *everybody, now=after(at), undo=undo, overrides=said), policy, before or {})
+
+
+def test_a_broker_in_maintenance_is_unknown_whatever_its_signals_say():
+    for reading in (GOOD, BAD):
+        found = judged(words(1, reading), 0, drain(1, "new disk"))[1]
+        assert (found.standing, found.reason) == (Standing.UNKNOWN, Reason.IN_MAINTENANCE)
+        assert "new disk" in found.message
+        assert found.change == "the end of its maintenance"
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param(cluster(*SEEN.partitions, fenced=[1]), id="fenced"),
+        pytest.param(cluster(*SEEN.partitions, brokers=[2, 3]), id="gone"),
+    ],
+)
+def test_one_that_is_stopped_is_down_for_a_reason_that_alarms_nobody(seen: Cluster):
+    found = judged(words(1, BAD), 0, drain(1), seen=seen)[1]
+    assert (found.standing, found.reason) == (Standing.DOWN, Reason.IN_MAINTENANCE)
+
+
+def test_the_same_news_gives_the_same_verdict():
+    first = judged(words(1, BAD), 0, drain(1))
+    again = judged(words(1, BAD), 50, drain(1), before=first)
+    assert [replace(v, former=None) for v in again.values()] == list(first.values())
+
+
+def test_what_it_was_before_is_no_reason_afterwards():
+    sick = judged(words(1, BAD))
+    assert sick[1].standing is Standing.SICK
+    inside = judged(words(1, BAD), 5, drain(1), before=sick)
+    after_it = judged(words(1, BAD), 10, before=inside)
+    assert after_it[1].standing is not Standing.SICK
+
+
+def test_a_fault_that_comes_back_afterwards_is_as_old_as_it_is():
+    def disk(since: float) -> list[Signal]:
+        slow = signal(1, BAD, kind=SignalType.STORAGE_LATENCY, source="disk-1", since=after(since))
+        return [*words(1, GOOD), replace(slow, latency_seconds=0.5)]
+
+    sick = judged(disk(0))
+    assert sick[1].reason is Reason.STORAGE_SLOW
+    inside = judged(disk(0), 5, drain(1), before=sick)
+    over = judged(words(1, GOOD), 10, before=inside)
+    back = judged(disk(12), 12, before=over)
+    assert (back[1].standing, back[1].since) == (Standing.SICK, after(12))
+    at_once = judged(disk(6), 10, before=inside)
+    assert at_once[1].standing is not Standing.SICK
+
+
+class TestAfterwards:
+    def ended(self, first: Sequence[Signal], at: float = 100) -> dict[int, Verdict]:
+        inside = judged(first, at - 1, drain(1))
+        return judged(first, at, before=inside)
+
+    def test_what_has_failed_ever_since_before_its_end_is_no_evidence(self):
+        found = self.ended(words(1, BAD, after(50)))[1]
+        assert (found.standing, found.resumed) == (Standing.UNKNOWN, after(100))
+
+    def test_neither_is_what_a_rule_over_the_last_minutes_says(self):
+        alert = signal(1, BAD, kind=SignalType.ALERTMANAGER, source="am", since=after(90))
+        policy = replace(POLICY, detection=Detection(alertmanager=Alertmanager(alerts=("am",))))
+        said = [*words(1, GOOD), alert]
+        inside = judged(said, 99, drain(1), policy=policy)
+        over = judged(said, 100, before=inside, policy=policy)
+        assert over[1].standing is Standing.HEALTHY
+        late = [*words(1, GOOD), replace(alert, since=after(101))]
+        assert judged(late, 102, before=over, policy=policy)[1].standing is Standing.SICK
+
+    def test_what_fails_for_the_first_time_is_given_as_long_as_after_a_restart(self):
+        before = self.ended(words(1, GOOD))
+        found = judged(words(1, BAD, after(101)), 101, before=before)[1]
+        # It was reached before: then it is no start, and the fault counts.
+        assert found.standing is Standing.SICK
+        before = self.ended(words(1, BAD, after(50)))
+        found = judged(words(1, BAD, after(101)), 101, before=before)[1]
+        assert found.reason is Reason.STARTING
+
+    def test_once_the_time_is_over_a_fault_is_a_fault(self):
+        said = words(1, BAD, after(50))
+        verdicts = self.ended(said)
+        for at in (101, 100 + GRACE - 1):
+            verdicts = judged(said, at, before=verdicts)
+            assert verdicts[1].standing is not Standing.SICK
+        verdicts = judged(said, 100 + GRACE, before=verdicts)
+        assert (verdicts[1].standing, verdicts[1].resumed) == (Standing.SICK, None)
+
+    def test_a_drained_broker_must_stay_well_before_it_counts_as_such(self):
+        stopped = judged(words(1, BAD), 50, drain(1), seen=cluster(*SEEN.partitions, fenced=[1]), drained=True)
+        back = judged(words(1, GOOD), 60, drain(1), before=stopped, drained=True)
+        found = judged(words(1, GOOD), 100, before=back, drained=True)
+        assert found[1].standing is Standing.RECOVERING
+        well = judged(words(1, GOOD), 100 + POLICY.promotion.stabilization_seconds, before=found, drained=True)
+        assert well[1].standing is Standing.HEALTHY
+
+    def test_a_second_maintenance_ends_the_time_of_the_first(self):
+        first = self.ended(words(1, BAD, after(50)))
+        assert judged(words(1, BAD), 110, drain(1), before=first)[1].resumed is None
+
+
+class TestOthers:
+    def disks(self, *milliseconds: float) -> list[Signal]:
+        return [
+            replace(
+                signal(b, BAD if ms > 40 else GOOD, kind=SignalType.STORAGE_LATENCY, source=f"disk-{b}"),
+                latency_seconds=ms / 1000,
+            )
+            for b, ms in enumerate(milliseconds, 1)
+        ]
+
+    def test_a_disk_in_maintenance_is_nobodys_peer(self):
+        # Broker 1 copies its data in and is slow: it must not make the others' slowness look usual, or unusual.
+        everybody = [w for b in (1, 2, 3) for w in words(b, GOOD)]
+        seen = snapshot(SEEN, *everybody, *self.disks(90, 80, 1), overrides=[drain(1)])
+        assert judge(seen, POLICY, {})[2].standing is Standing.SICK
+        alike = replace(seen, overrides=())
+        assert judge(alike, POLICY, {})[1].standing is not Standing.HEALTHY
+
+    def test_verdicts_on_the_others_are_as_without_it(self):
+        rest = [w for b, reading in ((2, BAD), (3, GOOD)) for w in words(b, reading)]
+        with_it = judge(snapshot(SEEN, *words(1, BAD), *rest, overrides=[drain(1)]), POLICY, {})
+        alone = judge(snapshot(SEEN, *rest, overrides=[drain(1)]), POLICY, {})
+        assert with_it == alone

@@ -1,0 +1,221 @@
+"""What a person is told to do: what clients see, what is safe, what costs what, and the exact commands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.doctor.remediation import Advice, Tools, advise
+from bellwether.core.doctor.risks import Diagnosis, Facts, Risk, Sample, diagnose
+from bellwether.core.model.cluster import Partition
+from testkit.builders import START, partition
+
+TOOLS = Tools("broker:9092")
+LIVE = frozenset({1, 2, 3})
+
+
+def found(p: Partition, *, floor: int | None = 2, live: frozenset[int] = LIVE, unclean: bool = False) -> Diagnosis:
+    floors = {} if floor is None else {p.topic: floor}
+    samples = {p.key: Sample(120, START, 1, p.leader_epoch)}
+    return diagnose(p, live, Facts(floors, {p.topic: unclean}, samples, {p.name: {2: 100}}))
+
+
+def told(p: Partition, *, elr: bool = True, **known: object) -> Advice:
+    return advise(found(p, **known), TOOLS, elr=elr)  # type: ignore[arg-type]
+
+
+def commands(advice: Advice) -> list[str]:
+    return [command for way in advice.ways for command in way.commands]
+
+
+OFFLINE = partition(isr=(1,), leader=None)
+EVERY = {
+    Risk.IN_SYNC: partition(),
+    Risk.UNDER_REPLICATED: partition(replicas=(1, 2, 3, 4), isr=(1, 2, 3)),
+    Risk.AT_MIN_ISR: partition(isr=(1, 2)),
+    Risk.UNDER_MIN_ISR: partition(isr=(1,)),
+    Risk.LEADER_LOST: partition(isr=(1, 2), leader=None),
+    Risk.LAST_ISR_MEMBER_LOST: partition(isr=(4,), replicas=(4, 1, 2), leader=None),
+    Risk.ALL_REPLICAS_LOST: partition(replicas=(4, 5), leader=None),
+}
+
+
+@pytest.mark.parametrize("risk", list(Risk))
+@pytest.mark.parametrize("elr", [True, False])
+def test_every_class_says_what_clients_see_and_what_is_safe(risk: Risk, elr: bool):
+    assert found(EVERY[risk]).risk is risk
+    advice = told(EVERY[risk], elr=elr)
+    assert advice.clients
+    assert advice.safe
+    assert bool(advice.ways) == (risk is not Risk.IN_SYNC)
+    assert all(way.do and way.cost for way in advice.ways)
+
+
+@pytest.mark.parametrize("risk", [Risk.IN_SYNC, Risk.UNDER_REPLICATED, Risk.AT_MIN_ISR])
+def test_at_or_above_the_setting_everything_works(risk: Risk):
+    assert told(EVERY[risk]).clients == "reads and writes work, whatever the acks"
+
+
+def test_under_the_setting_acks_all_is_refused_and_acks_1_is_not_shown():
+    said = told(EVERY[Risk.UNDER_MIN_ISR]).clients
+    assert "acks=all is refused (NOT_ENOUGH_REPLICAS)" in said
+    assert "acks=1 is taken, and consumers do not see it" in said
+
+
+@pytest.mark.parametrize("risk", [Risk.LEADER_LOST, Risk.LAST_ISR_MEMBER_LOST, Risk.ALL_REPLICAS_LOST])
+def test_without_a_leader_nothing_works(risk: Risk):
+    assert told(EVERY[risk]).clients.startswith("neither reads nor writes")
+
+
+@pytest.mark.parametrize(
+    ("topic", "words"), [("__consumer_offsets", "commit"), ("__transaction_state", "transactions")]
+)
+@pytest.mark.parametrize("risk", [Risk.UNDER_MIN_ISR, Risk.LAST_ISR_MEMBER_LOST])
+def test_what_a_topic_of_kafkas_own_is_needed_for_is_said(topic: str, words: str, risk: Risk):
+    assert words in told(replace(EVERY[risk], topic=topic)).clients
+
+
+def test_how_many_losses_are_to_spare_is_counted():
+    assert told(partition(), floor=1).safe.startswith("2 more losses can be borne")
+    assert told(partition(isr=(1, 2)), floor=1).safe.startswith("1 more loss can be borne")
+    assert "DescribeConfigs on Topic" in told(partition(isr=(1, 2)), floor=None).safe
+
+
+def test_the_only_copy_in_sync_is_named():
+    assert told(partition(isr=(2,), leader=2), floor=1).safe.startswith("broker 2 holds the only copy in sync")
+
+
+def test_missing_replicas_are_brought_back_first_and_cost_nothing():
+    first = told(EVERY[Risk.UNDER_MIN_ISR]).ways[0]
+    assert first.do.startswith("bring brokers 2 and 3 back into the ISR")
+    assert first.cost == "nothing"
+    assert first.commands == (
+        "kafka-topics.sh --bootstrap-server broker:9092 --describe --topic orders --under-min-isr-partitions",
+    )
+
+
+def test_writes_come_back_by_lowering_the_setting_to_what_is_in_sync():
+    way = told(EVERY[Risk.UNDER_MIN_ISR]).ways[1]
+    assert way.commands == (
+        "kafka-configs.sh --bootstrap-server broker:9092 --alter --entity-type topics --entity-name orders "
+        "--add-config min.insync.replicas=1",
+    )
+    assert "set it back to 2 afterwards" in way.cost
+
+
+def test_lowering_the_setting_forgets_who_is_eligible_where_somebody_is():
+    assert "Kafka forgets that broker 2 may lead" in told(partition(isr=(1,), elr=(2,))).ways[1].cost
+    assert "forgets" not in told(partition(isr=(1,), elr=(2,)), elr=False).ways[1].cost
+
+
+def test_what_acks_1_is_told_under_the_setting_is_lost_with_the_leader_where_another_is_eligible():
+    said = told(partition(isr=(1,), elr=(2,))).safe
+    assert "is on brokers 1 and 2 too" in said
+    assert "acks=1" in said
+
+
+def test_a_setting_that_leaves_nothing_to_spare_by_design_wants_more_replicas():
+    two, one = told(partition(replicas=(1, 2))), told(partition(replicas=(1,)), floor=1)
+    assert [way.do for way in two.ways] == [
+        "give it one more replica",
+        "or lower min.insync.replicas of orders to 1: acks=all works again",
+    ]
+    assert [way.do for way in one.ways] == ["give it more replicas"]
+
+
+def test_a_lost_leader_is_waited_for_and_then_the_controllers_are_looked_at():
+    wait, look = told(EVERY[Risk.LEADER_LOST]).ways
+    assert wait.do == "wait: Kafka elects brokers 1 or 2 by itself"
+    assert look.commands == ("kafka-metadata-quorum.sh --bootstrap-server broker:9092 describe --status",)
+
+
+def test_the_last_member_is_waited_for_before_anything_is_lost():
+    wait, election, writes = told(EVERY[Risk.LAST_ISR_MEMBER_LOST], elr=False).ways
+    assert wait.do == "start broker 4: it leads by itself once it is back"
+    assert wait.commands == ()
+    assert election.commands == ("bellwether doctor --unclean-election orders-0 --accept-loss --bootstrap broker:9092",)
+    assert "broker 1" in election.do
+    assert "the loss is unknown" in election.cost
+    assert writes.commands[0].endswith("min.insync.replicas=1")
+
+
+def test_writes_need_no_further_step_where_one_replica_is_enough():
+    assert len(told(EVERY[Risk.LAST_ISR_MEMBER_LOST], floor=1).ways) == 2
+
+
+def test_what_kafka_does_by_itself_is_said():
+    said = told(EVERY[Risk.LAST_ISR_MEMBER_LOST], unclean=True).ways[1]
+    assert "unclean.leader.election.enable is set" in said.do
+
+
+def test_an_unclean_election_is_offered_only_where_nobody_may_lead_without_loss():
+    for risk, p in EVERY.items():
+        offered = any("--unclean-election" in command for command in commands(told(p)))
+        assert offered == (risk is Risk.LAST_ISR_MEMBER_LOST)
+
+
+def test_eligible_replicas_that_were_killed_are_no_longer_eligible_when_they_return():
+    waiting = partition(replicas=(4, 5, 1), isr=(), elr=(4, 5), leader=None)
+    way = told(waiting).ways[0]
+    assert way.do == "start brokers 4 or 5: it leads by itself once it is back"
+    assert "who was killed, not shut down, is not eligible any more once it is back" in way.cost
+    assert "led last" not in way.cost
+    last = replace(waiting, last_known_elr=(5,))
+    assert "once nobody is, broker 5 leads, which led last, with what it had on its disk" in told(last).ways[0].cost
+    assert "do not change min.insync.replicas now" in told(waiting).safe
+
+
+def test_the_last_known_leader_may_lack_what_it_had_not_written():
+    last = replace(partition(replicas=(4, 1), isr=(), leader=None), last_known_elr=(4,))
+    assert "had not on its disk" in told(last).ways[0].cost
+
+
+def test_where_kafka_knows_nobody_any_more_all_are_started_so_that_the_furthest_log_can_be_chosen():
+    nobody = partition(replicas=(4, 1), isr=(), leader=None)
+    advice = told(nobody)
+    assert advice.ways[0].do.startswith("start brokers 4 and 1, so that the log that reaches furthest can be chosen")
+    assert "on the disks of brokers 4 and 1" in advice.safe
+
+
+def test_a_log_that_reaches_further_than_the_candidates_is_put_first_before_an_unclean_election():
+    lost = partition(replicas=(4, 1, 2), isr=(4,), leader=None)
+    known = Facts({"orders": 1}, ends={lost.name: {1: 70, 2: 80}})
+    ways = advise(diagnose(lost, LIVE, known), TOOLS, elr=False).ways
+    assert ways[1].do.startswith("or, before an unclean election, put broker 2 first in the order, [2, 4, 1]")
+    assert ways[1].commands[0].startswith("kafka-reassign-partitions.sh --bootstrap-server broker:9092")
+    assert "--unclean-election" in ways[2].commands[0]
+
+
+def test_a_file_of_client_settings_is_handed_to_kafkas_tools():
+    way = advise(found(EVERY[Risk.UNDER_MIN_ISR]), Tools("b:1", "client.properties"), elr=True).ways[0]
+    assert way.commands[0].startswith("kafka-topics.sh --bootstrap-server b:1 --command-config client.properties ")
+
+
+def test_addresses_in_brackets_survive_the_shell():
+    advice = advise(found(EVERY[Risk.LAST_ISR_MEMBER_LOST]), Tools("[fd00::1]:9092"), elr=True)
+    told_ = commands(advice)
+    assert any("--bootstrap-server '[fd00::1]:9092'" in command for command in told_)
+    assert any("--bootstrap '[fd00::1]:9092'" in command for command in told_)
+
+
+def test_an_unclean_election_is_bounded_by_the_same_samples_as_the_advice():
+    tools = Tools("b:9092", store=" --store s3://bucket/samples")
+    assert commands(advise(found(EVERY[Risk.LAST_ISR_MEMBER_LOST]), tools, elr=True))[0] == (
+        "bellwether doctor --unclean-election orders-0 --accept-loss --store s3://bucket/samples --bootstrap b:9092"
+    )
+
+
+def test_who_is_being_added_is_waited_for_and_nobody_is_said_to_be_missing():
+    advice = told(partition(isr=(1,), adding=(2, 3)))
+    assert advice.ways[0].do.startswith("wait for brokers 2 and 3, which a reassignment is adding")
+    assert commands(advice)[0] == "kafka-reassign-partitions.sh --bootstrap-server broker:9092 --list"
+    assert not any("no broker" in way.do for way in advice.ways)
+
+
+def test_no_unclean_election_is_offered_while_the_controller_believes_in_the_leader():
+    silent = partition(isr=(4,), replicas=(4, 1, 2), leader=4)
+    assert found(silent).risk is Risk.LAST_ISR_MEMBER_LOST
+    advice = told(silent)
+    assert "the controller takes broker 4 for its leader until its session ends" in advice.ways[1].do
+    assert commands(advice) == ["bellwether doctor --topic orders --bootstrap broker:9092"]

@@ -1,0 +1,250 @@
+"""Where partitions stand: every class, told from metadata and a few settings, and what stays unknown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.doctor.risks import (
+    FLOOR_SECONDS,
+    OFFLINE,
+    SENTENCES,
+    WORST_FIRST,
+    Diagnosis,
+    Facts,
+    Floors,
+    Loss,
+    Risk,
+    Sample,
+    diagnose,
+    examine,
+    short_of_replicas,
+    shortcomings,
+)
+from bellwether.core.model.cluster import Partition, PartitionKey
+from testkit.builders import START, after, cluster, name, partition
+
+LIVE = frozenset({1, 2, 3})
+
+
+def told(p: Partition, *, floor: int | None = 2, live: frozenset[int] = LIVE, facts: Facts | None = None) -> Diagnosis:
+    known = facts or Facts()
+    floors = {} if floor is None else {p.topic: floor}
+    return diagnose(p, live, replace(known, floors=floors))
+
+
+@pytest.mark.parametrize(
+    ("isr", "floor", "risk"),
+    [
+        pytest.param((1, 2, 3), 2, Risk.IN_SYNC, id="all in sync"),
+        pytest.param((1, 2, 3), 1, Risk.IN_SYNC, id="all in sync, one is enough"),
+        pytest.param((1, 2), 1, Risk.UNDER_REPLICATED, id="one missing, one to spare"),
+        pytest.param((1, 2), 2, Risk.AT_MIN_ISR, id="one missing, none to spare"),
+        pytest.param((1,), 1, Risk.AT_MIN_ISR, id="the only copy in sync"),
+        pytest.param((1,), 2, Risk.UNDER_MIN_ISR, id="below"),
+        pytest.param((1, 2), 3, Risk.UNDER_MIN_ISR, id="all three are asked for"),
+        pytest.param((1, 2, 3), 3, Risk.AT_MIN_ISR, id="all three are asked for, and are there"),
+        pytest.param((1, 2), None, Risk.UNDER_REPLICATED, id="nobody knows the setting"),
+        pytest.param((1, 2, 3), None, Risk.IN_SYNC, id="nobody knows the setting, nor need they"),
+    ],
+)
+def test_a_led_partition_is_told_by_its_isr_and_the_setting(isr: tuple[int, ...], floor: int | None, risk: Risk):
+    assert told(partition(isr=isr), floor=floor).risk is risk
+
+
+@pytest.mark.parametrize(("replicas", "floor"), [((1,), 2), ((1, 2), 3)])
+def test_no_more_replicas_are_asked_for_than_there_are(replicas: tuple[int, ...], floor: int):
+    found = told(partition(replicas=replicas), floor=floor)
+    assert (found.risk, found.floor) == (Risk.AT_MIN_ISR, len(replicas))
+
+
+def test_what_the_settings_alone_leave_nothing_to_spare_is_not_at_risk():
+    by_design, by_loss = told(partition(replicas=(1, 2))), told(partition(isr=(1, 2)))
+    assert (by_design.risk, by_design.designed, by_design.at_risk) == (Risk.AT_MIN_ISR, True, False)
+    assert (by_loss.risk, by_loss.designed, by_loss.at_risk) == (Risk.AT_MIN_ISR, False, True)
+
+
+def test_a_replica_that_is_being_added_is_not_missing_yet():
+    moving = partition(replicas=(1, 2, 3, 4), isr=(1, 2, 3), adding=(4,))
+    found = told(moving)
+    assert (found.risk, found.missing) == (Risk.IN_SYNC, ())
+
+
+def test_whoever_left_the_isr_is_named():
+    assert told(partition(isr=(2,), leader=2)).missing == (1, 3)
+
+
+@pytest.mark.parametrize("leader", [1, None], ids=["not fenced yet", "fenced"])
+def test_a_lost_leader_with_another_in_the_isr_waits_for_kafkas_own_election(leader: int | None):
+    found = told(partition(isr=(1, 2), leader=leader), live=frozenset({2, 3}))
+    assert (found.risk, found.awaited, found.loss) == (Risk.LEADER_LOST, (2,), None)
+
+
+def test_an_eligible_replica_that_lives_may_lead_once_the_isr_is_empty():
+    for isr, leader in (((2,), 2), ((), None)):
+        found = told(partition(isr=isr, leader=leader, elr=(1,)), live=frozenset({1, 3}))
+        assert (found.risk, found.awaited) == (Risk.LEADER_LOST, (1,))
+
+
+def test_without_a_member_of_the_isr_or_elr_that_lives_the_partition_waits_for_one():
+    without_elr = told(partition(isr=(2,), leader=None), live=frozenset({1, 3}))
+    with_elr = told(partition(isr=(), leader=None, elr=(2, 3)), live=frozenset({1}))
+    assert (without_elr.risk, without_elr.awaited) == (Risk.LAST_ISR_MEMBER_LOST, (2,))
+    assert (with_elr.risk, with_elr.awaited) == (Risk.LAST_ISR_MEMBER_LOST, (2, 3))
+
+
+def test_with_isr_and_elr_empty_the_last_known_leader_is_waited_for():
+    lost = replace(partition(isr=(), leader=None), last_known_elr=(3,))
+    assert told(lost, live=frozenset({1})).awaited == (3,)
+    assert told(replace(lost, elr=(2,)), live=frozenset({1})).awaited == (2,)
+
+
+def test_the_candidate_of_an_unclean_election_is_the_first_of_the_order_that_lives():
+    found = told(partition(replicas=(3, 2, 1), isr=(3,), leader=None), live=frozenset({1, 2}))
+    assert found.loss is not None
+    assert found.loss.candidate == 2
+
+
+def test_where_no_replica_lives_nobody_can_be_elected():
+    found = told(partition(isr=(1,), leader=None), live=frozenset({4}))
+    assert (found.risk, found.awaited, found.loss) == (Risk.ALL_REPLICAS_LOST, (1,), None)
+
+
+def test_a_broker_that_does_not_answer_is_not_counted_among_the_living():
+    seen = cluster(partition(isr=(1, 2)), partition(index=1, replicas=(2, 3)))
+    facts = Facts(floors={"orders": 1})
+    assert [d.risk for d in examine(seen, facts).diagnoses] == [Risk.UNDER_REPLICATED, Risk.IN_SYNC]
+    assert [d.risk for d in examine(seen, facts, silent=[1]).diagnoses] == [Risk.LEADER_LOST, Risk.IN_SYNC]
+
+
+def test_a_fenced_broker_leads_nothing():
+    seen = cluster(partition(replicas=(1,)), fenced=[1])
+    assert examine(seen, Facts()).diagnoses[0].risk is Risk.ALL_REPLICAS_LOST
+
+
+class TestLoss:
+    LOST = replace(partition(isr=(1,), leader=None), leader_epoch=7)
+
+    def loss(self, sample: Sample | None = None, end: int | None = None, lost: Partition = LOST) -> Loss:
+        facts = Facts(
+            samples={} if sample is None else {lost.key: sample},
+            ends={} if end is None else {name(): {2: end, 3: 99}},
+        )
+        found = told(lost, live=frozenset({2, 3}), facts=facts).loss
+        assert found is not None
+        return found
+
+    def test_it_is_at_least_what_the_sample_saw_beyond_the_candidates_end(self):
+        loss = self.loss(Sample(120, START, 1, 6), 100)
+        assert loss.least == 20
+        assert str(loss).startswith("at least 20 offsets are lost, and all that came after the sample: broker 2's log")
+        assert "broker 1's log had reached offset 120 at 2026-01-01 00:00:00Z" in str(loss)
+
+    def test_a_candidate_beyond_the_sample_loses_nothing_that_the_sample_saw(self):
+        assert self.loss(Sample(90, START, 1, 6), 100).least == 0
+
+    @pytest.mark.parametrize(
+        ("sample", "end", "words"),
+        [
+            (None, 100, "ends at offset 100, and no sample says"),
+            (None, None, "ends at offset unknown, and no sample says"),
+            (Sample(120, START, 1, 6), None, "ends at offset unknown; broker 1's log had reached offset 120"),
+            (Sample(120, START, 3, 5), 100, "others have led since"),
+        ],
+    )
+    def test_it_is_unknown_without_both_ends_and_the_lost_leaders_own_sample(
+        self, sample: Sample | None, end: int | None, words: str
+    ):
+        loss = self.loss(sample, end)
+        assert loss.least is None
+        assert str(loss).startswith("the loss is unknown: ")
+        assert words in str(loss)
+
+    def test_a_leader_that_is_not_fenced_yet_is_sampled_in_its_own_epoch(self):
+        unfenced = replace(self.LOST, leader=1)
+        assert self.loss(Sample(120, START, 1, 7), 100, unfenced).least == 20
+        assert self.loss(Sample(120, START, 1, 6), 100, unfenced).least is None
+
+    def test_a_living_replica_that_reaches_further_than_the_candidate_is_named(self):
+        def further(ends: dict[int, int]) -> tuple[int, int] | None:
+            return told(self.LOST, live=frozenset({2, 3}), facts=Facts(ends={name(): ends})).further
+
+        assert further({2: 100, 3: 110}) == (3, 110)
+        assert further({2: 100, 3: 100}) is None
+        assert further({3: 110}) is None
+        assert further({}) is None
+
+    def test_another_topic_of_the_same_name_has_other_samples(self):
+        facts = Facts(samples={PartitionKey("another", 0): Sample(120, START, 1, 6)}, ends={name(): {2: 100}})
+        found = told(self.LOST, live=frozenset({2}), facts=facts)
+        assert found.loss is not None
+        assert found.loss.sample is None
+
+
+class TestWard:
+    SEEN = cluster(
+        partition("b", isr=(1, 2)),
+        partition("a", isr=(1,)),
+        partition("a", 1, isr=(9,), replicas=(9, 1), leader=None),
+        partition("c"),
+        partition("d", isr=(1, 2)),
+        partition("e", replicas=(1, 2)),
+    )
+    WARD = examine(SEEN, Facts(floors={"a": 2, "b": 1, "c": 2, "d": 2, "e": 2}))
+
+    def test_the_worst_come_first(self):
+        assert [str(d.partition.name) for d in self.WARD.at_risk] == ["a-1", "a-0", "d-0", "b-0"]
+
+    def test_they_are_counted_by_class_and_empty_classes_are_left_out(self):
+        assert dict(self.WARD.counts) == {
+            Risk.LAST_ISR_MEMBER_LOST: 1,
+            Risk.UNDER_MIN_ISR: 1,
+            Risk.AT_MIN_ISR: 1,
+            Risk.UNDER_REPLICATED: 1,
+        }
+
+    def test_every_partition_has_a_diagnosis(self):
+        assert len(self.WARD.diagnoses) == len(self.SEEN.partitions)
+
+
+def test_settings_are_worth_asking_for_only_where_a_replica_is_missing():
+    seen = [partition("full"), partition("short", isr=(1, 2)), partition("led by nobody", leader=None)]
+    assert short_of_replicas(seen) == {"short", "led by nobody"}
+
+
+class TestShortcomings:
+    def test_what_is_led_by_a_full_isr_is_not_looked_at(self):
+        seen = cluster(partition(), partition(index=1, isr=(1, 2)), partition(index=2, leader=None))
+        ward = shortcomings(seen, {"orders": 2})
+        assert [(d.partition.index, d.risk) for d in ward.at_risk] == [(2, Risk.LEADER_LOST), (1, Risk.AT_MIN_ISR)]
+        assert len(ward.diagnoses) == 2
+
+    def test_they_are_all_that_a_whole_examination_finds_at_risk(self):
+        facts = Facts(floors=dict.fromkeys("abcdef", 2))
+        assert shortcomings(TestWard.SEEN, facts.floors).at_risk == examine(TestWard.SEEN, facts).at_risk
+
+    def test_a_leader_that_is_fenced_counts_as_none(self):
+        seen = cluster(partition(), fenced=[1])
+        assert [d.risk for d in shortcomings(seen, {}).diagnoses] == [Risk.LEADER_LOST]
+
+
+class TestFloors:
+    READ = Floors({"a": 2}, frozenset({"a", "gone"}), START)
+
+    def test_nothing_is_asked_while_every_replica_is_in_sync(self):
+        assert not Floors().stale(frozenset(), START)
+
+    def test_what_was_never_asked_for_is_asked_for_at_once(self):
+        assert Floors().stale(frozenset({"a"}), START)
+        assert self.READ.stale(frozenset({"a", "b"}), START)
+
+    def test_what_was_asked_for_is_believed_for_a_while_told_or_not(self):
+        for topics in (frozenset({"a"}), frozenset({"gone"})):
+            assert not self.READ.stale(topics, after(FLOOR_SECONDS - 1))
+            assert self.READ.stale(topics, after(FLOOR_SECONDS))
+
+
+def test_every_risk_has_a_sentence_and_a_rank():
+    assert set(SENTENCES) == set(Risk) == set(WORST_FIRST)
+    assert {risk for risk in Risk if "neither reads nor writes" in SENTENCES[risk]} <= OFFLINE

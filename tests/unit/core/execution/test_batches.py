@@ -1,0 +1,167 @@
+"""The steps of a move: batches, the last check before the request, and what a read after it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.execution.batches import Seen, batches, check, electable, intents, overtaken, touch, verify
+from bellwether.core.model.cluster import Partition
+from bellwether.core.model.undo_record import EntryState
+from bellwether.core.planning.plan import MoveKind, Plan
+from bellwether.core.reasons import Reason
+from bellwether.core.settings.policy import Election
+from testkit.builders import decisions, demoted, entry, move, partition, record
+
+AWAY = (2, 3, 1)
+MOVE = move()
+
+
+@pytest.mark.parametrize(
+    ("internal", "usual", "sizes"),
+    [
+        pytest.param(0, 0, [], id="nothing"),
+        pytest.param(0, 4, [4], id="a full batch"),
+        pytest.param(0, 9, [4, 4, 1], id="a rest"),
+        pytest.param(5, 0, [2, 2, 1], id="internal ones are smaller"),
+        pytest.param(3, 5, [2, 1, 4, 1], id="and by themselves"),
+    ],
+)
+def test_batches_are_cut_by_kind_and_size(internal: int, usual: int, sizes: list[int]):
+    moves = [move(partition("__offsets", i, internal=True)) for i in range(internal)]
+    moves += [move(partition(index=i)) for i in range(usual)]
+    cut = list(batches(Plan(tuple(moves)), Election(batch_size=4, internal_batch_size=2)))
+    assert [len(batch) for batch in cut] == sizes
+    assert [m for batch in cut for m in batch] == moves
+
+
+def test_an_internal_run_at_the_end_is_cut_by_itself():
+    moves = (move(partition()), move(partition("__offsets", internal=True)))
+    assert [len(b) for b in batches(Plan(moves), Election())] == [1, 1]
+
+
+class TestIntents:
+    def test_every_reorder_is_covered_before_it_is_sent(self):
+        covered = intents(Plan((MOVE,), decisions=decisions(1)), record())
+        made = covered.entries[MOVE.key]
+        assert (made.baseline, made.written, made.state) == ((1, 2, 3), AWAY, EntryState.INTENDED)
+        assert list(covered.demoted) == [1]
+
+    def test_giving_back_is_covered_as_giving_back(self):
+        back = move(partition(replicas=AWAY), (1, 2, 3), kind=MoveKind.RESTORE, baseline=(1, 2, 3))
+        made = intents(Plan((back,)), record({back.key: entry()})).entries[back.key]
+        assert (made.written, made.earlier, made.state) == ((1, 2, 3), (AWAY,), EntryState.RESTORING)
+
+    def test_an_election_alone_changes_no_entry(self):
+        elected = move(partition(replicas=AWAY, leader=1), AWAY, baseline=(1, 2, 3))
+        before = record({elected.key: entry()}, demoted(1))
+        assert intents(Plan((elected,), decisions=decisions(1)), before) is before
+
+    def test_an_entry_of_another_baseline_or_name_is_begun_anew(self):
+        for stale in (entry(baseline=(3, 2, 1)), entry("orders-old")):
+            made = intents(Plan((MOVE,)), record({MOVE.key: stale})).entries[MOVE.key]
+            assert (made.topic, made.baseline, made.earlier) == ("orders", (1, 2, 3), ())
+
+    def test_a_changed_demotion_alone_is_recorded(self):
+        covered = intents(Plan(decisions=decisions(1, 2)), record(None, demoted(1), epoch=7))
+        assert (list(covered.demoted), covered.epoch) == ([1, 2], 7)
+
+    def test_a_promotion_is_recorded(self):
+        assert intents(Plan(), record(None, demoted(1))).demoted == {}
+
+
+@pytest.mark.parametrize(
+    ("fresh", "reason"),
+    [
+        pytest.param([partition()], None, id="as planned"),
+        pytest.param([partition(replicas=AWAY)], None, id="in the wanted order already"),
+        pytest.param([partition(leader=2)], None, id="led by another meanwhile"),
+        pytest.param([], Reason.TOPIC_GONE, id="the topic is gone"),
+        pytest.param([partition("other")], Reason.TOPIC_GONE, id="only another topic is left"),
+        pytest.param([partition(topic_id="another")], Reason.TOPIC_RECREATED, id="another topic has the name"),
+        pytest.param([partition(adding=[3])], Reason.REASSIGNING, id="replicas are being added"),
+        pytest.param([partition(removing=[3])], Reason.REASSIGNING, id="replicas are being removed"),
+        pytest.param([partition(replicas=[1, 2, 3, 4])], Reason.REPLICA_SET_CHANGED, id="RF was raised"),
+        pytest.param([partition(replicas=[1, 2])], Reason.REPLICA_SET_CHANGED, id="RF was lowered"),
+        pytest.param([partition(replicas=[1, 2, 4])], Reason.REPLICA_SET_CHANGED, id="a replica was moved"),
+        pytest.param([partition(replicas=[3, 2, 1])], Reason.ORDER_CHANGED, id="somebody else reordered"),
+    ],
+)
+def test_what_is_no_longer_as_planned_is_held(fresh: Sequence[Partition], reason: Reason | None):
+    checked = check([MOVE], fresh)
+    assert [h.reason for h in checked.holds] == ([reason] if reason else [])
+    assert checked.moves == (() if reason else (MOVE,))
+    assert set(checked.facts) == (set() if reason else {MOVE.key})
+
+
+def test_one_partition_that_is_amiss_does_not_hold_its_batch():
+    other = move(partition(index=1))
+    checked = check([MOVE, other], [partition(index=1)])
+    assert (checked.moves, [h.key for h in checked.holds]) == ((other,), [MOVE.key])
+
+
+DONE = partition(replicas=AWAY, leader=1)
+
+
+@pytest.mark.parametrize(
+    ("after", "seen"),
+    [
+        pytest.param(DONE, Seen.DONE, id="it shows"),
+        pytest.param(partition(), Seen.NOT_APPLIED, id="the old order"),
+        pytest.param(None, Seen.NOT_APPLIED, id="metadata does not name it"),
+        pytest.param(partition(replicas=[3, 2, 1]), Seen.NOT_APPLIED, id="another order"),
+        pytest.param(replace(DONE, topic_id="another"), Seen.TOUCHED, id="another topic has the name"),
+        pytest.param(replace(DONE, replicas=(2, 3, 1, 4), adding=(4,)), Seen.MOVING_ON, id="somebody adds one by now"),
+        pytest.param(replace(DONE, replicas=(2, 3, 1, 4)), Seen.TOUCHED, id="a replica was added"),
+        pytest.param(replace(DONE, replicas=(2, 1)), Seen.TOUCHED, id="a replica was removed"),
+        pytest.param(replace(DONE, replicas=(2, 3, 1, 4), removing=(4,)), Seen.TOUCHED, id="ours removes a new one"),
+        pytest.param(replace(DONE, adding=(3,)), Seen.TOUCHED, id="ours adds a lost replica"),
+        pytest.param(replace(DONE, removing=(3,)), Seen.MOVING_ON, id="somebody removes one by now"),
+        pytest.param(replace(DONE, leader_epoch=1), Seen.OVERTAKEN, id="a new epoch under the same leader"),
+        pytest.param(replace(DONE, leader_epoch=1, leader=2), Seen.DONE, id="a new epoch of a new leader"),
+        pytest.param(replace(DONE, leader_epoch=1, isr=(1, 2)), Seen.DONE, id="a new epoch of a smaller ISR"),
+    ],
+)
+def test_what_a_read_after_the_reorder_says(after: Partition | None, seen: Seen):
+    assert verify(MOVE, partition(), after) is seen
+
+
+def test_where_epochs_are_unknown_nothing_is_overtaken():
+    assert verify(MOVE, replace(partition(), leader_epoch=-1), replace(DONE, leader_epoch=5)) is Seen.DONE
+
+
+@pytest.mark.parametrize(
+    ("after", "ready"),
+    [
+        pytest.param(DONE, True, id="reordered, and led by another"),
+        pytest.param(replace(DONE, leader=None), True, id="led by nobody"),
+        pytest.param(replace(DONE, leader=2), False, id="led by the first already"),
+        pytest.param(replace(DONE, isr=(1, 3)), False, id="the first is not in the ISR"),
+        pytest.param(partition(), False, id="not reordered"),
+        pytest.param(replace(DONE, topic_id="another"), False, id="another topic"),
+        pytest.param(None, False, id="gone"),
+    ],
+)
+def test_the_first_is_elected_only_where_it_stands_in_sync(after: Partition | None, ready: bool):
+    assert electable(MOVE, after) is ready
+    assert not electable(MOVE._replace(elect=False), after)
+
+
+@pytest.mark.parametrize(
+    ("now", "cancelled", "said"),
+    [
+        pytest.param(None, False, "the topic was deleted in the same moment", id="gone"),
+        pytest.param(replace(DONE, topic_id="another"), False, "another topic has taken the name", id="another"),
+        pytest.param(partition(replicas=[1, 2, 3, 4]), True, "now; the reassignment was cancelled", id="undone"),
+        pytest.param(partition(replicas=[1, 2]), False, "[1, 2] now; there was nothing left to cancel", id="too late"),
+        pytest.param(DONE, True, "our reorder overrode a reassignment that somebody else had started", id="overridden"),
+    ],
+)
+def test_a_touched_replica_set_is_told_of_with_what_it_was_and_is(now: Partition | None, cancelled: bool, said: str):
+    assert said in touch(MOVE, partition(), now, cancelled=cancelled)
+
+
+def test_an_overtaken_reassignment_is_told_of_with_its_epochs():
+    assert "rose from 0 to 2" in overtaken(partition(), replace(DONE, leader_epoch=2))

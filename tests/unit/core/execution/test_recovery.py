@@ -1,0 +1,236 @@
+"""What a killed, frozen or contested run left behind: every state of an entry against every observed order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.execution.recovery import Recovered, project, recover
+from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.core.model.refusals import CONTEST_LONGEST_SECONDS
+from bellwether.core.model.undo_record import Entry, EntryState, UndoRecord
+from bellwether.core.reasons import Reason
+from bellwether.core.settings.placement import Placement, Preference, TopicRule
+from testkit.builders import after, cluster, demoted, entry, partition, record
+
+HOME, AWAY, EARLIER, FOREIGN = (1, 2, 3), (2, 3, 1), (3, 2, 1), (2, 1, 3)
+INTENDED, DISPLACED, RESTORING, RESTORED = EntryState
+GRACE = 20.0
+NOW = after(100)
+KEY = partition().key
+
+
+def recovered(known: Entry, seen: Partition | None, *brokers: int, living: Cluster | None = None) -> Recovered:
+    found = living or cluster(*([seen] if seen else []), brokers=4)
+    return recover(record({KEY: known}, *(demoted(b) for b in brokers)), found, NOW, GRACE)
+
+
+def entry_of(found: Recovered) -> Entry | None:
+    return found.record.entries.get(KEY)
+
+
+@pytest.mark.parametrize(
+    ("state", "observed", "becomes", "note"),
+    [
+        pytest.param(INTENDED, AWAY, DISPLACED, None, id="intended, and it arrived"),
+        pytest.param(INTENDED, HOME, INTENDED, None, id="intended, and not sent or not arrived"),
+        pytest.param(INTENDED, EARLIER, INTENDED, None, id="intended, the order before it stands"),
+        pytest.param(INTENDED, FOREIGN, DISPLACED, Reason.CONTESTED, id="intended, somebody else's order stands"),
+        pytest.param(DISPLACED, AWAY, DISPLACED, None, id="displaced, and it stands"),
+        pytest.param(DISPLACED, HOME, DISPLACED, Reason.CONTESTED, id="displaced, somebody put it back"),
+        pytest.param(DISPLACED, EARLIER, DISPLACED, None, id="displaced, a late batch overwrote it"),
+        pytest.param(DISPLACED, FOREIGN, DISPLACED, Reason.CONTESTED, id="displaced, somebody else's order stands"),
+        pytest.param(RESTORING, HOME, RESTORED, None, id="restoring, and it arrived"),
+        pytest.param(RESTORING, AWAY, RESTORING, None, id="restoring, and not arrived"),
+        pytest.param(RESTORING, EARLIER, RESTORING, None, id="restoring, an older order stands"),
+        pytest.param(RESTORING, FOREIGN, DISPLACED, Reason.CONTESTED, id="restoring, somebody else's order stands"),
+        pytest.param(RESTORED, HOME, RESTORED, None, id="restored, and it stands"),
+        pytest.param(RESTORED, AWAY, DISPLACED, None, id="restored, a late batch displaced it again"),
+        pytest.param(RESTORED, EARLIER, DISPLACED, None, id="restored, an older batch displaced it again"),
+        pytest.param(RESTORED, FOREIGN, None, Reason.CONTESTED, id="restored, somebody else's order stands"),
+    ],
+)
+def test_every_state_meets_every_order(
+    state: EntryState, observed: tuple[int, ...], becomes: EntryState | None, note: Reason | None
+):
+    back = state in (RESTORING, RESTORED)
+    known = entry(
+        baseline=HOME,
+        written=HOME if back else AWAY,
+        earlier=[AWAY, EARLIER] if back else [EARLIER],
+        state=state,
+        finished_at=after(99) if state is RESTORED else None,
+    )
+    found = recovered(known, partition(replicas=observed), 1)
+    now = entry_of(found)
+    assert (now.state if now else None) is becomes
+    assert [n.reason for n in found.notes] == ([note] if note else [])
+    if now is not None:
+        assert now.baseline == (FOREIGN if observed == FOREIGN else HOME)
+
+
+def test_a_settled_record_is_left_as_it_is():
+    known = record({KEY: entry()}, demoted(1))
+    assert recover(known, cluster(partition(replicas=AWAY)), NOW, GRACE).record is known
+
+
+def test_a_foreign_order_where_nobody_is_demoted_any_more_is_simply_theirs():
+    found = recovered(entry(), partition(replicas=FOREIGN))
+    assert entry_of(found) is None
+    assert "becomes the baseline" in found.notes[0].message
+
+
+def test_a_foreign_order_is_what_we_go_back_to_and_forgets_what_was_ours():
+    now = entry_of(recovered(entry(earlier=[EARLIER]), partition(replicas=FOREIGN), 1))
+    assert now is not None
+    assert (now.baseline, now.written, now.earlier) == (FOREIGN, FOREIGN, ())
+
+
+def test_an_order_that_comes_in_the_middle_of_a_reassignment_is_not_judged():
+    known = entry()
+    found = recovered(known, partition(replicas=(*HOME, 4), adding=[4]), 1)
+    assert (entry_of(found), found.notes) == (known, ())
+
+
+@pytest.mark.parametrize(
+    ("state", "written", "astray"),
+    [
+        pytest.param(INTENDED, HOME, True, id="it leads to the order that we set out to write"),
+        pytest.param(RESTORING, HOME, True, id="it leads to the baseline that we set out to write"),
+        pytest.param(INTENDED, AWAY, False, id="it leads to another order"),
+        pytest.param(DISPLACED, HOME, False, id="our order was seen to stand before it"),
+        pytest.param(RESTORED, HOME, False, id="a tombstone asks for nothing"),
+    ],
+)
+def test_a_reassignment_that_an_unseen_reorder_of_ours_became_is_astray(
+    state: EntryState, written: tuple[int, ...], astray: bool
+):
+    moving = partition(replicas=(*HOME, 4), removing=[4])
+    assert recovered(entry(written=written, state=state), moving, 1).strays == ((moving,) if astray else ())
+
+
+class TestContests:
+    def contested(self, known: Entry) -> Entry:
+        now = entry_of(recovered(known, partition(replicas=HOME), 1))
+        assert now is not None
+        return now
+
+    def test_the_first_is_counted_and_timed(self):
+        now = self.contested(entry())
+        assert (now.contests, now.contested_at, now.written) == (1, NOW, HOME)
+
+    def test_the_next_adds_up(self):
+        assert self.contested(replace(entry(), contests=3, contested_at=after(50))).contests == 4
+
+    def test_after_a_long_peace_counting_starts_anew(self):
+        old = after(100 - CONTEST_LONGEST_SECONDS)
+        assert self.contested(replace(entry(), contests=9, contested_at=old)).contests == 1
+
+
+class TestMissingTopics:
+    def test_a_partition_that_metadata_does_not_name_is_kept_for_a_while(self):
+        first = entry_of(recovered(entry(), None, 1))
+        assert first == entry(finished_at=NOW)
+        early = replace(first, finished_at=after(100 - GRACE + 0.1))
+        assert entry_of(recovered(early, None, 1)) == early
+
+    def test_then_its_baseline_is_dropped_and_named(self):
+        found = recovered(entry(finished_at=after(100 - GRACE)), None, 1)
+        assert entry_of(found) is None
+        note = found.notes[0]
+        assert (note.reason, note.topic, note.partition) == (Reason.TOPIC_GONE, "orders", 0)
+        assert "[1,2,3]" in note.message
+
+    def test_one_that_is_back_is_as_it_was(self):
+        assert entry_of(recovered(entry(finished_at=after(90)), partition(replicas=AWAY), 1)) == entry()
+
+    def test_a_topic_of_the_same_name_is_another_one(self):
+        again = cluster(partition(topic_id="another"), brokers=4)
+        assert entry_of(recovered(entry(finished_at=after(0)), None, 1, living=again)) is None
+
+    def test_a_renamed_topic_keeps_its_baseline(self):
+        renamed = partition("new", topic_id=KEY.topic_id, replicas=AWAY)
+        now = entry_of(recovered(entry("old"), renamed, 1))
+        assert now is not None
+        assert now.topic == "new"
+
+
+class TestTombstones:
+    def stone(self, seconds: float) -> Entry:
+        return entry(written=HOME, earlier=[AWAY], state=RESTORED, finished_at=after(100 - seconds))
+
+    @pytest.mark.parametrize(
+        ("seen", "age", "kept"),
+        [
+            pytest.param(partition(), 19.9, True, id="a late batch could still come"),
+            pytest.param(partition(), 20.0, False, id="no late batch can come"),
+            pytest.param(partition(leader=2), 99.0, True, id="its preferred leader lives and does not lead yet"),
+            pytest.param(partition(leader=2, isr=[2, 3]), 99.0, True, id="it is not in sync yet"),
+        ],
+    )
+    def test_one_is_kept_as_long_as_it_is_of_use(self, seen: Partition, age: float, kept: bool):
+        assert (entry_of(recovered(self.stone(age), seen)) is not None) is kept
+
+    def test_a_dead_preferred_leader_is_not_waited_for(self):
+        gone = cluster(partition(leader=2, isr=[2, 3]), brokers=[2, 3])
+        assert entry_of(recovered(self.stone(99), None, living=gone)) is None
+
+    def test_one_of_another_replica_set_is_dropped_in_silence(self):
+        found = recovered(self.stone(1), partition(replicas=[1, 2, 4]))
+        assert (entry_of(found), found.notes) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("baseline", "placed", "becomes"),
+    [
+        pytest.param((1, 2, 3), (2, 3, 1), (1, 2, 3), id="the same set"),
+        pytest.param((1, 2, 3), (2, 3, 4), (2, 3, 4), id="one replaced by a newcomer at the end"),
+        pytest.param((1, 2, 3), (4, 3, 1), (4, 1, 3), id="a newcomer stands where it was placed"),
+        pytest.param((1, 2, 3), (3, 2, 1, 4), (1, 2, 3, 4), id="RF raised"),
+        pytest.param((1, 2, 3), (3, 1), (1, 3), id="RF lowered"),
+        pytest.param((1, 2), (3, 4), (3, 4), id="nobody survives"),
+        pytest.param((3, 1, 2), (1, 5, 2), (1, 5, 2), id="survivors keep their relative order"),
+    ],
+)
+def test_a_baseline_is_projected_on_another_set(
+    baseline: tuple[int, ...], placed: tuple[int, ...], becomes: tuple[int, ...]
+):
+    assert project(baseline, placed) == becomes
+
+
+def test_another_replica_set_projects_the_baseline_and_is_named():
+    found = recovered(entry(), partition(replicas=[2, 3, 1, 4]), 1)
+    now = entry_of(found)
+    assert now is not None
+    assert (now.baseline, now.written, now.state) == ((1, 2, 3, 4), (2, 3, 1, 4), DISPLACED)
+    assert found.notes[0].reason is Reason.REPLICA_SET_CHANGED
+    assert "from [1,2,3] to [1,2,3,4]" in found.notes[0].message
+
+
+def test_who_is_demoted_and_under_which_epoch_is_kept():
+    before = record({KEY: entry(finished_at=after(0))}, demoted(1), epoch=9)
+    found = recover(before, cluster(), NOW, GRACE).record
+    assert found == UndoRecord(before.cluster_id, 9, before.demoted, {})
+
+
+class TestPreferredRacks:
+    """Nobody is demoted, and the order is the racks'."""
+
+    WISH = Placement(Preference(("a",)))
+
+    def found(self, known: Entry, seen: Partition, wish: Placement | None) -> Recovered:
+        return recover(record({KEY: known}), cluster(seen, brokers=4), NOW, GRACE, wish)
+
+    def test_somebody_elses_order_becomes_the_baseline_and_counts_as_a_contest(self):
+        after_it = entry_of(self.found(entry(), partition(replicas=FOREIGN), self.WISH))
+        assert after_it is not None
+        assert (after_it.baseline, after_it.contests, after_it.state) == (FOREIGN, 1, DISPLACED)
+
+    def test_where_nothing_is_wanted_for_the_topic_it_is_theirs(self):
+        other = Placement(rules=(TopicRule("payments", Preference(("a",))),))
+        assert entry_of(self.found(entry(), partition(replicas=FOREIGN), other)) is None
+
+    def test_an_old_order_that_somebody_put_back_counts_as_a_contest(self):
+        found = self.found(entry(), partition(replicas=HOME), self.WISH)
+        assert [n.reason for n in found.notes] == [Reason.CONTESTED]

@@ -1,0 +1,41 @@
+"""What one snapshot of metadata says, and what its gaps say."""
+
+from __future__ import annotations
+
+from bellwether.core.model.cluster import PartitionKey, TopicPartition
+from testkit.builders import cluster, partition
+
+
+def test_only_registered_and_unfenced_brokers_live():
+    assert cluster(brokers=4, fenced=[2]).live == {1, 3, 4}
+
+
+def test_a_dead_broker_is_named_as_long_as_a_replica_list_names_it():
+    seen = cluster(partition(replicas=[1, 9]), brokers=2)
+    assert (seen.named, seen.live) == ({1, 2, 9}, {1, 2})
+
+
+def test_every_named_broker_has_a_count_of_leaders():
+    seen = cluster(partition(), partition(index=1, leader=None), partition(index=2, replicas=[2, 9]), brokers=3)
+    assert seen.leaders() == {1: 1, 2: 1, 3: 0, 9: 0}
+
+
+def test_a_broker_holds_what_it_leads_and_what_it_follows():
+    led, followed, other = partition(), partition(index=1, replicas=[2, 1]), partition(index=2, replicas=[2, 3])
+    assert list(cluster(led, followed, other).held_by(1)) == [led, followed]
+
+
+def test_a_partition_is_found_by_topic_id_and_index():
+    one = partition("orders", 3, topic_id="uuid")
+    assert cluster(one).by_key == {PartitionKey("uuid", 3): one}
+    assert (one.name, str(one.name)) == (TopicPartition("orders", 3), "orders-3")
+
+
+def test_adding_and_removing_are_reassigning():
+    assert partition(adding=[3]).reassigning
+    assert partition(removing=[3]).reassigning
+    assert not partition().reassigning
+
+
+def test_the_target_is_what_is_left_once_a_reassignment_is_done():
+    assert partition(replicas=[1, 2, 3, 4], adding=[4], removing=[1]).target == (2, 3, 4)

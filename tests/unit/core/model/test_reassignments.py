@@ -1,0 +1,71 @@
+"""Who else moves replicas, and by what that is recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from bellwether.core.model.cluster import Partition
+from bellwether.core.model.reassignments import CRUISE_CONTROL_TOPICS, TOPICS_ASKED, foreign, recognise, topics_of
+from bellwether.core.model.undo_record import EntryState
+from bellwether.core.reasons import Reason
+from testkit.builders import cluster, entry, partition, record
+
+MOVING = partition("orders", replicas=[1, 2, 3, 4], adding=[4], removing=[1])
+MARK = "leader.replication.throttled.replicas"
+
+
+def told(*more: Partition, settings: Mapping[str, Mapping[str, str]] | None = None) -> tuple[Reason, str] | None:
+    seen = cluster(MOVING, *more, brokers=4)
+    found = recognise(foreign(seen, record()), seen, settings or {})
+    assert found is not None
+    return (found.at_work.reason, found.at_work.message) if found.at_work is not None else None
+
+
+def test_a_cluster_in_which_no_replica_moves_has_none():
+    seen = cluster(partition())
+    assert recognise(foreign(seen, record()), seen, {}) is None
+
+
+def test_a_single_move_by_hand_holds_nothing_but_its_own_partition():
+    assert told() is None
+
+
+@pytest.mark.parametrize("topic", sorted(CRUISE_CONTROL_TOPICS))
+def test_cruise_control_is_known_by_its_topics(topic: str):
+    found = told(partition(topic))
+    assert found is not None
+    assert found[0] is Reason.OTHERS_REBALANCING
+    assert "Cruise Control's topics are there" in found[1]
+
+
+def test_throttled_replicas_are_the_mark_of_a_move_in_bulk():
+    found = told(settings={"orders": {MARK: "0:1,0:2"}})
+    assert found is not None
+    assert "its replicas are throttled" in found[1]
+
+
+@pytest.mark.parametrize("settings", [{}, {"orders": {}}, {"orders": {MARK: ""}}], ids=["unknown", "none", "empty"])
+def test_without_a_mark_there_is_no_throttle(settings: Mapping[str, Mapping[str, str]]):
+    assert told(settings=settings) is None
+
+
+def test_our_own_reorder_gone_astray_is_nobody_elses():
+    key = MOVING.key
+    undo = record({key: entry(baseline=[1, 2, 3], written=[2, 3, 4], state=EntryState.INTENDED)})
+    assert foreign(cluster(MOVING, brokers=4), undo) == ()
+    standing = record({key: entry(baseline=[1, 2, 3], written=[2, 3, 4], state=EntryState.DISPLACED)})
+    assert foreign(cluster(MOVING, brokers=4), standing) == (MOVING,)
+
+
+def test_at_most_so_many_topics_are_asked_about():
+    many = tuple(partition(f"t{i:03}", replicas=[1, 2, 3], adding=[3]) for i in range(200))
+    assert len(topics_of(many)) == TOPICS_ASKED
+
+
+def test_what_is_said_does_not_change_while_they_go_on():
+    first, second = (partition(t, replicas=[1, 2, 3], adding=[3]) for t in ("a", "b"))
+    metrics = partition("__CruiseControlMetrics")
+    said = [recognise(moving, cluster(*moving, metrics), {}) for moving in ((first, second), (second,))]
+    assert said[0] == said[1]

@@ -1,0 +1,43 @@
+"""A broker's way back: which partitions a wave lets it lead, for good."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.model.restoration_waves import turn_of
+from testkit.builders import returning
+
+KEYS = [PartitionKey(f"topic-{number % 40}", number // 40) for number in range(4000)]
+
+
+@pytest.mark.parametrize("share", [0, 1, 10, 50, 99, 100])
+def test_a_wave_lets_go_about_its_share_of_the_partitions(share: int):
+    wave = returning(share=share)
+    let_go = sum(not wave.withholds(key) for key in KEYS)
+    assert let_go == pytest.approx(share * len(KEYS) / 100, abs=0.03 * len(KEYS))
+
+
+def test_nothing_returns_at_0_and_everything_at_100():
+    assert all(returning(share=0).withholds(key) for key in KEYS)
+    assert not any(returning(share=100).withholds(key) for key in KEYS)
+
+
+def test_what_one_wave_lets_go_no_later_one_withholds():
+    withheld = [{key for key in KEYS if returning(share=share).withholds(key)} for share in (0, 10, 11, 50, 100)]
+    assert all(later < before for before, later in pairwise(withheld))
+
+
+def test_the_waves_of_every_broker_let_go_the_same_partitions():
+    assert [returning(1).withholds(key) for key in KEYS] == [returning(2).withholds(key) for key in KEYS]
+
+
+def test_a_partition_has_the_same_turn_in_every_process_and_in_every_version():
+    assert [turn_of(PartitionKey("AAAAAAAAAAAAAAAAAAAAAQ", number)) for number in range(6)] == [54, 51, 93, 63, 55, 38]
+
+
+def test_a_known_turn_is_asked_like_the_partition_itself():
+    wave = returning(share=37)
+    assert [wave.awaits(turn_of(key)) for key in KEYS] == [wave.withholds(key) for key in KEYS]

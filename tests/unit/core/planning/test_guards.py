@@ -1,0 +1,175 @@
+"""The ordered chain of refusals, and each link of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.core.model.refusals import Hold
+from bellwether.core.model.snapshot import Refused
+from bellwether.core.model.strimzi import Lack
+from bellwether.core.planning.guards import (
+    REORDER_GUARDS,
+    Proposal,
+    contested,
+    others_at_work,
+    reassigning,
+    refuse_election,
+    refuse_reorder,
+    refused_before,
+    remember_refusals,
+)
+from bellwether.core.reasons import Reason
+from testkit.builders import after, cluster, entry, partition, snapshot
+
+AWAY = (2, 3, 1)
+FOUGHT = replace(entry(), contests=1, contested_at=after(0))
+
+
+def proposal(
+    seen: Partition | None = None, target: tuple[int, ...] = AWAY, fought: bool = False, now: datetime | None = None
+) -> Proposal:
+    return Proposal(seen or partition(), target, FOUGHT if fought else None, now or after(0))
+
+
+def test_what_moves_is_asked_before_who_insists():
+    assert (reassigning, contested, others_at_work, refused_before) == REORDER_GUARDS
+
+
+def test_the_first_refusal_of_the_chain_is_the_one_that_is_given():
+    both = proposal(partition(adding=[3]), fought=True)
+    assert contested(both) is not None
+    refusal = refuse_reorder(both)
+    assert refusal is not None
+    assert refusal.reason is Reason.REASSIGNING
+
+
+def refused(times: int, at: float, order: tuple[int, ...] = AWAY) -> Refused:
+    return Refused(order, times, after(at), "INVALID_REPLICA_ASSIGNMENT: no broker 9")
+
+
+def test_what_kafka_refused_is_asked_again_ever_more_rarely():
+    for times, waits in ((1, 5), (2, 10), (3, 20), (20, 600)):
+        seen = proposal()._replace(refused=refused(times, 0))
+        assert refused_before(seen._replace(now=after(waits - 0.1))) is not None
+        assert refused_before(seen._replace(now=after(waits))) is None
+
+
+def test_another_order_than_the_refused_one_is_asked_for_at_once():
+    assert refused_before(proposal()._replace(refused=refused(9, 0, (3, 2, 1)))) is None
+
+
+def test_refusals_are_counted_until_another_order_is_wanted():
+    seen = partition()
+    held = Hold(seen.key, seen.topic, Reason.REORDER_REFUSED, "no")
+    once = remember_refusals({}, [held], {seen.key: AWAY}, after(0))
+    twice = remember_refusals(once, [held], {seen.key: AWAY}, after(5))
+    assert (once[seen.key].times, twice[seen.key].times, twice[seen.key].at) == (1, 2, after(5))
+    assert remember_refusals(twice, [], {seen.key: AWAY}, after(6)) == twice
+    assert remember_refusals(twice, [], {seen.key: (3, 2, 1)}, after(6)) == {}
+
+
+def test_nothing_against_it_is_no_refusal():
+    assert refuse_reorder(proposal()) is None
+
+
+@pytest.mark.parametrize(
+    ("seen", "refused"),
+    [
+        pytest.param(partition(), False, id="at rest"),
+        pytest.param(partition(adding=[3]), True, id="replicas are added"),
+        pytest.param(partition(removing=[3]), True, id="replicas are removed"),
+    ],
+)
+def test_a_partition_in_reassignment_is_left_alone(seen: Partition, refused: bool):
+    assert (reassigning(proposal(seen)) is not None) is refused
+
+
+@pytest.mark.parametrize(
+    ("contests", "seconds", "refused"),
+    [
+        pytest.param(1, 0, True, id="just now"),
+        pytest.param(1, 4.9, True, id="within the first wait"),
+        pytest.param(1, 5, False, id="after the first wait"),
+        pytest.param(2, 9.9, True, id="the second wait is longer"),
+        pytest.param(2, 10, False, id="after the second wait"),
+        pytest.param(50, 599, True, id="no wait is longer"),
+        pytest.param(50, 600, False, id="than ten minutes"),
+    ],
+)
+def test_whoever_overwrites_our_order_gets_time(contests: int, seconds: float, refused: bool):
+    asked = proposal(now=after(seconds))._replace(entry=replace(FOUGHT, contests=contests))
+    assert (contested(asked) is not None) is refused
+
+
+BUSY = Lack(Reason.STRIMZI_REBALANCING, "KafkaRebalance full is running")
+
+
+@pytest.mark.parametrize(
+    ("fought", "busy", "target", "refused"),
+    [
+        pytest.param(True, BUSY, AWAY, True, id="somebody has overwritten it, and works on"),
+        pytest.param(True, None, AWAY, False, id="nobody works on the cluster any more"),
+        pytest.param(False, BUSY, AWAY, False, id="nobody has touched it: a demotion goes on"),
+        pytest.param(True, BUSY, (1, 2, 3), False, id="it goes home at a person's word"),
+    ],
+)
+def test_what_others_have_overwritten_is_theirs_while_they_work(
+    fought: bool, busy: Lack | None, target: tuple[int, ...], refused: bool
+):
+    seen = partition(replicas=(1, 3, 2)) if target == (1, 2, 3) else partition()
+    asked = proposal(seen, target, fought, after(3600))._replace(at_work=busy)
+    found = refuse_reorder(asked)
+    assert (found is not None and found.reason is Reason.STRIMZI_REBALANCING) is refused
+
+
+def test_preferred_racks_wait_for_whoever_works_on_the_cluster():
+    asked = proposal()._replace(at_work=BUSY, for_racks=True)
+    found = refuse_reorder(asked)
+    assert found is not None
+    assert found.reason is Reason.STRIMZI_REBALANCING
+    assert refuse_reorder(asked._replace(at_work=None)) is None
+    assert refuse_reorder(asked._replace(target=asked.partition.replicas)) is None
+
+
+def test_an_order_that_is_right_already_is_not_contested():
+    assert contested(proposal(target=(1, 2, 3), fought=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("seen", "target", "demoted", "chosen", "living", "reason"),
+    [
+        pytest.param(partition(), AWAY, {1}, 2, cluster(), None, id="nothing against it"),
+        pytest.param(partition(), (1, 2, 3), set(), 1, cluster(), None, id="nobody is demoted"),
+        pytest.param(partition(replicas=[1]), (1,), {1}, None, cluster(), Reason.ONLY_REPLICA, id="RF 1"),
+        pytest.param(
+            partition(replicas=[1, 2]), (1, 2), {1, 2}, None, cluster(), Reason.ALL_REPLICAS_DEMOTED, id="all demoted"
+        ),
+        pytest.param(
+            partition(isr=[1]), AWAY, {1}, None, cluster(), Reason.NO_HEALTHY_ISR_MEMBER, id="no healthy ISR member"
+        ),
+        pytest.param(
+            partition(isr=[2, 3]), (1, 2, 3), set(), None, cluster(), Reason.PREFERRED_NOT_IN_ISR, id="first not in ISR"
+        ),
+        pytest.param(
+            partition(), (1, 2, 3), set(), None, cluster(fenced=[1]), Reason.PREFERRED_NOT_IN_ISR, id="first fenced"
+        ),
+        pytest.param(
+            partition(), (1, 2, 3), set(), None, cluster(brokers=[2, 3]), Reason.PREFERRED_NOT_IN_ISR, id="first dead"
+        ),
+    ],
+)
+def test_an_election_is_refused_with_the_reason_that_helps_most(
+    seen: Partition,
+    target: tuple[int, ...],
+    demoted: set[int],
+    chosen: int | None,
+    living: Cluster,
+    reason: Reason | None,
+):
+    refusal = refuse_election(seen, target, frozenset(demoted), chosen, snapshot(living))
+    assert (refusal.reason if refusal else None) is reason
+    assert refusal is None or refusal.message

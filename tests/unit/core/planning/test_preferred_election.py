@@ -1,0 +1,207 @@
+"""Periodic election: what is out of balance, whom it elects and whom never, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bellwether.core.demotion.decisions import Decisions
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.core.model.strimzi import Strimzi
+from bellwether.core.planning.plan import MoveKind, Plan
+from bellwether.core.planning.preferred_election import ASKED_AGAIN, AUTO, AutoRebalance, Look, Ran, Rounds, look
+from bellwether.core.settings.policy import Election, Mode, Policy
+from bellwether.core.signals import OverrideState, Purpose
+from testkit.builders import (
+    after,
+    cluster,
+    decisions,
+    move,
+    override,
+    partition,
+    returning,
+    signal,
+    snapshot,
+    verdicts,
+)
+
+ENFORCE = Policy(name="main", mode=Mode.ENFORCE, election=Election(interval_seconds=300))
+ASTRAY = partition(replicas=[1, 2, 3], leader=2)
+BEGUN = Rounds(after(0))
+PAUSED = Strimzi(namespace="kafka", name="main", listener="tls", paused=True)
+
+
+def found(
+    *seen: Partition,
+    decided: Decisions | None = None,
+    judged: Mapping[int, Verdict] | None = None,
+    plan: Plan | None = None,
+    policy: Policy = ENFORCE,
+    rounds: Rounds | None = BEGUN,
+    seconds: float = 300,
+    **more: object,
+) -> Look:
+    at: Cluster = cluster(*(seen or (ASTRAY,)), brokers=4)
+    facts = replace(snapshot(at, now=after(seconds)), **more)  # type: ignore[arg-type]
+    said = look(rounds, facts, plan or Plan(), decided or decisions(), judged or verdicts(at), policy)
+    assert said is not None
+    return said
+
+
+def elected(said: Look) -> list[int]:
+    return [m.leads_next for m in said.moves]
+
+
+def test_nothing_is_looked_for_unless_the_policy_asks():
+    assert Election().interval_seconds == 0
+    assert look(None, snapshot(cluster(ASTRAY)), Plan(), decisions(), {}, Policy(name="main")) is None
+
+
+def test_the_first_of_an_order_is_elected_and_nothing_is_reordered():
+    (made,) = found().moves
+    assert (made.kind, made.reorders, made.elect, made.leads_next) == (MoveKind.BALANCE, False, True, 1)
+    assert made.seen == made.order == made.baseline == (1, 2, 3)
+
+
+def test_what_is_led_by_its_first_is_left_alone():
+    said = found(partition(), ASTRAY, partition("other", replicas=[3, 1]))
+    assert (said.imbalance, len(said.moves)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("seen", "decided", "judged"),
+    [
+        pytest.param(replace(ASTRAY, isr=(2, 3)), decisions(), [], id="not in the ISR"),
+        pytest.param(replace(ASTRAY, adding=(4,)), decisions(), [], id="in reassignment"),
+        pytest.param(ASTRAY, decisions(1), [], id="demoted"),
+        pytest.param(ASTRAY, decisions(back=[returning(1, 10)]), [], id="withheld"),
+        pytest.param(ASTRAY, decisions(), ["sick"], id="sick"),
+        pytest.param(ASTRAY, decisions(), ["suspect"], id="suspect"),
+        pytest.param(ASTRAY, decisions(), ["down"], id="down"),
+        pytest.param(ASTRAY, decisions(), ["recovering"], id="recovering"),
+        pytest.param(ASTRAY, decisions(), ["unknown"], id="unknown, where others are judged"),
+        pytest.param(replace(ASTRAY, replicas=(9, 2), isr=(9, 2)), decisions(), [], id="not registered"),
+    ],
+)
+def test_it_is_not_elected_though_it_stands_first(seen: Partition, decided: Decisions, judged: Sequence[str]):
+    standings = {word: [1] for word in judged}
+    said = found(seen, decided=decided, judged=verdicts(cluster(seen, brokers=4), **standings))
+    assert (said.imbalance, said.moves) == (1, ())
+
+
+def test_a_broker_in_maintenance_is_not_elected():
+    drained = replace(override(1, OverrideState.DEMOTED), purpose=Purpose.MAINTENANCE)
+    assert found(overrides=(drained,)).moves == ()
+
+
+def test_a_returning_broker_is_elected_where_its_turn_has_come():
+    early = partition(index=2, leader=2)
+    assert elected(found(early, decided=decisions(back=[returning(1, 10)]))) == [1]
+
+
+def test_what_the_plan_has_in_hand_is_left_to_it():
+    assert found(plan=Plan(targets={ASTRAY.key: (1, 2, 3)})).moves == ()
+
+
+@pytest.mark.parametrize(
+    ("heard", "leads"), [(False, [1]), (True, [])], ids=["no prober ever spoke", "probers have fallen silent"]
+)
+def test_where_nobody_is_judged_it_is_elected_and_where_probers_fall_silent_it_is_not(heard: bool, leads: list[int]):
+    judged = verdicts(cluster(ASTRAY, brokers=4), unknown=[1, 2, 3, 4])
+    signals = (signal(2, age_seconds=900.0),) if heard else ()
+    assert elected(found(judged=judged, signals=signals)) == leads
+
+
+def test_internal_topics_come_last():
+    internal = partition("__consumer_offsets", leader=2, internal=True)
+    assert [m.topic for m in found(internal, partition("zebra", leader=3)).moves] == ["zebra", "__consumer_offsets"]
+
+
+class TestTime:
+    def test_a_process_waits_an_interval_before_its_first_election(self):
+        said = found(rounds=None, seconds=1000)
+        assert (said.moves, said.rounds.since, said.again_seconds) == ((), after(1000), 300)
+
+    def test_before_the_interval_is_over_it_only_counts(self):
+        said = found(seconds=299)
+        assert (said.imbalance, said.moves, said.again_seconds) == (1, (), 1)
+
+    def test_an_election_starts_the_interval_anew(self):
+        assert found(seconds=310).rounds.since == after(310)
+
+    def test_a_balanced_cluster_starts_the_interval_anew_without_a_word(self):
+        said = found(partition(), seconds=310)
+        assert (said.rounds, said.moves) == (Rounds(after(310)), ())
+        assert said.done(0, after(310)) == Rounds(after(310))
+
+    def test_it_waits_for_whatever_moves_else(self):
+        said = found(plan=Plan(moves=(move(),)))
+        assert (said.moves, said.rounds.since) == ((), after(0))
+
+    def test_it_waits_for_others_at_work(self):
+        assert found(strimzi=PAUSED).moves == ()
+
+    def test_a_policy_that_observes_says_what_it_would_do_turn_after_turn(self):
+        watching = replace(ENFORCE, mode=Mode.OBSERVE)
+        said = found(policy=watching)
+        assert (elected(said), said.rounds.since) == ([1], after(0))
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            pytest.param({"policy": replace(ENFORCE, mode=Mode.OBSERVE)}, id="observed"),
+            pytest.param({"policy": replace(ENFORCE, suspend=True)}, id="suspended"),
+            pytest.param({"strimzi": PAUSED}, id="others at work"),
+            pytest.param({"plan": Plan(moves=(move(),))}, id="the plan moves"),
+        ],
+    )
+    def test_what_is_due_and_does_not_come_hurries_nobody(self, given: dict[str, Any]):
+        """A pause of Strimzi, or an Observe policy, lasts for days: metadata is not read every second meanwhile."""
+        assert found(seconds=5000, **given).again_seconds == 300
+
+
+class TestBeforeAndAfter:
+    def test_what_was_out_of_balance_and_what_was_elected_is_remembered(self):
+        assert found().done(1, after(300)).last == Ran(after(300), before=1, elected=1)
+
+    def test_an_election_that_moved_nothing_is_no_news(self):
+        assert found().done(0, after(300)).last is None
+
+    def test_the_imbalance_afterwards_is_what_a_later_read_shows(self):
+        ran = Rounds(after(300), last=Ran(after(300), before=7, elected=6))
+        too_soon = found(rounds=ran, seconds=300.5)
+        assert too_soon.rounds.last == Ran(after(300), 7, 6)
+        assert too_soon.again_seconds == 1
+        assert found(rounds=ran, seconds=302).rounds.last == Ran(after(300), 7, 6, after=1)
+
+    def test_what_was_read_once_stands(self):
+        ran = Rounds(after(300), last=Ran(after(300), 7, 6, after=0))
+        assert found(rounds=ran, seconds=400).rounds == ran
+
+
+@pytest.mark.parametrize(
+    ("told", "auto"),
+    [
+        pytest.param([{AUTO: "true"}, {AUTO: "true"}], AutoRebalance.ENABLED, id="on"),
+        pytest.param([{AUTO: "false"}], AutoRebalance.DISABLED, id="off"),
+        pytest.param([{AUTO: "true"}, {AUTO: "false"}], AutoRebalance.MIXED, id="not alike"),
+        pytest.param([], AutoRebalance.UNKNOWN, id="nobody answers"),
+        pytest.param([{}], AutoRebalance.UNKNOWN, id="nobody tells"),
+        pytest.param([{}, {AUTO: "false"}], AutoRebalance.DISABLED, id="one tells"),
+        pytest.param([{AUTO: "perhaps"}], AutoRebalance.UNKNOWN, id="a word that nobody knows"),
+    ],
+)
+def test_what_brokers_say_of_kafkas_own_balancing(told: list[dict[str, str]], auto: AutoRebalance):
+    assert AutoRebalance.of(told) is auto
+
+
+def test_brokers_are_asked_at_first_and_rarely_again():
+    assert Rounds(after(0)).asks(after(0))
+    asked = Rounds(after(0), asked_at=after(0))
+    assert not asked.asks(after(0) + ASKED_AGAIN - timedelta(seconds=1))
+    assert asked.asks(after(0) + ASKED_AGAIN)

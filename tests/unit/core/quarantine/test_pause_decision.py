@@ -1,0 +1,376 @@
+"""Whose process is paused: when an order is given, when not, and what ends it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.fault_tolerance import Margins, Quorum
+from bellwether.core.model.quarantine_order import PATIENCE_SECONDS, RENEW_SECONDS, Confinement
+from bellwether.core.model.strimzi import Pod
+from bellwether.core.quarantine.pause_decision import ENDINGS, OBEY_SECONDS, RELEASE_SECONDS, wanted
+from bellwether.core.reasons import Reason
+from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.signals import Signal
+from testkit.builders import after, cluster, demoted, drain, partition, record
+from testkit.confining import (
+    BAD,
+    CONTROLLERS,
+    GOOD,
+    NOW,
+    SILENT,
+    SLOW,
+    disk,
+    held_in,
+    opted_in,
+    ordered,
+    scene,
+    warden,
+    weighed,
+)
+
+ORDINARY = partition(replicas=(2, 3, 1))
+
+
+def refused(*args: object, **more: object) -> Reason | None:
+    """Why broker 1 is not paused."""
+    found = weighed(*args, **more)  # type: ignore[arg-type]
+    assert bool(found.orders) != bool(found.held), "either an order or a reason"
+    return found.held[1].reason if found.held else None
+
+
+def paused(**more: object) -> Confinement:
+    """An order that its warden obeys."""
+    return ordered(obeyed_at=after(10), **more)  # type: ignore[arg-type]
+
+
+def ended(*signals: Signal, order: Confinement | None = None, **more: object) -> str | None:
+    """Why a standing order ends; None where it goes on."""
+    about = order or paused()
+    words = signals or (disk(), warden(1, BAD, 1))
+    policy = more.pop("policy", None) or opted_in()
+    judged, left = more.pop("judged", None), more.pop("demoted", (1,))
+    known = {name: more.pop(name) for name in ("pods", "overrides") if name in more}
+    facts = scene(more.pop("seen", None), *words, orders=[about], **more)  # type: ignore[arg-type]
+    facts = replace(facts, **known)  # type: ignore[arg-type]
+    now = weighed(facts, policy, judged, left).orders[1]  # type: ignore[arg-type]
+    assert now.stands or now.reason in ENDINGS
+    return None if now.stands else now.reason
+
+
+def test_a_demoted_broker_that_acks_all_waits_for_is_ordered_to_be_paused_for_a_limited_time():
+    found = weighed(policy=opted_in(limit_seconds=120))
+    order = found.orders[1]
+    assert (order.epoch, order.number, order.reason) == (1, 1, Reason.QUARANTINE_ORDERED)
+    assert (order.since, order.until, order.renewed_at) == (NOW, NOW + timedelta(seconds=120), NOW)
+    assert not found.held
+
+
+def test_an_order_has_a_number_that_no_order_and_no_warden_has_named():
+    before = ordered(2, 7, ended_at=after(0), reason=Reason.DISK_RECOVERED, renewed_at=after(0))
+    facts = scene(None, disk(), warden(1, GOOD, 4), warden(2, GOOD, 7), orders=[before])
+    assert weighed(facts).orders[1].number == 8
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(Policy(name="main", mode=Mode.ENFORCE), id="off by default"),
+        pytest.param(replace(opted_in(), mode=Mode.OBSERVE), id="observing"),
+        pytest.param(replace(opted_in(), suspend=True), id="suspended"),
+    ],
+)
+def test_where_the_policy_does_not_ask_for_it_nobody_is_paused_and_nothing_is_said_or_read(policy: Policy):
+    found = weighed(policy=policy)
+    assert not found.orders
+    assert not found.held
+    undo = record(None, demoted())
+    assert wanted(cluster(ORDINARY), undo, (disk(), warden()), {}, policy) is None
+
+
+def test_only_a_broker_that_is_demoted_slow_and_awaited_is_in_question():
+    assert not weighed(demoted=()).orders, "not demoted"
+    well = {b: replace(v, slow=None) for b, v in held_in(cluster(ORDINARY)).items()}
+    assert not weighed(judged=well).held, "not slow"
+    alone = cluster(partition(replicas=(2, 3, 1), isr=(2, 3)))
+    assert not weighed(scene(alone)).orders, "out of the ISR already"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        pytest.param([disk()], Reason.NO_WARDEN, id="nobody beside it"),
+        pytest.param([disk(), warden(age=16.0)], Reason.NO_WARDEN, id="a warden that has gone silent"),
+        pytest.param([disk(), warden(age=None)], Reason.NO_WARDEN, id="a warden never heard of"),
+        pytest.param([disk(), warden(1, SILENT)], Reason.NO_WARDEN, id="a warden that may not signal it"),
+        pytest.param([warden(2), warden()], Reason.DISK_UNSEEN, id="nobody on its disk"),
+        pytest.param([disk(age=999.0), warden()], Reason.DISK_UNSEEN, id="a silent prober"),
+        pytest.param([disk(1, GOOD), warden()], Reason.DISK_RECOVERED, id="a fast disk"),
+        pytest.param([disk(), warden(), warden(3, BAD, 9)], Reason.ANOTHER_QUARANTINED, id="another is paused"),
+    ],
+)
+def test_nobody_is_paused_on_words_that_are_missing(words: list[Signal], reason: Reason):
+    assert refused(scene(None, *words)) is reason
+
+
+@pytest.mark.parametrize(
+    ("seen", "least", "spare", "reason"),
+    [
+        pytest.param(cluster(ORDINARY), 1, 1, None, id="two are left, one needed, one to spare"),
+        pytest.param(cluster(ORDINARY), 2, 1, Reason.ISR_TOO_SMALL, id="two are left and needed"),
+        pytest.param(cluster(ORDINARY), 2, 0, None, id="none to spare is the policy's choice"),
+        pytest.param(cluster(ORDINARY), 3, 0, Reason.ISR_TOO_SMALL, id="never below the least"),
+        pytest.param(cluster(partition(replicas=(2, 3, 1), isr=(2, 1))), 1, 1, Reason.ISR_TOO_SMALL, id="one has left"),
+        pytest.param(
+            cluster(ORDINARY, partition(index=1, replicas=(2, 1))), 1, 1, Reason.ISR_TOO_SMALL, id="one of many"
+        ),
+        pytest.param(
+            cluster(ORDINARY, partition(index=1, replicas=(2, 3, 1), isr=(2,))), 1, 1, Reason.ISR_TOO_SMALL,
+            id="a partition whose ISR it is not in counts as well",
+        ),
+        pytest.param(cluster(ORDINARY, partition(index=1, replicas=(2, 3))), 2, 0, None, id="others' are no matter"),
+        pytest.param(
+            cluster(partition(replicas=(2, 3, 1, 4), adding=(4,)), brokers=4), 1, 1, Reason.ISR_TOO_SMALL, id="moving"
+        ),
+        pytest.param(cluster(ORDINARY, partition("new", replicas=(2, 3, 1))), 1, 0, Reason.MARGINS_UNKNOWN, id="new"),
+    ],
+)  # fmt: skip
+def test_every_partition_that_it_holds_keeps_enough_isr_members(
+    seen: Cluster, least: int, spare: int, reason: Reason | None
+):
+    facts = scene(seen, margins=Margins({"orders": least}, CONTROLLERS, trailing=SLOW))
+    assert refused(facts, opted_in(spare_isr_members=spare)) is reason
+
+
+@pytest.mark.parametrize(
+    ("voters", "current", "reason"),
+    [
+        pytest.param([101], [101], None, id="no voter itself"),
+        pytest.param([1, 2, 3], [1, 2, 3], Reason.QUORUM_TOO_SMALL, id="one of three"),
+        pytest.param([1, 2, 3, 4, 5], [1, 2, 3, 4, 5], None, id="one of five"),
+        pytest.param([1, 2, 3, 4, 5], [1, 2, 3, 4], Reason.QUORUM_TOO_SMALL, id="one of five, another behind"),
+        pytest.param([1, 2, 3, 4, 5], [2, 3, 4, 5], None, id="itself behind already"),
+        pytest.param([1], [1], Reason.QUORUM_TOO_SMALL, id="the only one"),
+    ],
+)
+def test_the_quorum_keeps_a_voter_to_spare(voters: list[int], current: list[int], reason: Reason | None):
+    quorum = Quorum(frozenset(voters), frozenset(current))
+    assert refused(scene(margins=Margins({"orders": 1}, quorum, trailing=SLOW))) is reason
+
+
+def test_the_active_controller_is_not_paused():
+    five = frozenset(range(1, 6))
+    assert refused(scene(margins=Margins({"orders": 1}, Quorum(five, five, 1), trailing=SLOW))) is (
+        Reason.ACTIVE_CONTROLLER
+    )
+    assert refused(scene(margins=Margins({"orders": 1}, Quorum(five, five, 2), trailing=SLOW))) is None
+
+
+@pytest.mark.parametrize(
+    "margins",
+    [
+        pytest.param(None, id="not read"),
+        pytest.param(Margins({"orders": 1}, None), id="no quorum told"),
+        pytest.param(Margins({"orders": 1}, CONTROLLERS, problem="grant the ACL"), id="refused"),
+    ],
+)
+def test_what_is_not_known_pauses_nobody_and_ends_a_pause(margins: Margins | None):
+    assert refused(scene(margins=margins)) is Reason.MARGINS_UNKNOWN
+    assert ended(margins=margins) == Reason.MARGINS_UNKNOWN
+
+
+@pytest.mark.parametrize("standing", ["sick", "down", "suspect"])
+def test_no_pause_while_another_broker_is_not_well(standing: str):
+    sick = {"sick": [1, 3]} if standing == "sick" else {standing: [3]}
+    judged = held_in(cluster(ORDINARY), **sick)
+    assert refused(judged=judged) is Reason.OTHER_BROKER_UNWELL
+    assert ended(judged=judged) == Reason.OTHER_BROKER_UNWELL
+
+
+def test_no_pause_while_another_broker_is_gone_or_silent():
+    four = cluster(ORDINARY, brokers=4, fenced=[4])
+    assert refused(scene(four)) is Reason.OTHER_BROKER_UNWELL
+    assert ended(seen=four) == Reason.OTHER_BROKER_UNWELL
+    silent = Margins({"orders": 1}, CONTROLLERS, silent=frozenset({3}))
+    assert refused(scene(margins=silent)) is Reason.OTHER_BROKER_UNWELL
+    assert ended(margins=silent) == Reason.OTHER_BROKER_UNWELL
+
+
+def test_no_pause_while_another_broker_is_about_to_be_restarted():
+    going = {1: Pod("kafka-1"), 3: Pod("kafka-3", leaving=True)}
+    assert refused(replace(scene(), pods=going)) is Reason.OTHER_BROKER_UNWELL
+    assert ended(pods=going) == Reason.OTHER_BROKER_UNWELL
+    drained = (drain(3),)
+    assert refused(replace(scene(), overrides=drained)) is Reason.OTHER_BROKER_UNWELL
+    assert ended(overrides=drained) == Reason.OTHER_BROKER_UNWELL
+
+
+def test_who_is_about_to_be_stopped_is_not_paused_and_is_released():
+    leaving = {1: Pod("kafka-1", ready=False, leaving=True)}
+    assert refused(replace(scene(), pods=leaving)) is Reason.RESTARTING
+    assert ended(pods=leaving) == Reason.QUARANTINE_WITHDRAWN
+    drained = (drain(),)
+    assert refused(replace(scene(), overrides=drained)) is Reason.IN_MAINTENANCE
+    assert ended(overrides=drained) == Reason.QUARANTINE_WITHDRAWN
+    assert ended(pods={1: Pod("kafka-1", ready=False)}) is None, "whoever is paused answers no readiness probe"
+
+
+def test_a_broker_that_leads_again_is_released_as_nobody_else_would_lead_meanwhile():
+    made = cluster(ORDINARY, partition(index=1, replicas=(1, 2, 3)))
+    assert ended(seen=made) == Reason.STILL_LEADS
+    waiting = [disk(), warden(1, GOOD, 0)]
+    assert ended(*waiting, seen=made, order=ordered(since=NOW)) == Reason.STILL_LEADS, "not obeyed yet"
+
+
+def test_demotion_comes_first_and_is_given_its_time():
+    leads = cluster(ORDINARY, partition(index=1, replicas=(2, 3, 1), leader=1))
+    assert refused(scene(leads)) is Reason.STILL_LEADS
+    assert refused(policy=opted_in(after_seconds=301)) is Reason.QUARANTINE_DWELLS
+    assert refused(policy=opted_in(after_seconds=300)) is None
+
+
+def test_a_slow_disk_for_which_nobody_waits_is_no_reason_to_pause():
+    assert refused(scene(margins=Margins({"orders": 1}, CONTROLLERS))) is Reason.KEEPS_PACE
+    assert ended(margins=Margins({"orders": 1}, CONTROLLERS)) is None, "who is paused is not asked again"
+
+
+def test_an_order_is_renewed_while_nothing_speaks_against_it():
+    late = paused(renewed_at=NOW - timedelta(seconds=RENEW_SECONDS))
+    facts = scene(None, disk(), warden(1, BAD, 1), orders=[late])
+    assert weighed(facts).orders[1] == replace(late, renewed_at=NOW)
+    lately = paused(renewed_at=NOW - timedelta(seconds=RENEW_SECONDS - 1))
+    assert weighed(replace(facts, confinements={1: lately})).orders[1] == lately, "no write without need"
+
+
+def test_a_broker_is_quarantined_once_its_warden_says_so():
+    facts = scene(None, disk(), warden(1, BAD, 1), orders=[ordered(since=NOW)])
+    order = weighed(facts).orders[1]
+    assert (order.obeyed_at, order.reason) == (NOW, Reason.QUARANTINED)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        pytest.param([disk(), warden(1, BAD, 1)], None, id="all as it was"),
+        pytest.param([disk(1, GOOD), warden(1, BAD, 1)], Reason.DISK_RECOVERED, id="recovered"),
+        pytest.param([disk(1, GOOD), disk(1, BAD), warden(1, BAD, 1)], None, id="one of two disks still slow"),
+        pytest.param([disk(1, SILENT), warden(1, BAD, 1)], Reason.DISK_UNSEEN, id="the prober does not know"),
+        pytest.param([disk(age=999.0), warden(1, BAD, 1)], Reason.DISK_UNSEEN, id="the prober is silent"),
+        pytest.param([disk()], Reason.NO_WARDEN, id="the warden is gone"),
+        pytest.param([disk(), warden(1, BAD, 1, age=16.0)], Reason.NO_WARDEN, id="the warden is silent"),
+        pytest.param([disk(), warden(1, SILENT, 1)], Reason.NO_WARDEN, id="the warden lost its right"),
+        pytest.param([disk(), warden(1, GOOD, 1)], Reason.WARDEN_RELEASED, id="the warden released it"),
+        pytest.param([disk(), warden(1, GOOD, 0)], Reason.NO_WARDEN, id="the warden has forgotten it"),
+        pytest.param([disk(), warden(1, BAD, 2)], Reason.NO_WARDEN, id="the warden names another order"),
+    ],
+)
+def test_words_end_a_quarantine(words: list[Signal], reason: Reason | None):
+    assert ended(*words) == reason
+
+
+def test_a_quarantine_ends_at_its_limit_and_when_the_clock_is_set_back():
+    assert ended(order=paused(until=NOW)) == Reason.QUARANTINE_LIMIT
+    assert ended(order=paused(until=NOW + timedelta(seconds=1))) is None
+    assert ended(order=paused(since=NOW + timedelta(seconds=1))) == Reason.QUARANTINE_LIMIT
+
+
+def test_a_limit_that_is_lowered_ends_a_quarantine_that_was_given_longer():
+    long = paused(since=NOW - timedelta(seconds=59), until=NOW + timedelta(days=3650))
+    assert ended(order=long, policy=opted_in(limit_seconds=60)) is None
+    assert ended(order=replace(long, since=NOW - timedelta(seconds=60)), policy=opted_in(limit_seconds=60)) == (
+        Reason.QUARANTINE_LIMIT
+    )
+
+
+def test_a_quarantine_ends_with_the_demotion_and_with_the_policys_wish():
+    assert ended(demoted=()) == Reason.QUARANTINE_WITHDRAWN
+    assert ended(policy=Policy(name="main", mode=Mode.ENFORCE)) == Reason.QUARANTINE_WITHDRAWN
+    assert ended(policy=replace(opted_in(), suspend=True)) == Reason.QUARANTINE_WITHDRAWN
+
+
+def test_a_quarantine_ends_on_any_further_loss_in_the_isr_or_the_quorum():
+    shrunk = cluster(partition(replicas=(2, 3, 1), isr=(2,)))
+    assert ended(seen=shrunk) == Reason.ISR_TOO_SMALL
+    raised = Margins({"orders": 2}, CONTROLLERS)
+    assert ended(margins=raised) == Reason.ISR_TOO_SMALL, "somebody raised min.insync.replicas"
+    voters = Quorum(frozenset(range(1, 6)), frozenset({2, 3, 4}))
+    assert ended(margins=Margins({"orders": 1}, voters)) == Reason.QUORUM_TOO_SMALL
+
+
+def test_an_order_that_is_not_obeyed_is_withdrawn():
+    waiting = [disk(), warden(1, GOOD, 0)]
+    late = ordered(since=NOW - timedelta(seconds=OBEY_SECONDS + 1))
+    assert ended(*waiting, order=ordered(since=NOW - timedelta(seconds=OBEY_SECONDS))) is None
+    assert ended(*waiting, order=late) == Reason.NO_WARDEN
+
+
+def two_slow(*words: Signal, order: Confinement) -> Reason | None:
+    """Broker 2 is slow; broker 1, which was ordered before, is well by now. Why broker 2 is not paused."""
+    facts = scene(cluster(partition(replicas=(3, 4, 1, 2)), brokers=4), *words, orders=[order])
+    judged = held_in(facts.cluster, slow=2)
+    found = weighed(facts, judged=judged, demoted=(1, 2))
+    assert sum(c.stands for c in found.orders.values()) <= 1
+    return found.held[2].reason if 2 in found.held else None
+
+
+def test_one_at_a_time_and_no_other_until_the_former_surely_runs_again():
+    both = [disk(1), disk(2), warden(2)]
+    assert two_slow(*both, warden(1, BAD, 1), order=paused()) is Reason.ANOTHER_QUARANTINED
+    gone = paused(ended_at=NOW, reason=Reason.NO_WARDEN, renewed_at=NOW)
+    assert two_slow(*both, order=gone) is Reason.ANOTHER_QUARANTINED, "nobody has said that it runs"
+    assert two_slow(*both, warden(1, BAD, 1), order=gone) is Reason.ANOTHER_QUARANTINED, "it is paused still"
+    assert two_slow(*both, warden(1, GOOD, 1), order=gone) is None, "its warden has released it"
+    long_ago = paused(
+        ended_at=NOW, reason=Reason.NO_WARDEN, renewed_at=NOW - timedelta(seconds=RELEASE_SECONDS)
+    )  # fmt: skip
+    assert two_slow(*both, order=long_ago) is None, "its order has run out wherever it is"
+    assert RELEASE_SECONDS > PATIENCE_SECONDS
+
+
+def test_of_two_that_are_sick_neither_is_paused():
+    facts = scene(cluster(partition(replicas=(3, 4, 5, 1, 2)), brokers=5), disk(1), disk(2), warden(1), warden(2))
+    judged = held_in(facts.cluster, sick=[1, 2])
+    judged[2] = replace(judged[2], slow=Reason.STORAGE_SLOW)
+    found = weighed(facts, judged=judged, demoted=(1, 2))
+    assert not found.orders
+    assert {b: h.reason for b, h in found.held.items()} == dict.fromkeys((1, 2), Reason.OTHER_BROKER_UNWELL)
+
+
+def test_after_an_early_end_a_broker_is_left_in_peace_for_as_long_as_a_quarantine_may_last():
+    words = [disk(), warden(1, GOOD, 1)]
+    stopped = paused(ended_at=NOW - timedelta(seconds=599), reason=Reason.QUARANTINE_LIMIT)
+    found = weighed(scene(None, *words, orders=[stopped]))
+    assert found.held[1].reason is Reason.QUARANTINE_RESTS
+    assert found.orders == {1: stopped}, "it is remembered"
+    rested = replace(stopped, ended_at=NOW - timedelta(seconds=600))
+    assert weighed(scene(None, *words, orders=[rested])).orders[1].number == 2
+    relapsed = replace(stopped, reason=Reason.DISK_RECOVERED)
+    assert weighed(scene(None, *words, orders=[relapsed])).orders[1].number == 2, "a relapse is no reason to wait"
+
+
+def test_margins_are_read_only_where_a_pause_is_in_question():
+    undo, seen = record(None, demoted()), cluster(ORDINARY, partition("quiet", replicas=(2, 3)))
+    asked = wanted(seen, undo, (disk(), warden()), {}, opted_in())
+    assert asked is not None
+    assert (asked.topics, asked.peers) == ({"orders"}, {2, 3})
+    assert asked.followed == {1: {ORDINARY.name: 2}}
+    assert wanted(seen, undo, (disk(1, GOOD), warden()), {}, opted_in()) is None, "its disk is well"
+    assert wanted(seen, undo, (disk(),), {}, opted_in()) is None, "nobody could pause it"
+    assert wanted(seen, record(), (disk(), warden()), {}, opted_in()) is None, "it is not demoted"
+    standing = wanted(seen, record(), (), {1: paused()}, opted_in())
+    assert standing is not None
+    assert not standing.followed, "who is paused trails, and is not asked"
+    assert standing.peers == {2, 3}
+    two = record(None, demoted(), demoted(2))
+    both = wanted(seen, two, (disk(), warden(), disk(2), warden(2)), {1: paused()}, opted_in())
+    assert both is not None
+    assert both.peers == {2, 3}, "a slow broker beside the paused one may be lost, too"
+
+
+@pytest.mark.parametrize("policy", [opted_in(), Policy(name="main", mode=Mode.ENFORCE)], ids=["enabled", "off"])
+def test_who_is_paused_is_told_by_wardens_whether_or_not_it_was_ordered(policy: Policy):
+    facts = scene(None, disk(), warden(1, BAD, 1), warden(2, GOOD, 1), warden(3, BAD, age=15.1))
+    assert weighed(facts, policy).paused == {1}

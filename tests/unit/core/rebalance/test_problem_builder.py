@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.core.model.cluster import Cluster, PartitionKey
+from bellwether.core.model.undo_record import EntryState, UndoRecord
+from bellwether.core.rebalance.problem import NOBODY, BrokerSlot, Problem, refuse_partition
+from bellwether.core.rebalance.problem_builder import closed, pose
+from bellwether.core.settings.objective import Objective
+from bellwether.core.strict_json import Unreadable
+from testkit.builders import cluster, demoted, entry, partition, record, verdicts
+from testkit.strategies import clusters, records
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def posed(seen: Cluster, *, undo: UndoRecord | None = None, shut: dict[int, str] | None = None, **more: Any) -> Problem:
+    return pose(seen, undo or record(), shut or {}, Objective(), policy="kafka/main", made_at=NOON, **more)
+
+
+def held(problem: Problem) -> dict[str, str]:
+    return {f"{p.topic}-{p.partition}": p.held for p in problem.partitions}
+
+
+def test_a_calm_cluster_is_posed_as_it_stands() -> None:
+    seen = cluster(partition("b", 1, (2, 1)), partition("b", 0, (1, 2)), partition("a", 0, (3,)), racks={1: "x"})
+    made = posed(seen, capacities={2: 200})
+    assert [(p.topic, p.partition, p.replicas, p.leader, p.held) for p in made.partitions] == [
+        ("a", 0, (3,), 3, ""),
+        ("b", 0, (1, 2), 1, ""),
+        ("b", 1, (2, 1), 2, ""),
+    ]
+    assert made.terms.brokers == (BrokerSlot(1, "x"), BrokerSlot(2, None, 200), BrokerSlot(3))
+    assert (made.terms.cluster_id, made.terms.policy, made.terms.made_at) == ("memory-cluster", "kafka/main", NOON)
+
+
+def test_what_must_stay_is_held_with_its_reason() -> None:
+    key = PartitionKey("id-of-displaced", 0)
+    seen = cluster(
+        partition("displaced", 0, (2, 1)),
+        partition("growing", 0, (1, 2, 3), adding=(3,)),
+        partition("__consumer_offsets", 0, internal=True),
+        partition("left-alone", 0),
+        partition("of-the-sick", 0, (3, 1)),
+        partition("free", 0),
+    )
+    undo = record({key: entry("displaced", (1, 2), (2, 1))})
+    found = held(posed(seen, undo=undo, shut={3: "Sick"}, excluded=("left-*",)))
+    assert found == {
+        "displaced-0": "Displaced",
+        "growing-0": "Reassigning",
+        "__consumer_offsets-0": "Internal",
+        "left-alone-0": "Excluded",
+        "of-the-sick-0": "Sick",
+        "free-0": "",
+    }
+
+
+def test_a_tombstone_holds_nothing() -> None:
+    undo = record({PartitionKey("id-of-orders", 0): entry(state=EntryState.RESTORED)})
+    assert held(posed(cluster(partition()), undo=undo)) == {"orders-0": ""}
+
+
+def test_internal_topics_move_where_that_is_asked_for() -> None:
+    seen = cluster(partition("__consumer_offsets", 0, internal=True))
+    assert held(posed(seen, internal=True)) == {"__consumer_offsets-0": ""}
+
+
+def test_a_broker_that_only_a_replica_list_names_is_listed_and_closed() -> None:
+    seen = cluster(partition(replicas=(1, 9)))
+    made = posed(seen, shut=closed(seen, record(), {}))
+    assert made.terms.brokers[-1] == BrokerSlot(9, None, 100, False, "NotRegistered")
+
+
+def test_a_leader_that_is_no_replica_counts_as_none() -> None:
+    assert posed(cluster(partition(replicas=(1, 2), leader=3))).partitions[0].leader == NOBODY
+
+
+def test_a_capacity_that_is_none_is_refused_by_name() -> None:
+    with pytest.raises(Unreadable, match="capacity is 0"):
+        posed(cluster(partition()), capacities={1: 0})
+
+
+# Who is closed
+
+
+def test_the_well_are_open_and_everybody_else_is_closed_by_name() -> None:
+    seen = cluster(partition(replicas=(1, 9)), brokers=8, fenced=(8,))
+    undo = record(None, demoted(7))
+    judged = verdicts(seen, sick=[2], suspect=[3], recovering=[4], unknown=[5], down=[9])
+    assert closed(seen, undo, judged) == {
+        2: "Sick",
+        3: "Suspect",
+        4: "Recovering",
+        5: "Unknown",
+        7: "Demoted",
+        8: "Fenced",
+        9: "NotRegistered",
+    }
+
+
+def test_where_nobody_is_known_to_be_well_unknown_closes_nobody() -> None:
+    seen = cluster(partition())
+    assert closed(seen, record(), verdicts(seen, unknown=[1, 2, 3])) == {}
+    assert closed(seen, record(), {}) == {}
+
+
+def test_a_broker_that_is_gone_from_everywhere_is_not_named() -> None:
+    assert closed(cluster(partition()), record(None, demoted(42)), {}) == {}
+
+
+@given(clusters(), records(), st.data())
+def test_whatever_is_seen_makes_a_problem_that_makes_sense(
+    seen: Cluster, undo: UndoRecord, data: st.DataObject
+) -> None:
+    standings = {
+        w: [b] for w in ("sick", "down", "unknown") for b in data.draw(st.sets(st.sampled_from(sorted(seen.named))))
+    }
+    shut = closed(seen, undo, verdicts(seen, **standings))
+    made = posed(seen, undo=undo, shut=shut)
+    made.terms.refuse_amiss()
+    known = {b.id for b in made.terms.brokers}
+    for one in made.partitions:
+        refuse_partition(one, known)
+    assert list(made.partitions) == sorted(made.partitions)
+    # A rebalance takes nothing from a broker that is not well, and gives it nothing.
+    assert all(p.held for p in made.partitions if p.leader in shut)
+    assert {b.id for b in made.terms.brokers if not b.open} == set(shut)

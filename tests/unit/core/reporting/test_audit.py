@@ -1,0 +1,229 @@
+"""What the audit trail says of a turn: everything that a person asks later, and never more than fits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.demotion.decisions import Decisions
+from bellwether.core.detection.findings import Fact
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.execution.result import Deeds, Stop
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.model.refusals import Hold
+from bellwether.core.model.snapshot import Snapshot
+from bellwether.core.model.undo_record import Application, Cause, Demoted, Ending, UndoRecord
+from bellwether.core.planning.plan import Move, MoveKind, Plan
+from bellwether.core.reasons import Reason
+from bellwether.core.rebalance.waves import Progress
+from bellwether.core.reporting.audit import (
+    BROKERS_SHOWN,
+    CHANGES_SHOWN,
+    EVIDENCE_SIZE,
+    SAMPLE_SIZE,
+    AuditEntry,
+    concluded,
+    intent,
+)
+from bellwether.core.signals import Override, OverrideState, Reading
+from testkit.builders import CLUSTER_ID, START, after, demoted, returning, snapshot
+
+NOTHING = UndoRecord(CLUSTER_ID, 3)
+
+
+def move(number: int, topic: str = "orders", *, elect: bool = True, leader: int | None = 1) -> Move:
+    key = PartitionKey(f"id-{topic}", number)
+    return Move(key, topic, MoveKind.DISPLACE, (1, 2, 3), (2, 3, 1), (1, 2, 3), leader, elect)
+
+
+def verdict(broker: int = 1, standing: Standing = Standing.SICK, facts: int = 1) -> Verdict:
+    seen = tuple(Fact("ExternalReachability", f"zone-{n}", Reading.FAILING, START, "refused") for n in range(facts))
+    reason = Reason.EXTERNALLY_UNREACHABLE if standing is Standing.SICK else Reason.SIGNALS_PASSING
+    made = Verdict(broker, standing, reason, "2 of 2 vantages cannot reach it", START)
+    return replace(made, facts=seen) if facts else made
+
+
+def told(
+    plan: Plan,
+    before: UndoRecord = NOTHING,
+    verdicts: dict[int, Verdict] | None = None,
+    seen: Snapshot | None = None,
+    application: Application | None = None,
+    **more: str,
+) -> AuditEntry | None:
+    progress = Progress(replace(before, application=application or before.application))
+    return intent(seen or snapshot(), before, verdicts or {}, plan, progress, **more)
+
+
+def entry(plan: Plan, before: UndoRecord = NOTHING, **more: object) -> AuditEntry:
+    found = told(plan, before, **more)  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def deciding(*now: Demoted) -> Plan:
+    return Plan(decisions=Decisions({d.broker: d for d in now}))
+
+
+def test_a_turn_that_changes_nothing_says_nothing():
+    assert told(Plan()) is None
+    record = replace(NOTHING, demoted={1: demoted(1)})
+    assert told(deciding(demoted(1)), record, {1: verdict()}) is None
+
+
+def test_a_demotion_by_signals_stands_with_its_evidence():
+    (change,) = entry(deciding(demoted(1)), verdicts={1: verdict()}).changes
+    assert (change.broker, change.demoted, change.word) == (1, True, "signals")
+    assert change.reason == "ExternallyUnreachable"
+    assert change.evidence == ("ExternalReachability zone-0: Failing since 2026-01-01T00:00:00+00:00: refused",)
+
+
+def test_what_did_not_count_is_no_evidence():
+    judged = verdict(facts=2)
+    passed = judged.facts[0]._replace(passed_over="too old")
+    judged = replace(judged, facts=(passed, judged.facts[1]))
+    (change,) = entry(deciding(demoted(1)), verdicts={1: judged}).changes
+    assert [line.split()[1] for line in change.evidence] == ["zone-1:"]
+
+
+def test_a_persons_override_stands_with_the_person():
+    asked = Override(1, OverrideState.DEMOTED, "disk", None, "ann")
+    now = replace(demoted(1, Cause.OVERRIDE), reason="OverrideDemoted", message="disk")
+    (change,) = entry(deciding(now), seen=replace(snapshot(), overrides=(asked,)), verdicts={1: verdict()}).changes
+    assert (change.word, change.reason, change.message) == ("override by ann", "OverrideDemoted", "disk")
+    assert change.evidence == (), "the person's word was enough"
+
+
+def test_a_broker_that_is_well_again_is_promoted_by_its_signals():
+    record = replace(NOTHING, demoted={1: demoted(1)})
+    well = verdict(standing=Standing.HEALTHY)
+    (change,) = entry(Plan(), record, verdicts={1: well}).changes
+    assert (change.demoted, change.word, change.reason) == (False, "signals", "SignalsPassing")
+
+
+def test_a_promotion_by_a_person_stands_with_the_person():
+    record = replace(NOTHING, demoted={1: demoted(1)})
+    asked = Override(1, OverrideState.PROMOTED, "it is well", None, "field manager kubectl-patch")
+    seen = replace(snapshot(), overrides=(asked,))
+    (change,) = entry(Plan(), record, seen=seen, verdicts={1: verdict()}).changes
+    assert change.word == "override by field manager kubectl-patch"
+    assert change.message == "it is well"
+
+
+def test_a_broker_that_is_gone_is_promoted_by_the_cluster():
+    record = replace(NOTHING, demoted={9: demoted(9)})
+    (change,) = entry(Plan(), record).changes
+    assert (change.broker, change.word, change.reason) == (9, "cluster", "NotRegistered")
+
+
+def test_the_end_of_a_policy_is_the_word_for_what_it_promotes():
+    record = replace(NOTHING, demoted={1: demoted(1)})
+    made = entry(Plan(), record, verdicts={1: verdict()}, occasion="the policy is being deleted")
+    assert made.occasion == made.changes[0].word == "the policy is being deleted"
+
+
+def test_a_demotion_that_changes_hands_is_told():
+    record = replace(NOTHING, demoted={1: demoted(1, Cause.OVERRIDE)})
+    (change,) = entry(deciding(demoted(1, since=after(5))), record, verdicts={1: verdict()}).changes
+    assert change.word == "signals"
+
+
+def test_moves_are_summed_up():
+    plan = Plan(moves=(move(0), move(1, elect=False, leader=2), move(0, "other", leader=3)))
+    moves = entry(plan).moves
+    assert moves is not None
+    assert (moves.topics, moves.reorders, moves.elections, moves.restores) == (2, 3, 2, 0)
+    assert (moves.leaving, moves.coming) == ({1: 1, 3: 1}, {2: 2})
+    assert moves.digest == plan.digest
+    assert moves.sample[0] == "orders-0: [1, 2, 3] -> [2, 3, 1]"
+
+
+def test_an_election_alone_is_told_as_one():
+    only = move(0, leader=3)._replace(seen=(2, 3, 1))
+    moves = entry(Plan(moves=(only,))).moves
+    assert moves is not None
+    assert (moves.reorders, moves.elections, moves.sample) == (0, 1, ("orders-0: leader 3 -> 2",))
+
+
+def test_two_hundred_thousand_moves_make_an_entry_no_larger_than_a_few():
+    many = Plan(moves=tuple(move(n, f"topic-{n % 5000}", leader=n % 1000) for n in range(200_000)))
+    moves = entry(many).moves
+    assert moves is not None
+    assert moves.topics == 5000
+    assert len(moves.sample) == SAMPLE_SIZE
+    assert len(moves.leaving) == BROKERS_SHOWN
+    assert len(str(moves)) < 2500
+
+
+def test_a_cluster_of_changes_is_cut_and_counted():
+    brokers = [replace(demoted(n), broker=n) for n in range(200)]
+    made = entry(deciding(*brokers), verdicts={n: verdict(n, facts=40) for n in range(200)})
+    assert (len(made.changes), made.more_changes) == (CHANGES_SHOWN, 200 - CHANGES_SHOWN)
+    assert made.changes[0].evidence[EVIDENCE_SIZE:] == (f"and {40 - EVIDENCE_SIZE} more",)
+
+
+def test_a_wave_of_a_load_plan_stands_with_its_digest_and_who_approved_it():
+    applied = Application("0123456789abcdef", 90, START, START, taken_up=30)
+    step = entry(Plan(), application=applied, approved_by="field manager kubectl-annotate").plan
+    assert step is not None
+    assert (step.digest, step.taken_up, step.moves) == ("0123456789abcdef", 30, 90)
+    assert step.approved_by == "field manager kubectl-annotate"
+
+
+def test_a_load_plan_that_stands_as_before_is_no_news():
+    applied = Application("0123456789abcdef", 90, START, START, taken_up=30)
+    record = replace(NOTHING, application=applied)
+    assert told(Plan(), record) is None
+    ended = replace(applied, ended=Ending.DONE)
+    step = entry(Plan(), record, application=ended).plan
+    assert step is not None
+    assert step.ended == "Done"
+
+
+def test_every_wave_of_a_broker_on_its_way_back_stands_with_its_share():
+    promoted = replace(NOTHING, demoted={1: demoted()})
+    first = Plan(decisions=Decisions({}, (1,), returning={1: returning(1, 10)}), withheld={1: 27})
+    well = {1: verdict(1, Standing.HEALTHY)}
+    changes = entry(first, promoted, verdicts=well).changes
+    assert [(c.word, c.demoted) for c in changes] == [("signals", False), ("waves", False)]
+    assert changes[1].message == "it may lead 10 % of its leaders, 27 partitions wait"
+    standing = replace(NOTHING, returning={1: returning(1, 10)})
+    assert told(first, standing) is None
+    last = entry(Plan(), standing).changes
+    assert [(c.word, c.message) for c in last] == [("waves", "it may lead all of its leaders")]
+
+
+def test_a_wave_that_is_rolled_back_is_told_as_one():
+    standing = replace(NOTHING, returning={1: returning(1, 50)})
+    (change,) = entry(Plan(decisions=Decisions({}, returning={1: returning(1, 0)})), standing).changes
+    assert (change.demoted, change.reason) == (True, "ReturningInWaves")
+
+
+def test_the_outcome_counts_what_was_done_and_what_was_held():
+    held = tuple(Hold(PartitionKey("id", n), "orders", Reason.NOT_APPLIED, "") for n in range(3))
+    deeds = Deeds(7, 5, held, held[:1], Stop(Reason.NO_ANSWER, "no answer in 2 s"))
+    outcome = concluded(entry(Plan(moves=(move(0),))), deeds).outcome
+    assert outcome is not None
+    assert (outcome.reordered, outcome.elected, outcome.touched) == (7, 5, 1)
+    assert outcome.held == {"NotApplied": 3}
+    assert outcome.stopped == "NoAnswer: no answer in 2 s"
+
+
+def test_two_entries_are_the_same_whenever_they_were():
+    one = entry(Plan(moves=(move(0),)))
+    assert one.same(replace(one, at=after(60)))
+    assert not one.same(entry(Plan(moves=(move(1),))))
+    both = one.again(replace(one, at=after(60)))
+    assert (both.at, both.times, both.last) == (one.at, 2, after(60))
+
+
+@pytest.mark.parametrize("broker", [1, 2])
+def test_an_entry_names_the_brokers_that_leaders_left_and_came_to(broker: int):
+    assert broker in entry(Plan(moves=(move(0),))).brokers()
+    assert 3 not in entry(Plan(moves=(move(0),))).brokers()
+
+
+def test_what_is_held_for_good_is_no_entry():
+    assert told(Plan(holds=(Hold(PartitionKey("id", 0), "orders", Reason.ONLY_REPLICA, ""),))) is None

@@ -1,0 +1,197 @@
+"""What holds of a policy: a condition for each situation, and its words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.demotion.decisions import BrokerHold
+from bellwether.core.execution.result import Deeds, Stop
+from bellwether.core.model.cluster import Partition
+from bellwether.core.model.loads import AWAITED, Loads
+from bellwether.core.model.refusals import Hold
+from bellwether.core.planning.plan import Plan
+from bellwether.core.reasons import Reason
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.capacity import Capacity
+from bellwether.core.settings.placement import Placement, Preference
+from bellwether.core.settings.policy import Demotion, Mode, Policy
+from testkit.builders import (
+    after,
+    cluster,
+    decisions,
+    move,
+    partition,
+    said,
+    snapshot,
+)
+
+ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
+OBSERVE = Policy(name="main", mode=Mode.OBSERVE)
+
+
+def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "orders") -> Hold:
+    return Hold(partition(topic, index).key, topic, reason, "so it is")
+
+
+@pytest.mark.parametrize(
+    ("policy", "plan", "deeds", "ready", "settled"),
+    [
+        pytest.param(ENFORCE, Plan(), Deeds(), (True, Reason.SETTLED), (True, Reason.SETTLED), id="at rest"),
+        pytest.param(ENFORCE, Plan((move(),)), Deeds(1, 1), (True, Reason.MOVING), (False, Reason.MOVING), id="moving"),
+        pytest.param(
+            ENFORCE, Plan(holds=(hold(),)), Deeds(), (True, Reason.HELD), (True, Reason.HELD), id="something is held"
+        ),
+        pytest.param(
+            ENFORCE,
+            Plan((move(),)),
+            Deeds(stopped=Stop(Reason.NO_ANSWER, "no answer in 2 s")),
+            (True, Reason.NO_ANSWER),
+            (False, Reason.NO_ANSWER),
+            id="stopped",
+        ),
+        pytest.param(
+            OBSERVE, Plan((move(),)), Deeds(), (True, Reason.OBSERVING), (False, Reason.MOVING), id="observing"
+        ),
+        pytest.param(
+            replace(ENFORCE, suspend=True),
+            Plan(),
+            Deeds(),
+            (False, Reason.SUSPENDED),
+            (True, Reason.SETTLED),
+            id="suspended",
+        ),
+        pytest.param(
+            replace(OBSERVE, suspend=True),
+            Plan(),
+            Deeds(),
+            (False, Reason.SUSPENDED),
+            (True, Reason.SETTLED),
+            id="suspended while observing",
+        ),
+    ],
+)
+def test_ready_and_settled(policy: Policy, plan: Plan, deeds: Deeds, ready: object, settled: object):
+    report = said(policy=policy, plan=plan, deeds=deeds)
+    for name, wanted in (("Ready", ready), ("Settled", settled)):
+        condition = report.condition(name)
+        assert (condition.status, condition.reason) == wanted
+        assert condition.message
+
+
+def test_a_cluster_without_partitions_is_ready_and_says_so():
+    assert said(snapshot(cluster())).condition("Ready").reason is Reason.CLUSTER_EMPTY
+
+
+def test_contests_are_a_condition_of_their_own():
+    assert said().condition("Contested").status is False
+    contested = said(plan=Plan(holds=(hold(0, Reason.CONTESTED), hold(1, Reason.CONTESTED)))).condition("Contested")
+    assert contested.status is True
+    assert contested.message.startswith("2 partitions are being reordered by somebody else, orders among them")
+
+
+def test_a_held_demotion_is_a_condition_of_its_own():
+    assert said().condition("DemotionHeld").status is False
+    held = decisions(held=[BrokerHold(4, Reason.CAP_REACHED, "the cap is 1"), BrokerHold(5, Reason.CAP_REACHED, "too")])
+    condition = said(plan=Plan(decisions=held)).condition("DemotionHeld")
+    assert (condition.status, condition.reason) == (True, Reason.CAP_REACHED)
+    assert condition.message == "broker 4: the cap is 1; broker 5: too"
+
+
+def test_the_message_on_a_hundred_held_brokers_is_bounded():
+    held = decisions(held=[BrokerHold(b, Reason.SYSTEMIC_CAUSE, "x" * 50) for b in range(100)])
+    assert len(said(plan=Plan(decisions=held)).condition("DemotionHeld").message) <= 1024
+
+
+def test_an_unknown_condition_is_a_key_error():
+    with pytest.raises(KeyError, match="Phase"):
+        said().condition("Phase")
+
+
+def test_what_would_be_done_is_said_to_whoever_only_watches():
+    report = said(policy=OBSERVE, plan=Plan(decisions=decisions(2, 3)))
+    assert report.condition("Ready").message == "would demote 2, 3"
+    assert said(policy=OBSERVE).condition("Ready").message == "would demote nobody"
+
+
+@pytest.mark.parametrize("reason", [Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE])
+def test_a_policy_that_lets_a_sick_broker_lead_on_does_not_look_as_if_all_were_well(reason: Reason):
+    held = said(policy=ENFORCE, plan=Plan(decisions=decisions(held=[BrokerHold(1, reason, "too many")])))
+    ready = held.condition("Ready")
+    assert (ready.status, ready.reason, ready.message) == (
+        True,
+        reason,
+        "broker 1 is sick and leads on: too many",
+    )
+
+
+class TestPreferredRacks:
+    WISH = Policy(name="main", mode=Mode.ENFORCE, placement=Placement(Preference(("a",))))
+
+    def said(self, *partitions: Partition, policy: Policy = WISH, plan: Plan | None = None) -> Report:
+        seen = cluster(*partitions, brokers=4, racks={1: "a", 2: "a", 3: "b", 4: "b"})
+        return said(snapshot(seen), policy, plan=plan)
+
+    def test_without_a_wish_nothing_is_said_of_racks(self):
+        types = {c.type for c in self.said(partition(), policy=ENFORCE).conditions}
+        assert not types & {"PlacementFits", "PlacementMet"}
+
+    def test_a_wish_that_fits_and_is_met(self):
+        found = self.said(partition(replicas=(1, 3)))
+        assert found.condition("PlacementFits").status is True
+        assert found.condition("PlacementMet").status is True
+
+    def test_leaders_in_another_rack_are_counted(self):
+        abroad, at_home = partition(index=0, replicas=(3, 1)), partition(index=1, replicas=(1, 3))
+        met = self.said(abroad, at_home).condition("PlacementMet")
+        assert (met.status, met.reason) == (False, Reason.OTHER_RACKS_LEAD)
+        assert met.message.startswith("1 of 2 partitions")
+        assert "orders-0" in met.message
+
+    def test_many_misfits_are_named_in_part(self):
+        wish = Placement(Preference(tuple(f"rack-{i}" for i in range(8))))
+        fits = self.said(partition(), policy=replace(self.WISH, placement=wish)).condition("PlacementFits")
+        assert (fits.status, fits.reason) == (False, Reason.RACK_WITHOUT_BROKERS)
+        assert fits.message.endswith("; and 3 more")
+
+    def test_a_partition_is_in_its_place_where_its_racks_want_it(self):
+        away = partition(replicas=(1, 3))
+        assert self.said(away, plan=Plan(targets={away.key: (1, 3)})).leaders_out_of_place == 0
+        assert self.said(away, plan=Plan(targets={away.key: (3, 1)})).leaders_out_of_place == 1
+
+
+def test_leaders_that_nobody_has_room_for_are_told_with_the_field_that_says_so():
+    stay = Plan(holds=tuple(hold(i, Reason.CAPACITY_REACHED) for i in range(7)))
+    ready = said(policy=ENFORCE, plan=stay).condition("Ready")
+    assert (ready.status, ready.reason) == (True, Reason.CAPACITY_REACHED)
+    assert ready.message.startswith("7 leaders stay")
+    assert "spec.demotion.capacity" in ready.message
+
+
+class TestLimitsByLoad:
+    LIMITED = replace(ENFORCE, demotion=Demotion(capacity=Capacity(max_load=100)))
+
+    def said(self, loads: Loads | None, policy: Policy = LIMITED, plan: Plan | None = None) -> Report:
+        return said(replace(snapshot(), loads=loads), policy, plan=plan)
+
+    def test_without_loads_the_limit_is_said_not_to_hold(self):
+        found = self.said(None).condition("LoadsMeasured")
+        assert (found.status, found.reason) == (False, Reason.LOADS_UNKNOWN)
+
+    @pytest.mark.parametrize("loads", [Loads(), AWAITED])
+    def test_with_loads_or_while_they_are_awaited_nothing_is_said_of_them(self, loads: Loads):
+        assert "LoadsMeasured" not in {c.type for c in self.said(loads).conditions}
+
+    def test_a_policy_without_such_a_limit_says_nothing_of_loads(self):
+        assert "LoadsMeasured" not in {c.type for c in self.said(None, ENFORCE).conditions}
+
+    def test_how_old_the_loads_are_is_told_where_leaders_stay_for_them(self):
+        stay = Plan(holds=(hold(0, Reason.CAPACITY_REACHED),))
+        ready = self.said(Loads(measured_at=after(0)), plan=stay).condition("Ready")
+        assert ready.message.endswith("allows (loads as of 2026-01-01T00:00:00Z)")
+
+    def test_leaders_that_wait_for_loads_are_not_said_to_find_no_room(self):
+        waiting = Plan(holds=(hold(0, Reason.LOADS_UNKNOWN),))
+        ready = self.said(AWAITED, plan=waiting).condition("Ready")
+        assert (ready.reason, ready.message) == (Reason.HELD, "partitions held back: 1 LoadsUnknown")

@@ -1,0 +1,111 @@
+"""What a turn says: counts, samples, and the same words for the same news."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.execution.result import Deeds
+from bellwether.core.model.refusals import Hold
+from bellwether.core.model.undo_record import EntryState
+from bellwether.core.planning.plan import Plan
+from bellwether.core.reasons import Reason
+from bellwether.core.reporting.report import SAMPLE_SIZE
+from bellwether.core.settings.policy import Mode, Policy
+from testkit.builders import (
+    after,
+    cluster,
+    decisions,
+    demoted,
+    entry,
+    move,
+    partition,
+    record,
+    said,
+    snapshot,
+    verdicts,
+)
+
+ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
+OBSERVE = Policy(name="main", mode=Mode.OBSERVE)
+
+
+def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "orders") -> Hold:
+    return Hold(partition(topic, index).key, topic, reason, "so it is")
+
+
+def test_a_held_run_counts_its_reasons():
+    held = (hold(0), hold(1), hold(2, Reason.REASSIGNING))
+    report = said(policy=ENFORCE, plan=Plan(holds=held))
+    assert report.held_by_reason == {Reason.ONLY_REPLICA: 2, Reason.REASSIGNING: 1}
+    assert report.condition("Ready").message == "partitions held back: 2 OnlyReplica, 1 Reassigning"
+
+
+def test_what_the_run_held_replaces_what_the_plan_held():
+    late = hold(0, Reason.NOT_APPLIED)
+    assert said(plan=Plan(holds=(hold(0),)), deeds=Deeds(holds=(late,))).held == (late,)
+
+
+def test_a_status_names_a_bounded_sample_in_a_stable_order():
+    held = [hold(i, topic=t) for t in ("zebra", "aardvark") for i in range(SAMPLE_SIZE)]
+    forth, back = said(plan=Plan(holds=tuple(held))), said(plan=Plan(holds=tuple(held[::-1])))
+    assert forth.held_sample == back.held_sample
+    assert len(forth.held_sample) == SAMPLE_SIZE
+    assert {h.topic for h in forth.held_sample} == {"aardvark"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "shown", "would"),
+    [
+        pytest.param(ENFORCE, {1, 2}, (), id="enforcing, they are demoted"),
+        pytest.param(OBSERVE, {1}, (2,), id="observing, one would be"),
+        pytest.param(replace(ENFORCE, suspend=True), {1}, (2,), id="suspended, one would be"),
+    ],
+)
+def test_demoted_are_those_that_are_and_not_those_that_would_be(policy: Policy, shown: set[int], would: tuple[int]):
+    report = said(snapshot(undo=record(None, demoted(1))), policy, plan=Plan(decisions=decisions(1, 2)))
+    assert {b.broker for b in report.brokers if b.demoted is not None} == shown
+    assert report.would_demote == would
+
+
+def test_displaced_partitions_and_leaders_out_of_place_are_counted():
+    away = partition(replicas=[2, 3, 1])
+    stays = partition(index=1, replicas=[2, 3, 1], leader=1)
+    other = partition(index=2, leader=3)
+    home = partition(index=3)
+    undo = record(
+        {
+            away.key: entry(),
+            stays.key: entry(),
+            home.key: entry(written=(1, 2, 3), state=EntryState.RESTORED),
+        }
+    )
+    report = said(snapshot(cluster(away, stays, other, home), undo=undo))
+    assert (report.displaced, report.leaders_out_of_place) == (2, 2)
+
+
+def test_verdicts_are_counted_by_standing():
+    seen = cluster(partition(), brokers=5)
+    report = said(snapshot(seen), judged=verdicts(seen, sick=[1], unknown=[2, 3]))
+    counts = {s: n for s, n in report.standings.items() if n}
+    assert counts == {Standing.HEALTHY: 2, Standing.SICK: 1, Standing.UNKNOWN: 2}
+
+
+def test_the_same_news_makes_the_same_report_whatever_the_time():
+    first, later = said(snapshot(now=after(0))), said(snapshot(now=after(999)))
+    assert replace(first, now=after(999)) == later
+
+
+@pytest.mark.parametrize(
+    ("plan", "deeds", "settled"),
+    [
+        pytest.param(Plan(), Deeds(), True, id="nothing to do"),
+        pytest.param(Plan(holds=(hold(),)), Deeds(), True, id="what is held is not to do"),
+        pytest.param(Plan((move(),)), Deeds(), False, id="a move is left"),
+        pytest.param(Plan(), Deeds(elected=1), False, id="something was done, so look again"),
+    ],
+)
+def test_settled_is_when_nothing_is_left_to_do(plan: Plan, deeds: Deeds, settled: bool):
+    assert said(plan=plan, deeds=deeds).settled is settled

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import StrEnum
+
+import pytest
+
+from bellwether.core.strict_json import Fields, Unreadable, moment
+
+
+class Colour(StrEnum):
+    RED = "Red"
+    BLUE = "Blue"
+
+
+def test_fields_are_read_as_they_are() -> None:
+    fields = Fields(
+        {
+            "name": "a",
+            "none": None,
+            "count": 3,
+            "share": 0.5,
+            "yes": True,
+            "at": "2026-11-21T12:00:00Z",
+            "colour": "Blue",
+            "list": [1],
+            "inner": {"x": 1},
+            "map": {"1": 2},
+        }
+    )
+    assert fields.text("name") == "a"
+    assert fields.text_or_none("none") is None
+    assert (fields.whole("count"), fields.number("share"), fields.yes("yes")) == (3, 0.5, True)
+    assert fields.moment("at") == datetime(2026, 11, 21, 12, tzinfo=UTC)
+    assert fields.word("colour", Colour) is Colour.BLUE
+    assert (fields.items("list"), fields.inner("inner").whole("x"), fields.mapping("map")) == ([1], 1, {"1": 2})
+    fields.done()
+
+
+def test_what_is_missing_is_named_with_where_it_belongs() -> None:
+    with pytest.raises(Unreadable, match=r"^outer\.name is missing$"):
+        Fields({}, "outer").text("name")
+
+
+def test_what_nobody_knows_is_named() -> None:
+    with pytest.raises(Unreadable, match=r"unknown: outer\.colour, outer\.shape: "):
+        Fields({"shape": 1, "colour": 2}, "outer").done()
+
+
+@pytest.mark.parametrize(
+    ("read", "value"),
+    [
+        (lambda f: f.text("x"), ""),
+        (lambda f: f.text("x"), 3),
+        (lambda f: f.text_or_none("x"), []),
+        (lambda f: f.whole("x"), -1),
+        (lambda f: f.whole("x"), 1.0),
+        (lambda f: f.whole("x"), True),
+        (lambda f: f.whole("x"), 2**63),
+        (lambda f: f.whole("x", 1), 0),
+        (lambda f: f.whole_or_none("x"), "3"),
+        (lambda f: f.number("x"), math.nan),
+        (lambda f: f.number("x"), math.inf),
+        (lambda f: f.number("x"), -0.5),
+        (lambda f: f.number("x"), False),
+        (lambda f: f.number_or_none("x"), "none"),
+        (lambda f: f.yes("x"), 1),
+        (lambda f: f.moment("x"), "21 November"),
+        (lambda f: f.moment("x"), 3),
+        (lambda f: f.word("x", Colour), "Green"),
+        (lambda f: f.word("x", Colour), None),
+        (lambda f: f.items("x"), {}),
+        (lambda f: f.inner("x"), []),
+        (lambda f: f.mapping("x"), []),
+        (lambda f: f.only("x", 1), 2),
+        (lambda f: f.only("x", 1), True),
+    ],
+)
+def test_what_is_of_another_kind_is_refused_by_name(read: Callable[[Fields], object], value: object) -> None:
+    with pytest.raises(Unreadable, match=r"^x is .* wanted|^x is .*: 1, the only"):
+        read(Fields({"x": value}))
+
+
+def test_nothing_is_let_through_only_where_it_may_be() -> None:
+    assert Fields({"x": None}).whole_or_none("x") is None
+    assert Fields({"x": None}).number_or_none("x") is None
+    assert Fields({"x": ""}).text("x", empty=True) == ""
+    with pytest.raises(Unreadable, match="missing"):
+        Fields({}).number_or_none("x")
+
+
+def test_a_long_value_is_cut_short_in_the_message() -> None:
+    with pytest.raises(Unreadable) as caught:
+        Fields({"x": "y" * 1000}).whole("x")
+    assert len(str(caught.value)) < 160
+
+
+def test_a_document_that_is_no_object_is_refused() -> None:
+    with pytest.raises(Unreadable, match="the document is a list: a JSON object is wanted"):
+        Fields([])
+
+
+def test_times_are_written_as_they_are_read() -> None:
+    noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    assert Fields({"at": moment(noon)}).moment("at") == noon
