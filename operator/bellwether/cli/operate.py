@@ -18,18 +18,17 @@ from bellwether.adapters.kafka.nodes import Limits
 from bellwether.adapters.kubernetes.client import connect
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.cli import preflight
+from bellwether.controllers.cluster_connection import LeaseTimes, Linker
+from bellwether.controllers.definitions import Watches
+from bellwether.controllers.exports import Exports
+from bellwether.controllers.finalizer import Custody
+from bellwether.controllers.policy_controller import PolicyLoop
+from bellwether.controllers.policy_manager import Loops, register
+from bellwether.controllers.readiness import Readiness
+from bellwether.controllers.rebalance_controller import Desk, tools_for
+from bellwether.controllers.reporting.status_reporter import Notices
 from bellwether.core.rebalance.lifecycle import Run
 from bellwether.garbage import collect_seldom
-from bellwether.handlers.custody import Custody
-from bellwether.handlers.definitions import Watches
-from bellwether.handlers.exports import Exports
-from bellwether.handlers.links import LeaseTimes, Linker
-from bellwether.handlers.loops import PolicyLoop
-from bellwether.handlers.notices import Notices
-from bellwether.handlers.planning import tools_for
-from bellwether.handlers.readiness import Readiness
-from bellwether.handlers.rebalancing import Desk
-from bellwether.handlers.watches import Loops, register
 from bellwether.ports import BellwetherError
 from bellwether.telemetry import logs
 from bellwether.telemetry.health import Health, HealthServer

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from bellwether.adapters.kubernetes.client import POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli import finding
+from bellwether.controllers.rebalance_controller import APPROVE, ASK
 from bellwether.core.rebalance.lifecycle import UNDER_WAY, Run, RunState
-from bellwether.handlers.rebalancing import APPROVE, ASK
 from bellwether.ports import Terminal, Transient
 
 POLL_SECONDS = 0.5

@@ -20,9 +20,9 @@ from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import CONFIG_MAPS, POLICIES, KubernetesClient, NotFound, Object, connect
 from bellwether.adapters.kubernetes.records import FINALIZER as RECORD_FINALIZER
 from bellwether.adapters.kubernetes.records import PART_LABEL
-from bellwether.handlers.custody import FINALIZER, Custody
-from bellwether.handlers.exports import POLICY_ANNOTATION, Exports
-from bellwether.handlers.withdrawals import UNINSTALL, Withdrawal
+from bellwether.controllers.exports import POLICY_ANNOTATION, Exports
+from bellwether.controllers.finalizer import FINALIZER, Custody
+from bellwether.controllers.uninstall_request import UNINSTALL, Withdrawal
 from bellwether.ports import BellwetherError, Clock, Terminal, Transient
 from bellwether.telemetry import logs
 

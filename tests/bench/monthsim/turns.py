@@ -1,8 +1,8 @@
 """The operator's loop over one stretch: news in, the core's own judgement and decision, demotions out.
 
-Turns happen when the loop of ``handlers.loops`` would take one: at news, at appointments (a dwell or a stabilization
-that ends), and at the polls of metadata while anyone ails. Polls that could not differ from the turn before are passed
-over. The undo record is reduced to who is demoted.
+Turns happen when the loop of ``controllers.policy_controller`` would take one: at news, at appointments (a dwell or a
+stabilization that ends), and at the polls of metadata while anyone ails. Polls that could not differ from the turn
+before are passed over. The undo record is reduced to who is demoted.
 """
 
 from __future__ import annotations

@@ -34,7 +34,9 @@ def test_each_line_is_an_event_that_names_policy_epoch_and_broker_where_they_are
     told = lines(site)
     assert all({"time", "level", "logger", "event"} <= line.keys() for line in told)
     ours = [
-        line for line in told if line["logger"].startswith(("bellwether.handlers.loops", "bellwether.handlers.not"))
+        line
+        for line in told
+        if line["logger"].startswith(("bellwether.controllers.policy_controller", "bellwether.controllers.reporting."))
     ]
     assert ours
     assert {line["policy"] for line in ours} == {f"{site.namespace}/main"}

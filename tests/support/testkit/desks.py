@@ -18,12 +18,12 @@ from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.shelves import Shelf
 from bellwether.adapters.planwork import file_name
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.controllers.policy_controller import MakeDesk, PolicyLoop
+from bellwether.controllers.rebalance_controller import Desk, Tools
 from bellwether.core.rebalance.lifecycle import Run
 from bellwether.core.rebalance.problem import PartitionSlot
 from bellwether.core.rebalance.rebalance_plan import LoadPlan
 from bellwether.core.signals import Reading
-from bellwether.handlers.loops import MakeDesk, PolicyLoop
-from bellwether.handlers.rebalancing import Desk, Tools
 from bellwether.ports import Clock, JobState, JobWord
 from testkit.builders import site
 from testkit.loadplanning import planned, write_loads

@@ -17,7 +17,7 @@ from typing import Any
 
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.cli.main import main
-from bellwether.handlers import watches
+from bellwether.controllers import policy_manager
 from bellwether.telemetry.pulses import Pulse
 
 REACHED = "reached its point:"
@@ -34,7 +34,7 @@ def hang_event_loop() -> None:
         os.write(2, f"{REACHED} event loop\n".encode())
         time.sleep(HANGS_SECONDS)
 
-    watches._beat = stuck
+    policy_manager._beat = stuck
 
 
 def arm(point: str, number: signal.Signals | None) -> None:

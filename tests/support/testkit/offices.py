@@ -1,7 +1,7 @@
-"""An office: everything that the handlers of one operator process share, over the API and a Kafka cluster in memory.
+"""An office: everything that the controllers of one operator share, over the API and a Kafka cluster in memory.
 
-In: a ``MemorySite`` and the body of a policy. Out: loops as ``watches`` would make them, with a real Lease, a real undo
-record and real notices; only the API server and the Kafka cluster are simulated.
+In: a ``MemorySite`` and the body of a policy. Out: loops as ``policy_manager`` would make them, with a real Lease, a
+real undo record and real notices; only the API server and the Kafka cluster are simulated.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.adapters.kubernetes.trails import ConfigMapTrail
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.controllers.cluster_connection import Link, Linker
+from bellwether.controllers.finalizer import Custody
+from bellwether.controllers.policy_controller import MakeDesk, PolicyLoop
+from bellwether.controllers.reporting.status_reporter import Notices
 from bellwether.core.model.condition import Condition
 from bellwether.core.signals import Reading
-from bellwether.handlers.custody import Custody
-from bellwether.handlers.links import Link, Linker
-from bellwether.handlers.loops import MakeDesk, PolicyLoop
-from bellwether.handlers.notices import Notices
 from bellwether.ports import BellwetherError, World
 from bellwether.telemetry.metrics import OperatorMetrics
 from testkit import apiobjects

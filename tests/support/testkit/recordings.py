@@ -20,8 +20,8 @@ from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import timestamp
 from bellwether.api.v1alpha1.signalentries import entry_of
 from bellwether.cli.recorder import Metadata, Recorder, Scope
+from bellwether.controllers.reporting.status import broker_status
 from bellwether.core.reporting.report import Report
-from bellwether.handlers.renderings import broker_status
 from bellwether.traces.lines import Header, Instant, read_instant
 from testkit import apiobjects, scenarios
 from testkit.apistores import MemoryApi

@@ -29,7 +29,7 @@ _MOVING = (
     "adapters/kafka/mover*",
 )
 _KEEPING = ("core/model/undo_record*", "adapters/kubernetes/records*", "adapters/kubernetes/leases*")
-_LOOPS = ("handlers/loops*", "handlers/watches*", "handlers/links*")
+_LOOPS = ("controllers/policy_controller*", "controllers/policy_manager*", "controllers/cluster_connection*")
 _STRIMZI = ("core/model/strimzi*", "adapters/kubernetes/strimzi*", "adapters/kubernetes/usersecrets*")
 _LOADS = ("adapters/parquet/*", "sampling/*", "/spark/bellwether_load/*")
 _RIGHTS = ("adapters/kubernetes/permissions*", "/helm/bellwether/templates/*")
@@ -55,16 +55,20 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "adapters/kubernetes/trails*",
     ),
     "integration/operator/test_bad_input.py": (*_LOOPS, *_MOVING),
-    "integration/operator/test_deletion.py": ("handlers/custody*", "handlers/partings*", "handlers/exports*"),
-    "integration/operator/test_health.py": ("handlers/readiness*", "telemetry/health*"),
+    "integration/operator/test_deletion.py": (
+        "controllers/finalizer*",
+        "controllers/deletion*",
+        "controllers/exports*",
+    ),
+    "integration/operator/test_health.py": ("controllers/readiness*", "telemetry/health*"),
     "integration/operator/test_logs.py": (*_LOOPS, "telemetry/logs*", "telemetry/repeats*"),
     "integration/operator/test_operator_kills.py": (*_KEEPING, *_MOVING, "execution.py"),
     "integration/operator/test_overrides.py": (*_MOVING, "cli/overrides*"),
-    "integration/operator/test_planned_on_spark.py": ("handlers/rebalancing*", "core/rebalance/*"),
+    "integration/operator/test_planned_on_spark.py": ("controllers/rebalance_controller*", "core/rebalance/*"),
     "integration/operator/test_plugged_in_kinds.py": ("probes/plugged*", "probes/installed*", "/examples/signals/*"),
     "integration/operator/test_quarantine.py": ("core/quarantine/*", "probes/wardens*"),
     "integration/operator/test_reachability.py": _JUDGING,
-    "integration/operator/test_rebalancing.py": ("handlers/rebalancing*", "core/rebalance/*"),
+    "integration/operator/test_rebalancing.py": ("controllers/rebalance_controller*", "core/rebalance/*"),
     "integration/operator/test_recording.py": ("cli/record*", "cli/replay*", "adapters/memory/retold*"),
     "integration/operator/test_rolling_restart.py": (
         "core/demotion/drain_check*",
@@ -84,12 +88,12 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/probes/test_warden_process.py": ("probes/wardens*", "cli/warden*", "adapters/brokerprocesses*"),
     "integration/rights/test_nothing_superfluous.py": _RIGHTS,
     "integration/rights/test_probers_need_their_rights.py": _RIGHTS,
-    "integration/rights/test_rights_suffice.py": (*_RIGHTS, "handlers/definitions*"),
+    "integration/rights/test_rights_suffice.py": (*_RIGHTS, "controllers/definitions*"),
     "integration/rights/test_strimzi_rights.py": (*_RIGHTS, *_STRIMZI),
     "integration/security/test_acls.py": ("adapters/kafka/security*", "/docs/security/kafka-acls.md"),
     "integration/security/test_bad_input.py": ("adapters/kubernetes/credentials*", "adapters/kafka/security*", *_LOOPS),
     "integration/security/test_canaries.py": ("telemetry/logs*", "adapters/kubernetes/credentials*"),
-    "integration/security/test_rotation.py": ("handlers/following*", "adapters/kubernetes/credentials*"),
+    "integration/security/test_rotation.py": ("controllers/credential_rotation*", "adapters/kubernetes/credentials*"),
     "integration/strimzi/test_bad_input.py": _STRIMZI,
     "integration/strimzi/test_older_strimzi.py": _STRIMZI,
     "integration/strimzi/test_what_waits.py": (*_STRIMZI, "core/reporting/external*", "core/model/reass*"),

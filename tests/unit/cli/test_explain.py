@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
 from bellwether.cli import explain as verb
 from bellwether.cli.commands.explain import explain
+from bellwether.controllers.reporting.status import broker_status
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.execution.result import Deeds
 from bellwether.core.model.flap_damping import Flaps
@@ -19,7 +20,6 @@ from bellwether.core.reporting.report import report
 from bellwether.core.settings.detection import Detection, Reachability
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Reading
-from bellwether.handlers.renderings import broker_status
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 from testkit.builders import after, cluster, decisions, demoted, partition, record, signal, snapshot

@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 from bellwether.adapters.kubernetes.client import CONFIG_MAPS, POLICIES, NamespaceEnding
 from bellwether.cli import uninstall as verb
 from bellwether.cli.main import main
+from bellwether.controllers.finalizer import FINALIZER
+from bellwether.controllers.policy_controller import PolicyLoop
 from bellwether.core.signals import Reading
-from bellwether.handlers.custody import FINALIZER
-from bellwether.handlers.loops import PolicyLoop
 from bellwether.ports import Terminal
 from testkit.offices import Office
 

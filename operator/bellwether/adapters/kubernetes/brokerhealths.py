@@ -1,6 +1,6 @@
 """The BrokerHealth objects of a policy: made, kept while any replica list names the broker, tidied of silent probers.
 
-In: the policy object and the broker ids. Out: created, adopted and deleted objects. Called by ``handlers`` once a
+In: the policy object and the broker ids. Out: created, adopted and deleted objects. Called by ``controllers`` once a
 cycle; a settled cluster causes one list request and no write.
 """
 

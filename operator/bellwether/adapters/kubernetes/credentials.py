@@ -2,7 +2,7 @@
 
 In: names of Secrets and keys. Out: the value, or a file that only this process's user can read, for clients that
 want one; the files go when the reader does, or at the end of the process. No value ever appears in a message (law 11).
-Called by ``handlers`` and the command line when a connection is made.
+Called by ``controllers`` and the command line when a connection is made.
 """
 
 from __future__ import annotations

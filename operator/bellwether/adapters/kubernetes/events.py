@@ -3,7 +3,7 @@
 In: the object that an event is about, a reason and a message for a person. Out: an Event for the first, and a series on
 it (count, last time) for the same words within ten minutes; where one reason goes on to be told of one object in ever
 new words, a series for all of these, with the newest words. Never more than so many requests a minute for all objects
-of one policy. Events expire and may be lost; nothing depends on them. Called by ``handlers``.
+of one policy. Events expire and may be lost; nothing depends on them. Called by ``controllers``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The brokers' pods of one policy, looked at every few seconds where the policy has their restarts watched.
 
 In: what ``spec.maintenance.pods`` asks for. Out: which broker's pod is there, ready, or terminating; and what is amiss
-with looking. Called by ``handlers.links``. What was seen last counts while the API does not answer: a silence of ours
-is nobody's restart (law 5).
+with looking. Called by ``controllers.cluster_connection``. What was seen last counts while the API does not answer: a
+silence of ours is nobody's restart (law 5).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: BrokerHealth and Lease objects, from whatever threads the watches run in. Out: ``core.signals`` values for one
 policy's cycle. An entry is as old as the last renewal that we saw of its prober's Lease; until one was seen its age is
-None, and it is no evidence. Called by ``handlers`` (feeding) and through ``ports.SignalSource`` (reading).
+None, and it is no evidence. Called by ``controllers`` (feeding) and through ``ports.SignalSource`` (reading).
 """
 
 from __future__ import annotations

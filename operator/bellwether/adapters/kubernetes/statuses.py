@@ -2,7 +2,7 @@
 
 In: a status as plain values. Out: server-side apply under the operator's own field manager, which never names
 ``signals``: those are the probers'. What somebody else writes over it, as a process that was frozen while it led may on
-waking up, is found through the watches and written anew. Called by ``handlers`` at the end of each cycle.
+waking up, is found through the watches and written anew. Called by ``controllers`` at the end of each cycle.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: the name of a Kafka resource. Out: what was found, as values. Nothing is remembered: whoever asks again learns what
 has changed. ``Undiscovered`` names what is missing and the remedy; what a Secret lacks is Unauthenticated. Called by
-``connections`` for whoever connects, and by ``handlers.links``.
+``connections`` for whoever connects, and by ``controllers.cluster_connection``.
 """
 
 from __future__ import annotations

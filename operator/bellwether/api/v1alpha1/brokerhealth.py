@@ -1,7 +1,7 @@
 """BrokerHealth: what is known of one broker, and a person's word on it.
 
 Probers write their own entries of ``status.signals`` by server-side apply, the operator the rest of the status, people
-``spec.override``. Read by the handlers, the probers and the CLI.
+``spec.override``. Read by the controllers, the probers and the CLI.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """LeadershipPolicy: what a person asks for one Kafka cluster, and what Bellwether says about it.
 
-Read by the handlers, the probers and the CLI; turns into ``core.settings.policy.Policy`` at the edge.
+Read by the controllers, the probers and the CLI; turns into ``core.settings.policy.Policy`` at the edge.
 """
 
 from __future__ import annotations

@@ -1,0 +1,224 @@
+"""Connect one policy to its Kafka cluster and to its Lease, and connect again when the policy's settings change.
+
+Called by ``policy_controller``. Nothing here decides; it only keeps the adapters of one policy together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import cast
+
+from bellwether.adapters.kafka.configs import KafkaConfigs
+from bellwether.adapters.kafka.margins import KafkaMargins
+from bellwether.adapters.kafka.mover import KafkaMover
+from bellwether.adapters.kafka.nodes import Nodes
+from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.adapters.kafka.security import certificate_ends
+from bellwether.adapters.kubernetes import names
+from bellwether.adapters.kubernetes.client import LEASES, KubernetesClient
+from bellwether.adapters.kubernetes.connections import at_work_now, surroundings
+from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, ClusterLease
+from bellwether.adapters.kubernetes.pods import PodWatch, Wanted
+from bellwether.adapters.kubernetes.records import ConfigMapRecords
+from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.adapters.kubernetes.trails import ConfigMapTrail
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.connections import Connection
+from bellwether.controllers.credential_rotation import Followed
+from bellwether.core.model.condition import Condition
+from bellwether.core.model.strimzi import Strimzi
+from bellwether.core.reasons import Reason
+from bellwether.ports import (
+    BellwetherError,
+    Clock,
+    ClusterReader,
+    ConfigReader,
+    LeaderMover,
+    MarginReader,
+    Terminal,
+    UndoRecords,
+    World,
+)
+from bellwether.telemetry.pulses import Attended
+
+
+class Refused(Terminal):
+    """A policy that cannot work as it stands; ``reason`` is the one that its condition gets."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass
+class Link:
+    """Everything that a turn of one policy needs, once its cluster has been seen and its Lease is held."""
+
+    world: World
+    lease: ClusterLease
+    records: ConfigMapRecords
+    cluster_id: str
+
+
+def attended(world: World, beat: Callable[[], None]) -> World:
+    """The same world; each request to it, however long a turn takes, is a sign of life."""
+    return replace(
+        world,
+        clusters=cast(ClusterReader, Attended(world.clusters, beat)),
+        leaders=cast(LeaderMover, Attended(world.leaders, beat)),
+        records=cast(UndoRecords, Attended(world.records, beat)),
+        margins=cast(MarginReader, Attended(world.margins, beat)) if world.margins is not None else None,
+        configs=cast(ConfigReader, Attended(world.configs, beat)) if world.configs is not None else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """How long the Lease of a cluster lasts and how often it is renewed, in seconds."""
+
+    duration_seconds: int = 10
+    renew_seconds: float = 2.0
+
+
+Observe = Callable[[str, str, str, str, float], None]
+"""Is told of a request to Kafka: namespace and name of the policy, kind, outcome, seconds."""
+
+TellCertificate = Callable[[str, str, str, float | None], None]
+"""Is told when a certificate ends: namespace and name of the policy, whose it is, Unix time or None for none."""
+
+
+class Linker:
+    """Makes links for one policy. ``namespace`` is the policy's; the Lease stands in ``lease_namespace``."""
+
+    def __init__(
+        self,
+        api: KubernetesClient,
+        clock: Clock,
+        signals: SignalBook,
+        times: LeaseTimes,
+        lease_namespace: str,
+        observe: Observe = lambda *_: None,
+        certificate: TellCertificate = lambda *_: None,
+    ) -> None:
+        self._observe = observe
+        self._certificate = certificate
+        self._api = api
+        self._clock = clock
+        self._signals = signals
+        self._times = times
+        self._lease_namespace = lease_namespace
+        self._secrets: SecretReader | None = None
+        self._strimzi: Strimzi | None = None
+        self._followed = Followed(self._connection, clock)
+        self._pods = PodWatch(api, clock)
+
+    def link(self, policy: LeadershipPolicy) -> Link:
+        """A link to the cluster that the policy names. Raises Transient, Terminal, or Refused with the reason."""
+        namespace, name = policy.metadata.namespace, policy.metadata.name
+        reader, mover, margins, configs = self._through(self._followed.now(policy), policy)
+        cluster_id = reader.read().cluster_id
+        pinned = policy.status.cluster_id
+        if pinned and pinned != cluster_id:
+            text = (
+                f"the bootstrap servers lead to Kafka cluster {cluster_id}, and this policy is pinned to {pinned}: "
+                "correct spec.kafka.bootstrapServers or strimzi, or make another policy for the other cluster"
+            )
+            raise Refused(Reason.CLUSTER_CHANGED, text)
+        lease = ClusterLease(
+            self._api,
+            self._lease_namespace,
+            cluster_id,
+            f"{namespace}/{name}",
+            self._clock,
+            duration_seconds=self._times.duration_seconds,
+            renew_seconds=self._times.renew_seconds,
+            margin_seconds=mover.request_timeout_seconds,
+        )
+        records = ConfigMapRecords(self._api, namespace, name)
+        trail = ConfigMapTrail(self._api, namespace, name, self._clock)
+        world = World(reader, mover, records, lease, self._signals, self._clock, self._strimzi, trail, margins, configs)
+        return Link(world, lease, records, cluster_id)
+
+    def renew(self, link: Link, policy: LeadershipPolicy) -> Link:
+        """The same link with new connections, made from what the policy and its Secrets say now."""
+        return self._over(self._followed.now(policy), link, policy)
+
+    def follow(self, link: Link, policy: LeadershipPolicy) -> Link:
+        """The same link; with new connections where the policy's Secrets have changed. Looks now and then, and waits
+        for what cannot be used now: ``former_credentials`` says so.
+        """
+        found = self._followed.changed(policy)
+        if found is not None:
+            return self._over(found, link, policy)
+        return link if link.world.strimzi == self._strimzi else replace(link, world=self._seen(link.world))
+
+    def restarts(self, policy: LeadershipPolicy) -> PodWatch:
+        """The pods of the policy's brokers, where it has their restarts watched."""
+        self._pods.want(Wanted.of(policy))
+        return self._pods
+
+    @property
+    def former_credentials(self) -> Condition | None:
+        """That the connection goes on with what the Secrets said before, and why; None when it does not."""
+        return self._followed.condition
+
+    def led_elsewhere(self, policy: LeadershipPolicy) -> bool:
+        """Whether another process seems to lead this policy: a hint for who writes status, never for who acts."""
+        if not policy.status.cluster_id:
+            return False
+        try:
+            found = self._api.find(LEASES, self._lease_namespace, names.cluster_lease(policy.status.cluster_id))
+        except BellwetherError:
+            return False
+        spec = (found or {}).get("spec") or {}
+        annotations = ((found or {}).get("metadata") or {}).get("annotations") or {}
+        ours = annotations.get(POLICY_ANNOTATION) == f"{policy.metadata.namespace}/{policy.metadata.name}"
+        if not ours or not spec.get("holderIdentity") or not spec.get("renewTime"):
+            return False
+        age = self._clock.now() - datetime.fromisoformat(str(spec["renewTime"]))
+        return age < timedelta(seconds=self._times.duration_seconds)
+
+    def _connection(self, policy: LeadershipPolicy) -> Connection:
+        if self._secrets is None:
+            self._secrets = SecretReader(self._api, policy.metadata.namespace)
+        try:
+            made, self._strimzi = surroundings(policy.spec.kafka, self._secrets)
+        except Terminal:
+            # Turns may go on with former credentials: what Strimzi is at now counts all the same (law 10).
+            if self._strimzi is not None:
+                with suppress(BellwetherError):
+                    self._strimzi = at_work_now(self._strimzi, self._secrets)
+            raise
+        return made
+
+    def _through(
+        self, made: Connection, policy: LeadershipPolicy
+    ) -> tuple[KafkaReader, KafkaMover, KafkaMargins, KafkaConfigs]:
+        who = (policy.metadata.namespace, policy.metadata.name)
+        for which, ends in certificate_ends(made.security).items():
+            self._certificate(*who, which, ends)
+        nodes = Nodes(made, None, partial(self._observe, *who), partial(self._certificate, *who, "broker"))
+        return KafkaReader(nodes), KafkaMover(nodes), KafkaMargins(nodes), KafkaConfigs(nodes)
+
+    def _over(self, made: Connection, link: Link, policy: LeadershipPolicy) -> Link:
+        reader, mover, margins, configs = self._through(made, policy)
+        seen = replace(self._seen(link.world), clusters=reader, leaders=mover, margins=margins, configs=configs)
+        return replace(link, world=seen)
+
+    def _seen(self, world: World) -> World:
+        """The same world as Strimzi describes it by now."""
+        return replace(world, strimzi=self._strimzi)
+
+    def close(self) -> None:
+        """The policy is not worked on any more: remove the files that its Secrets were written to."""
+        if self._secrets is not None:
+            self._secrets.close()
+
+    def grace_seconds(self, link: Link) -> float:
+        """How long a batch of an older holder may still arrive: its Lease and its last request (law 7)."""
+        return self._times.duration_seconds + link.world.leaders.request_timeout_seconds

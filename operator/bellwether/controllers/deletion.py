@@ -1,0 +1,163 @@
+"""Policy deletion: restore baselines where possible, export the rest, then release the object, within a time limit.
+
+Called by the policy's loop in place of ordinary turns once its object is being deleted, or Bellwether is being
+uninstalled and the object stays. Healthy brokers get their leaders back; sick ones stay demoted, and their baselines
+are exported. With Kafka gone, or the time over, everything is exported and the deletion ends all the same; the
+annotation ``bellwether.dev/abandon: "true"`` ends it at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+import structlog
+
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.controllers.cluster_connection import Refused
+from bellwether.controllers.finalizer import ABANDON, FINALIZER, Custody
+from bellwether.controllers.uninstall_request import UNINSTALL, Withdrawal, withdrawal
+from bellwether.core.demotion.decisions import Decide, part
+from bellwether.core.model.undo_record import EntryState, UndoRecord
+from bellwether.core.reasons import Reason
+from bellwether.core.rebalance.waves import Agenda
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import DeletionPolicy, Mode, Policy
+from bellwether.ports import Clock, Terminal, Transient
+
+log = structlog.get_logger(__name__)
+
+DONE = -1.0
+RETRY_SECONDS = 2.0
+DEFAULT_TIMEOUT_SECONDS = 120
+
+
+class Turns(Protocol):
+    """What a parting needs of the policy's loop."""
+
+    @property
+    def record(self) -> UndoRecord | None:
+        """The undo record as far as this process knows it."""
+        ...
+
+    def ensure_linked(self, policy: LeadershipPolicy) -> None:
+        """Connect and hold the Lease, or raise."""
+        ...
+
+    def take_turn(self, policy: LeadershipPolicy, decide: Decide, agenda: Agenda) -> Report:
+        """One turn with that way to decide, on that occasion."""
+        ...
+
+
+@dataclass(frozen=True)
+class Parting:
+    """One policy that is being deleted, or that ``asked`` takes out of our hands for a while."""
+
+    body: dict[str, Any]
+    custody: Custody
+    clock: Clock
+    asked: Withdrawal | None = None
+
+    @classmethod
+    def of(cls, body: dict[str, Any], custody: Custody, clock: Clock) -> Parting | None:
+        """The parting of a policy's object; None while nobody deletes it or uninstalls Bellwether."""
+        if body["metadata"].get("deletionTimestamp"):
+            return cls(body, custody, clock)
+        asked = withdrawal(body, clock.now())
+        return cls(body, custody, clock, asked) if asked is not None else None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing of the policy is in our hands any more."""
+        return FINALIZER not in (self.body["metadata"].get("finalizers") or [])
+
+    @property
+    def occasion(self) -> str:
+        """What the audit trail says of these turns."""
+        return "the policy is being deleted" if self.asked is None else "Bellwether is being uninstalled"
+
+    def rest(self) -> float:
+        """How long to do nothing now that it is over: ``DONE`` when the policy is gone for good."""
+        if self.asked is None:
+            return DONE
+        return max(RETRY_SECONDS, (self.asked.ends - self.clock.now()).total_seconds())
+
+    def step(self, loop: Turns, policy: LeadershipPolicy) -> float:
+        """One turn towards the end; returns the wait until the next, ``DONE`` when the policy is gone."""
+        why = self._reason_to_leave_as_is(policy.policy())
+        if why is not None:
+            return self.finish(why)
+        try:
+            loop.ensure_linked(policy)
+            report = loop.take_turn(policy, part, Agenda(occasion=self.occasion))
+        except Refused as error:
+            if error.reason is Reason.STANDING_BY:
+                return RETRY_SECONDS  # the process that holds the Lease does it
+            if error.reason in (Reason.CLUSTER_CLAIMED, Reason.CLUSTER_CHANGED) or self._overdue():
+                return self.finish(str(error))
+            log.warning("the deletion waits", why=str(error))
+            return RETRY_SECONDS
+        except (Transient, Terminal) as error:
+            if self._overdue():
+                return self.finish(f"the time for restoring is over: {error}")
+            log.warning("the deletion waits", why=str(error))
+            return RETRY_SECONDS
+        record = loop.record
+        if record is None or report.deeds.changed:
+            return 0.0
+        entries = record.entries.values()
+        waiting = any(e.state is EntryState.RESTORED or not _kept(e.baseline, record.demoted) for e in entries)
+        if record.empty:
+            return self.finish(None)
+        if not waiting and report.plan.quiet:
+            return self.finish(f"brokers {sorted(record.demoted)} are still sick")
+        if self._overdue():
+            return self.finish("the time for restoring is over")
+        return RETRY_SECONDS
+
+    def finish(self, left_as_is: str | None) -> float:
+        """Export what is left, remove the record and let the policy go."""
+        try:
+            exported = self.custody.close_record(self.body, lose=self._abandoned())
+            if exported is not None:
+                log.warning("displaced orders were left as they are", why=left_as_is, exported_to=exported)
+                text = f"{self.occasion}: displaced orders were left as they are ({left_as_is}), exported to {exported}"
+                self.custody.note(self.body, self.clock, text)
+            self.custody.release(self.body)
+        except (Transient, Terminal) as error:
+            log.warning("the deletion cannot end yet", why=str(error))
+            return RETRY_SECONDS
+        # One that stays is looked at once more, when the watch has told that our finalizer is gone.
+        return DONE if self.asked is None else RETRY_SECONDS
+
+    def _abandoned(self) -> bool:
+        annotations = self.body["metadata"].get("annotations") or {}
+        return bool(annotations.get(ABANDON) == "true")
+
+    def _reason_to_leave_as_is(self, policy: Policy) -> str | None:
+        """Why nothing is restored at all, if there is a reason."""
+        if self._abandoned():
+            return f"the annotation {ABANDON} asks for it"
+        if self.asked is not None and not self.asked.restore:
+            return f"the annotation {UNINSTALL} asks for an export"
+        if policy.deletion_policy is DeletionPolicy.ABANDON:
+            return "spec.deletionPolicy is Abandon"
+        if policy.mode is Mode.OBSERVE:
+            return "spec.mode is Observe"
+        if policy.suspend:
+            return "the policy is suspended"
+        return None
+
+    def _overdue(self) -> bool:
+        if self.asked is not None:
+            return self.clock.now() > self.asked.until
+        spec = self.body.get("spec") or {}
+        limit = timedelta(seconds=int(spec.get("deletionTimeoutSeconds", DEFAULT_TIMEOUT_SECONDS)))
+        since = datetime.fromisoformat(str(self.body["metadata"]["deletionTimestamp"]))
+        return self.clock.now() - since > limit
+
+
+def _kept(baseline: tuple[int, ...], demoted: Collection[int]) -> bool:
+    return any(broker in demoted for broker in baseline)

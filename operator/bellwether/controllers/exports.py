@@ -1,0 +1,84 @@
+"""Export an undo record that cannot be restored: to a ConfigMap beside it, in another namespace, or to the log.
+
+In: a record as one document. Out: words that say where it is. Called by ``finalizer``, before the record is removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from bellwether.adapters.kubernetes import names
+from bellwether.adapters.kubernetes.client import CONFIG_MAPS, Conflict, KubernetesClient, NamespaceEnding
+from bellwether.ports import Terminal
+
+DOCUMENT = "record.json"
+POLICY_ANNOTATION = "bellwether.dev/policy"
+_MOST = 20
+
+log = structlog.get_logger(__name__)
+
+HandOver = Callable[[str, str, bytes], str]
+"""Takes a namespace, a policy and its document; says where it put it. Raises Terminal."""
+
+
+class Exports:
+    """``refuge`` is a namespace for documents whose own is ending; ``hand_over`` takes them where neither can.
+
+    With ``at_hand`` the document goes to ``hand_over`` at once, and no object is made.
+    """
+
+    def __init__(
+        self,
+        api: KubernetesClient,
+        refuge: str | None = None,
+        hand_over: HandOver | None = None,
+        *,
+        at_hand: bool = False,
+    ) -> None:
+        self._api = api
+        self._refuge = refuge
+        self._hand_over = hand_over
+        self._at_hand = at_hand
+
+    def keep(self, namespace: str, name: str, policy: str, document: bytes) -> str:
+        """Put the document where it stays, and say where. Raises Transient, Terminal, or NamespaceEnding."""
+        if self._at_hand and self._hand_over is not None:
+            return self._hand_over(namespace, policy, document)
+        try:
+            return self._store(namespace, name, policy, document)
+        except NamespaceEnding:
+            if self._refuge not in (None, namespace):
+                try:
+                    elsewhere = names.legal(f"{name}-of-{namespace}", 253)
+                    return self._store(str(self._refuge), elsewhere, f"{namespace}/{policy}", document)
+                except Terminal as error:
+                    log.warning("the undo record cannot be exported to the operator's namespace", why=str(error))
+            if self._hand_over is None:
+                raise
+            return self._hand_over(namespace, policy, document)
+        except Terminal:
+            if self._hand_over is None:
+                raise
+            return self._hand_over(namespace, policy, document)
+
+    def _store(self, namespace: str, name: str, policy: str, document: bytes) -> str:
+        """A new ConfigMap of that name, or of the next where another one has it; the same one is kept once."""
+        for number in range(1, _MOST + 1):
+            numbered = name if number == 1 else f"{name}-{number}"
+            body = {
+                "apiVersion": CONFIG_MAPS.api_version,
+                "kind": CONFIG_MAPS.kind,
+                "metadata": {"name": numbered, "namespace": namespace, "annotations": {POLICY_ANNOTATION: policy}},
+                "data": {DOCUMENT: document.decode()},
+            }
+            try:
+                self._api.create(CONFIG_MAPS, namespace, body)
+            except Conflict:
+                standing = self._api.find(CONFIG_MAPS, namespace, numbered)
+                if ((standing or {}).get("data") or {}).get(DOCUMENT) != document.decode():
+                    continue
+                log.info("the undo record was exported before", configmap=f"{namespace}/{numbered}")
+            return f"{namespace}/{numbered}"
+        raise Terminal(f"{_MOST} exports of {namespace}/{name} stand already: remove those that nobody needs")

@@ -1,0 +1,98 @@
+"""Finalizer handling: add it, export or delete the undo record, then release the object.
+
+The finalizer is ours and not kopf's, so that a process that stands by cannot let a policy go whose orders another one
+is still restoring (decision 0005). Called by ``policy_controller`` and ``deletion``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from bellwether.adapters.kubernetes import names
+from bellwether.adapters.kubernetes.client import POLICIES, Conflict, KubernetesClient, NamespaceEnding, NotFound
+from bellwether.adapters.kubernetes.records import ConfigMapRecords
+from bellwether.adapters.kubernetes.trails import ConfigMapTrail
+from bellwether.controllers.exports import Exports
+from bellwether.core.reporting.audit import AuditEntry, Outcome
+from bellwether.ports import Clock, Terminal, Transient
+
+FINALIZER = "bellwether.dev/restore"
+ABANDON = "bellwether.dev/abandon"
+
+log = structlog.get_logger(__name__)
+
+
+class Custody:
+    """Keeps policies from vanishing before their displaced orders are restored or exported."""
+
+    def __init__(self, api: KubernetesClient, exports: Exports | None = None) -> None:
+        self._api = api
+        self._exports = exports or Exports(api)
+
+    def adopt(self, body: dict[str, Any]) -> None:
+        """Put our finalizer on the policy unless it is there. Raises Transient when somebody else was quicker."""
+        finalizers = list(body["metadata"].get("finalizers") or [])
+        if FINALIZER not in finalizers:
+            try:
+                self._set_finalizers(body, [*finalizers, FINALIZER])
+            except Conflict:
+                fresh = self._api.get(POLICIES, body["metadata"]["namespace"], body["metadata"]["name"])
+                standing = list(fresh["metadata"].get("finalizers") or [])
+                if FINALIZER not in standing:
+                    self._set_finalizers(fresh, [*standing, FINALIZER])
+
+    def release(self, body: dict[str, Any]) -> None:
+        """Take our finalizer away, which lets the policy go."""
+        metadata = body["metadata"]
+        try:
+            fresh = self._api.get(POLICIES, metadata["namespace"], metadata["name"])
+            left = [f for f in fresh["metadata"].get("finalizers") or [] if f != FINALIZER]
+            self._set_finalizers(fresh, left)
+        except NotFound:
+            return
+
+    def close_record(self, body: dict[str, Any], lose: bool = False) -> str | None:
+        """Remove the undo record; what it still held is exported first. Returns where to find it, if anything was held.
+
+        A record that cannot be read or exported (too large for one object) is left where it is, without finalizers; in
+        a namespace that is ending it keeps them, as it would be lost, unless a person said so (``lose``). Raises
+        Transient or Terminal; the record then stands as it was.
+        """
+        metadata = body["metadata"]
+        namespace, name = metadata["namespace"], metadata["name"]
+        records = ConfigMapRecords(self._api, namespace, name)
+        exported = None
+        try:
+            record = records.read()
+            if record is not None and not record.restored:
+                export = f"{names.undo_record(name)}-export-{str(metadata.get('uid', ''))[:8] or 'unknown'}"
+                exported = self._exports.keep(namespace, export, name, records.export())
+            records.delete(force=True)
+        except NamespaceEnding as error:
+            if not lose:
+                text = f"its undo record would be lost: bellwether uninstall -n {namespace} --export-to DIRECTORY"
+                raise Transient(f"{error}, and there is no other to export to; {text}") from error
+            log.warning("the undo record is given up, as its namespace ends and a person wants it so")
+            records.delete(force=True)
+        except Terminal as error:
+            if records.ending():
+                raise Transient(f"the undo record cannot be exported and is being deleted: {error}") from error
+            log.warning("the undo record is left as it is", why=str(error))
+            records.let_go()
+            exported = f"{namespace}/{names.undo_record(name)}"
+        return exported
+
+    def note(self, body: dict[str, Any], clock: Clock, text: str) -> None:
+        """Put it into the policy's audit trail that orders were left as they are. Never raises."""
+        metadata, status = body["metadata"], body.get("status") or {}
+        trail = ConfigMapTrail(self._api, metadata["namespace"], metadata["name"], clock)
+        entry = AuditEntry(clock.now(), str(status.get("clusterId", "")), int(status.get("epoch") or 0), text)
+        trail.conclude(replace(entry, outcome=Outcome()))
+
+    def _set_finalizers(self, body: dict[str, Any], finalizers: list[str]) -> None:
+        metadata = body["metadata"]
+        patch = {"metadata": {"finalizers": finalizers, "resourceVersion": metadata["resourceVersion"]}}
+        self._api.merge(POLICIES, metadata["namespace"], metadata["name"], patch)

@@ -1,0 +1,191 @@
+"""Watch the policies with kopf and start, update, wake and stop one policy controller for each.
+
+Only ``kopf.on.event`` is used: it needs neither finalizers nor annotations, so a settled cluster causes no write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import kopf
+import structlog
+
+from bellwether.adapters.kubernetes import names
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS
+from bellwether.adapters.kubernetes.verification import as_kubectl
+from bellwether.api.v1alpha1.models import GROUP, VERSION
+from bellwether.controllers.policy_controller import PolicyLoop
+from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
+
+BEAT_SECONDS = 1.0
+
+log = structlog.get_logger(__name__)
+
+
+class Login(kopf.ConnectionInfo):
+    """Kopf's own way into the API, verifying certificates as the rest of us does."""
+
+    def as_ssl_context(self) -> ssl.SSLContext:
+        """Kopf's context, less strict."""
+        return as_kubectl(super().as_ssl_context())
+
+
+class Loops:
+    """The loops of all policies that this process watches."""
+
+    def __init__(self, make: Callable[[dict[str, Any]], PolicyLoop], forget: Callable[[str, str], None]) -> None:
+        self._make = make
+        self._forget = forget
+        self._lock = threading.Lock()
+        self._loops: dict[tuple[str, str], PolicyLoop] = {}
+        # BrokerHealths and Leases may arrive before their policy does.
+        self._healths: dict[tuple[str, str], dict[str, Any]] = {}
+        self._leases: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def policy(self, event: str | None, body: dict[str, Any]) -> None:
+        """A LeadershipPolicy was seen, changed or deleted."""
+        key = (body["metadata"]["namespace"], body["metadata"]["name"])
+        with self._lock:
+            loop = self._loops.get(key)
+            if event == "DELETED":
+                self._loops.pop(key, None)
+                if loop is not None:
+                    loop.halt()
+                self._forget(*key)
+                return
+            if loop is None or not loop.is_alive():
+                loop = self._loops[key] = self._make(body)
+                for found in [h for h in self._healths.values() if _policy_of(h) == key]:
+                    loop.signals.on_broker_health(found)
+                for found in [one for one in self._leases.values() if _labelled(one, key)]:
+                    loop.signals.on_lease(found)
+                loop.start()
+                return
+        loop.update(body)
+
+    def health(self, event: str | None, body: dict[str, Any]) -> None:
+        """A BrokerHealth was seen, changed or deleted."""
+        key = (body["metadata"]["namespace"], body["metadata"]["name"])
+        gone = event == "DELETED"
+        with self._lock:
+            if gone:
+                self._healths.pop(key, None)
+            else:
+                self._healths[key] = body
+            loop = self._loops.get(_policy_of(body))
+        if loop is not None:
+            news = loop.signals.on_broker_health_gone(body) if gone else loop.signals.on_broker_health(body)
+            if news:
+                loop.wake()
+            if not gone:
+                loop.compare(BROKER_HEALTHS, body)
+
+    def lease(self, event: str | None, body: dict[str, Any]) -> None:
+        """A prober's Lease was seen, renewed or deleted."""
+        key = (body["metadata"]["namespace"], body["metadata"]["name"])
+        gone = event == "DELETED"
+        with self._lock:
+            if gone:
+                self._leases.pop(key, None)
+            else:
+                self._leases[key] = body
+            loops = [loop for policy, loop in self._loops.items() if _labelled(body, policy)]
+        for loop in loops:
+            if loop.signals.on_lease_gone(body) if gone else loop.signals.on_lease(body):
+                loop.wake()
+
+    def known(self) -> frozenset[tuple[str, str]]:
+        """The policies that the watches have told of, by namespace and name."""
+        return frozenset(self._loops)
+
+    def amiss(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
+        """What only a new process can cure, of any loop. Takes no lock: whoever is stuck may hold it."""
+        return [text for loop in list(self._loops.values()) for text in loop.amiss(bound_seconds)]
+
+    def halt(self, timeout_seconds: float) -> None:
+        """End all loops, giving their Leases up, and forget what was seen."""
+        with self._lock:
+            loops = dict(self._loops)
+            for known in (self._loops, self._healths, self._leases):
+                known.clear()
+        for loop in loops.values():
+            loop.halt()
+        for key, loop in loops.items():
+            loop.join(timeout_seconds)
+            self._forget(*key)
+
+
+def register(registry: kopf.OperatorRegistry, loops: Loops, *, pulse: Pulse | None = None) -> None:
+    """Put the watches into a kopf registry. ``pulse`` beats while kopf's event loop goes round."""
+    beating: list[asyncio.Task[None]] = []
+
+    @kopf.on.login(registry=registry)
+    def log_in(**login: Any) -> kopf.ConnectionInfo | None:
+        found = kopf.login_with_kubeconfig(**login) or kopf.login_with_service_account(**login)
+        return None if found is None else Login(**vars(found))
+
+    @kopf.on.startup(registry=registry)
+    async def live(**_: Any) -> None:
+        if pulse is not None:
+            beating.append(asyncio.create_task(_beat(pulse)))
+
+    @kopf.on.startup(registry=registry)
+    def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
+        settings.peering.standalone = True  # our own Lease decides who acts
+        settings.posting.enabled = False  # events are ours to write
+        settings.watching.server_timeout = 300
+        settings.watching.client_timeout = 330
+        settings.networking.request_timeout = 30
+        settings.networking.error_backoffs = Endless()
+        settings.scanning.disabled = True  # ``definitions`` looks after the kinds: kopf asks for no right to watch them
+
+    @kopf.on.event(GROUP, VERSION, "leadershippolicies", registry=registry)
+    def policy_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
+        loops.policy(event.get("type"), dict(body))
+
+    @kopf.on.event(GROUP, VERSION, "brokerhealths", registry=registry)
+    def health_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
+        loops.health(event.get("type"), dict(body))
+
+    @kopf.on.event("coordination.k8s.io", "v1", "leases", labels={names.PROBER_LABEL: kopf.PRESENT}, registry=registry)
+    def lease_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
+        loops.lease(event.get("type"), dict(body))
+
+    @kopf.on.cleanup(registry=registry)
+    async def rest(**_: Any) -> None:
+        while beating:
+            beating.pop().cancel()
+        if pulse is not None:
+            pulse.rest()
+
+    @kopf.on.cleanup(registry=registry)
+    def stop(**_: Any) -> None:
+        loops.halt(timeout_seconds=20)
+
+
+class Endless:
+    """Pauses between tries that never come to an end: with kopf's own a minute without the API ends the process."""
+
+    def __iter__(self) -> Iterator[float]:
+        return itertools.chain((0.5, 1.0, 2.0), itertools.repeat(3.0))
+
+
+async def _beat(pulse: Pulse) -> None:
+    while True:
+        pulse.beat()
+        await asyncio.sleep(BEAT_SECONDS)
+
+
+def _policy_of(health: dict[str, Any]) -> tuple[str, str]:
+    spec = health.get("spec") or {}
+    return health["metadata"]["namespace"], str((spec.get("policyRef") or {}).get("name", ""))
+
+
+def _labelled(lease: dict[str, Any], policy: tuple[str, str]) -> bool:
+    labels = lease["metadata"].get("labels") or {}
+    return lease["metadata"]["namespace"] == policy[0] and labels.get(names.POLICY_LABEL) == names.legal(policy[1])

@@ -1,0 +1,120 @@
+"""Readiness of the operator: the API server answers, both kinds are served, and the watches have listed.
+
+In: a client, the namespaces that are watched, and which policies the watches know. Out: what is amiss, for ``/readyz``.
+A thread asks the API every few seconds, so that nobody who asks for readiness waits for it. A process that stands by is
+as ready as the one that leads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+
+import structlog
+
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
+from bellwether.controllers.definitions import REMEDY, missing_definitions
+from bellwether.ports import BellwetherError, Clock, Transient
+from bellwether.telemetry.pulses import Pulse
+
+ASK_SECONDS = 3.0
+TRAILS_SECONDS = 30.0
+"""How long the watches may know less than the API says, once they have listed."""
+
+log = structlog.get_logger(__name__)
+
+Named = tuple[str, str]
+
+
+class Readiness(threading.Thread):
+    """See the module. ``known`` gives the policies that the watches know, by namespace and name.
+
+    ``begin_anew`` is called when they cannot go on: the definitions were gone, or they know no policy where there are.
+    """
+
+    def __init__(
+        self,
+        api: KubernetesClient,
+        namespaces: Sequence[str],
+        known: Callable[[], Collection[Named]],
+        clock: Clock,
+        begin_anew: Callable[[], None],
+    ) -> None:
+        super().__init__(name="readiness", daemon=True)
+        self._api = api
+        self._namespaces: Sequence[str | None] = tuple(namespaces) or (None,)
+        self._known = known
+        self._clock = clock
+        self._begin_anew = begin_anew
+        self._halt = threading.Event()
+        self._amiss: str | None = "the watches have not listed yet"
+        self._listed = False
+        self._missing: dict[Named, float] = {}
+        self._pulse = Pulse("the thread that looks after readiness", clock.monotonic)
+
+    def stuck(self) -> list[str]:
+        """That nobody looks any more, if so."""
+        found = self._pulse.amiss() if self.ident is not None else None
+        return [] if found is None else [found]
+
+    def amiss(self) -> list[str]:
+        """What keeps the operator from its work."""
+        return [] if self._amiss is None else [self._amiss]
+
+    def run(self) -> None:
+        """Ask until told to end."""
+        while not self._halt.is_set():
+            self._pulse.beat()
+            self.ask()
+            self._halt.wait(ASK_SECONDS)
+
+    def end(self) -> None:
+        """Ask no more."""
+        self._halt.set()
+
+    def ask(self) -> None:
+        """One look at the API; what has changed is told once."""
+        found = self._look()
+        if found != self._amiss:
+            if found is None:
+                log.info("ready")
+            else:
+                log.warning("not ready", why=found)
+        self._amiss = found
+
+    def _look(self) -> str | None:
+        try:
+            missing = missing_definitions(self._api)
+            if missing:
+                self._listed = False
+                self._begin_anew()  # the watch of a kind that is no longer served ends for good
+                return f"custom resource definitions are missing: {', '.join(missing)}: {REMEDY}"
+            there = set()
+            for namespace in self._namespaces:
+                listed = self._api.list(POLICIES, namespace)
+                there |= {(str(p["metadata"]["namespace"]), str(p["metadata"]["name"])) for p in listed}
+            for namespace in self._namespaces[:1] if not self._listed else ():
+                self._api.list(BROKER_HEALTHS, namespace)
+        except NotFound as error:
+            return str(error)  # listed, and not served yet or no longer
+        except Transient as error:
+            return f"the Kubernetes API is away: {error}"
+        except BellwetherError as error:
+            return str(error)
+        return self._trailing(there)
+
+    def _trailing(self, there: set[Named]) -> str | None:
+        """Whether the watches know what the API says."""
+        now = self._clock.monotonic()
+        missing = there - set(self._known())
+        self._missing = {one: self._missing.get(one, now) for one in missing}
+        patience = TRAILS_SECONDS if self._listed else 0.0
+        late = sorted(one for one, since in self._missing.items() if now - since >= patience)
+        if late:
+            named = ", ".join("/".join(one) for one in late[:3])
+            if not self._known() and any(now - since >= TRAILS_SECONDS for since in self._missing.values()):
+                self._missing = {}
+                self._begin_anew()  # no policy is at work that this could disturb
+            return f"the watches have not told of {len(late)} policies yet: {named}"
+        self._listed = True
+        return None

@@ -1,0 +1,354 @@
+"""Rebalance controller of one policy: runs jobs and store reads in its own thread, so that none delays a reconcile.
+
+The loop tells the desk what each turn came to (``hear``) and asks it what the next one is to do (``agenda``); the desk
+keeps the run's state (``core.rebalance.lifecycle`` decides what follows), starts and polls jobs, and rechecks what they
+bring; the loads that a limit asks for are read in its thread as well (``load_cache``). It touches neither Kafka nor
+the undo record. All that it does may be done again: names come from what caused the run, so a process that takes over
+finds the problem, the job and the plan of the one before it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from bellwether.adapters.kubernetes.client import KubernetesClient
+from bellwether.adapters.kubernetes.jobs import KubernetesJobs
+from bellwether.adapters.parquet.storeerrors import PlanUnfit, StoreError
+from bellwether.adapters.planwork import Work, file_name
+from bellwether.adapters.processes import ProcessJobs
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.planrunner import RunnerType
+from bellwether.api.v1alpha1.rebalancestatus import REQUEST_LIMIT
+from bellwether.controllers.load_cache import LoadReading, Measures, Wish
+from bellwether.core.model.refusals import Refusal
+from bellwether.core.model.undo_record import Application
+from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.rebalance.lifecycle import (
+    UNDER_WAY,
+    Run,
+    RunState,
+    begun,
+    due,
+    followed,
+    judged,
+    planned,
+    superseded,
+    timed,
+)
+from bellwether.core.rebalance.problem import Problem
+from bellwether.core.rebalance.waves import Accepted, Agenda
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.rebalance import Rebalance
+from bellwether.extras import needed_extra
+from bellwether.ports import Clock, JobState, PlanJobs, Terminal, Transient
+
+if TYPE_CHECKING:  # Arrow is for policies that rebalance
+    from bellwether.adapters.parquet.shelves import Rechecked
+
+APPROVE = "bellwether.dev/approve-plan"
+"""Annotation that names the digest of the plan that may be applied."""
+
+ASK = "bellwether.dev/rebalance"
+"""Annotation that asks for a plan now, once for each new value."""
+
+POLL_SECONDS = 5.0
+
+log = structlog.get_logger(__name__)
+
+
+class Shelf(Measures, Protocol):
+    """The policy's part of the store, as ``adapters.parquet.shelves`` has it."""
+
+    def has_problem(self, name: str) -> bool:
+        """Whether a whole problem of that name is there."""
+        ...
+
+    def put_problem(self, name: str, problem: Problem) -> None:
+        """Write a problem."""
+        ...
+
+    def plan_for(self, name: str) -> Rechecked:
+        """The plan that was made of a problem, rechecked. Raises PlanUnfit."""
+        ...
+
+    def accepted(self, digest: str) -> Accepted:
+        """An approved plan. Raises PlanUnfit where it is not what the digest names."""
+        ...
+
+    def tidy(self, prefix: str) -> None:
+        """Remove old problems."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a policy's desk works with, made anew when the policy says otherwise."""
+
+    shelf: Shelf
+    jobs: PlanJobs
+
+
+MakeTools = Callable[[LeadershipPolicy, str], Tools]
+"""From a policy and the id of its Kafka cluster. Raises StoreError or Terminal."""
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What the last turn came to, as far as rebalancing is concerned."""
+
+    policy: LeadershipPolicy
+    settings: Rebalance
+    cluster_id: str
+    asked: str
+    approved: str
+    application: Application | None
+    waits: Refusal | None
+
+
+class Desk:
+    """See the module. ``wake`` lets the policy's loop take a turn soon: there is something to do or to say."""
+
+    def __init__(self, run: Run, tools: MakeTools, clock: Clock, wake: Callable[[], None]) -> None:
+        self._run = run
+        self._make_tools = tools
+        self._clock = clock
+        self._wake = wake
+        self._lock = threading.Lock()
+        self._news = threading.Event()
+        self._halt = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._bound: dict[str, object] = {}
+        self._facts: _Facts | None = None
+        self._accepted: Accepted | None = None
+        self._problem: Problem | None = None
+        self._wanting = False
+        self._started = False
+        self._trouble: Refusal | None = None
+        self._tools: Tools | None = None
+        self._tools_for: object = None
+        self._reading = LoadReading(clock)
+        self.version = 0
+        """Changes whenever a turn has something new to do or to say."""
+
+    def start(self) -> None:
+        """Work on its own from now on; its lines in the log name what the caller's name."""
+        self._bound = structlog.contextvars.get_contextvars()
+        self._thread = threading.Thread(target=self._work, name="rebalancing", daemon=True)
+        self._thread.start()
+
+    def close(self, timeout_seconds: float = 1.0) -> None:
+        """End; local jobs end, too, those of Kubernetes go on and are found again.
+
+        A recheck under way is not waited for: what it may still do, may be done twice.
+        """
+        self._halt.set()
+        self._news.set()
+        if self._thread is not None:
+            self._thread.join(timeout_seconds)
+        if self._tools is not None:
+            self._tools.jobs.close()
+
+    def amiss(self) -> str | None:
+        """That its thread has died, if so; how long the work of one step takes is bounded by the work alone."""
+        thread = self._thread
+        dead = thread is not None and not thread.is_alive() and not self._halt.is_set()
+        return "the thread of the policy's rebalances has died" if dead else None
+
+    @property
+    def run(self) -> Run:
+        """How the rebalance stands, and what is in its way just now."""
+        with self._lock:
+            run, trouble = self._run, self._trouble
+        return run if trouble is None else replace(run, reason=trouble.reason, message=trouble.message)
+
+    def agenda(self) -> Agenda:
+        """What the next turn is to do."""
+        with self._lock:
+            run, plan = self._run, self._accepted
+            given = plan if plan is not None and plan.digest == run.digest and run.state in UNDER_WAY else None
+            ended = run.digest if run.state is RunState.SUPERSEDED else ""
+            return Agenda(given, ended, posing=self._wanting, loads=self._reading.known())
+
+    def hear(self, policy: LeadershipPolicy, annotations: Mapping[str, str], report: Report) -> None:
+        """What a turn came to."""
+        core, progress = policy.policy(), report.progress
+        settings = core.rebalance
+        self._reading.wanted(settings is not None and core.demotion.capacity.max_load is not None)
+        with self._lock:
+            if settings is None:
+                self._facts = self._accepted = self._trouble = None
+                return
+            self._facts = _Facts(
+                policy,
+                settings,
+                report.cluster_id,
+                annotations.get(ASK, "")[:REQUEST_LIMIT],
+                annotations.get(APPROVE, "").strip(),
+                progress.application if progress is not None else None,
+                progress.waits if progress is not None else None,
+            )
+            if report.problem is not None and self._wanting:
+                self._problem, self._wanting = report.problem, False
+            facts = self._facts
+            self._run = followed(self._run, facts.application, facts.waits, facts.asked)
+        self._news.set()
+
+    def step(self) -> bool:
+        """Do what is next, without waiting for anybody's work; whether anything changed."""
+        with self._lock:
+            facts, had = self._facts, self._shown()
+            if facts is None:
+                return False
+            run = self._run = self._decide(self._run, facts)
+        self._read_loads(run, facts)  # before a recheck, which may take long: a limit waits for them
+        trouble = None
+        try:
+            after = self._do(run, facts)
+        except Transient as error:
+            reason = Reason.STORE_UNAVAILABLE if isinstance(error, StoreError) else Reason.PLANNING
+            after, trouble = run, Refusal(reason, str(error))
+        except Terminal as error:
+            after = self._failed(run, error, str(error))
+        except Exception as error:
+            log.exception("the rebalance failed in a way that it should not")
+            after = self._failed(run, error, f"{type(error).__name__}: {error}")
+        unread = self._read_loads(after, facts)
+        with self._lock:
+            if after is not run:
+                self._run = after  # what a turn came to meanwhile is followed by the next step
+            self._trouble = trouble or unread
+            changed = self._shown() != had
+            self.version += changed
+        if changed:
+            log.info("rebalance", state=str(after.state), reason=str(self.run.reason), digest=after.digest)
+            self._wake()
+        return changed
+
+    def _shown(self) -> object:
+        """What a turn may do or say differently once it has changed."""
+        plan = self._accepted.digest if self._accepted is not None else ""
+        return self._run, self._trouble, self._wanting, plan, self._reading.shown
+
+    def _decide(self, run: Run, facts: _Facts) -> Run:
+        """What follows from what is known; nothing is fetched."""
+        now = self._clock.now()
+        run = timed(run, facts.settings, now)
+        run = followed(run, facts.application, facts.waits, facts.asked)
+        run = superseded(run, facts.asked)
+        run = judged(run, facts.settings, facts.approved, now)
+        name = due(run, facts.asked, now)
+        if name is not None and not self._ending(run, facts):
+            run = begun(run, name, facts.asked, facts.settings, now)
+            self._problem, self._wanting, self._started, self._accepted = None, False, False, None
+        return run
+
+    def _do(self, run: Run, facts: _Facts) -> Run:
+        """What the run's state asks for."""
+        if run.state is RunState.RUNNING:
+            return self._plan(run, facts)
+        if run.state in UNDER_WAY:
+            return self._take_up(run, facts)
+        return run
+
+    @staticmethod
+    def _ending(run: Run, facts: _Facts) -> bool:
+        """Whether the undo record does not say yet that the plan before has ended; where nothing moves it need not."""
+        applied = facts.application
+        open_ = applied is not None and applied.ended is None and applied.digest == run.digest
+        return run.state is RunState.SUPERSEDED and open_ and facts.policy.policy().acts
+
+    def _plan(self, run: Run, facts: _Facts) -> Run:
+        """A run's problem, its job, its plan: whichever is next."""
+        tools, metadata = self._tools_of(facts), facts.policy.metadata
+        name = file_name(metadata.namespace, metadata.name, run.name)
+        if not self._started:
+            if not tools.shelf.has_problem(name):
+                with self._lock:
+                    problem = self._problem
+                    self._wanting = problem is None
+                if problem is None:
+                    return run
+                tools.shelf.put_problem(name, problem)
+            with self._lock:
+                self._problem, self._wanting = None, False
+            tools.jobs.start(run.name)
+            self._started = True
+        word = tools.jobs.look(run.name)
+        if word is None:
+            return run.become(RunState.FAILED, Reason.JOB_FAILED, "the job is gone before it brought a plan")
+        if word.state is JobState.FAILED:
+            return run.become(RunState.FAILED, Reason.JOB_FAILED, word.message)
+        if word.state is JobState.ACTIVE:
+            text = f"{SENTENCES[Reason.PLANNING]} {word.message}".strip()
+            return run.become(RunState.RUNNING, Reason.PLANNING, text)
+        rechecked = tools.shelf.plan_for(name)
+        found = planned(run, rechecked.plan, facts.settings, rechecked.forced)
+        tools.shelf.tidy(file_name(metadata.namespace, metadata.name, ""))
+        return found
+
+    def _take_up(self, run: Run, facts: _Facts) -> Run:
+        """An approved plan has to be at hand for the turns that apply it."""
+        if self._accepted is not None and self._accepted.digest == run.digest:
+            return run
+        accepted = self._tools_of(facts).shelf.accepted(run.digest)
+        with self._lock:
+            self._accepted = accepted
+        return replace(run, made_at=accepted.made_at)
+
+    def _read_loads(self, run: Run, facts: _Facts) -> Refusal | None:
+        """The loads of the run that ended last, where the policy limits by load; why they could not be had, if so."""
+        wish = Wish.of(facts.policy, facts.settings, run)
+        if self._reading.due(wish) and wish is not None:
+            self._reading.read(lambda: self._tools_of(facts).shelf, wish)
+        return self._reading.trouble
+
+    def _failed(self, run: Run, error: Exception, text: str) -> Run:
+        reason = Reason.JOB_FAILED
+        if isinstance(error, PlanUnfit):
+            reason = Reason.PLAN_REFUSED
+        elif isinstance(error, StoreError):
+            reason = Reason.STORE_UNAVAILABLE
+        with self._lock:
+            self._wanting, self._problem = False, None
+        return run.become(RunState.FAILED, reason, text)
+
+    def _tools_of(self, facts: _Facts) -> Tools:
+        wanted = (facts.policy.spec.rebalance, facts.cluster_id)
+        if self._tools is None or self._tools_for != wanted:
+            if self._tools is not None:
+                self._tools.jobs.close()
+            self._tools = self._make_tools(facts.policy, facts.cluster_id)
+            self._tools_for = wanted
+        return self._tools
+
+    def _work(self) -> None:
+        structlog.contextvars.bind_contextvars(**self._bound)
+        while not self._halt.is_set():
+            self._news.wait(POLL_SECONDS)
+            self._news.clear()
+            while not self._halt.is_set() and self.step():
+                pass
+
+
+def tools_for(api: KubernetesClient, clock: Clock, policy: LeadershipPolicy, cluster_id: str) -> Tools:
+    """What the policy's desk works with. Raises StoreError, or Terminal where the policy asks for no rebalance."""
+    rebalance, metadata = policy.spec.rebalance, policy.metadata
+    if rebalance is None:
+        raise Terminal(f"policy {metadata.namespace}/{metadata.name} has no spec.rebalance")
+    try:  # Arrow is for policies that rebalance
+        from bellwether.adapters.parquet.filesystems import Store  # noqa: PLC0415
+        from bellwether.adapters.parquet.shelves import Shelf  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise Terminal(f"spec.rebalance {needed_extra(error)}") from error
+    shelf = Shelf(Store.open(rebalance.history.uri), cluster_id, f"{metadata.namespace}/{metadata.name}")
+    jobs: PlanJobs
+    if rebalance.runner.type is RunnerType.PROCESS:
+        jobs = ProcessJobs(lambda run: Work.of(policy, rebalance, run, cluster_id), rebalance.runner, clock)
+    else:
+        jobs = KubernetesJobs(api, policy, rebalance, cluster_id)
+    return Tools(shelf, jobs)

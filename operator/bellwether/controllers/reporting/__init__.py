@@ -1,0 +1,1 @@
+"""Report a reconcile to Kubernetes: status, conditions, events and metrics."""

@@ -1,0 +1,127 @@
+"""Kubernetes Events from the difference of two reports: the report before and the report now in, events out. Pure: the
+report before and the report now in, events out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bellwether.controllers.credential_rotation import CREDENTIALS_CURRENT
+from bellwether.core.demotion.restoration import Way
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.model.condition import Condition
+from bellwether.core.model.quarantine_order import Confinement
+from bellwether.core.model.undo_record import Cause
+from bellwether.core.reasons import Reason, known
+from bellwether.core.rebalance.lifecycle import Run, RunState
+from bellwether.core.reporting.broker_report import BrokerReport
+from bellwether.core.reporting.report import Report
+
+NOTES_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One event: about a broker, or about the policy when ``broker`` is None."""
+
+    reason: Reason | str
+    message: str
+    broker: int | None = None
+    warning: bool = False
+
+
+def news(before: Report | None, now: Report) -> Iterator[News]:
+    """What changed since the last report; after a start only what is out of the ordinary.
+
+    That a broker is sick is told once it has dwelt: what slows all brokers shows in all of them by then.
+    """
+    last = {b.broker: b for b in before.brokers} if before is not None else {}
+    for broker in now.brokers:
+        yield from _of_broker(last.get(broker.broker), broker)
+    for note in now.notes[:NOTES_SHOWN]:
+        text = f"{note.topic}-{note.partition}: {note.message}"
+        yield News(note.reason, text, warning=note.reason is Reason.CONTESTED)
+    if now.deeds.changed:
+        yield News("LeadersMoved", f"{now.deeds.reordered} partitions reordered, {now.deeds.elected} leaders elected")
+    if now.deeds.stopped is not None:
+        yield News(now.deeds.stopped.reason, now.deeds.stopped.message, warning=True)
+    former, was_former = _former(now), _former(before) if before is not None else None
+    if former is not None and (was_former is None or was_former.message != former.message):
+        yield News(former.reason, former.message, warning=True)
+    held, was_held = _held(now), _held(before) if before is not None else None
+    if held is not None and (was_held is None or was_held.message != held.message):
+        yield News(held.reason, held.message, warning=True)
+
+
+def _held(report: Report) -> Condition | None:
+    """That demotions are held, if they are; not while all the sick have fallen sick just now."""
+    unripe = {b.broker for b in report.brokers if b.unripe}
+    held = report.condition("DemotionHeld")
+    return held if held.status and any(h.broker not in unripe for h in report.plan.decisions.held) else None
+
+
+def _former(report: Report) -> Condition | None:
+    """That former credentials are in use, if they are."""
+    return next((c for c in report.conditions if c.type == CREDENTIALS_CURRENT), None)
+
+
+def of_run(before: Run | None, now: Run | None) -> Iterator[News]:
+    """What changed of a rebalance; after a start nothing, as it was told before."""
+    if before is None or now is None or (before.state, before.digest) == (now.state, now.digest):
+        return
+    warning = now.state in (RunState.FAILED, RunState.STALE)
+    yield News(now.reason, f"{now.state}: {now.message}", warning=warning)
+
+
+def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]:
+    verdict = now.verdict
+    seen = (before.verdict.standing, before.verdict.reason) if before is not None and not before.unripe else None
+    ordinary = before is None and verdict.standing in (Standing.HEALTHY, Standing.UNKNOWN)
+    if seen != (verdict.standing, verdict.reason) and not ordinary and not now.unripe:
+        # A broker that is Down is in Kafka's own care, as in every restart: news, but nobody's bad night.
+        warning = verdict.standing is Standing.SICK
+        text = f"{verdict.standing}: {verdict.message}"
+        yield News(verdict.reason, text, now.broker, warning)
+    holds, held = now.condition("HoldsBackISR"), before is not None and before.condition("HoldsBackISR").status
+    if holds.status and not held:
+        yield News("HoldsBackISR", holds.message, now.broker, warning=True)
+    was_demoted = before is not None and before.demoted is not None
+    if now.demoted is not None and not was_demoted:
+        planned = now.demoted.cause is Cause.MAINTENANCE
+        yield News("Demoted", f"kept from leading: {now.demoted.message}", now.broker, warning=not planned)
+    was_drained = before is not None and before.drained is not None and before.drained.status
+    if now.drained is not None and now.drained.status and not was_drained:
+        yield News(now.drained.reason, now.drained.message, now.broker)
+    if now.demoted is None and was_demoted:
+        yield News("Promoted", "may lead again; its leaders return", now.broker)
+    yield from _of_return(before.way if before is not None else None, now)
+    yield from _of_quarantine(before.confinement if before is not None else None, now)
+
+
+def _of_quarantine(before: Confinement | None, now: BrokerReport) -> Iterator[News]:
+    """What changed of an order to pause a broker; renewals are no news."""
+    order = now.confinement
+    if order is None or (before is None and not order.stands):
+        return
+    if before is None or (before.number, before.reason) != (order.number, order.reason):
+        yield News(known(order.reason), order.message, now.broker, warning=order.reason != Reason.DISK_RECOVERED)
+
+
+def _of_return(before: Way | None, now: BrokerReport) -> Iterator[News]:
+    """How far a broker's way back has come: forward, to its end, or back to where it began."""
+    way = now.way
+    if way is not None:
+        was = before.returning.share if before is not None else None
+        if was is not None and way.returning.share < was:
+            yield News("WaveRolledBack", f"it went down with {was} % of its leaders back", now.broker, warning=True)
+        elif was != way.returning.share:
+            yield News("LeadersReturning", way.message, now.broker)
+    elif before is not None:
+        if now.demoted is not None and now.demoted.cause is Cause.MAINTENANCE:
+            return  # a person, or its pod, has begun another restart
+        if now.demoted is not None:
+            share = before.returning.share
+            yield News("WaveRolledBack", f"it sickened with {share} % of its leaders back", now.broker, warning=True)
+        else:
+            yield News("LeadersReturned", "the last wave of its leaders returns", now.broker)

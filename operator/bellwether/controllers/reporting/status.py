@@ -1,0 +1,276 @@
+"""Render a reconcile's report as the status of LeadershipPolicy and BrokerHealth. Pure: values in, plain objects out.
+
+The words were born in the judgements; here they only get the API's field names. A condition keeps its transition time
+while its status stands, so the same news makes the same bytes (law 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from bellwether.adapters.kubernetes.client import Object
+from bellwether.api.v1alpha1 import brokerhealth, conditions, policystatus, rebalancestatus, signalentries
+from bellwether.api.v1alpha1.quarantine import QuarantineStatus
+from bellwether.core.demotion.restoration import Way
+from bellwether.core.detection.findings import Fact
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.doctor.risks import SENTENCES as RISKS
+from bellwether.core.model.condition import Condition
+from bellwether.core.planning.preferred_election import Balance
+from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.rebalance.lifecycle import Run
+from bellwether.core.reporting.broker_report import BrokerReport
+from bellwether.core.reporting.report import Report
+
+MESSAGE_LIMIT = policystatus.MESSAGE_LIMIT
+
+
+def policy_status(
+    report: Report,
+    generation: int,
+    before: Mapping[str, conditions.Condition],
+    last_election: Object | None,
+    run: Run | None = None,
+    namespace: str = "",
+) -> Object:
+    """The whole status of a policy after a turn. ``before`` are its conditions as they stand, by type.
+
+    ``namespace`` is the policy's. ``run`` is how its rebalance stands; None where the policy asks for none.
+    """
+    told = run.conditions if run is not None else ()
+    counts = {str(standing).lower(): n for standing, n in report.standings.items()}
+    demoted = sum(1 for b in report.brokers if b.demoted is not None)
+    returning = sum(1 for b in report.brokers if b.way is not None)
+    elections = sum(1 for m in report.plan.moves if m.elect)
+    ready = report.condition("Ready")
+    status = policystatus.LeadershipPolicyStatus(
+        observed_generation=generation,
+        conditions=rendered((connected(report.cluster_id), *report.conditions, *told), generation, before, report.now),
+        cluster_id=report.cluster_id,
+        cluster=_called(report, namespace),
+        strimzi=_strimzi(report),
+        epoch=report.epoch,
+        brokers=policystatus.BrokerCounts(**counts, demoted=demoted, returning=returning or None),
+        displaced_partitions=report.displaced,
+        leaders_out_of_place=report.leaders_out_of_place,
+        periodic_election=_election(report.election),
+        plan=policystatus.PlanSummary(
+            digest=report.plan.digest if report.plan.moves else "",
+            moves=len(report.plan.moves),
+            elections=elections,
+            held=len(report.held),
+        ),
+        partitions_at_risk=policystatus.PartitionsAtRisk(
+            total=len(report.held),
+            sample=tuple(
+                policystatus.PartitionAtRisk(topic=h.topic, partition=h.key.partition, reason=str(h.reason))
+                for h in report.held_sample
+            ),
+        ),
+        partition_risks=_risks(report),
+        held_by_reason=tuple(
+            policystatus.HeldReason(reason=str(reason), count=n, message=SENTENCES[reason])
+            for reason, n in report.held_by_reason.items()
+        ),
+        would_demote=tuple(_would_demote(report)),
+        rebalance=rebalancestatus.RebalanceStatus.of(run) if run is not None else None,
+        message=_clip(ready.message),
+    ).body()
+    if last_election is not None:
+        status["lastElection"] = last_election
+    return status
+
+
+def trouble_status(
+    reason: Reason,
+    message: str,
+    generation: int,
+    before: Mapping[str, conditions.Condition],
+    now: datetime,
+    standing: Object,
+) -> Object:
+    """A policy's status when no turn could be made: what stood stays, ``Ready`` and ``Connected`` say why."""
+    unreachable = reason in (Reason.CLUSTER_UNREACHABLE, Reason.CREDENTIALS_UNUSABLE)
+    said = (
+        Condition("Ready", False, reason, message),
+        Condition("Connected", False if unreachable else None, reason, message),
+    )
+    kept = {name: value for name, value in before.items() if name not in ("Ready", "Connected")}
+    new = rendered(said, generation, before, now)
+    all_conditions = [c.body() for c in (*new, *kept.values())]
+    return {
+        **standing,
+        "observedGeneration": generation,
+        "conditions": sorted(all_conditions, key=lambda c: str(c["type"])),
+        "message": _clip(message),
+    }
+
+
+def outdated_status(report: Report, why: str, generation: int, before: Mapping[str, conditions.Condition]) -> Object:
+    """A policy's status in fields that the oldest definition knows, with what keeps the others from being written."""
+    said = Condition("Ready", False, Reason.DEFINITION_OUTDATED, why)
+    kept = [c for c in before.values() if c.type not in ("Ready", "Connected")]
+    new = rendered((said, connected(report.cluster_id)), generation, before, report.now)
+    return {
+        "observedGeneration": generation,
+        "conditions": sorted((c.body() for c in (*new, *kept)), key=lambda c: str(c["type"])),
+        "clusterId": report.cluster_id,
+        "epoch": report.epoch,
+        "message": _clip(why),
+    }
+
+
+def broker_status(
+    report: BrokerReport, generation: int | None, before: Mapping[str, conditions.Condition], now: datetime
+) -> Object:
+    """The operator's part of one broker's status; ``signals`` are the probers' and are not in it.
+
+    ``generation`` is None while the object has not been seen yet.
+    """
+    status = brokerhealth.BrokerHealthStatus(
+        observed_generation=generation,
+        verdict=brokerhealth.BrokerVerdict(
+            standing=report.verdict.standing,
+            reason=str(report.verdict.reason),
+            message=_clip(report.verdict.message),
+            since=report.verdict.since,
+            evidence=tuple(_evidence(f) for f in report.verdict.facts[: signalentries.SIGNAL_LIMIT]),
+            change=_clip(report.verdict.change),
+            restarted_at=report.verdict.restarted,
+            resumed_at=report.verdict.resumed,
+        ),
+        leaders=report.leaders,
+        preferred_leaders=report.preferred_leaders,
+        replicas=report.replicas,
+        registered=report.registered,
+        rack=report.rack,
+        pod=report.pod or None,
+        flapping=None
+        if report.flaps is None
+        else brokerhealth.Flapping(
+            demotions=report.flaps.demotions,
+            last=report.flaps.at,
+            stabilization_seconds=report.stabilization_seconds,
+        ),
+        returning=None if report.way is None else _returning(report.way),
+        quarantine=QuarantineStatus.of(report.confinement) if report.confinement is not None else None,
+        conditions=rendered(report.conditions, generation, before, now),
+    ).body()
+    status.pop("signals", None)
+    return status
+
+
+def _election(found: Balance | None) -> policystatus.PeriodicElection | None:
+    if found is None:
+        return None
+    last = found.last
+    return policystatus.PeriodicElection(
+        auto_rebalance=found.auto,
+        last_run=last.at if last is not None else None,
+        imbalance_before=last.before if last is not None else None,
+        elected=last.elected if last is not None else None,
+        imbalance_after=last.after if last is not None else None,
+    )
+
+
+def _returning(way: Way) -> brokerhealth.Returning:
+    return brokerhealth.Returning(
+        wave=way.number,
+        waves=way.waves,
+        share_percent=way.returning.share,
+        withheld=way.withheld,
+        since=way.returning.since,
+        waved_at=way.returning.waved_at,
+        waits_for=_clip(way.wait.message) if way.wait is not None else "",
+    )
+
+
+def connected(cluster_id: str) -> Condition:
+    """The condition that says that the pinned cluster answers."""
+    return Condition("Connected", True, Reason.SETTLED, f"Kafka cluster {cluster_id} answers")
+
+
+def rendered(
+    said: Iterable[Condition], generation: int | None, before: Mapping[str, conditions.Condition], now: datetime
+) -> tuple[conditions.Condition, ...]:
+    """Conditions with their times, in order of type."""
+    rendered = []
+    for condition in sorted(said, key=lambda c: c.type):
+        status = conditions.ConditionStatus("Unknown" if condition.status is None else str(condition.status))
+        standing = before.get(condition.type)
+        since = standing.last_transition_time if standing is not None and standing.status is status else now
+        rendered.append(
+            conditions.Condition(
+                type=condition.type,
+                status=status,
+                observed_generation=generation,
+                last_transition_time=since.replace(microsecond=0),
+                reason=str(condition.reason),
+                message=_clip(condition.message),
+            )
+        )
+    return tuple(rendered)
+
+
+def _called(report: Report, namespace: str) -> str:
+    """What people call the cluster."""
+    strimzi = report.strimzi
+    if strimzi is None:
+        return report.cluster_id
+    return strimzi.name if strimzi.namespace == namespace else f"{strimzi.namespace}/{strimzi.name}"
+
+
+def _strimzi(report: Report) -> policystatus.StrimziStatus | None:
+    strimzi = report.strimzi
+    if strimzi is None:
+        return None
+    return policystatus.StrimziStatus(
+        namespace=strimzi.namespace,
+        listener=strimzi.listener,
+        user=strimzi.user,
+        paused=strimzi.paused,
+        rebalancing=strimzi.rebalancing[: policystatus.SAMPLE_LIMIT],
+    )
+
+
+def _risks(report: Report) -> policystatus.PartitionRisks | None:
+    at_risk = report.ward.at_risk
+    if not at_risk:
+        return None
+    return policystatus.PartitionRisks(
+        total=len(at_risk),
+        classes=tuple(
+            policystatus.RiskCount(risk=str(risk), count=count, message=RISKS[risk])
+            for risk, count in report.ward.counts.items()
+        ),
+        sample=tuple(
+            policystatus.RiskyPartition(topic=d.partition.topic, partition=d.partition.index, risk=str(d.risk))
+            for d in at_risk[: policystatus.SAMPLE_LIMIT]
+        ),
+    )
+
+
+def _would_demote(report: Report) -> Iterable[policystatus.WouldDemote]:
+    for broker in report.would_demote[: policystatus.BROKER_LIMIT]:
+        demoted = report.plan.decisions.demoted[broker]
+        verdict = next(b.verdict for b in report.brokers if b.broker == broker)
+        since = verdict.since if verdict.standing is Standing.SICK else demoted.since
+        yield policystatus.WouldDemote(
+            broker_id=broker, reason=str(demoted.reason), message=_clip(demoted.message), since=since
+        )
+
+
+def _evidence(fact: Fact) -> brokerhealth.EvidenceItem:
+    return brokerhealth.EvidenceItem(
+        type=fact.type,
+        source=fact.source,
+        reading=fact.reading,
+        since=fact.since,
+        message=_clip(fact.message),
+        passed_over=fact.passed_over,
+    )
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= MESSAGE_LIMIT else f"{text[: MESSAGE_LIMIT - 1]}…"

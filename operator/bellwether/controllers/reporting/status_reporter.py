@@ -1,0 +1,307 @@
+"""Status reporter: write status, events and metrics for all policies of this process.
+
+Called by the policy loops. Status is written only when it differs (law 8); an API that is away is logged and tried
+again with the next turn, as nothing that Kafka needs depends on it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from pydantic import ValidationError
+
+from bellwether.adapters.kubernetes import names
+from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths
+from bellwether.adapters.kubernetes.client import (
+    BROKER_HEALTHS,
+    POLICIES,
+    KubernetesClient,
+    Object,
+    OutdatedDefinition,
+    Resource,
+)
+from bellwether.adapters.kubernetes.events import EventWriter
+from bellwether.adapters.kubernetes.statuses import StatusWriter
+from bellwether.api.v1alpha1.brokerhealth import BrokerHealth
+from bellwether.api.v1alpha1.conditions import Condition
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.models import API_VERSION, InvalidObject
+from bellwether.api.v1alpha1.policystatus import LeadershipPolicyStatus
+from bellwether.controllers.reporting import status as rendered_status
+from bellwether.controllers.reporting.events import news, of_run
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.flap_damping import Flaps
+from bellwether.core.model.quarantine_order import Confinement
+from bellwether.core.reasons import Reason
+from bellwether.core.rebalance.lifecycle import Run
+from bellwether.core.reporting.report import Report
+from bellwether.core.signals import Signal
+from bellwether.observing import Memory
+from bellwether.ports import BellwetherError, Clock
+from bellwether.telemetry.brokers import Patience
+from bellwether.telemetry.metrics import OperatorMetrics
+
+log = structlog.get_logger(__name__)
+
+TIDY_SECONDS = 300.0
+
+
+@dataclass
+class _Said:
+    """What was last said of one policy."""
+
+    status: Object = field(default_factory=dict)
+    conditions: dict[str, Condition] = field(default_factory=dict)
+    brokers: dict[int, dict[str, Condition]] = field(default_factory=dict)
+    known: frozenset[int] = frozenset()
+    tidied_at: float = float("-inf")
+    report: Report | None = None
+    run: Run | None = None
+
+
+class Notices:
+    """The voice of all policy loops of one process."""
+
+    def __init__(self, api: KubernetesClient, clock: Clock, instance: str, metrics: OperatorMetrics) -> None:
+        self._api = api
+        self._clock = clock
+        self._statuses = StatusWriter(api)
+        self._healths = BrokerHealths(api, clock)
+        self._events = EventWriter(api, clock, instance)
+        self._metrics = metrics
+        self._lock = threading.Lock()
+        self._said: dict[tuple[str, str], _Said] = {}
+        self._outdated: dict[tuple[str, str], str] = {}
+
+    def healths(self, policy: LeadershipPolicy) -> list[Object]:
+        """The policy's BrokerHealth objects as they stand. Raises Transient or Terminal."""
+        namespace, name = policy.metadata.namespace, policy.metadata.name
+        return self._api.list(BROKER_HEALTHS, namespace, {names.POLICY_LABEL: names.legal(name)})
+
+    def last_said(
+        self, policy: LeadershipPolicy, healths: Iterable[Object]
+    ) -> tuple[Mapping[int, Verdict], Mapping[int, Flaps]]:
+        """The verdicts and flap counters that stand in status, so that a take-over carries them on."""
+        namespace, name = policy.metadata.namespace, policy.metadata.name
+        self._statuses.forget(namespace, name)  # somebody else has written since
+        said = self._of(namespace, name)
+        said.conditions = {c.type: c for c in policy.status.conditions}
+        said.status = policy.status.body()
+        verdicts, flaps = {}, {}
+        for body in healths:
+            self._statuses.saw(BROKER_HEALTHS, body)
+            try:
+                health = BrokerHealth.read(body)
+            except InvalidObject as error:
+                log.warning("a BrokerHealth cannot be read", why=str(error))
+                continue
+            broker = health.spec.broker_id
+            said.brokers[broker] = {c.type: c for c in health.status.conditions}
+            verdict = health.status.verdict.to_core(broker) if health.status.verdict is not None else None
+            if verdict is not None:
+                verdicts[broker] = verdict
+            if health.status.flapping is not None:
+                flaps[broker] = health.status.flapping.to_core()
+        return verdicts, flaps
+
+    def orders(self, healths: Iterable[Object]) -> Mapping[int, Confinement]:
+        """The orders to pause a broker that stand in status, so that a take-over goes on with them, or ends them."""
+        found = {}
+        for body in healths:
+            try:
+                health = BrokerHealth.read(body)
+            except InvalidObject:
+                continue  # named by ``last_said``
+            if health.status.quarantine is not None:
+                found[health.spec.broker_id] = health.status.quarantine.to_core(health.spec.broker_id)
+        return found
+
+    def run_of(self, policy: LeadershipPolicy) -> Run:
+        """How the policy's rebalance was last said to stand, by whoever said it. Raises Transient or Terminal."""
+        metadata = policy.metadata
+        found = LeadershipPolicy.read(self._api.get(POLICIES, metadata.namespace, metadata.name))
+        return found.status.rebalance.to_core() if found.status.rebalance is not None else Run()
+
+    def overwritten(self, resource: Resource, found: Object) -> bool:
+        """Whether somebody else has written another status over what was said here; the next turn says it again."""
+        return self._statuses.overwritten(resource, found)
+
+    def begins(self, namespace: str, name: str) -> None:
+        """A turn starts."""
+        self._metrics.turn_begins(namespace, name, self._clock.now().timestamp())
+
+    def ends(self, namespace: str, name: str) -> None:
+        """The turn under way is over, one way or the other."""
+        self._metrics.turn_ends(namespace, name)
+
+    def failed(self, namespace: str, name: str, kind: str) -> None:
+        """A turn ended with an error."""
+        self._metrics.turn_failed(namespace, name, kind)
+
+    def leading(self, namespace: str, name: str, held: bool) -> None:
+        """This process holds the Lease of the policy's cluster, or does not."""
+        if not held:  # whoever holds it finds out what can be written
+            self._outdated.pop((namespace, name), None)
+        self._metrics.leading(namespace, name, held)
+
+    def publish(
+        self,
+        policy: LeadershipPolicy,
+        report: Report,
+        memory: Memory,
+        seconds: float,
+        generations: Mapping[int, int] | None = None,
+        run: Run | None = None,
+        must_lead: Callable[[], None] = lambda: None,
+    ) -> None:
+        """A turn's report, everywhere. ``generations``: of each BrokerHealth's spec, as the turn saw it.
+
+        ``run`` is how the rebalance stands; None where the policy asks for none. ``must_lead`` is called before every
+        write and raises Fenced once somebody else may lead, who has newer things to say.
+        """
+        namespace, name = policy.metadata.namespace, policy.metadata.name
+        said = self._of(namespace, name)
+        acts = policy.policy().acts
+        self._metrics.turn_ended(namespace, name, seconds, report, len(memory.record.entries), acts)
+        self._metrics.rebalance(namespace, name, run)
+        if report.deeds.changed or report.deeds.stopped is not None:
+            log.info(
+                "moved",
+                reordered=report.deeds.reordered,
+                elected=report.deeds.elected,
+                held=len(report.held),
+                seconds=round(seconds, 3),
+                stopped=str(report.deeds.stopped.message) if report.deeds.stopped else None,
+            )
+        try:
+            self._write(policy, report, said, generations or {}, run, must_lead)
+            self._outdated.pop((namespace, name), None)
+        except OutdatedDefinition as error:
+            self._outdated[namespace, name] = str(error)
+            log.warning("status could not be written", why=str(error))
+            self._say_outdated(policy, report, said, str(error))
+        except BellwetherError as error:
+            log.warning("status could not be written", why=str(error))
+
+    def heard(self, namespace: str, name: str, signals: Iterable[Signal], patience: Patience) -> None:
+        """How old the signals of a policy are; ``patience`` says how old they may be."""
+        self._metrics.heard(namespace, name, signals, patience)
+
+    def trouble(self, body: dict[str, Any], reason: Reason, message: str) -> None:
+        """No turn could be made of the policy, and why."""
+        metadata = body["metadata"]
+        namespace, name = metadata["namespace"], metadata["name"]
+        self._metrics.troubled(namespace, name, reason)
+        said = self._of(namespace, name)
+        if not said.conditions:  # what others have said stays, whether or not the rest can be understood
+            with suppress(ValidationError):
+                stood = LeadershipPolicyStatus.model_validate(body.get("status") or {})
+                said.conditions, said.status = {c.type: c for c in stood.conditions}, stood.body()
+        generation = int(metadata.get("generation") or 0)
+        status = rendered_status.trouble_status(
+            reason, message, generation, said.conditions, self._clock.now(), said.status
+        )
+        said.conditions.update({c["type"]: Condition.model_validate(c) for c in status["conditions"]})
+        try:
+            self._statuses.write_policy(namespace, name, status)
+            self._events.post(_about(body), str(reason), message, warning=True, budget=f"{namespace}/{name}")
+        except BellwetherError as error:
+            log.warning("status could not be written", why=str(error))
+
+    def amiss(self) -> list[str]:
+        """What keeps this process from saying how policies stand, each in words, once."""
+        return sorted(set(dict(self._outdated).values()))
+
+    def _say_outdated(self, policy: LeadershipPolicy, report: Report, said: _Said, why: str) -> None:
+        """Say in the oldest of words that the definitions are too old for the rest; demotions go on meanwhile."""
+        metadata = policy.metadata
+        status = rendered_status.outdated_status(report, why, metadata.generation, said.conditions)
+        said.conditions = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
+        said.status = {}
+        try:
+            self._statuses.write_policy(metadata.namespace, metadata.name, status)
+            self._events.post(_object_of(policy), str(Reason.DEFINITION_OUTDATED), why, warning=True)
+        except BellwetherError as error:
+            log.warning("status could not be written", why=str(error))
+
+    def forget(self, namespace: str, name: str) -> None:
+        """A policy is gone."""
+        self._outdated.pop((namespace, name), None)
+        with self._lock:
+            self._said.pop((namespace, name), None)
+        self._statuses.forget(namespace, name)
+        self._metrics.forget(namespace, name)
+
+    def _write(
+        self,
+        policy: LeadershipPolicy,
+        report: Report,
+        said: _Said,
+        generations: Mapping[int, int],
+        run: Run | None,
+        must_lead: Callable[[], None],
+    ) -> None:
+        namespace, name = policy.metadata.namespace, policy.metadata.name
+        about = _object_of(policy)
+        ids = frozenset(b.broker for b in report.brokers)
+        now = self._clock.monotonic()
+        if ids != said.known or now - said.tidied_at > TIDY_SECONDS:
+            self._healths.ensure_broker_healths(about, ids)
+            self._healths.collect(namespace, name)
+            said.known, said.tidied_at = ids, now
+            said.brokers = {b: told for b, told in said.brokers.items() if b in ids}
+        for broker in report.brokers:
+            before = said.brokers.get(broker.broker, {})
+            generation = generations.get(broker.broker)
+            status = rendered_status.broker_status(broker, generation, before, report.now)
+            said.brokers[broker.broker] = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
+            must_lead()
+            self._statuses.write_broker_health(namespace, name, broker.broker, status)
+        last_election = said.status.get("lastElection")
+        if report.deeds.elected:
+            moment = report.now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
+            last_election = {"time": moment, "partitions": report.deeds.elected}
+        status = rendered_status.policy_status(
+            report, policy.metadata.generation, said.conditions, last_election, run, namespace
+        )
+        said.conditions = {c["type"]: Condition.model_validate(c) for c in status["conditions"]}
+        said.status = status
+        must_lead()
+        self._statuses.write_policy(namespace, name, status)
+        for item in (*news(said.report, report), *of_run(said.run, run)):
+            about_item = about if item.broker is None else _health_of(policy, item.broker)
+            log.info("news", reason=str(item.reason), broker=item.broker, message=item.message, warning=item.warning)
+            must_lead()
+            self._events.post(
+                about_item,
+                str(item.reason),
+                item.message,
+                warning=item.warning,
+                again=True,
+                budget=f"{namespace}/{name}",
+            )
+        self._events.flush()
+        said.report, said.run = report, run
+
+    def _of(self, namespace: str, name: str) -> _Said:
+        with self._lock:
+            return self._said.setdefault((namespace, name), _Said())
+
+
+def _about(body: dict[str, Any]) -> Object:
+    return {"apiVersion": API_VERSION, "kind": "LeadershipPolicy", "metadata": body["metadata"]}
+
+
+def _object_of(policy: LeadershipPolicy) -> Object:
+    metadata = policy.metadata
+    return _about({"metadata": {"name": metadata.name, "namespace": metadata.namespace, "uid": metadata.uid}})
+
+
+def _health_of(policy: LeadershipPolicy, broker: int) -> Object:
+    metadata = {"name": names.broker_health(policy.metadata.name, broker), "namespace": policy.metadata.namespace}
+    return {"apiVersion": API_VERSION, "kind": "BrokerHealth", "metadata": metadata}

@@ -1,0 +1,88 @@
+"""Requeue delay: seconds until the next reconcile when nothing changes. Pure: what a turn came to in, seconds out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bellwether.core.demotion.requeue import appointment
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.model.quarantine_order import RENEW_SECONDS
+from bellwether.core.model.undo_record import EntryState, UndoRecord
+from bellwether.core.reasons import Reason
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Policy
+
+_AILING = (Standing.SICK, Standing.SUSPECT, Standing.DOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often a loop looks, in seconds: at its inbox, at metadata while something is displaced, and otherwise."""
+
+    inbox_seconds: float = 1.0
+    busy_seconds: float = 5.0
+    idle_seconds: float = 60.0
+    paused_seconds: float = 1.0
+    """While a broker is paused, or is to be: any further loss is to be seen at once."""
+    retry_seconds: float = 5.0
+    lease_retry_seconds: float = 1.0
+    longest_retry_seconds: float = 30.0
+    busy_share: float = 0.25
+    """Of the time, for reading metadata at most: where a turn takes long, the next one comes later."""
+
+    def retry(self, reason: Reason, times: int) -> float:
+        """The wait after a turn that could not be made, for so many times on end.
+
+        Where a person must act, ever longer: who is refused again and again might be locked out.
+        """
+        if reason is Reason.CLUSTER_CLAIMED:
+            return self.lease_retry_seconds
+        if reason not in (Reason.CREDENTIALS_UNUSABLE, Reason.ACL_MISSING):
+            return self.retry_seconds
+        return min(self.retry_seconds * float(2 ** min(times - 1, 10)), self.longest_retry_seconds)
+
+    def after(self, report: Report, policy: Policy, record: UndoRecord, took_seconds: float = 0.0) -> float:
+        """The wait after a turn that took so long, ended well and left this record."""
+        if report.deeds.changed:
+            return 0.0
+        if report.deeds.stopped is not None:
+            return self.retry_seconds
+        wave = report.progress.again_seconds if report.progress is not None else None
+        waves = [wave] if wave is not None else []
+        if report.election is not None:
+            waves.append(report.election.again_seconds)
+        return min([self._until_metadata(report, record, took_seconds), *waves, *_appointments(report, policy)])
+
+    def _until_metadata(self, report: Report, record: UndoRecord, took_seconds: float) -> float:
+        """How soon metadata is to be read again: of a large cluster that is most of what a turn takes."""
+        held = any(b.hold is not None or b.verdict.standing in _AILING for b in report.brokers)
+        progress = report.progress
+        going_on = progress is not None and progress.waits is not None
+        if not held and not going_on and at_rest(report, record):
+            return self.idle_seconds
+        rest = took_seconds * (1 - self.busy_share) / self.busy_share
+        if any(b.confinement is not None and b.confinement.stands for b in report.brokers):
+            return min(max(self.paused_seconds, rest), RENEW_SECONDS)
+        return min(max(self.busy_seconds, rest), self.idle_seconds)
+
+
+def at_rest(report: Report, record: UndoRecord) -> bool:
+    """Whether nothing is displaced but for the sake of preferred racks, and nothing is on its way."""
+    if record.empty:
+        return True
+    stands = not record.demoted and not record.returning and report.settled and not report.held
+    return (
+        stands
+        and not report.leaders_out_of_place
+        and all(e.state is EntryState.DISPLACED for e in record.entries.values())
+    )
+
+
+def _appointments(report: Report, policy: Policy) -> list[float]:
+    """In how many seconds brokers have been sick, or well, or in one wave for long enough."""
+    found = (
+        appointment(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=policy, now=report.now)
+        for b in report.brokers
+    )
+    waves = (b.way.wait.again_seconds for b in report.brokers if b.way is not None and b.way.wait is not None)
+    return [seconds for seconds in (*found, *waves) if seconds is not None]

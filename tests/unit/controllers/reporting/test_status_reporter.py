@@ -1,0 +1,249 @@
+"""What a turn came to, on the objects: written on news only, and never in the way of the work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, EVENTS, POLICIES, Object, OutdatedDefinition, Resource
+from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.controllers.reporting.status_reporter import Notices
+from bellwether.core.detection.health_states import Standing
+from bellwether.core.execution.result import Deeds
+from bellwether.core.planning.plan import Plan
+from bellwether.core.reasons import Reason
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Mode, Policy
+from bellwether.observing import Memory
+from bellwether.ports import Fenced, Terminal, Transient
+from bellwether.telemetry.metrics import OperatorMetrics
+from testkit import apiobjects
+from testkit.apistores import MemoryApi
+from testkit.builders import after, cluster, decisions, partition, record, said, snapshot, verdict, verdicts
+
+ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
+
+
+class Desk:
+    def __init__(self) -> None:
+        self.api, self.clock, self.metrics = MemoryApi(), ManualClock(), OperatorMetrics()
+        self.api.put(POLICIES, apiobjects.policy())
+        self.notices = Notices(self.api, self.clock, "pod-1", self.metrics)
+
+    @property
+    def policy(self) -> LeadershipPolicy:
+        return LeadershipPolicy.read(self.api.get(POLICIES, "default", "main"))
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return self.api.get(POLICIES, "default", "main")["status"]
+
+    def publish(self, report: Report | None = None, **generations: int) -> None:
+        known = {int(broker.removeprefix("of_")): generation for broker, generation in generations.items()}
+        self.notices.publish(self.policy, report or said(policy=ENFORCE), Memory(record()), 0.1, known)
+
+    def events(self) -> list[tuple[str, str, str]]:
+        return sorted((e["type"], e["reason"], e["regarding"]["name"]) for e in self.api.all(EVENTS))
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def test_a_brokers_status_says_of_which_generation_it_is_once_that_is_known(desk: Desk):
+    desk.publish()
+    assert "observedGeneration" not in str(desk.api.get(BROKER_HEALTHS, "default", "main-1")["status"])
+    desk.publish(of_1=3)
+    status = desk.api.get(BROKER_HEALTHS, "default", "main-1")["status"]
+    assert [status["observedGeneration"], *(c["observedGeneration"] for c in status["conditions"])] == [3] * 4
+    assert "observedGeneration" not in str(desk.api.get(BROKER_HEALTHS, "default", "main-2")["status"])
+
+
+def test_a_report_makes_the_brokers_objects_and_says_how_they_are(desk: Desk):
+    desk.publish()
+    healths = {h["metadata"]["name"]: h for h in desk.api.all(BROKER_HEALTHS)}
+    assert list(healths) == ["main-1", "main-2", "main-3"]
+    assert healths["main-1"]["status"]["verdict"]["standing"] == "Healthy"
+    assert desk.status["message"]
+
+
+def test_the_same_report_is_written_once(desk: Desk):
+    desk.publish()
+    desk.api.writes.clear()
+    for _ in range(3):
+        desk.publish()
+    assert desk.api.writes == []
+
+
+def test_a_restarted_process_does_not_write_what_stands(desk: Desk):
+    desk.publish()
+    desk.api.writes.clear()
+    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    again.last_said(desk.policy, again.healths(desk.policy))
+    again.publish(desk.policy, said(policy=ENFORCE), Memory(record()), 0.1)
+    assert desk.api.writes == []
+
+
+def test_the_last_verdicts_are_read_back(desk: Desk):
+    judged = {**verdicts(cluster(partition())), 1: verdict(1)}
+    desk.publish(said(policy=ENFORCE, judged=judged))
+    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    found, _ = again.last_said(desk.policy, again.healths(desk.policy))
+    assert found == judged
+
+
+def test_a_health_that_cannot_be_read_is_passed_over(desk: Desk):
+    desk.publish()
+    desk.api.objects["brokerhealths", "default", "main-2"]["spec"]["brokerId"] = "two"
+    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    found, _ = again.last_said(desk.policy, again.healths(desk.policy))
+    assert set(found) == {1, 3}
+
+
+def test_the_objects_of_decommissioned_brokers_go(desk: Desk):
+    desk.publish()
+    desk.publish(said(snapshot(cluster(partition(replicas=[1, 2]), brokers=2)), ENFORCE))
+    assert [h["metadata"]["name"] for h in desk.api.all(BROKER_HEALTHS)] == ["main-1", "main-2"]
+
+
+def test_news_become_events_on_what_they_are_about(desk: Desk):
+    desk.publish()
+    sick = said(
+        snapshot(now=after(60)),
+        ENFORCE,
+        judged={**verdicts(cluster(partition())), 1: verdict(1)},
+        plan=Plan(decisions=decisions(1)),
+        deeds=Deeds(4, 2),
+    )
+    desk.publish(sick)
+    assert desk.events() == [
+        ("Normal", "LeadersMoved", "main"),
+        ("Warning", "Demoted", "main-1"),
+        ("Warning", "ExternallyUnreachable", "main-1"),
+    ]
+
+
+def test_an_election_is_remembered_with_its_time(desk: Desk):
+    desk.publish(said(policy=ENFORCE, deeds=Deeds(4, 2)))
+    assert desk.status["lastElection"] == {"time": "2026-01-01T00:00:00Z", "partitions": 2}
+    desk.clock.advance(60)
+    desk.publish()
+    assert desk.status["lastElection"]["partitions"] == 2
+
+
+@pytest.mark.parametrize("error", [Transient("away"), Terminal("not allowed")])
+def test_a_status_that_cannot_be_written_is_written_by_the_next_report(desk: Desk, error: Exception):
+    desk.api.refuse("apply", POLICIES, error)  # type: ignore[arg-type]
+    desk.publish()
+    desk.api.refuse("apply", POLICIES, None)
+    desk.publish()
+    assert desk.status["message"]
+
+
+def test_trouble_is_a_status_and_a_warning(desk: Desk):
+    body = desk.api.get(POLICIES, "default", "main")
+    desk.notices.trouble(body, Reason.CLUSTER_UNREACHABLE, "kafka:9092: refused")
+    assert desk.status["message"] == "kafka:9092: refused"
+    assert desk.events() == [("Warning", "ClusterUnreachable", "main")]
+
+
+def test_trouble_keeps_what_a_former_process_had_said(desk: Desk):
+    desk.publish()
+    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    again.trouble(desk.api.get(POLICIES, "default", "main"), Reason.CLUSTER_UNREACHABLE, "gone")
+    assert desk.status["brokers"]["healthy"] == 3
+
+
+def test_trouble_of_a_policy_that_cannot_be_understood_keeps_the_cluster_that_it_is_pinned_to(desk: Desk):
+    desk.publish()
+    pinned = desk.status["clusterId"]
+    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    body = desk.api.get(POLICIES, "default", "main")
+    again.trouble({**body, "spec": {"mode": "Perhaps"}}, Reason.INVALID_POLICY, "spec.mode")
+    assert (desk.status["clusterId"], desk.status["brokers"]["healthy"]) == (pinned, 3)
+
+
+def test_two_processes_that_say_the_same_trouble_write_it_once(desk: Desk):
+    desk.notices.trouble(desk.api.get(POLICIES, "default", "main"), Reason.INVALID_POLICY, "spec.mode")
+    desk.clock.advance(60)
+    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    desk.api.writes.clear()
+    again.trouble(desk.api.get(POLICIES, "default", "main"), Reason.INVALID_POLICY, "spec.mode")
+    assert [w for w in desk.api.writes if "leadershippolicies" in w] == []
+
+
+def test_trouble_while_the_api_is_away_is_no_trouble(desk: Desk):
+    body = desk.api.get(POLICIES, "default", "main")
+    desk.api.away = True
+    desk.notices.trouble(body, Reason.INVALID_POLICY, "spec.mode")
+
+
+def test_a_forgotten_policy_leaves_no_metric(desk: Desk):
+    desk.publish()
+    desk.notices.leading("default", "main", True)
+    desk.notices.failed("default", "main", "Fenced")
+    desk.notices.forget("default", "main")
+    assert {s.name for m in desk.metrics.registry.collect() for s in m.samples} == {"bellwether_build_info"}
+
+
+def test_why_no_turn_can_be_taken_is_told_as_a_metric(desk: Desk):
+    body = desk.api.get(POLICIES, "default", "main")
+    desk.notices.trouble(body, Reason.CLUSTER_CHANGED, "another cluster")
+    labels = {"namespace": "default", "policy": "main", "reason": "ClusterChanged"}
+    assert desk.metrics.registry.get_sample_value("bellwether_policy_trouble", labels) == 1
+
+
+def test_verdicts_go_to_status_with_their_reason(desk: Desk):
+    judged = {**verdicts(cluster(partition())), 2: verdict(2, Standing.SUSPECT)}
+    desk.publish(said(policy=ENFORCE, judged=judged))
+    health = desk.api.get(BROKER_HEALTHS, "default", "main-2")
+    assert health["status"]["verdict"]["reason"] == "VantagesDisagree"
+    assert desk.status["brokers"]["suspect"] == 1
+
+
+def test_a_process_whose_lease_ran_out_in_the_middle_says_no_more(desk: Desk):
+    desk.publish()
+    before = desk.status
+    asked = []
+
+    def must_lead() -> None:
+        asked.append(1)
+        if len(asked) > 2:
+            raise Fenced("the Lease ran out")
+
+    sick = said(policy=ENFORCE, judged=verdicts(snapshot().cluster, sick=[1]))
+    desk.api.writes.clear()
+    desk.notices.publish(desk.policy, sick, Memory(record()), 0.1, must_lead=must_lead)
+    assert len(desk.api.writes) <= 2
+    assert desk.status == before
+
+
+def test_a_definition_that_is_too_old_is_said_in_fields_that_it_knows_and_work_goes_on(desk: Desk):
+    old = OutdatedDefinition("the served definition does not know .status.plan: kubectl apply -f crds/")
+    real = desk.api.apply
+
+    def apply(resource: Resource, namespace: str, name: str, body: Object, manager: str, **how: Any) -> Object:
+        if "plan" in body.get("status", {}):
+            raise old
+        return real(resource, namespace, name, body, manager, **how)
+
+    desk.api.apply = apply  # type: ignore[assignment, method-assign]
+    desk.publish()
+    ready = next(c for c in desk.status["conditions"] if c["type"] == "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "DefinitionOutdated")
+    assert "kubectl apply -f crds/" in ready["message"]
+    assert desk.status["clusterId"], "the policy stays pinned to its cluster"
+    assert desk.notices.amiss() == [str(old)]
+    assert ("Warning", "DefinitionOutdated", "main") in desk.events()
+    desk.notices.leading("default", "main", False)
+    assert desk.notices.amiss() == [], "whoever leads by now finds out what can be written"
+
+    desk.publish()
+    assert desk.notices.amiss() == [str(old)]
+    desk.api.apply = real  # type: ignore[method-assign]
+    desk.publish()
+    assert "plan" in desk.status
+    assert desk.notices.amiss() == []

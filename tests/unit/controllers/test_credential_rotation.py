@@ -1,0 +1,210 @@
+"""Secrets that change while a policy is worked on: followed, said when they cannot be, and nothing is lost by it."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.kubernetes.client import EVENTS, SECRETS
+from bellwether.adapters.kubernetes.connections import connection
+from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.connections import Connection
+from bellwether.controllers import cluster_connection
+from bellwether.controllers.cluster_connection import LeaseTimes, Linker
+from bellwether.controllers.credential_rotation import LOOK_SECONDS, Followed
+from bellwether.controllers.policy_controller import Pace
+from bellwether.core.model.condition import Condition
+from bellwether.core.reasons import Reason
+from bellwether.ports import Terminal, Transient, Unauthenticated, Unauthorized
+from realparts.tls import Authority
+from testkit import apiobjects
+from testkit.apistores import MemoryApi
+from testkit.offices import Office
+
+PACE = Pace()
+POLICY = LeadershipPolicy.read(
+    apiobjects.policy(
+        kafka=apiobjects.kafka(tls={"caSecretRef": {"name": "ca"}}, sasl={**apiobjects.SASL, "username": "bellwether"})
+    )
+)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> MemoryApi:
+    made = MemoryApi()
+    put(made, "ca", **{"ca.crt": Authority(tmp_path / "tls").path.read_bytes()})
+    put(made, "kafka-user", password=b"hunter2")
+    return made
+
+
+@pytest.fixture
+def followed(api: MemoryApi, clock: ManualClock) -> Followed:
+    secrets = SecretReader(api, "default")
+    return Followed(lambda policy: connection(policy.spec.kafka, secrets), clock)
+
+
+def put(api: MemoryApi, name: str, **data: bytes) -> None:
+    encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
+    api.put(SECRETS, {"metadata": {"name": name, "namespace": "default"}, "data": encoded})
+
+
+def changed(followed: Followed, clock: ManualClock) -> Connection | None:
+    clock.advance(LOOK_SECONDS)
+    return followed.changed(POLICY)
+
+
+def test_a_renewed_password_makes_another_connection(followed: Followed, api: MemoryApi, clock: ManualClock):
+    first = followed.now(POLICY)
+    put(api, "kafka-user", password=b"renewed")
+    second = changed(followed, clock)
+    assert second is not None
+    assert (first.security.password, second.security.password) == ("hunter2", "renewed")
+
+
+def test_a_renewed_authority_makes_another_connection(
+    followed: Followed, api: MemoryApi, clock: ManualClock, tmp_path: Path
+):
+    first = followed.now(POLICY)
+    put(api, "ca", **{"ca.crt": Authority(tmp_path / "new").path.read_bytes()})
+    second = changed(followed, clock)
+    assert second is not None
+    assert first.security.ca_file != second.security.ca_file
+    assert Path(first.security.ca_file).exists(), "whoever is at work with it may finish"
+
+
+def test_the_same_secrets_make_no_other_connection(followed: Followed, api: MemoryApi, clock: ManualClock):
+    followed.now(POLICY)
+    put(api, "kafka-user", password=b"hunter2")
+    assert changed(followed, clock) is None
+
+
+def test_secrets_are_not_read_at_every_turn(followed: Followed, api: MemoryApi, clock: ManualClock):
+    followed.now(POLICY)
+    put(api, "kafka-user", password=b"renewed")
+    clock.advance(LOOK_SECONDS - 0.1)
+    assert followed.changed(POLICY) is None
+    clock.advance(0.1)
+    assert followed.changed(POLICY) is not None
+
+
+def test_what_cannot_be_used_is_said_and_the_former_connection_stays(
+    followed: Followed, api: MemoryApi, clock: ManualClock
+):
+    followed.now(POLICY)
+    assert followed.condition is None
+    put(api, "ca", **{"ca.crt": b"hunter2"})
+    assert changed(followed, clock) is None
+    said = followed.condition
+    assert said is not None
+    assert (said.type, said.status, said.reason) == ("CredentialsCurrent", False, Reason.CREDENTIALS_UNUSABLE)
+    assert "spec.kafka.tls.caSecretRef: secret default/ca: key 'ca.crt' holds no PEM certificate" in said.message
+    assert "hunter2" not in said.message
+
+
+def test_what_is_mended_is_followed_again(followed: Followed, api: MemoryApi, clock: ManualClock):
+    before = followed.now(POLICY)
+    put(api, "kafka-user", other=b"x")
+    assert changed(followed, clock) is None
+    put(api, "kafka-user", password=b"renewed")
+    after = changed(followed, clock)
+    assert after is not None
+    assert after != before
+    assert followed.condition is None
+
+
+def test_an_api_that_is_away_says_nothing_about_secrets(followed: Followed, api: MemoryApi, clock: ManualClock):
+    followed.now(POLICY)
+    api.away = True
+    assert changed(followed, clock) is None
+    assert followed.condition is None
+
+
+def test_a_link_follows_its_secrets_and_keeps_its_lease_and_its_record(
+    api: MemoryApi, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    cluster = MemoryCluster(cluster_id="cluster-a")
+    made: list[Connection] = []
+
+    def nodes(connection: Connection, *_: Any) -> MemoryRoute:
+        made.append(connection)
+        return MemoryRoute(cluster)
+
+    monkeypatch.setattr(cluster_connection, "Nodes", nodes)
+    monkeypatch.setattr(cluster_connection, "KafkaReader", lambda route: MemoryReader(cluster, route))
+    monkeypatch.setattr(cluster_connection, "KafkaMover", lambda route: MemoryMover(cluster, 2.0, route=route))
+    linker = Linker(api, clock, SignalBook(clock), LeaseTimes(10, 2.0), "operators")
+    link = linker.link(POLICY)
+    assert linker.follow(link, POLICY) is link
+    put(api, "kafka-user", password=b"renewed")
+    clock.advance(LOOK_SECONDS)
+    after = linker.follow(link, POLICY)
+    assert (after.lease, after.records, after.cluster_id) == (link.lease, link.records, link.cluster_id)
+    assert after.world.clusters is not link.world.clusters
+    assert [one.security.password for one in made] == ["hunter2", "renewed"]
+    linker.close()
+
+
+@pytest.mark.parametrize(
+    ("trouble", "reason"),
+    [
+        pytest.param(Unauthenticated("user 'u' is refused"), "CredentialsUnusable", id="who we are is not believed"),
+        pytest.param(Unauthorized("grant Alter on Cluster"), "AclMissing", id="what we ask is not allowed"),
+    ],
+)
+def test_what_a_person_must_grant_or_renew_has_a_reason_of_its_own(office: Office, trouble: Terminal, reason: str):
+    loop = office.make()
+    office.linker.trouble = trouble
+    assert office.step(loop) == PACE.retry_seconds
+    assert office.condition() == ("False", reason, str(trouble))
+    assert office.condition("Connected")[:2] == ("False" if reason == "CredentialsUnusable" else "Unknown", reason)
+    office.linker.trouble = None
+    office.step(loop)
+    assert office.condition()[:2] == ("True", "Settled")
+
+
+def test_who_is_refused_again_and_again_asks_ever_less_often_and_at_once_again_when_it_was_let_in(office: Office):
+    loop = office.make()
+    office.linker.trouble = Unauthenticated("user 'u' is refused")
+    assert [office.step(loop) for _ in range(5)] == [5, 10, 20, 30, 30]
+    office.linker.trouble = Unauthorized("grant Alter on Cluster")
+    assert office.step(loop) == 5, "another trouble"
+    office.linker.trouble = None
+    office.step(loop)
+    office.linker.trouble = Transient("no answer")
+    loop._forget()
+    assert [office.step(loop) for _ in range(3)] == [5, 5, 5], "whom nobody refuses need not wait"
+
+
+def test_that_former_credentials_are_in_use_is_said_and_stops_nothing(office: Office):
+    loop = office.make()
+    why = "connected with what was read before: spec.kafka.tls.caSecretRef: secret default/ca does not exist"
+    office.step(loop)
+    office.linker.former_credentials = Condition("CredentialsCurrent", False, Reason.CREDENTIALS_UNUSABLE, why)
+    office.step(loop, times=2)
+    assert office.condition("CredentialsCurrent") == ("False", "CredentialsUnusable", why)
+    assert office.condition()[:2] == ("True", "Settled")
+    told = [e["note"] for e in office.api.all(EVENTS) if e["reason"] == "CredentialsUnusable"]
+    assert told == [why], "once"
+    office.linker.former_credentials = None
+    office.step(loop)
+    assert "CredentialsCurrent" not in {c["type"] for c in office.body()["status"]["conditions"]}
+
+
+def test_a_transient_trouble_is_no_matter_of_credentials(office: Office):
+    loop = office.make()
+    office.linker.trouble = Transient("the token endpoint does not answer in time")
+    office.step(loop)
+    assert office.condition()[1] == "ClusterUnreachable"

@@ -1,0 +1,124 @@
+"""The finalizer and the export: what keeps a policy, and what is left of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bellwether.adapters.kubernetes.client import CONFIG_MAPS, POLICIES
+from bellwether.adapters.kubernetes.records import ConfigMapRecords
+from bellwether.controllers.finalizer import FINALIZER, Custody
+from bellwether.core.model.undo_record import EntryState
+from bellwether.ports import Terminal, Transient
+from testkit import apiobjects
+from testkit.apistores import MemoryApi
+from testkit.builders import CLUSTER_ID, demoted, entry, partition
+
+
+@pytest.fixture
+def api() -> MemoryApi:
+    made = MemoryApi()
+    made.put(POLICIES, apiobjects.policy())
+    return made
+
+
+def body(api: MemoryApi) -> dict:
+    return api.get(POLICIES, "default", "main")
+
+
+def displaced(api: MemoryApi) -> None:
+    records = ConfigMapRecords(api, "default", "main")
+    taken = records.take_over(CLUSTER_ID).with_entries({partition().key: entry()})
+    records.save(type(taken)(CLUSTER_ID, taken.epoch, {1: demoted(1)}, taken.entries))
+
+
+def test_adopting_twice_writes_once(api: MemoryApi):
+    Custody(api).adopt(body(api))
+    Custody(api).adopt(body(api))
+    assert body(api)["metadata"]["finalizers"] == [FINALIZER]
+    assert len(api.writes) == 1
+
+
+def test_adopting_keeps_the_finalizers_of_others(api: MemoryApi):
+    api.merge(POLICIES, "default", "main", {"metadata": {"finalizers": ["somebody.else/f"]}})
+    Custody(api).adopt(body(api))
+    assert body(api)["metadata"]["finalizers"] == ["somebody.else/f", FINALIZER]
+
+
+def test_a_stale_view_of_the_policy_is_read_again_and_loses_nobodys_finalizer(api: MemoryApi):
+    stale = body(api)
+    api.merge(POLICIES, "default", "main", {"metadata": {"finalizers": ["somebody.else/f"]}})
+    Custody(api).adopt(stale)
+    Custody(api).adopt(stale)
+    assert body(api)["metadata"]["finalizers"] == ["somebody.else/f", FINALIZER]
+
+
+def test_releasing_a_policy_that_is_gone_is_no_error(api: MemoryApi):
+    standing = body(api)
+    api.delete(POLICIES, "default", "main")
+    Custody(api).release(standing)
+
+
+def test_releasing_works_on_a_stale_view(api: MemoryApi):
+    Custody(api).adopt(body(api))
+    stale = body(api)
+    api.merge(POLICIES, "default", "main", {"spec": {"suspend": True}})
+    Custody(api).release(stale)
+    assert body(api)["metadata"]["finalizers"] == []
+
+
+def test_an_empty_record_is_removed_without_an_export(api: MemoryApi):
+    ConfigMapRecords(api, "default", "main").take_over(CLUSTER_ID)
+    assert Custody(api).close_record(body(api)) is None
+    assert api.all(CONFIG_MAPS) == []
+
+
+def test_tombstones_alone_are_not_worth_an_export(api: MemoryApi):
+    records = ConfigMapRecords(api, "default", "main")
+    records.save(records.take_over(CLUSTER_ID).with_entries({partition().key: entry(state=EntryState.RESTORED)}))
+    assert Custody(api).close_record(body(api)) is None
+    assert api.list(CONFIG_MAPS, "default") == []
+
+
+def test_no_record_at_all_is_no_error(api: MemoryApi):
+    assert Custody(api).close_record(body(api)) is None
+
+
+def test_what_the_record_held_is_exported_under_the_policys_uid(api: MemoryApi):
+    displaced(api)
+    name = Custody(api).close_record(body(api))
+    assert name == "default/bellwether-undo-main-export-uid-main"
+    (export,) = api.all(CONFIG_MAPS)
+    assert export["metadata"]["annotations"] == {"bellwether.dev/policy": "main"}
+    assert json.loads(export["data"]["record.json"])["clusterId"] == CLUSTER_ID
+
+
+def test_an_export_can_be_put_back(api: MemoryApi):
+    displaced(api)
+    Custody(api).close_record(body(api))
+    document = api.all(CONFIG_MAPS)[0]["data"]["record.json"].encode()
+    again = ConfigMapRecords(api, "default", "main")
+    again.take_over(CLUSTER_ID)
+    imported = again.import_record(document)
+    assert (dict(imported.entries), list(imported.demoted)) == ({partition().key: entry()}, [1])
+
+
+def test_a_second_try_after_the_export_removes_the_record(api: MemoryApi):
+    displaced(api)
+    api.refuse("merge", CONFIG_MAPS, Transient("away"))
+    with pytest.raises(Transient):
+        Custody(api).close_record(body(api))
+    assert len(api.all(CONFIG_MAPS)) > 1
+    api.refuse("merge", CONFIG_MAPS, None)
+    assert Custody(api).close_record(body(api)) is not None
+    assert len(api.all(CONFIG_MAPS)) == 1
+
+
+def test_a_record_that_may_not_be_read_stands(api: MemoryApi):
+    displaced(api)
+    before = len(api.all(CONFIG_MAPS))
+    api.refuse("list", CONFIG_MAPS, Terminal("not allowed"))
+    with pytest.raises(Terminal):
+        Custody(api).close_record(body(api))
+    assert len(api.all(CONFIG_MAPS)) == before

@@ -1,0 +1,230 @@
+"""When loads are read, which, how often, and what a turn knows meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.adapters.parquet.storeerrors import StoreAway, StoreDamaged, StoreError, StoreMissing
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.controllers.load_cache import AGAIN_SECONDS, AWAITED_SECONDS, LoadReading, Wish
+from bellwether.core.model.loads import AWAITED, Loads
+from bellwether.core.reasons import Reason
+from bellwether.core.rebalance.lifecycle import Run, RunState
+from bellwether.core.settings.objective import Objective
+from bellwether.core.settings.rebalance import Rebalance
+from testkit import apiobjects
+from testkit.builders import after
+
+PREFIX = "kafka.main."
+WISH = Wish(PREFIX, "/store", Objective(), {})
+"""Nothing is known of a run that has ended."""
+
+
+def loads(number: int) -> Loads:
+    return Loads(measured_at=after(number))
+
+
+@dataclass
+class Book:
+    """A store's loads by name, some of which cannot be read. ``asked`` is what was tried."""
+
+    known: dict[str, Loads | StoreError] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    away: StoreError | None = None
+
+    def finished(self, prefix: str) -> tuple[str, ...]:
+        if self.away is not None:
+            raise self.away
+        return tuple(sorted((n for n in self.known if n.startswith(prefix)), reverse=True))
+
+    def measured(self, name: str, objective: Objective, capacities: Mapping[int, int]) -> Loads:
+        del objective, capacities
+        self.asked.append(name)
+        if self.away is not None:
+            raise self.away
+        found = self.known.get(name, StoreMissing(f"{name} is not there"))
+        if isinstance(found, StoreError):
+            raise found
+        return found
+
+
+class Reader:
+    def __init__(self, **known: Loads | StoreError) -> None:
+        self.clock = ManualClock()
+        self.book = Book({f"{PREFIX}{name}": one for name, one in known.items()})
+        self.reading = LoadReading(self.clock)
+        self.reading.wanted(True)
+
+    def step(self, latest: str = "", **terms: object) -> bool:
+        """One look, as the desk takes it; whether there was something to read."""
+        wish = replace(WISH, latest=f"{PREFIX}{latest}" if latest else "", **terms)  # type: ignore[arg-type]
+        if not self.reading.due(wish):
+            return False
+        self.reading.read(lambda: self.book, wish)
+        return True
+
+    @property
+    def known(self) -> Loads | None:
+        return self.reading.known()
+
+
+def test_the_loads_of_the_run_that_ended_last_are_read_once():
+    reader = Reader(a=loads(1), b=loads(2))
+    assert [reader.step("b") for _ in range(3)] == [True, False, False]
+    assert (reader.known, reader.book.asked) == (loads(2), [f"{PREFIX}b"])
+
+
+def test_those_of_the_next_run_take_their_place():
+    reader = Reader(a=loads(1), b=loads(2))
+    reader.step("a")
+    assert not reader.step()  # the next run is under way
+    assert reader.known == loads(1)
+    assert reader.step("b")
+    assert reader.known == loads(2)
+
+
+def test_while_no_run_is_known_to_have_ended_the_newest_of_the_store_do():
+    reader = Reader(a=loads(1), b=loads(2))
+    assert [reader.step(), reader.step()] == [True, False]
+    assert reader.known == loads(2)
+
+
+@pytest.mark.parametrize("error", [StoreDamaged("no Parquet"), StoreMissing("gone")])
+def test_what_is_damaged_or_gone_is_told_and_an_older_one_does_while_there_is_no_other(error: StoreError):
+    reader = Reader(a=loads(1), b=error)
+    reader.step("b")
+    assert reader.known == loads(1)
+    assert reader.reading.trouble is not None
+    assert reader.reading.trouble.reason is Reason.STORE_UNAVAILABLE
+    assert reader.reading.trouble.message == f"the loads for spec.demotion.capacity.maxBytesPerSecond: {error}"
+
+
+def test_what_cannot_be_read_leaves_what_is_known_and_no_older_one_takes_its_place():
+    reader = Reader(a=loads(1), b=loads(2), c=StoreDamaged("no Parquet"))
+    reader.step("b")
+    reader.step("c")
+    assert reader.known == loads(2)
+    assert reader.book.asked[-1] == f"{PREFIX}c"
+
+
+def test_it_is_tried_again_after_a_while_and_not_before():
+    reader = Reader(a=loads(1))
+    reader.book.away = StoreAway("no answer")
+    assert reader.step("a")
+    reader.clock.advance(AGAIN_SECONDS - 1)
+    assert not reader.step("a")
+    reader.book.away = None
+    reader.clock.advance(1)
+    assert reader.step("a")
+    assert (reader.known, reader.reading.trouble) == (loads(1), None)
+    assert not reader.step("a")
+
+
+def test_a_defect_is_told_and_ends_nothing():
+    reader = Reader()
+    reader.reading.read(lambda: 1 / 0, WISH)  # type: ignore[arg-type, return-value]
+    assert reader.reading.trouble is not None
+    assert "ZeroDivisionError: division by zero" in reader.reading.trouble.message
+
+
+@pytest.mark.parametrize("terms", [{"objective": Objective(follow_weight=0)}, {"capacities": {1: 50}}, {"uri": "/b"}])
+def test_another_objective_other_capacities_or_another_store_are_read_anew(terms: dict[str, object]):
+    reader = Reader(a=loads(1))
+    reader.step("a")
+    assert reader.step("", **terms)
+    assert not reader.step("", **terms)
+
+
+def test_another_objective_is_not_forgotten_while_the_store_is_away():
+    reader = Reader(a=loads(1))
+    reader.step("a")
+    reader.book.away = StoreAway("no answer")
+    anew = {"objective": Objective(follow_weight=0)}
+    for _ in range(3):
+        assert reader.step("", **anew)
+        assert reader.reading.trouble is not None
+        reader.clock.advance(AGAIN_SECONDS)
+    assert reader.known == loads(1)
+    reader.book.away, before = None, reader.reading.shown
+    assert reader.step("", **anew)
+    assert (reader.reading.trouble, reader.reading.shown != before) == (None, True)
+    assert reader.book.asked == [f"{PREFIX}a"] * 2
+
+
+def test_whoever_sees_a_change_is_told_that_there_is_one():
+    reader = Reader(a=loads(1), b=loads(2))
+    shown = [reader.reading.shown]
+    for latest in ("a", "a", "b"):
+        reader.step(latest)
+        shown.append(reader.reading.shown)
+    assert shown[0] != shown[1] == shown[2] != shown[3]
+
+
+class TestWhileNothingWasReadYet:
+    def test_loads_are_awaited_for_a_moment_and_then_unknown(self):
+        reader = Reader()
+        assert reader.known is AWAITED
+        reader.clock.advance(AWAITED_SECONDS)
+        assert reader.known is None
+
+    def test_the_moment_begins_when_they_are_first_wanted(self):
+        clock = ManualClock()
+        reading = LoadReading(clock)
+        clock.advance(3600)
+        assert reading.known() is AWAITED
+        reading.wanted(True)
+        clock.advance(AWAITED_SECONDS - 1)
+        reading.wanted(True)
+        assert reading.known() is AWAITED
+        clock.advance(1)
+        assert reading.known() is None
+
+    def test_once_a_store_was_found_to_hold_none_they_are_unknown(self):
+        reader = Reader()
+        reader.step()
+        assert (reader.known, reader.reading.trouble) == (None, None)
+
+    def test_a_store_that_cannot_be_read_makes_them_unknown_at_once(self):
+        reader = Reader()
+        reader.book.away = StoreAway("no answer")
+        reader.step()
+        assert reader.known is None
+
+
+def test_a_policy_that_no_longer_asks_for_them_has_them_forgotten_and_read_anew_later():
+    reader = Reader(a=loads(1))
+    reader.step("a")
+    assert not reader.reading.due(None)
+    reader.reading.wanted(False)
+    assert reader.known is AWAITED  # for whenever it asks again
+    reader.reading.wanted(True)
+    assert reader.step("a")
+    assert reader.known == loads(1)
+
+
+class TestWhatIsWished:
+    def policy(self, **capacity: int) -> LeadershipPolicy:
+        body = apiobjects.rebalance()
+        if capacity:
+            body["spec"]["demotion"] = {"capacity": capacity}
+        return LeadershipPolicy.read(body)
+
+    def test_nothing_without_a_limit_by_load(self):
+        assert Wish.of(self.policy(), Rebalance(), Run()) is None
+        assert Wish.of(self.policy(maxLeaders=1), Rebalance(), Run()) is None
+
+    @pytest.mark.parametrize("state", sorted(set(RunState) - {RunState.RUNNING, RunState.FAILED}))
+    def test_the_loads_of_a_run_that_has_ended(self, state: RunState):
+        wish = Wish.of(self.policy(maxBytesPerSecond=1), Rebalance(), Run(state, name="at-1"))
+        assert wish is not None
+        assert wish.latest == f"{wish.prefix}at-1"
+
+    @pytest.mark.parametrize("run", [Run(), Run(RunState.RUNNING, name="at-1"), Run(RunState.FAILED, name="at-1")])
+    def test_whichever_are_newest_where_none_has_ended_well(self, run: Run):
+        wish = Wish.of(self.policy(maxBytesPerSecond=1), Rebalance(), run)
+        assert wish is not None
+        assert wish.latest == ""

@@ -1,0 +1,218 @@
+"""Events of the API reach the loops that they concern, in whatever order they come."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Sized
+from typing import Any
+
+import kopf
+import pytest
+
+from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.controllers import policy_manager
+from bellwether.controllers.policy_manager import Loops, register
+from bellwether.telemetry.pulses import Pulse
+from testkit import apiobjects
+
+
+class Book:
+    def __init__(self, heard: list[str]) -> None:
+        self.heard = heard
+        self.news = True
+
+    def __getattr__(self, name: str) -> Any:
+        def call(body: dict[str, Any]) -> bool:
+            self.heard.append(f"{name} {body['metadata']['name']}")
+            return self.news
+
+        return call
+
+
+class Loop:
+    """As much of a policy's loop as the watches know."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        self.body = body
+        self.heard: list[str] = []
+        self.signals = Book(self.heard)
+        self.alive = False
+
+    def is_alive(self) -> bool:
+        return self.alive
+
+    def start(self) -> None:
+        self.alive = True
+        self.heard.append("start")
+
+    def update(self, body: dict[str, Any]) -> None:
+        self.body = body
+        self.heard.append("update")
+
+    def wake(self) -> None:
+        self.heard.append("wake")
+
+    def compare(self, resource: Any, body: dict[str, Any]) -> None:
+        self.heard.append(f"compare {resource.plural} {body['metadata']['name']}")
+
+    def halt(self) -> None:
+        self.heard.append("halt")
+
+    def join(self, timeout: float) -> None:
+        self.heard.append(f"join {timeout:g}")
+
+
+class Hall:
+    def __init__(self) -> None:
+        self.made: list[Loop] = []
+        self.forgotten: list[tuple[str, str]] = []
+        self.loops = Loops(self.make, lambda *key: self.forgotten.append(key))
+
+    def make(self, body: dict[str, Any]) -> Any:
+        self.made.append(Loop(body))
+        return self.made[-1]
+
+
+@pytest.fixture
+def hall() -> Hall:
+    return Hall()
+
+
+def lease(policy: str = "main") -> dict[str, Any]:
+    return {"metadata": {"name": "lease-a", "namespace": "default", "labels": {"bellwether.dev/policy": policy}}}
+
+
+POLICY, HEALTH, LEASE = apiobjects.policy(), apiobjects.health(), lease()
+
+
+def test_a_policy_starts_a_loop_and_later_events_update_it(hall: Hall):
+    for kind in (None, "MODIFIED", "MODIFIED"):
+        hall.loops.policy(kind, POLICY)
+    assert [loop.heard for loop in hall.made] == [["start", "update", "update"]]
+
+
+def test_what_came_before_its_policy_is_told_before_the_loop_starts(hall: Hall):
+    hall.loops.health("ADDED", HEALTH)
+    hall.loops.lease("ADDED", LEASE)
+    hall.loops.policy("ADDED", POLICY)
+    assert hall.made[0].heard == ["on_broker_health main-1", "on_lease lease-a", "start"]
+
+
+def test_what_went_before_its_policy_came_is_not_told(hall: Hall):
+    hall.loops.health("ADDED", HEALTH)
+    hall.loops.health("DELETED", HEALTH)
+    hall.loops.lease("ADDED", LEASE)
+    hall.loops.lease("DELETED", LEASE)
+    hall.loops.policy("ADDED", POLICY)
+    assert hall.made[0].heard == ["start"]
+
+
+def test_news_wake_the_loop(hall: Hall):
+    hall.loops.policy("ADDED", POLICY)
+    hall.loops.health("DELETED", HEALTH)
+    hall.loops.lease("MODIFIED", LEASE)
+    hall.loops.lease("DELETED", LEASE)
+    heard = hall.made[0].heard[1:]
+    assert [one for one in heard if one != "wake"] == [
+        "on_broker_health_gone main-1",
+        "on_lease lease-a",
+        "on_lease_gone lease-a",
+    ]
+    assert heard.count("wake") == 3
+
+
+def test_a_brokers_status_is_compared_with_what_was_said(hall: Hall):
+    hall.loops.policy("ADDED", POLICY)
+    hall.loops.health("MODIFIED", HEALTH)
+    heard = hall.made[0].heard[1:]
+    assert heard == ["on_broker_health main-1", "wake", "compare brokerhealths main-1"]
+
+
+def test_a_renewal_that_says_nothing_new_wakes_nobody(hall: Hall):
+    hall.loops.policy("ADDED", POLICY)
+    hall.made[0].signals.news = False
+    hall.loops.lease("MODIFIED", LEASE)
+    hall.loops.health("DELETED", HEALTH)
+    assert "wake" not in hall.made[0].heard
+
+
+def test_another_policys_objects_are_not_told(hall: Hall):
+    hall.loops.policy("ADDED", POLICY)
+    hall.loops.health("ADDED", apiobjects.health(policyRef={"name": "other"}))
+    hall.loops.lease("ADDED", lease("other"))
+    assert hall.made[0].heard == ["start"]
+
+
+def test_a_deleted_policy_ends_its_loop_and_is_forgotten(hall: Hall):
+    hall.loops.policy("ADDED", POLICY)
+    hall.loops.policy("DELETED", POLICY)
+    assert hall.made[0].heard == ["start", "halt"]
+    assert hall.forgotten == [("default", "main")]
+    hall.loops.policy("ADDED", POLICY)
+    assert len(hall.made) == 2
+
+
+def test_a_policy_that_was_never_seen_may_be_deleted(hall: Hall):
+    hall.loops.policy("DELETED", POLICY)
+    assert hall.made == []
+
+
+def test_a_loop_that_has_ended_is_made_anew(hall: Hall):
+    hall.loops.policy("ADDED", POLICY)
+    hall.made[0].alive = False
+    hall.loops.policy("MODIFIED", POLICY)
+    assert [loop.heard for loop in hall.made] == [["start"], ["start"]]
+
+
+def test_at_the_end_all_are_halted_before_any_is_waited_for(hall: Hall):
+    order: list[str] = []
+    for name in ("main", "other"):
+        hall.loops.policy("ADDED", apiobjects.policy(name))
+    for loop in hall.made:
+        loop.heard = order
+    hall.loops.halt(1)
+    assert order == ["halt", "halt", "join 1", "join 1"]
+    assert hall.loops.known() == frozenset(), "what begins anew knows nothing of before"
+
+
+def test_only_events_are_watched_so_that_kopf_writes_nothing(hall: Hall):
+    registry = kopf.OperatorRegistry()
+    register(registry, hall.loops)
+    assert not registry._changing.get_all_handlers()
+    assert len(list(registry._watching.get_all_handlers())) == 3
+
+
+def test_definitions_are_not_watched_so_that_no_right_to_them_is_needed(hall: Hall):
+    registry, settings = kopf.OperatorRegistry(), kopf.OperatorSettings()
+    register(registry, hall.loops)
+    (configure,) = [h for h in registry._activities.get_all_handlers() if h.id.endswith("configure")]
+    configure.fn(settings=settings)
+    assert settings.scanning.disabled
+
+
+def test_the_watches_never_give_up_on_an_api_that_is_away(hall: Hall) -> None:
+    registry, settings = kopf.OperatorRegistry(), kopf.OperatorSettings()
+    register(registry, hall.loops)
+    (configure,) = [h for h in registry._activities.get_all_handlers() if h.id.endswith("configure")]
+    configure.fn(settings=settings)
+    pauses = settings.networking.error_backoffs
+    assert not isinstance(pauses, int | float | Sized), "kopf would count the tries, and stop"
+    for _ in range(2):  # each request begins anew
+        first = list(itertools.islice(pauses, 10_000))
+        assert first[:3] == [0.5, 1.0, 2.0]
+        assert set(first[3:]) == {3.0}
+
+
+async def _beats(pulse: Pulse) -> None:
+    task = asyncio.create_task(policy_manager._beat(pulse))
+    await asyncio.sleep(0)
+    task.cancel()
+
+
+def test_the_event_loop_shows_that_it_goes_round() -> None:
+    clock = ManualClock()
+    pulse = Pulse("the event loop", clock.monotonic, begun=False)
+    asyncio.run(_beats(pulse))
+    clock.advance(11)
+    assert pulse.amiss(10) is not None, "it has begun, and beats no more"

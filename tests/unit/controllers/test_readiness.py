@@ -1,0 +1,151 @@
+"""Whether the operator can do its work, and the reason and remedy where it cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, NotFound
+from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.controllers.readiness import TRAILS_SECONDS, Readiness
+from bellwether.ports import Terminal
+from testkit import apiobjects
+from testkit.apistores import MemoryApi
+from waiting import limit
+
+MAIN = ("default", "main")
+
+
+@pytest.fixture
+def api() -> MemoryApi:
+    made = MemoryApi()
+    made.put(POLICIES, apiobjects.policy())
+    return made
+
+
+@pytest.fixture
+def known() -> set[tuple[str, str]]:
+    return set()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def begun() -> list[str]:
+    """An entry for each time that the watches were to begin anew."""
+    return []
+
+
+@pytest.fixture
+def readiness(api: MemoryApi, known: set[tuple[str, str]], clock: ManualClock, begun: list[str]) -> Readiness:
+    return Readiness(api, (), lambda: known, clock, lambda: begun.append("anew"))
+
+
+def test_nobody_is_ready_before_the_watches_have_listed(readiness: Readiness) -> None:
+    assert readiness.amiss() == ["the watches have not listed yet"]
+    readiness.ask()
+    assert readiness.amiss() == ["the watches have not told of 1 policies yet: default/main"]
+
+
+def test_it_is_ready_once_they_have(readiness: Readiness, known: set[Any]) -> None:
+    known.add(MAIN)
+    readiness.ask()
+    assert readiness.amiss() == []
+
+
+def test_with_no_policy_at_all_it_is_ready(readiness: Readiness, api: MemoryApi) -> None:
+    api.delete(POLICIES, "default", "main")
+    readiness.ask()
+    assert readiness.amiss() == []
+
+
+def test_while_the_api_is_away_it_is_not_and_afterwards_it_is(
+    readiness: Readiness, api: MemoryApi, known: set[Any]
+) -> None:
+    known.add(MAIN)
+    readiness.ask()
+    api.away = True
+    readiness.ask()
+    (text,) = readiness.amiss()
+    assert text.startswith("the Kubernetes API is away")
+    api.away = False
+    readiness.ask()
+    assert readiness.amiss() == []
+
+
+@pytest.mark.parametrize("kind", [POLICIES, BROKER_HEALTHS])
+def test_missing_definitions_are_named_with_the_remedy(
+    readiness: Readiness, api: MemoryApi, known: set[Any], kind: Any, begun: list[str]
+) -> None:
+    known.add(MAIN)
+    api.refuse("list", kind, NotFound("no such kind"))
+    readiness.ask()
+    (text,) = readiness.amiss()
+    assert f"missing: {kind.plural}.bellwether.dev: " in text
+    assert "kubectl apply -f crds/" in text
+    api.refuse("list", kind, None)
+    readiness.ask()
+    assert readiness.amiss() == []
+    assert begun == ["anew"], "a watch of a kind that is not served has ended"
+
+
+def test_watches_that_know_no_policy_where_there_are_begin_anew_after_a_while(
+    readiness: Readiness, clock: ManualClock, begun: list[str]
+) -> None:
+    readiness.ask()
+    assert begun == []
+    clock.advance(TRAILS_SECONDS)
+    readiness.ask()
+    assert begun == ["anew"]
+    readiness.ask()
+    assert begun == ["anew"], "they are given the same time again"
+
+
+def test_what_is_refused_is_told_as_it_is(readiness: Readiness, api: MemoryApi) -> None:
+    api.refuse("list", POLICIES, Terminal("grant this account the verb list"))
+    readiness.ask()
+    assert readiness.amiss() == ["grant this account the verb list"]
+
+
+def test_a_watch_may_trail_for_a_moment_and_not_for_long(
+    readiness: Readiness, api: MemoryApi, known: set[Any], clock: ManualClock, begun: list[str]
+) -> None:
+    known.add(MAIN)
+    readiness.ask()
+    api.put(POLICIES, apiobjects.policy("second"))
+    readiness.ask()
+    assert readiness.amiss() == []
+    clock.advance(TRAILS_SECONDS)
+    readiness.ask()
+    assert readiness.amiss() == ["the watches have not told of 1 policies yet: default/second"]
+    assert begun == [], "those that they know are at work"
+    known.add(("default", "second"))
+    readiness.ask()
+    assert readiness.amiss() == []
+
+
+def test_only_the_namespaces_that_are_watched_count(api: MemoryApi, clock: ManualClock) -> None:
+    readiness = Readiness(api, ("elsewhere",), set, clock, lambda: None)
+    readiness.ask()
+    assert readiness.amiss() == []
+
+
+def test_it_looks_by_itself_until_told_to_end(readiness: Readiness, known: set[Any]) -> None:
+    known.add(MAIN)
+    readiness.start()
+    readiness.end()
+    readiness.join(limit(10))
+    assert readiness.amiss() == []
+
+
+def test_one_that_looks_no_more_is_told(readiness: Readiness, clock: ManualClock) -> None:
+    assert readiness.stuck() == []
+    readiness.start()
+    readiness.end()
+    readiness.join(limit(10))
+    clock.advance(1000)
+    assert "the thread that looks after readiness has been stuck" in readiness.stuck()[0]

@@ -1,0 +1,76 @@
+"""How soon a loop reads metadata again: soon while something is displaced, but never for most of its time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.adapters.memory.worlds import MemorySite
+from bellwether.controllers.requeue import Pace
+from bellwether.core.demotion.restoration import Wait
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.planning.plan import Plan
+from bellwether.core.planning.preferred_election import Balance
+from bellwether.core.reasons import Reason
+from bellwether.core.reporting.report import Report
+from bellwether.core.signals import Reading
+from testkit.builders import decisions, returning, said, site
+from testkit.operators import POLICY, Operator
+
+PACE = Pace()
+
+
+def after_turns(made: MemorySite, turns: int) -> tuple[Report, UndoRecord]:
+    operator = Operator(made)
+    for _ in range(turns):
+        report = operator.turn()
+    assert report is not None
+    return report, operator.memory.record
+
+
+@pytest.fixture
+def demoted() -> tuple[Report, UndoRecord]:
+    made = site()
+    for broker in made.cluster.brokers:
+        made.signals.say(broker, Reading.FAILING if broker == 1 else Reading.PASSING)
+    return after_turns(made, 2)
+
+
+@pytest.fixture
+def settled() -> tuple[Report, UndoRecord]:
+    made = site()
+    for broker in made.cluster.brokers:
+        made.signals.say(broker, Reading.PASSING)
+    return after_turns(made, 2)
+
+
+def test_while_a_broker_is_demoted_metadata_is_read_soon_again(demoted: tuple[Report, UndoRecord]):
+    assert PACE.after(demoted[0], POLICY, demoted[1], 0.1) == PACE.busy_seconds
+
+
+def test_where_a_turn_takes_long_the_next_comes_later(demoted: tuple[Report, UndoRecord]):
+    rest = PACE.after(demoted[0], POLICY, demoted[1], 4.0)
+    assert 4.0 / (4.0 + rest) == PACE.busy_share
+
+
+def test_however_long_a_turn_takes_the_next_comes_within_the_usual_time(demoted: tuple[Report, UndoRecord]):
+    assert PACE.after(demoted[0], POLICY, demoted[1], 300.0) == PACE.idle_seconds
+
+
+@pytest.mark.parametrize(("again", "wait"), [(2.5, 2.5), (600.0, PACE.busy_seconds), (None, PACE.busy_seconds)])
+def test_the_next_wave_is_looked_after_when_its_time_comes(again: float | None, wait: float):
+    back = decisions(back=[returning(1)])
+    back = replace(back, waits={1: Wait(Reason.RETURNING_IN_WAVES, "60 s from wave to wave", again)})
+    now = said(policy=POLICY, plan=Plan(decisions=back))
+    assert PACE.after(now, POLICY, UndoRecord("c", returning={1: returning(1)})) == wait
+
+
+def test_a_periodic_election_is_looked_after_when_its_time_comes():
+    due = Balance(3, again_seconds=12.5)
+    assert PACE.after(replace(said(policy=POLICY), election=due), POLICY, UndoRecord("c")) == 12.5
+    assert PACE.after(said(policy=POLICY), POLICY, UndoRecord("c")) == PACE.idle_seconds
+
+
+def test_at_rest_what_a_turn_takes_changes_nothing(settled: tuple[Report, UndoRecord]):
+    assert PACE.after(settled[0], POLICY, settled[1], 300.0) == PACE.idle_seconds

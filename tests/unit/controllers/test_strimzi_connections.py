@@ -1,0 +1,186 @@
+"""A link to a Strimzi cluster follows what Strimzi says, and outlives what it takes back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.kubernetes.client import PODS, SECRETS
+from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.adapters.kubernetes.strimzi import Undiscovered
+from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.connections import Connection
+from bellwether.controllers import cluster_connection
+from bellwether.controllers.cluster_connection import LeaseTimes, Link, Linker
+from bellwether.controllers.credential_rotation import LOOK_SECONDS, reason_of
+from bellwether.core.model.strimzi import Pod
+from bellwether.core.reasons import Reason
+from bellwether.ports import Terminal
+from realparts.tls import Authority
+from testkit import apiobjects, strimzis
+from testkit.apistores import MemoryApi
+from testkit.offices import Office
+from testkit.strimzis import KAFKAS, REBALANCES, USERS, kafka
+
+SHARED = {"bellwether.dev/policies-from": "default"}
+
+
+def policy(**fields: Any) -> LeadershipPolicy:
+    return LeadershipPolicy.read(apiobjects.policy(kafka=apiobjects.strimzi(**fields)))
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> MemoryApi:
+    """The same cluster in the policy's namespace, and in another that lends it."""
+    made = MemoryApi()
+    authority = Authority(tmp_path / "tls").path.read_text()
+    for namespace in ("default", "lender"):
+        strimzis.put_cluster(made, authority, "hunter2", namespace, SHARED)
+    return made
+
+
+@pytest.fixture
+def connected() -> list[Connection]:
+    """Every connection that was made, in order."""
+    return []
+
+
+@pytest.fixture
+def linker(api: MemoryApi, clock: ManualClock, connected: list[Connection], monkeypatch: pytest.MonkeyPatch) -> Linker:
+    cluster = MemoryCluster(cluster_id="cluster-a")
+
+    def nodes(connection: Connection, *_: Any) -> MemoryRoute:
+        connected.append(connection)
+        return MemoryRoute(cluster)
+
+    monkeypatch.setattr(cluster_connection, "Nodes", nodes)
+    monkeypatch.setattr(cluster_connection, "KafkaReader", lambda route: MemoryReader(cluster, route))
+    monkeypatch.setattr(cluster_connection, "KafkaMover", lambda route: MemoryMover(cluster, 2.0, route=route))
+    return Linker(api, clock, SignalBook(clock), LeaseTimes(10, 2.0), "operators")
+
+
+def later(linker: Linker, link: Link, clock: ManualClock, **fields: Any) -> Link:
+    clock.advance(LOOK_SECONDS)
+    return linker.follow(link, policy(**fields))
+
+
+def test_a_link_knows_its_cluster_and_its_pods(linker: Linker, api: MemoryApi, connected: list[Connection]):
+    api.put(PODS, strimzis.pod(2))
+    strimzi = linker.link(policy()).world.strimzi
+    assert strimzi is not None
+    assert (strimzi.name, strimzi.user, strimzi.pods) == ("my-cluster", "bellwether", {2: Pod("my-cluster-brokers-2")})
+    assert [one.security.username for one in connected] == ["bellwether"]
+
+
+def test_a_pause_is_noticed_without_another_connection(
+    linker: Linker, api: MemoryApi, clock: ManualClock, connected: list[Connection]
+):
+    link = linker.link(policy())
+    api.put(KAFKAS, kafka(annotations={"strimzi.io/pause-reconciliation": "true"}))
+    assert linker.follow(link, policy()).world.strimzi == link.world.strimzi, "not looked at yet"
+    paused = later(linker, link, clock)
+    assert paused.world.strimzi is not None
+    assert paused.world.strimzi.paused
+    assert paused.world.clusters is link.world.clusters
+    api.put(KAFKAS, kafka())
+    api.put(REBALANCES, strimzis.rebalance("full", "Rebalancing"))
+    moving = later(linker, paused, clock).world.strimzi
+    assert moving is not None
+    assert (moving.paused, moving.rebalancing) == (False, ("full",))
+    assert len(connected) == 1
+
+
+def test_a_settled_cluster_keeps_its_link(linker: Linker, clock: ManualClock):
+    link = linker.link(policy())
+    assert later(linker, link, clock) is link
+
+
+def test_another_address_is_connected_to(
+    linker: Linker, api: MemoryApi, clock: ManualClock, connected: list[Connection]
+):
+    link = linker.link(policy())
+    api.put(KAFKAS, kafka(bootstrap={"tls": "elsewhere:9093"}))
+    later(linker, link, clock)
+    assert [one.bootstrap for one in connected] == [
+        ("my-cluster-kafka-bootstrap.default.svc:9093",),
+        ("elsewhere:9093",),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("taken", "reason", "words"),
+    [
+        pytest.param(
+            (KAFKAS, "my-cluster"), Reason.STRIMZI_CLUSTER_MISSING, "there is no Kafka my-cluster", id="cluster"
+        ),
+        pytest.param((USERS, "bellwether"), Reason.STRIMZI_USER_UNFIT, "no KafkaUser bellwether", id="user"),
+        pytest.param(
+            (SECRETS, "my-cluster-cluster-ca-cert"), Reason.CREDENTIALS_UNUSABLE, "cluster-ca-cert", id="authority"
+        ),
+    ],
+)
+def test_what_is_taken_away_is_said_and_the_connection_goes_on(
+    linker: Linker, api: MemoryApi, clock: ManualClock, taken: Any, reason: Reason, words: str
+):
+    link = linker.link(policy(userName="bellwether"))
+    body = api.get(taken[0], "default", taken[1])
+    api.delete(taken[0], "default", taken[1])
+    assert later(linker, link, clock, userName="bellwether") is link
+    said = linker.former_credentials
+    assert said is not None
+    assert (said.reason, words in said.message) == (reason, True)
+    api.put(taken[0], body)
+    assert later(linker, link, clock, userName="bellwether") is link
+    assert linker.former_credentials is None
+
+
+def test_a_pause_is_noticed_while_the_credentials_cannot_be_read(linker: Linker, api: MemoryApi, clock: ManualClock):
+    link = linker.link(policy())
+    api.delete(SECRETS, "default", "my-cluster-cluster-ca-cert")
+    api.put(KAFKAS, kafka(annotations={"strimzi.io/pause-reconciliation": "true"}))
+    api.put(REBALANCES, strimzis.rebalance("full", "Rebalancing"))
+    link = later(linker, link, clock)
+    assert linker.former_credentials is not None
+    assert link.world.strimzi is not None
+    assert (link.world.strimzi.paused, link.world.strimzi.rebalancing) == (True, ("full",))
+    api.put(KAFKAS, kafka())
+    link = later(linker, link, clock)
+    assert link.world.strimzi is not None
+    assert not link.world.strimzi.paused, "and so is its end"
+
+
+def test_what_was_lent_is_given_back_until_it_is_lent_again(linker: Linker, api: MemoryApi, clock: ManualClock):
+    link = linker.link(policy(namespace="lender"))
+    api.put(KAFKAS, kafka(namespace="lender"))
+    clock.advance(LOOK_SECONDS)
+    for _ in range(3):  # a turn is tried sooner than Secrets are read again
+        with pytest.raises(Undiscovered) as caught:
+            linker.follow(link, policy(namespace="lender"))
+        assert caught.value.reason is Reason.STRIMZI_NOT_SHARED
+        clock.advance(1)
+    api.put(KAFKAS, kafka(namespace="lender", annotations=SHARED))
+    assert linker.follow(link, policy(namespace="lender")) is link
+
+
+def test_why_there_is_no_turn_is_said_in_the_finders_own_word(office: Office):
+    loop = office.make()
+    office.linker.trouble = Undiscovered(Reason.STRIMZI_NOT_READY, "Kafka default/my-cluster publishes no address")
+    office.step(loop)
+    assert office.condition() == ("False", "StrimziNotReady", "Kafka default/my-cluster publishes no address")
+    office.linker.trouble = None
+    office.step(loop)
+    assert office.condition()[:2] == ("True", "Settled")
+
+
+def test_every_other_trouble_keeps_its_reason():
+    assert reason_of(Terminal("x")) is Reason.CLUSTER_UNREACHABLE

@@ -1,0 +1,220 @@
+"""A loop that stands still is found; one that is slow, stands by, waits for Kafka or has ended is not."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.controllers.policy_controller import PolicyLoop
+from bellwether.controllers.policy_manager import Loops
+from bellwether.controllers.requeue import Pace
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.signals import Reading
+from bellwether.ports import ClusterReader, Transient, World
+from testkit.offices import Office
+from waiting import limit, until
+
+BOUND = 1.0
+
+
+class Reader:
+    """A cluster's reader whose first request waits for ``go``."""
+
+    def __init__(self, inner: ClusterReader, go: threading.Event) -> None:
+        self._inner, self._go = inner, go
+        self.asked = threading.Event()
+
+    def read(self) -> Cluster:
+        self.asked.set()
+        self._go.wait(limit(30))
+        return self._inner.read()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@pytest.fixture
+def go() -> threading.Event:
+    return threading.Event()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """The loop's own; that of its Lease stands still."""
+    return ManualClock()
+
+
+def running(
+    office: Office, clock: ManualClock, wrap: Callable[[ClusterReader], Any], pace: Pace | None = None
+) -> tuple[PolicyLoop, Loops]:
+    """A loop in its own thread among the loops of a process."""
+    office.faults = lambda world: replace(world, clusters=cast(ClusterReader, wrap(world.clusters)))
+    made = office.make()
+    loop = PolicyLoop(office.body(), lambda _: cast(Any, office.linker), office.notices, office.custody, clock, pace)
+    loops = Loops(lambda _: loop, office.notices.forget)
+    loops.policy("ADDED", office.body())
+    office.loops.remove(made)
+    return loop, loops
+
+
+def goes_on(loops: Loops, clock: ManualClock) -> None:
+    """Again and again as much time passes as it may be silent for, and then it gives a sign of life."""
+    for _ in range(4):
+        clock.advance(BOUND)
+        assert loops.amiss(BOUND) == []
+        until(lambda: loops.amiss(0) == [])
+
+
+def test_a_thread_that_hangs_in_a_turn_is_told_with_its_policy_and_recovers(
+    office: Office, clock: ManualClock, go: threading.Event
+):
+    readers: list[Reader] = []
+
+    def wrap(inner: ClusterReader) -> Reader:
+        readers.append(Reader(inner, go))
+        return readers[-1]
+
+    loop, loops = running(office, clock, wrap, Pace(inbox_seconds=0.05))
+    try:
+        until(lambda: readers and readers[0].asked.is_set())
+        assert loops.amiss(BOUND) == []
+        clock.advance(BOUND + 1)
+        (text,) = loops.amiss(BOUND)
+        assert text.startswith("the loop of policy default/main has been stuck for")
+        go.set()
+        until(lambda: loops.amiss(BOUND) == [])
+    finally:
+        go.set()
+        loop.halt()
+        loop.join(limit(10))
+
+
+def test_a_turn_that_is_slow_but_goes_on_is_not_stuck(office: Office, clock: ManualClock, go: threading.Event):
+    go.set()
+    amiss: list[str] = []
+
+    def lasts() -> None:
+        clock.advance(BOUND)
+        amiss.extend(loops.amiss(BOUND))
+
+    class Slow(Reader):
+        def read(self) -> Cluster:
+            lasts()
+            return super().read()
+
+        def partitions(self, topics: Any) -> Any:
+            lasts()
+            return self._inner.partitions(topics)
+
+    # Ten batches, each of which lasts as long as the loop may be silent for: the turn lasts for many bounds.
+    office.make(election={"batchSize": 1})
+    office.site.signals.say(1, Reading.FAILING)
+    loop, loops = running(office, clock, lambda inner: Slow(inner, go), Pace(inbox_seconds=0.05))
+    try:
+        until(lambda: clock.monotonic() > 6 * BOUND)
+        assert amiss == []
+    finally:
+        loop.halt()
+        loop.join(limit(30))
+
+
+def test_kafka_that_is_away_is_no_stuck_loop(office: Office, clock: ManualClock):
+    office.linker.trouble = Transient("no answer")
+    loop, loops = running(office, clock, lambda inner: inner, Pace(inbox_seconds=0.05, retry_seconds=0.1))
+    try:
+        goes_on(loops, clock)
+    finally:
+        loop.halt()
+        loop.join(limit(10))
+
+
+def test_an_api_that_is_away_is_no_stuck_loop(office: Office, clock: ManualClock):
+    loop, loops = running(office, clock, lambda inner: inner, Pace(inbox_seconds=0.05, retry_seconds=0.1))
+    office.api.away = True
+    try:
+        goes_on(loops, clock)
+    finally:
+        office.api.away = False
+        loop.halt()
+        loop.join(limit(10))
+
+
+def test_an_idle_loop_is_not_stuck(office: Office, clock: ManualClock, go: threading.Event):
+    go.set()
+    loop, loops = running(office, clock, lambda inner: Reader(inner, go), Pace(inbox_seconds=0.1, idle_seconds=600))
+    try:
+        until(lambda: office.body().get("status"))
+        goes_on(loops, clock)
+    finally:
+        loop.halt()
+        loop.join(limit(10))
+
+
+class Fatal(BaseException):
+    """What no handler of exceptions stops."""
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_died_while_its_policy_stands_is_told(office: Office, clock: ManualClock):
+    class Dying(Reader):
+        def read(self) -> Cluster:
+            raise Fatal
+
+    loop, loops = running(office, clock, lambda inner: Dying(inner, threading.Event()))
+    loop.join(limit(10))
+    assert "the loop of policy default/main has died" in loops.amiss(BOUND)
+
+
+def test_a_loop_that_was_told_to_end_is_missed_by_nobody(office: Office, clock: ManualClock, go: threading.Event):
+    go.set()
+    loop, loops = running(office, clock, lambda inner: Reader(inner, go))
+    loop.halt()
+    loop.join(limit(10))
+    assert loops.amiss(BOUND) == []
+
+
+def test_a_lease_whose_renewal_died_is_told(office: Office, clock: ManualClock):
+    loop = office.make()
+    office.step(loop)
+    link = loop._link
+    assert link is not None
+    lease = link.lease
+    assert lease.amiss() is None
+    dead = threading.Thread(target=lambda: None)
+    dead.start()
+    dead.join()
+    lease._thread = dead
+    assert lease.amiss() == f"the renewal of Lease operators/{lease.name} has died"
+    lease._stop.set()
+    assert lease.amiss() is None, "a Lease that was given up is renewed by nobody"
+
+
+def test_a_lease_whose_renewal_hangs_is_told(office: Office, clock: ManualClock):
+    loop = office.make()
+    office.step(loop)
+    link = loop._link
+    assert link is not None
+    office.site.clock.advance(100)
+    found = link.lease.amiss(50)
+    assert found is not None
+    assert "has been stuck for 1" in found
+
+
+def test_a_world_is_attended_without_being_changed(office: Office, clock: ManualClock):
+    loop = office.make()
+    office.step(loop)
+    link = loop._link
+    assert link is not None
+    from bellwether.controllers.cluster_connection import attended
+
+    beats: list[int] = []
+    world: World = attended(link.world, lambda: beats.append(1))
+    assert world.clusters.read() == link.world.clusters.read()
+    assert beats
+    assert world.leaders.request_timeout_seconds == link.world.leaders.request_timeout_seconds
+    assert world.clock is link.world.clock

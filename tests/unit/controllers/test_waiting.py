@@ -1,0 +1,130 @@
+"""What ends the wait between two turns, and what does not, on a logical clock: the news come before the wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.controllers.policy_controller import Pace, PolicyLoop
+from testkit import apiobjects
+from testkit.offices import Office
+
+LONG = 100.0
+
+
+class Ticking(ManualClock):
+    """A second passes with each look at the clock."""
+
+    def monotonic(self) -> float:
+        self.advance(1)
+        return super().monotonic()
+
+
+def body(**metadata: Any) -> dict[str, Any]:
+    made = apiobjects.policy()
+    made["metadata"] = {**made["metadata"], "generation": 1, **metadata}
+    return made
+
+
+@pytest.fixture
+def loop(office: Office) -> PolicyLoop:
+    """A loop that has just had a turn on what it hears now."""
+    made = PolicyLoop(
+        body(),
+        lambda _: office.linker,  # type: ignore[arg-type, return-value]
+        office.notices,
+        office.custody,
+        Ticking(),
+        Pace(inbox_seconds=0.0001),
+    )
+    made._changed(body())
+    made._heard = made._fingerprint()
+    return made
+
+
+def waited(loop: PolicyLoop, seconds: float = LONG) -> bool:
+    """Whether the wait lasted as long as it was to last."""
+    began = loop._clock.now()
+    assert not loop._wait(seconds)
+    return (loop._clock.now() - began).total_seconds() >= seconds
+
+
+def test_time_ends_it(loop: PolicyLoop):
+    assert waited(loop)
+
+
+def test_no_time_is_no_wait(loop: PolicyLoop):
+    began = loop._clock.now()
+    waited(loop, 0.0)
+    assert (loop._clock.now() - began).total_seconds() < 10
+
+
+def test_halting_ends_it_for_good(loop: PolicyLoop):
+    loop.halt()
+    assert loop._wait(LONG)
+    assert loop._wait(LONG)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        pytest.param({"generation": 2}, id="another spec"),
+        pytest.param({"deletionTimestamp": "2026-01-01T00:00:00Z"}, id="a deletion"),
+        pytest.param({"annotations": {"bellwether.dev/abandon": "true"}}, id="an annotation"),
+    ],
+)
+def test_a_change_of_the_policy_ends_it(loop: PolicyLoop, metadata: dict[str, Any]):
+    loop.update(body(**metadata))
+    assert not waited(loop)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        pytest.param({"resourceVersion": "99"}, id="a status of our own"),
+        pytest.param({"labels": {"team": "a"}}, id="a label"),
+    ],
+)
+def test_a_write_that_changes_nothing_for_us_does_not(loop: PolicyLoop, metadata: dict[str, Any]):
+    loop.update(body(**metadata))
+    assert waited(loop)
+
+
+def test_a_changed_override_ends_it(loop: PolicyLoop):
+    loop.signals.on_broker_health(apiobjects.health(override={"state": "Demoted", "reason": "disk swap"}))
+    loop.wake()
+    assert not waited(loop)
+
+
+def test_old_news_told_again_do_not_end_it(loop: PolicyLoop):
+    loop.wake()
+    assert waited(loop)
+
+
+def test_evidence_that_goes_stale_ends_it_without_any_news(loop: PolicyLoop):
+    loop._heard = "that a signal was still fresh"
+    assert not waited(loop)
+
+
+def test_a_status_that_somebody_wrote_over_ends_it_once(loop: PolicyLoop, monkeypatch: pytest.MonkeyPatch):
+    loop.ensure_linked(LeadershipPolicy.read(body()))
+    monkeypatch.setattr(loop._notices, "overwritten", lambda *_: True)
+    loop.compare(POLICIES, body())
+    assert not waited(loop)
+    loop.wake()
+    assert waited(loop)
+
+
+def test_who_does_not_lead_leaves_others_their_words(loop: PolicyLoop, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(loop._notices, "overwritten", lambda *_: True)
+    loop.compare(POLICIES, body())
+    assert waited(loop)
+
+
+def test_a_status_as_it_was_said_does_not_end_it(loop: PolicyLoop):
+    loop.compare(POLICIES, body())
+    assert waited(loop)
