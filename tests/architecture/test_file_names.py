@@ -71,7 +71,7 @@ def test_a_name_of_the_standard_library_is_found(tmp_path: Path, name: str) -> N
 
 
 def test_the_plain_folder_operator_is_not_taken_for_a_module(tmp_path: Path) -> None:
-    assert standard_names(with_file(tmp_path, "operator/bellwether/ports.py")) == []
+    assert standard_names(with_file(tmp_path, "operator/bellwether/reconcile.py")) == []
 
 
 def with_file(root: Path, name: str) -> Path:

@@ -62,10 +62,10 @@ def test_every_import_contract_is_kept() -> None:
         ("core/signals.py", "from bellwether import ports", "the core knows nobody"),
         ("traces/lines.py", "from bellwether import replays", "the core knows nobody"),
         ("certificates/bounds.py", "from bellwether.core.rebalance import rebalance_plan", "the core knows nobody"),
-        ("cycle.py", "import confluent_kafka", "Kafka clients stay behind the Kafka adapter"),
-        ("cycle.py", "import pyarrow", "Parquet and its file systems stay behind the adapter"),
+        ("reconcile.py", "import confluent_kafka", "Kafka clients stay behind the Kafka adapter"),
+        ("reconcile.py", "import pyarrow", "Parquet and its file systems stay behind the adapter"),
         ("sampling/rows.py", "from bellwether.adapters import parquet", "the core knows nobody"),
-        ("cycle.py", "from bellwether.adapters import memory", "The cycle meets the world only through ports"),
+        ("reconcile.py", "from bellwether.adapters import memory", "The cycle meets the world only through ports"),
     ],
 )
 def test_an_import_against_a_contract_is_found(copied_tree: Path, module: str, statement: str, contract: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Reorder
+from bellwether.ports.kafka import Reorder
 from testkit.subjects import Subject, partition
 
 pytestmark = pytest.mark.usefixtures("dead_four")

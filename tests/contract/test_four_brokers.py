@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Reorder
+from bellwether.ports.kafka import Reorder
 from testkit.subjects import Subject, partition
 
 

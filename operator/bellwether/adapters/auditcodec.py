@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Moves, Outcome, PlanStep
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 
 
 def to_json(entry: AuditEntry) -> dict[str, Any]:

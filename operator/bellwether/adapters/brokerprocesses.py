@@ -1,4 +1,4 @@
-"""The broker's process, found in ``/proc``, paused and released by signals: ``ports.BrokerProcess``.
+"""The broker's process, found in ``/proc``, paused and released by signals: ``ports.quarantine.BrokerProcess``.
 
 In: a process id, or what its command line must match. Out: how it is, and SIGSTOP and SIGCONT sent to it. In a pod the
 containers must share one process namespace, and the warden runs as the broker's user or with the capability KILL. While
@@ -21,7 +21,7 @@ from pathlib import Path
 from bellwether.adapters import pausekeeper
 from bellwether.core.model.quarantine_order import PATIENCE_SECONDS
 from bellwether.core.quarantine.agent import Process
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 
 KAFKA = r"(^|.*/)java\0.*\0kafka\.Kafka\0"
 """A Java process whose main class is Kafka's; not what has started it and bears the same words, such as tini."""

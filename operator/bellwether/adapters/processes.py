@@ -1,4 +1,4 @@
-"""``ports.PlanJobs`` as local processes: first the loads, then the plan, each ``python -m bellwether_load``.
+"""``ports.jobs.PlanJobs`` as local processes: first the loads, then the plan, each ``python -m bellwether_load``.
 
 For the command line and for an operator without an image. Nothing waits for a process: ``look`` sees whether one has
 ended and starts the next. A process ends with us; a run that nobody knows any more is started again by whoever asks.
@@ -18,7 +18,9 @@ from typing import IO
 
 from bellwether.adapters.planwork import Work, commands, last_words, spark_settings, submit_arguments
 from bellwether.api.v1alpha1.planrunner import Runner
-from bellwether.ports import Clock, JobState, JobWord, Terminal
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal
+from bellwether.ports.jobs import JobState, JobWord
 
 STEPS = ("loads", "plan")
 _ENDING_SECONDS = 5

@@ -26,7 +26,7 @@ from bellwether.core.model.undo_record import (
     LeftOut,
     UndoRecord,
 )
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 
 # Level 6 saves a fifth of the space and takes four times as long.
 _LEVEL = 1

@@ -11,7 +11,7 @@ import ssl
 from pathlib import Path
 
 from bellwether.connections import Hidden
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 
 SHORTEST_TOKEN = 16
 _FILE_LIMIT = 64 * 1024

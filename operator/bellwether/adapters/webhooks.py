@@ -20,7 +20,8 @@ import structlog
 from aiohttp import web
 
 from bellwether.adapters.webhookdoors import ServerFiles, TokenFile
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 
 BODY_LIMIT = 1024 * 1024
 CONNECTION_SECONDS = 10.0

@@ -26,9 +26,9 @@ from bellwether.core.reasons import SENTENCES
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Override, Signal
-from bellwether.cycle import turn
-from bellwether.observing import Memory
-from bellwether.ports import World
+from bellwether.gather import Memory
+from bellwether.ports.world import World
+from bellwether.reconcile import turn
 
 MOST_TURNS = 20
 MOST_STOPS = 3
@@ -38,7 +38,7 @@ PAUSE_SECONDS = 1.0
 
 
 class NoSignals:
-    """``ports.SignalSource`` where there are no probers: a person has judged."""
+    """``ports.kubernetes.SignalSource`` where there are no probers: a person has judged."""
 
     def signals(self) -> tuple[Signal, ...]:
         """None."""

@@ -25,7 +25,8 @@ from bellwether.adapters.kubernetes.client import (
     connect,
 )
 from bellwether.adapters.kubernetes.permissions import operator_lacks
-from bellwether.ports import BellwetherError, Clock
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import BellwetherError
 from bellwether.telemetry import logs
 
 _POLL_SECONDS = 2.0

@@ -9,7 +9,7 @@ import click
 
 from bellwether.adapters import pem
 from bellwether.connections import Connection, Mechanism, OAuth, Protocol, Security
-from bellwether.ports import Unauthenticated
+from bellwether.ports.errors import Unauthenticated
 
 
 def connection_from(

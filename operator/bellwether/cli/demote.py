@@ -16,7 +16,7 @@ from bellwether.cli.byhand import UnknownBroker, run_by_hand, show
 from bellwether.cli.connecting import connection_from
 from bellwether.core.demotion.decisions import commanded
 from bellwether.core.signals import OverrideState
-from bellwether.ports import BellwetherError
+from bellwether.ports.errors import BellwetherError
 
 EXIT_HELD = 3
 """Exit status when something is held back, so that scripts can tell it from success."""

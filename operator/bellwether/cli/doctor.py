@@ -30,7 +30,7 @@ from bellwether.connections import Connection
 from bellwether.core.doctor.remediation import Tools
 from bellwether.core.doctor.risks import OFFLINE, Sample
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
-from bellwether.ports import BellwetherError
+from bellwether.ports.errors import BellwetherError
 
 AT_RISK, OFFLINE_STATUS, UNSEEN = 1, 3, 4
 """Exit statuses: something is at risk, something can be neither read nor written, the cluster could not be examined."""

@@ -20,7 +20,7 @@ from bellwether.adapters.kubernetes.client import KubernetesClient, connect
 from bellwether.cli import durations, finding, overrides
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState, Purpose
-from bellwether.ports import BellwetherError, Terminal, Transient
+from bellwether.ports.errors import BellwetherError, Terminal, Transient
 
 EXIT_HELD = 3
 """Exit status when the drain is held or does not end in time, so that scripts can tell it from other trouble."""

@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes.client import KubernetesClient, Object
 from bellwether.cli import finding
 from bellwether.core.detection.health_states import Standing
 from bellwether.core.reasons import Reason
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 
 POLL_SECONDS = 0.5
 

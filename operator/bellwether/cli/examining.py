@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from bellwether.connections import join_address
 from bellwether.core.doctor.risks import MIN_ISR, UNCLEAN, Diagnosis, Facts, Sample, Ward, examine
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
-from bellwether.ports import BellwetherError, ClusterReader, Terminal, TopicConfigReader
+from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether.ports.kafka import ClusterReader, TopicConfigReader
 from bellwether.sampling.asking import AsksEnds
 
 _ASKED_AT_ONCE = 32

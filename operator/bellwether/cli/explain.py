@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.client import POLICIES, KubernetesClient, co
 from bellwether.api.v1alpha1.brokerhealth import BrokerHealth, BrokerVerdict, EvidenceItem
 from bellwether.cli import finding
 from bellwether.core.reasons import SENTENCES, known
-from bellwether.ports import BellwetherError, Terminal
+from bellwether.ports.errors import BellwetherError, Terminal
 
 
 def explain(broker: int, policy: str | None, namespace: str, output: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound, Object
 from bellwether.core.reasons import Reason
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 
 # A policy that was told not to act is not in trouble.
 _CALM = frozenset({str(Reason.SUSPENDED), str(Reason.CLUSTER_EMPTY)})

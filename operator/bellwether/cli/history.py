@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.client import connect
 from bellwether.adapters.kubernetes.trails import ConfigMapTrail
 from bellwether.cli.durations import duration
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Moves
-from bellwether.ports import BellwetherError
+from bellwether.ports.errors import BellwetherError
 
 _DURATION = re.compile(r"\d+[smhd]")
 

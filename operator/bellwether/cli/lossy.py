@@ -1,7 +1,7 @@
 """An unclean election by a person's word: the bounds of the loss, the confirmation, one request, what came of it.
 
-In: an examination of the partition, and ``ports.UncleanElections``. Called by ``bellwether doctor --unclean-election``,
-which is the only way to it. Refused while anybody may lead without loss (law 2).
+In: an examination of the partition, and ``ports.kafka.UncleanElections``. Called by ``bellwether doctor
+--unclean-election``, which is the only way to it. Refused while anybody may lead without loss (law 2).
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from collections.abc import Callable
 from bellwether.cli.examining import Examination
 from bellwether.core.doctor.risks import Diagnosis, Loss, Risk
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Clock, Terminal, Transient, UncleanElections
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.kafka import UncleanElections
 
 WAIT_SECONDS = 15.0
 _PAUSE_SECONDS = 0.25

@@ -29,7 +29,7 @@ from bellwether.controllers.rebalance_controller import Desk, tools_for
 from bellwether.controllers.reporting.status_reporter import Notices
 from bellwether.core.rebalance.lifecycle import Run
 from bellwether.garbage import collect_seldom
-from bellwether.ports import BellwetherError
+from bellwether.ports.errors import BellwetherError
 from bellwether.telemetry import logs
 from bellwether.telemetry.health import Health, HealthServer
 from bellwether.telemetry.metrics import OperatorMetrics

@@ -20,7 +20,7 @@ from bellwether.pages.figures import Unit, change, percent
 from bellwether.pages.histories import moment
 from bellwether.pages.planpage import measure, plan_page, unit_of_load, verdict
 from bellwether.pages.stories import Story, tell
-from bellwether.ports import BellwetherError, Terminal
+from bellwether.ports.errors import BellwetherError, Terminal
 
 _BAR = 40
 _FULL, _BEFORE, _BOUND = "█", "○", "│"

@@ -14,7 +14,7 @@ from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli import finding
 from bellwether.controllers.rebalance_controller import APPROVE, ASK
 from bellwether.core.rebalance.lifecycle import UNDER_WAY, Run, RunState
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 
 POLL_SECONDS = 0.5
 

@@ -12,7 +12,7 @@ import structlog
 
 from bellwether.adapters.kubernetes.client import KubernetesClient
 from bellwether.adapters.kubernetes.permissions import operator_lacks
-from bellwether.ports import BellwetherError
+from bellwether.ports.errors import BellwetherError
 
 log = structlog.get_logger(__name__)
 

@@ -17,7 +17,7 @@ from bellwether.core.model.undo_record import Ending
 from bellwether.core.rebalance.lifecycle import Figures, Run, RunState
 from bellwether.core.settings.objective import Objective, Statistic
 from bellwether.core.settings.rebalance import Rebalance, Waves
-from bellwether.ports import BellwetherError
+from bellwether.ports.errors import BellwetherError
 
 EXIT_HELD = 3
 """Exit status when nothing is proposed, or not all was applied, so that scripts can tell it from success."""

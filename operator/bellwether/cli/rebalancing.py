@@ -34,9 +34,11 @@ from bellwether.core.rebalance.waves import Accepted, Agenda
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance
-from bellwether.cycle import turn
-from bellwether.observing import Memory
-from bellwether.ports import JobState, Terminal, World
+from bellwether.gather import Memory
+from bellwether.ports.errors import Terminal
+from bellwether.ports.jobs import JobState
+from bellwether.ports.world import World
+from bellwether.reconcile import turn
 
 WHOSE = "by-hand/rebalance"
 """What stands for a policy in problems and plans that a person makes."""

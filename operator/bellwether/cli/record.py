@@ -21,7 +21,8 @@ from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.durations import duration
 from bellwether.cli.recorder import Metadata, Recorder, Scope
-from bellwether.ports import BellwetherError, ClusterReader, Terminal
+from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether.ports.kafka import ClusterReader
 from bellwether.traces.anonymity import Anonymity
 from bellwether.traces.lines import Header
 

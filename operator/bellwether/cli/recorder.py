@@ -20,7 +20,9 @@ from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.model.cluster import Cluster
-from bellwether.ports import BellwetherError, Clock, ClusterReader
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import BellwetherError
+from bellwether.ports.kafka import ClusterReader
 from bellwether.replays.settings import settings_section
 from bellwether.replays.sightings import said_section
 from bellwether.traces.anonymity import Anonymity

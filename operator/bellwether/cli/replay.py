@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from bellwether.adapters.files.traces import TraceReader
-from bellwether.ports import BellwetherError, Terminal
+from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.replays.comparisons import Difference, differences
 from bellwether.replays.playing import Replay
 from bellwether.replays.settings import NO_LOADS, setting, settings_of_file, without_effect

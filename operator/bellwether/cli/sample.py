@@ -28,7 +28,7 @@ from bellwether.cli.connecting import connection_from
 from bellwether.cli.probe.running import need, read_policy, reported, serve, stop_on_signals
 from bellwether.cli.sampled import told
 from bellwether.connections import Connection, Hidden
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from bellwether.sampling.rounds import Rounds, Sources
 from bellwether.sampling.sampler import Sampler
 from bellwether.sampling.schedules import Schedule

@@ -10,7 +10,7 @@ import click
 
 from bellwether.adapters.kubernetes.client import connect
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
-from bellwether.ports import BellwetherError
+from bellwether.ports.errors import BellwetherError
 
 
 def show(policy: str, namespace: str) -> None:

@@ -23,7 +23,8 @@ from bellwether.adapters.kubernetes.records import PART_LABEL
 from bellwether.controllers.exports import POLICY_ANNOTATION, Exports
 from bellwether.controllers.finalizer import FINALIZER, Custody
 from bellwether.controllers.uninstall_request import UNINSTALL, Withdrawal
-from bellwether.ports import BellwetherError, Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.telemetry import logs
 
 _POLL_SECONDS = 1.0

@@ -21,7 +21,7 @@ from rich.table import Table
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.rechecks import recheck
 from bellwether.certificates.checks import Report
-from bellwether.ports import BellwetherError
+from bellwether.ports.errors import BellwetherError
 
 REFUSED, UNREADABLE = 1, 2
 

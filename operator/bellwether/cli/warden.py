@@ -19,8 +19,8 @@ from bellwether.cli.tables import printed
 from bellwether.core.quarantine.agent import Process
 from bellwether.core.settings.detection import WARDEN
 from bellwether.core.settings.policy import QuarantineMode
-from bellwether.ports import BrokerProcess as Beside
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
+from bellwether.ports.quarantine import BrokerProcess as Beside
 from bellwether.probes.wardens import Warden
 from bellwether.telemetry.logs import configure
 

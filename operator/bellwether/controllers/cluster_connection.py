@@ -33,17 +33,11 @@ from bellwether.controllers.credential_rotation import Followed
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.reasons import Reason
-from bellwether.ports import (
-    BellwetherError,
-    Clock,
-    ClusterReader,
-    ConfigReader,
-    LeaderMover,
-    MarginReader,
-    Terminal,
-    UndoRecords,
-    World,
-)
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether.ports.kafka import ClusterReader, ConfigReader, LeaderMover, MarginReader
+from bellwether.ports.kubernetes import UndoRecords
+from bellwether.ports.world import World
 from bellwether.telemetry.pulses import Attended
 
 

@@ -15,7 +15,8 @@ from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.connections import Connection
 from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
-from bellwether.ports import BellwetherError, Clock, Terminal, Transient, Unauthenticated, Unauthorized
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated, Unauthorized
 
 log = structlog.get_logger(__name__)
 

@@ -16,7 +16,7 @@ import structlog
 
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.models import GROUP, VERSION
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 
 WAIT_SECONDS = 2.0
 SETTLE_SECONDS = 3.0

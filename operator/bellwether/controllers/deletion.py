@@ -25,7 +25,8 @@ from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.waves import Agenda
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import DeletionPolicy, Mode, Policy
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 
 log = structlog.get_logger(__name__)
 

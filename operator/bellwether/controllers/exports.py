@@ -11,7 +11,7 @@ import structlog
 
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import CONFIG_MAPS, Conflict, KubernetesClient, NamespaceEnding
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 
 DOCUMENT = "record.json"
 POLICY_ANNOTATION = "bellwether.dev/policy"

@@ -17,7 +17,8 @@ from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.adapters.kubernetes.trails import ConfigMapTrail
 from bellwether.controllers.exports import Exports
 from bellwether.core.reporting.audit import AuditEntry, Outcome
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 
 FINALIZER = "bellwether.dev/restore"
 ABANDON = "bellwether.dev/abandon"

@@ -22,7 +22,8 @@ from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import Run, RunState
 from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.rebalance import Rebalance
-from bellwether.ports import BellwetherError, Clock
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import BellwetherError
 
 AGAIN_SECONDS = 60.0
 """From a reading that failed to the next."""

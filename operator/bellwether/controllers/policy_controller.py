@@ -36,9 +36,10 @@ from bellwether.core.rebalance.waves import Agenda
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.detection import Detection
 from bellwether.core.settings.rebalance import Approval
-from bellwether.cycle import NOTHING, turn
-from bellwether.observing import Memory
-from bellwether.ports import BellwetherError, Clock, Fenced, Terminal, Transient, WrongCluster
+from bellwether.gather import Memory
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient, WrongCluster
+from bellwether.reconcile import NOTHING, turn
 from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
 
 log = structlog.get_logger(__name__)

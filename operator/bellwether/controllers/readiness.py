@@ -14,7 +14,8 @@ import structlog
 
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
 from bellwether.controllers.definitions import REMEDY, missing_definitions
-from bellwether.ports import BellwetherError, Clock, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import BellwetherError, Transient
 from bellwether.telemetry.pulses import Pulse
 
 ASK_SECONDS = 3.0

@@ -45,7 +45,9 @@ from bellwether.core.rebalance.waves import Accepted, Agenda
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.extras import needed_extra
-from bellwether.ports import Clock, JobState, PlanJobs, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.jobs import JobState, PlanJobs
 
 if TYPE_CHECKING:  # Arrow is for policies that rebalance
     from bellwether.adapters.parquet.shelves import Rechecked

@@ -15,7 +15,8 @@ import structlog
 
 from bellwether.core.settings.detection import Alertmanager
 from bellwether.core.signals import Signal
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.alertbodies import Alert, read
 from bellwether.probes.firing import Firing, carried_on
 from bellwether.probes.promrules import broker_id

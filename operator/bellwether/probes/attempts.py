@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from queue import SimpleQueue
 
 from bellwether.core.settings.detection import Plugin
-from bellwether.ports import Clock
+from bellwether.ports.clock import Clock
 from bellwether.probes.kinds import Kind, Measurement
 from bellwether.probes.tallies import Unsound, vetted, worded
 

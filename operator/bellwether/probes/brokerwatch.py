@@ -18,7 +18,8 @@ import structlog
 
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Signal
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.haste import Haste
 from bellwether.probes.questions import Question, Questions
 from bellwether.probes.sightings import Answer, Round, Sighting

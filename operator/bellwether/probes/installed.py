@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
 from bellwether.core.signals import SignalType
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from bellwether.probes.kinds import GROUP, Kind
 from bellwether.probes.tallies import worded
 

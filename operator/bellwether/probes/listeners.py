@@ -13,7 +13,8 @@ import structlog
 
 from bellwether.connections import join_address
 from bellwether.core.model.cluster import Broker
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.brokerwatch import Asker
 
 BOOTSTRAP = "BOOTSTRAP"

@@ -15,7 +15,8 @@ from typing import Protocol
 import structlog
 
 from bellwether.core.signals import Signal
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 
 
 class SignalWriter(Protocol):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from bellwether.ports import Clock
+from bellwether.ports.clock import Clock
 
 TICK_SECONDS = 0.005
 LONGEST_TICK_SECONDS = 0.1

@@ -18,7 +18,7 @@ import structlog
 
 from bellwether.core.settings.detection import Plugin
 from bellwether.core.signals import Reading, Signal
-from bellwether.ports import Clock
+from bellwether.ports.clock import Clock
 from bellwether.probes.attempts import Attempt, overdue
 from bellwether.probes.kinds import Kind, Measurement
 from bellwether.probes.tallies import Tally, differs

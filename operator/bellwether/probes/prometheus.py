@@ -18,7 +18,8 @@ import structlog
 
 from bellwether.core.settings.detection import Prometheus, PrometheusRule
 from bellwether.core.signals import Reading, Signal
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.promrules import FIGURE_NEWS_SECONDS, Standing, figures, judge
 
 _LOOK_SECONDS = 0.1

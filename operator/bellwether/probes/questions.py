@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from bellwether.ports import Clock
+from bellwether.ports.clock import Clock
 
 T = TypeVar("T")
 

@@ -15,7 +15,8 @@ import structlog
 
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Signal
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.brokerwatch import Asker, BrokerWatch, Observer, Seat
 from bellwether.probes.haste import Haste
 from bellwether.probes.questions import Questions

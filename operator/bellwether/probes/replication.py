@@ -14,7 +14,8 @@ import structlog
 
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.blames import Sounding
 from bellwether.probes.lags import Lags
 from bellwether.probes.soundings import Soundings

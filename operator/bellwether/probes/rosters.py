@@ -12,7 +12,7 @@ import structlog
 
 from bellwether.connections import join_address
 from bellwether.core.model.cluster import Broker
-from bellwether.ports import BellwetherError, Terminal, Transient
+from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.probes.brokerwatch import Seat
 
 Listing = Callable[[], Mapping[int, Broker]]

@@ -12,7 +12,7 @@ import threading
 import time
 from typing import Protocol
 
-from bellwether.ports import Clock
+from bellwether.ports.clock import Clock
 from bellwether.probes.questions import Questions
 
 # How late an answer may be judged. Looking that often costs less than being woken by each answer.

@@ -14,7 +14,7 @@ import structlog
 
 from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import Reading, Signal
-from bellwether.ports import Clock
+from bellwether.ports.clock import Clock
 from bellwether.probes.hearing import Hearing, Look
 from bellwether.probes.sockettables import SocketTable
 

@@ -17,7 +17,8 @@ import structlog
 from bellwether.connections import join_address
 from bellwether.core.model.cluster import Cluster, TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.blames import Sounding, weigh
 from bellwether.probes.trails import Ends, Trails
 

@@ -17,7 +17,7 @@ import structlog
 
 from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal
-from bellwether.ports import Clock
+from bellwether.ports.clock import Clock
 from bellwether.probes.diskwrites import words
 from bellwether.probes.latencies import Latencies, Sample, periods
 from bellwether.probes.pauses import Pauses

@@ -17,7 +17,9 @@ from bellwether.core.quarantine.agent import Act, Read, Watch, failed, relieve, 
 from bellwether.core.settings.detection import WARDEN
 from bellwether.core.settings.policy import Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal
-from bellwether.ports import BrokerProcess, Clock, Orders, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.quarantine import BrokerProcess, Orders
 
 TICK_SECONDS = 0.5
 READ_SECONDS = 1.0

@@ -23,9 +23,10 @@ from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Signal
-from bellwether.cycle import turn
-from bellwether.observing import Memory
-from bellwether.ports import Transient, World
+from bellwether.gather import Memory
+from bellwether.ports.errors import Transient
+from bellwether.ports.world import World
+from bellwether.reconcile import turn
 from bellwether.replays.settings import Setting, limits_loads, policy_of
 from bellwether.replays.sightings import flaps_of, verdicts_of
 from bellwether.replays.timelines import Timeline
@@ -56,7 +57,7 @@ _NOTHING: Document = {}
 
 @dataclass
 class Played:
-    """``ports.SignalSource``: what was known of signals and overrides at the moment of the clock."""
+    """``ports.kubernetes.SignalSource``: what was known of signals and overrides at the moment of the clock."""
 
     clock: ManualClock
     state: Document = field(default_factory=dict)

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from bellwether.traces.patches import Document, Json
 
 NO_LOADS = "demotion.capacity.maxBytesPerSecond limits nothing here: what partitions carry is not recorded"

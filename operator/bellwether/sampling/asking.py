@@ -13,7 +13,8 @@ from typing import Protocol
 
 from bellwether.connections import join_address
 from bellwether.core.model.cluster import Cluster, TopicPartition
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 
 # More of them would only wait for each other: decoding answers is this process' own work.
 _ASKED_AT_ONCE = 32

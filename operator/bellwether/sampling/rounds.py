@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import Protocol
 
 from bellwether.core.model.cluster import Cluster, PartitionKey
-from bellwether.ports import Clock, Terminal, Transient, WrongCluster
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient, WrongCluster
 from bellwether.sampling.asking import Asking, AsksEnds, AsksSizes, Told
 from bellwether.sampling.fanout import spread
 from bellwether.sampling.rows import Rows

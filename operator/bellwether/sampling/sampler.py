@@ -15,7 +15,8 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.ports import BellwetherError, Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.sampling.rounds import Round
 from bellwether.sampling.rows import Rows
 from bellwether.sampling.schedules import Schedule

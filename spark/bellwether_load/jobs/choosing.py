@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.samples import days as days_with_samples
 from bellwether.adapters.parquet.samples import readable
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from bellwether.sampling import coverage, filenames
 from bellwether_load.jobs.reading import Source, Window
 

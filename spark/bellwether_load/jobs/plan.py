@@ -9,7 +9,7 @@ import click
 
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.plans import write_columns
-from bellwether.ports import BellwetherError
+from bellwether.ports.errors import BellwetherError
 from bellwether_load.jobs.making import plan_of
 from bellwether_load.jobs.sessions import session
 from bellwether_load.planning.choices import Refused

@@ -14,7 +14,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import connect
 from bellwether.adapters.kubernetes.probers import ProberLease, SignalWriter
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 
 KIND = SignalType.EXTERNAL_REACHABILITY
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from bellwether.ports import BellwetherError
+from bellwether.ports.errors import BellwetherError
 from faults.expectations import wrong
 from faults.scenarios import Scenario
 from faults.stage import PartDied, Stage

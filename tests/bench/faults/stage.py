@@ -20,7 +20,7 @@ from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.connections import Connection
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import BellwetherError
+from bellwether.ports.errors import BellwetherError
 from demo.watch import Watch
 from faults.traffic import Trickle
 from faults.witness import Witness

@@ -13,7 +13,8 @@ from bellwether.adapters.kubernetes.jobs import KubernetesJobs
 from bellwether.adapters.planwork import Work
 from bellwether.api.v1alpha1 import LeadershipPolicy
 from bellwether.api.v1alpha1.rebalance import Rebalance
-from bellwether.ports import JobState, Terminal
+from bellwether.ports.errors import Terminal
+from bellwether.ports.jobs import JobState
 from testkit import apiobjects
 
 if TYPE_CHECKING:

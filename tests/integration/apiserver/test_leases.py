@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.client import LEASES, KubernetesClient
 from bellwether.adapters.kubernetes.leases import ClusterLease
 from bellwether.adapters.kubernetes.probers import ProberLease
 from bellwether.core.signals import SignalType
-from bellwether.ports import Fenced
+from bellwether.ports.errors import Fenced
 from waiting import until
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from bellwether.adapters.kubernetes.client import CONFIG_MAPS, KubernetesClient,
 from bellwether.adapters.kubernetes.records import FINALIZER, SHARDS, ConfigMapRecords
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.undo_record import Application, Cause, Demoted, Entry, UndoRecord
-from bellwether.ports import Fenced, Terminal, Transient
+from bellwether.ports.errors import Fenced, Terminal, Transient
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer

@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes.probers import ProberLease, SignalWriter
 from bellwether.adapters.kubernetes.signals import SignalBook
 from bellwether.adapters.kubernetes.statuses import StatusWriter
 from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 from waiting import limit, until
 
 if TYPE_CHECKING:

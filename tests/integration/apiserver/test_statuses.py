@@ -13,7 +13,7 @@ from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, EVENTS, POLICI
 from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.adapters.kubernetes.events import EventWriter
 from bellwether.adapters.kubernetes.statuses import StatusWriter
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.usefixtures("crds")]
 

@@ -12,7 +12,8 @@ from bellwether.adapters.kafka.probing import BrokerProbe
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Reorder, Transient
+from bellwether.ports.errors import Transient
+from bellwether.ports.kafka import Reorder
 from realparts.kafka import KafkaCluster
 from testkit.kafkasites import PATIENT
 from waiting import limit

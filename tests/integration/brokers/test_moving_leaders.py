@@ -10,7 +10,7 @@ import pytest
 from bellwether.adapters.kafka.mover import KafkaMover
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.core.model.cluster import Partition, TopicPartition
-from bellwether.ports import Reorder
+from bellwether.ports.kafka import Reorder
 from realparts.kafka import KafkaCluster, create_topics
 from testkit.kafkasites import KafkaSite
 from waiting import until

@@ -13,7 +13,7 @@ from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
 from bellwether.core.model.cluster import Partition
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 from realparts.kafka import KafkaCluster, create_topics
 from testkit.kafkasites import KafkaSite
 from waiting import limit, until

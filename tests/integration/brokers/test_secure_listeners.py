@@ -18,7 +18,7 @@ from bellwether.adapters.kafka.probing import BrokerProbe
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection, Security
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Terminal, Transient, Unauthenticated
+from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from realparts.kafka import KafkaCluster
 from realparts.tls import Authority
 from testkit.kafkasites import PATIENT

@@ -29,7 +29,7 @@ from bellwether.adapters.parquet import samples
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.connections import Connection
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Reorder
+from bellwether.ports.kafka import Reorder
 from bellwether.sampling.rounds import Round, Rounds, Sources
 from realparts.kafka import create_topics
 from realparts.kafka_topics import admin, delete_topics

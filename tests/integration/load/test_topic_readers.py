@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.adapters.prometheus.client import PrometheusClient
 from bellwether.adapters.prometheus.topicreaders import TopicReaders
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from realparts.prometheus import PrometheusServer
 from testkit.exporters import Line, past
 

@@ -14,7 +14,7 @@ from bellwether.adapters.memory.faults import Fate, Interruptions, Killed
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState
-from bellwether.ports import Reorder
+from bellwether.ports.kafka import Reorder
 from testkit.kafkasites import KafkaSite
 from testkit.operators import Operator
 from testkit.subjects import KafkaSubject, partition

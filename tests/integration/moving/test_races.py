@@ -13,7 +13,7 @@ from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState
-from bellwether.ports import Reorder
+from bellwether.ports.kafka import Reorder
 from realparts.kafka import KafkaCluster
 from testkit.kafkasites import KafkaSite, Race
 from testkit.operators import Operator

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 from testkit.brokerpods import pod
 from testkit.sites import condition, demoted
 from waiting import TooLate, limit

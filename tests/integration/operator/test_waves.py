@@ -17,7 +17,7 @@ from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.connections import Connection
 from bellwether.core.model.restoration_waves import turn_of
 from bellwether.core.signals import Reading
-from bellwether.ports import Reorder
+from bellwether.ports.kafka import Reorder
 from realparts import kubernetes_binaries
 from testkit.kafkasites import PATIENT
 from testkit.sites import condition, demoted

@@ -12,7 +12,7 @@ from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, KubernetesClient, Object, connect
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION
 from bellwether.adapters.kubernetes.probers import SOURCE_ANNOTATION, TYPE_ANNOTATION
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from testkit.accounts import OPERATOR
 from testkit.bound import RULES, SIDECARS, STRANGER, ZONE_A, ZONE_B, Stage, entry
 from waiting import until

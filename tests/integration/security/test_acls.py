@@ -21,7 +21,8 @@ from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.adapters.kafka.rosters import KafkaRoster
 from bellwether.connections import Connection, Mechanism, Protocol, Security
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Reorder, Unauthorized
+from bellwether.ports.errors import Unauthorized
+from bellwether.ports.kafka import Reorder
 from realparts.secured import Acl
 from testkit.sites import condition
 from waiting import limit, until

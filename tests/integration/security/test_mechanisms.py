@@ -20,7 +20,7 @@ from bellwether.adapters.kafka.probing import BrokerProbe
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection, Mechanism, OAuth, Protocol, Security
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Terminal, Transient, Unauthenticated
+from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from realparts.secured import (
     PLAIN_PASSWORD,
     PLAIN_USER,

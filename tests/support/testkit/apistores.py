@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.client import (
     Object,
     Resource,
 )
-from bellwether.ports import BellwetherError, Transient
+from bellwether.ports.errors import BellwetherError, Transient
 
 Key = tuple[str, str, str]
 # Lists whose entries belong to whoever applied them, by the fields that tell them apart.

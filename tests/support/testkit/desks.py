@@ -1,7 +1,7 @@
 """A desk for rebalances in tests: a real store, and a small planner in the place of the Spark jobs.
 
-``Planner`` is a ``ports.PlanJobs`` that makes an honest plan of the problem in the store when it is let; ``desk_of``
-makes desks that nobody starts, so that a test takes each step itself.
+``Planner`` is a ``ports.jobs.PlanJobs`` that makes an honest plan of the problem in the store when it is let;
+``desk_of`` makes desks that nobody starts, so that a test takes each step itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from bellwether.core.rebalance.lifecycle import Run
 from bellwether.core.rebalance.problem import PartitionSlot
 from bellwether.core.rebalance.rebalance_plan import LoadPlan
 from bellwether.core.signals import Reading
-from bellwether.ports import Clock, JobState, JobWord
+from bellwether.ports.clock import Clock
+from bellwether.ports.jobs import JobState, JobWord
 from testkit.builders import site
 from testkit.loadplanning import planned, write_loads
 from testkit.offices import Office

@@ -19,7 +19,8 @@ from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
 from bellwether.adapters.memory.worlds import MemoryLeadership, MemoryLease, MemorySignals
 from bellwether.connections import Connection
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
-from bellwether.ports import LeaderMover, Outcome, Reorder, World
+from bellwether.ports.kafka import LeaderMover, Outcome, Reorder
+from bellwether.ports.world import World
 from waiting import limit, until
 
 PATIENT = Limits(

@@ -24,7 +24,8 @@ from bellwether.controllers.policy_controller import MakeDesk, PolicyLoop
 from bellwether.controllers.reporting.status_reporter import Notices
 from bellwether.core.model.condition import Condition
 from bellwether.core.signals import Reading
-from bellwether.ports import BellwetherError, World
+from bellwether.ports.errors import BellwetherError
+from bellwether.ports.world import World
 from bellwether.telemetry.metrics import OperatorMetrics
 from testkit import apiobjects
 from testkit.apistores import MemoryApi

@@ -13,9 +13,10 @@ from bellwether.core.demotion.decisions import Decide, decide
 from bellwether.core.rebalance.waves import Agenda
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, Waves
-from bellwether.cycle import turn
-from bellwether.observing import Memory
-from bellwether.ports import Fenced, Transient, World
+from bellwether.gather import Memory
+from bellwether.ports.errors import Fenced, Transient
+from bellwether.ports.world import World
+from bellwether.reconcile import turn
 
 POLICY = Policy(
     name="main",

@@ -18,8 +18,8 @@ from bellwether.core.quarantine.agent import Command, Read
 from bellwether.core.settings.detection import WARDEN
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.observing import Memory
-from bellwether.ports import Transient
+from bellwether.gather import Memory
+from bellwether.ports.errors import Transient
 from bellwether.probes.wardens import TICK_SECONDS, Warden
 from testkit.operators import GRACE_SECONDS, Operator
 

@@ -28,7 +28,7 @@ from bellwether.cli.main import main
 from bellwether.connections import Connection
 from bellwether.core.doctor.risks import OFFLINE, Diagnosis, Risk
 from bellwether.core.model.cluster import Partition, TopicPartition
-from bellwether.ports import Reorder
+from bellwether.ports.kafka import Reorder
 from testkit.riskclients import NOBODY, TAKEN, TOO_FEW, consume, produce
 from waiting import limit, until
 

@@ -12,7 +12,7 @@ from bellwether.adapters.kafka.logdirs import Sizes
 from bellwether.adapters.kafka.logends import Ends
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
-from bellwether.ports import BellwetherError
+from bellwether.ports.errors import BellwetherError
 from bellwether.sampling.rounds import Sources
 
 

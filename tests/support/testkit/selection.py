@@ -62,7 +62,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     ),
     "integration/operator/test_health.py": ("controllers/readiness*", "telemetry/health*"),
     "integration/operator/test_logs.py": (*_LOOPS, "telemetry/logs*", "telemetry/repeats*"),
-    "integration/operator/test_operator_kills.py": (*_KEEPING, *_MOVING, "execution.py"),
+    "integration/operator/test_operator_kills.py": (*_KEEPING, *_MOVING, "execute.py"),
     "integration/operator/test_overrides.py": (*_MOVING, "cli/overrides*"),
     "integration/operator/test_planned_on_spark.py": ("controllers/rebalance_controller*", "core/rebalance/*"),
     "integration/operator/test_plugged_in_kinds.py": ("probes/plugged*", "probes/installed*", "/examples/signals/*"),

@@ -33,7 +33,8 @@ from bellwether.adapters.recordcodec import import_record
 from bellwether.connections import Connection
 from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.core.model.undo_record import UndoRecord
-from bellwether.ports import Reorder, Transient
+from bellwether.ports.errors import Transient
+from bellwether.ports.kafka import Reorder
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster, create_topics
 from realparts.kafka_topics import delete_topics

@@ -22,7 +22,7 @@ from bellwether.adapters.memory.unclean import MemoryUnclean
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.connections import Connection
 from bellwether.core.model.cluster import Partition
-from bellwether.ports import ClusterReader, ConfigReader, LeaderMover, UncleanElections
+from bellwether.ports.kafka import ClusterReader, ConfigReader, LeaderMover, UncleanElections
 from testkit.kafkasites import PATIENT
 from waiting import limit, until
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from bellwether.adapters.memory.records import MemoryRecordStore
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
-from bellwether.ports import ClusterReader, LeaderMover, Outcome, Reorder, World
+from bellwether.ports.kafka import ClusterReader, LeaderMover, Outcome, Reorder
+from bellwether.ports.world import World
 
 
 class Watcher:

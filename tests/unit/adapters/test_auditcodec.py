@@ -6,7 +6,7 @@ import pytest
 
 from bellwether.adapters import auditcodec
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Moves, Outcome, PlanStep
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from testkit.builders import START, after
 
 WHOLE = AuditEntry(

@@ -15,7 +15,7 @@ import pytest
 from bellwether.adapters import brokerprocesses, pausekeeper
 from bellwether.adapters.brokerprocesses import BrokerProcess
 from bellwether.core.quarantine.agent import Process
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 from waiting import until
 
 PROC = Path("/proc")

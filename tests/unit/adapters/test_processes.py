@@ -14,7 +14,8 @@ from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.adapters.planwork import Work
 from bellwether.adapters.processes import ProcessJobs
 from bellwether.api.v1alpha1.planrunner import Runner
-from bellwether.ports import JobState, JobWord, Terminal
+from bellwether.ports.errors import Terminal
+from bellwether.ports.jobs import JobState, JobWord
 
 RUN = "at-1"
 # Stands for Python: says how it was called and does what the folder's files tell it.

@@ -24,7 +24,7 @@ from bellwether.core.model.undo_record import (
     LeftOut,
     UndoRecord,
 )
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 
 ORDERS = st.lists(st.integers(0, 2**31 - 1), max_size=6).map(tuple)
 TIMES = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=2))]))

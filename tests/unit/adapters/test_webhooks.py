@@ -21,7 +21,7 @@ from bellwether.adapters import webhooks
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.webhookdoors import ServerFiles, TokenFile
 from bellwether.adapters.webhooks import BODY_LIMIT, MOST_CONNECTIONS, Webhook
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from realparts.tls import Authority
 from waiting import limit
 

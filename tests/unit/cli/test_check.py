@@ -16,7 +16,7 @@ from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, POLICI
 from bellwether.adapters.kubernetes.permissions import REVIEWS
 from bellwether.cli import check as verb
 from bellwether.cli.main import main
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 from realparts.ports import HeldPorts
 from testkit.apistores import MemoryApi
 

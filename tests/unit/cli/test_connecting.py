@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from bellwether.cli.commands.demote import demote
 from bellwether.cli.connecting import connection_from
 from bellwether.connections import Connection, Mechanism, OAuth, Protocol
-from bellwether.ports import Unauthenticated
+from bellwether.ports.errors import Unauthenticated
 from realparts.tls import Authority
 
 NOTHING: dict[str, Any] = {

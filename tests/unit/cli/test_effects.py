@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
 from bellwether.cli import demote, effects, finding, overrides
 from bellwether.cli.main import main
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 

@@ -11,7 +11,7 @@ from bellwether.adapters.memory.configs import MemoryConfigs
 from bellwether.adapters.memory.views import MemoryReader
 from bellwether.cli.examining import Examination, Examiner, no_samples
 from bellwether.core.doctor.risks import MIN_ISR, Risk, Sample
-from bellwether.ports import Terminal, Unauthorized
+from bellwether.ports.errors import Terminal, Unauthorized
 from testkit.builders import START, name
 from testkit.wards import MemoryEnds, MemoryWard, Told
 

@@ -15,7 +15,8 @@ from bellwether.cli.examining import Examination
 from bellwether.cli.lossy import Refused, Unled, elect_uncleanly
 from bellwether.core.doctor.risks import Risk, Sample
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Outcome, Transient
+from bellwether.ports.errors import Transient
+from bellwether.ports.kafka import Outcome
 from testkit.builders import START, name
 from testkit.strategies import Act, deeds, memory_clusters
 from testkit.wards import MemoryWard

@@ -6,7 +6,7 @@ import structlog
 
 from bellwether.adapters.kubernetes.client import KubernetesClient, Object, Resource
 from bellwether.cli.preflight import tell_missing_permissions
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 
 
 class Reviewing(KubernetesClient):

@@ -19,7 +19,7 @@ from bellwether.adapters.memory.views import MemoryReader
 from bellwether.cli import record as verb
 from bellwether.cli.main import main
 from bellwether.core.signals import Reading
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 from testkit.builders import site

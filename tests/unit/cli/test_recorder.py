@@ -13,7 +13,7 @@ from bellwether.cli.recorder import METADATA_SECONDS, Metadata
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.signals import Reading
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from testkit import apiobjects
 from testkit.builders import cluster, returning, site
 from testkit.recordings import Watched

@@ -10,7 +10,7 @@ from bellwether.adapters.prometheus.topicreaders import DEFAULT_QUERY
 from bellwether.cli.connecting import connection_from
 from bellwether.cli.main import main
 from bellwether.cli.sample import Consumers, _Cluster
-from bellwether.ports import Terminal, Unauthenticated
+from bellwether.ports.errors import Terminal, Unauthenticated
 
 
 def sample(*arguments: str) -> tuple[int, str]:

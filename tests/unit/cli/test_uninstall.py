@@ -16,7 +16,7 @@ from bellwether.cli.main import main
 from bellwether.controllers.finalizer import FINALIZER
 from bellwether.controllers.policy_controller import PolicyLoop
 from bellwether.core.signals import Reading
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from testkit.offices import Office
 
 

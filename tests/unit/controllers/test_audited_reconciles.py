@@ -11,7 +11,7 @@ from bellwether.adapters.kubernetes.trails import ConfigMapTrail
 from bellwether.adapters.memory.faults import Faults, Killed
 from bellwether.core.reporting.audit import AuditEntry
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from testkit.offices import Office
 
 

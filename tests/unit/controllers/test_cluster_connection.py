@@ -20,7 +20,7 @@ from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.controllers import cluster_connection
 from bellwether.controllers.cluster_connection import LeaseTimes, Linker, Refused
 from bellwether.core.reasons import Reason
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from realparts.tls import Authority
 from testkit import apiobjects
 from testkit.apistores import MemoryApi

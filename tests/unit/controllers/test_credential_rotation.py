@@ -23,7 +23,7 @@ from bellwether.controllers.credential_rotation import LOOK_SECONDS, Followed
 from bellwether.controllers.policy_controller import Pace
 from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
-from bellwether.ports import Terminal, Transient, Unauthenticated, Unauthorized
+from bellwether.ports.errors import Terminal, Transient, Unauthenticated, Unauthorized
 from realparts.tls import Authority
 from testkit import apiobjects
 from testkit.apistores import MemoryApi

@@ -13,7 +13,7 @@ import structlog
 
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, NotFound
 from bellwether.controllers.definitions import SETTLE_SECONDS, WAIT_SECONDS, Watches, await_definitions
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from testkit.apistores import MemoryApi
 
 

@@ -15,7 +15,7 @@ from bellwether.controllers.finalizer import ABANDON, FINALIZER
 from bellwether.controllers.policy_controller import PolicyLoop
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from testkit.offices import Office
 
 HOME = [(1, 2, 3), (2, 3, 1), (3, 1, 2), (1, 3, 2), (2, 1, 3), (3, 2, 1)]

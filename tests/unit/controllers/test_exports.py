@@ -6,7 +6,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.client import CONFIG_MAPS, NamespaceEnding, Object, Resource
 from bellwether.controllers.exports import DOCUMENT, Exports
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from testkit.apistores import MemoryApi
 
 NAME = "bellwether-undo-main-export-1"

@@ -10,7 +10,7 @@ from bellwether.adapters.kubernetes.client import CONFIG_MAPS, POLICIES
 from bellwether.adapters.kubernetes.records import ConfigMapRecords
 from bellwether.controllers.finalizer import FINALIZER, Custody
 from bellwether.core.model.undo_record import EntryState
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 from testkit.builders import CLUSTER_ID, demoted, entry, partition

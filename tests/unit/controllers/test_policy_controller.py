@@ -17,7 +17,8 @@ from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import EntryState
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.ports import BellwetherError, ClusterReader, Terminal, Transient
+from bellwether.ports.errors import BellwetherError, Terminal, Transient
+from bellwether.ports.kafka import ClusterReader
 from testkit.apiobjects import kafka
 from testkit.offices import Office
 

@@ -24,7 +24,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.detection import WARDEN, Detection
 from bellwether.core.settings.policy import Mode, Policy, QuarantineMode
-from bellwether.observing import Memory
+from bellwether.gather import Memory
 from bellwether.telemetry.metrics import OperatorMetrics
 from testkit import apiobjects
 from testkit.apistores import MemoryApi

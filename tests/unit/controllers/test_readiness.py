@@ -9,7 +9,7 @@ import pytest
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, NotFound
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.controllers.readiness import TRAILS_SECONDS, Readiness
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 from waiting import limit

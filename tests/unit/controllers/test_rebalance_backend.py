@@ -14,7 +14,7 @@ from bellwether.adapters.parquet.storeerrors import StoreUnusable
 from bellwether.adapters.processes import ProcessJobs
 from bellwether.api.v1alpha1 import LeadershipPolicy
 from bellwether.controllers.rebalance_controller import Tools, tools_for
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 

@@ -13,7 +13,7 @@ from bellwether.adapters.kubernetes.client import EVENTS, POLICIES
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.storeerrors import StoreAway
 from bellwether.core.signals import OverrideState
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from testkit.desks import SPEC, Desked, Planner
 from waiting import limit
 

@@ -20,7 +20,7 @@ from bellwether.controllers.cluster_connection import LeaseTimes, Link, Linker
 from bellwether.controllers.credential_rotation import LOOK_SECONDS, reason_of
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from realparts.tls import Authority
 from testkit import apiobjects, strimzis
 from testkit.apistores import MemoryApi

@@ -15,7 +15,9 @@ from bellwether.controllers.policy_manager import Loops
 from bellwether.controllers.requeue import Pace
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.signals import Reading
-from bellwether.ports import ClusterReader, Transient, World
+from bellwether.ports.errors import Transient
+from bellwether.ports.kafka import ClusterReader
+from bellwether.ports.world import World
 from testkit.offices import Office
 from waiting import limit, until
 

@@ -56,6 +56,6 @@ def test_another_base_is_another_image(tree: Path, monkeypatch: pytest.MonkeyPat
 
 def test_the_real_recipe_holds_the_sources_and_no_test() -> None:
     found = {path.relative_to(recipe.ROOT).as_posix() for path in recipe.files()}
-    assert {"operator/bellwether/cycle.py", "spark/bellwether_load/__main__.py", "pyproject.toml"} <= found
+    assert {"operator/bellwether/reconcile.py", "spark/bellwether_load/__main__.py", "pyproject.toml"} <= found
     others = {name for name in found if name.startswith(("tests/", "docs/", ".", "crds/"))}
     assert others == {"docs/pypi.md"}  # the page of the package index is a part of the distribution

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from bellwether.adapters.clocks import SystemClock
 from bellwether.core.settings.detection import Alertmanager
 from bellwether.core.signals import Reading, Signal
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 from bellwether.probes import alerts
 from bellwether.probes.alerts import Alerts, NotReady
 from bellwether.telemetry.probing import ProbeMetrics

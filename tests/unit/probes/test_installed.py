@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from bellwether.probes import installed
 
 SOUND = """

@@ -6,7 +6,7 @@ import pytest
 
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.model.cluster import Broker
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 from bellwether.probes.listeners import Listeners
 from testkit.answers import Said
 

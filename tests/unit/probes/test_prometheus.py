@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.settings.detection import Prometheus, PrometheusRule
 from bellwether.core.signals import Reading, Signal
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.prometheus import PrometheusProbe
 from waiting import limit, until
 

@@ -11,7 +11,8 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading, Signal
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.brokerwatch import Seat
 from bellwether.probes.questions import Question, Questions
 from bellwether.probes.reachability import ReachabilityProbe

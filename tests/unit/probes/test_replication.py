@@ -13,7 +13,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 from bellwether.probes.replication import ReplicationProbe, measure_once, reading
 from bellwether.probes.soundings import NoAnswer, Soundings
 from bellwether.telemetry.lags import LagMetrics

@@ -11,7 +11,7 @@ import pytest
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.soundings import MAP_SECONDS, NoAnswer, Soundings
 from testkit.lagging import Word
 

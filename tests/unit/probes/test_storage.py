@@ -13,7 +13,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal
-from bellwether.ports import Clock
+from bellwether.ports.clock import Clock
 from bellwether.probes.diskwrites import FILE_NAME, WRITE_BYTES, DiskWriter, words
 from bellwether.probes.storage import StorageProbe, measure_once
 from bellwether.telemetry.probing import ProbeMetrics

@@ -17,7 +17,7 @@ from bellwether.core.quarantine.agent import Command, Process
 from bellwether.core.settings.detection import WARDEN
 from bellwether.core.settings.policy import Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 from bellwether.probes.wardens import TICK_SECONDS, Warden
 from bellwether.telemetry.probing import ProbeMetrics
 from waiting import until

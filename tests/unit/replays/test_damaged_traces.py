@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bellwether.adapters.files.traces import TraceReader
 from bellwether.cli.main import main
-from bellwether.ports import BellwetherError
+from bellwether.ports.errors import BellwetherError
 from bellwether.replays.playing import Replay
 from bellwether.traces.lines import Header, Instant, UnreadableTrace
 from sourcetree import ROOT

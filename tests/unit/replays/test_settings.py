@@ -9,7 +9,7 @@ import yaml
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
 from bellwether.core.settings.capacity import UNBOUNDED, Capacity
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from bellwether.replays.settings import (
     NO_LOADS,
     limits_loads,

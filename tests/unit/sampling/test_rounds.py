@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Terminal, Transient, WrongCluster
+from bellwether.ports.errors import Terminal, Transient, WrongCluster
 from bellwether.sampling.rounds import Round, Rounds
 from testkit.sampledsites import Site, partition
 

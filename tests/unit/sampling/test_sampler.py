@@ -14,7 +14,7 @@ import structlog
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.adapters.parquet.storeerrors import StoreAway
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.sampling.rounds import Rounds
 from bellwether.sampling.rows import Rows
 from bellwether.sampling.sampler import MOST_KEPT, Sampler

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from bellwether.adapters import recordcodec
 from bellwether.core.model.undo_record import UndoRecord
-from bellwether.ports import Fenced, Terminal, Transient
+from bellwether.ports.errors import Fenced, Terminal, Transient
 
 
 class FileLeadership:
-    """``ports.Leadership`` by a lock on ``FILE.lock``: held until ``release`` or the end of the process."""
+    """``ports.kubernetes.Leadership`` by a lock on ``FILE.lock``: held until ``release`` or the end of the process."""
 
     def __init__(self, record: Path) -> None:
         self._path = record.with_name(f"{record.name}.lock")
@@ -57,7 +57,7 @@ class FileLeadership:
 
 
 class FileRecords:
-    """``ports.UndoRecords`` in one file. ``leadership`` must be held; call ``take_over`` before ``save``."""
+    """``ports.kubernetes.UndoRecords`` in one file. ``leadership`` must be held; call ``take_over`` before ``save``."""
 
     def __init__(self, path: Path, leadership: FileLeadership) -> None:
         self._path = path

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from bellwether.traces.lines import Header, Instant, UnreadableTrace, read_header, read_instant
 
 LONGEST_LINE = 128 * 1024 * 1024

@@ -1,4 +1,5 @@
-"""Reads topics' settings through confluent-kafka's AdminClient: ``ports.TopicConfigReader`` for ``bellwether doctor``.
+"""Reads topics' settings through confluent-kafka's AdminClient: ``ports.kafka.TopicConfigReader`` for ``bellwether
+doctor``.
 
 In: names of topics and of settings. Out: what is in force. For a command that runs once: librdkafka starts a thread for
 each broker and reads all settings of a topic to give one, so the operator reads through ``configs`` (decision 0031).
@@ -16,7 +17,7 @@ from bellwether.adapters.kafka.clients import for_confluent
 from bellwether.adapters.kafka.configs import GONE, KafkaConfigs, topic_refused
 from bellwether.adapters.kafka.errors import TOPIC_AUTHORIZATION_FAILED, from_code
 from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 
 READ_SECONDS = 10.0
 MOST_TOPICS = 2000

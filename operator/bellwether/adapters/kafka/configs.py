@@ -1,4 +1,4 @@
-"""Reads settings of topics and brokers: ``ports.ConfigReader``, by DescribeConfigs (KIP-133).
+"""Reads settings of topics and brokers: ``ports.kafka.ConfigReader``, by DescribeConfigs (KIP-133).
 
 In: names of topics, ids of brokers, names of settings. Out: what is in force, whoever set it (KIP-226). Any broker
 tells the settings of topics; a broker alone tells its own. Called by whoever judges risks, elections, pauses.
@@ -22,7 +22,7 @@ from bellwether.adapters.kafka.errors import (
 )
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.wire import Deadline
-from bellwether.ports import Terminal, Transient, Unauthorized
+from bellwether.ports.errors import Terminal, Transient, Unauthorized
 
 # A request and its answer stay well below a megabyte, and no broker works long at one of them.
 MOST_TOPICS = 2000

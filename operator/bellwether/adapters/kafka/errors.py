@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from kafka.errors import kafka_errors
 
-from bellwether.ports import BellwetherError, Terminal, Transient, Unauthenticated, Unauthorized
+from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated, Unauthorized
 
 NONE = 0
 UNKNOWN_TOPIC_OR_PARTITION = 3

@@ -1,4 +1,4 @@
-"""What a cluster could still lose, as its brokers and its active controller tell it: ``ports.MarginReader``.
+"""What a cluster could still lose, as its brokers and its active controller tell it: ``ports.kafka.MarginReader``.
 
 In: topics and brokers. Out: min.insync.replicas of each topic (remembered for a moment), the voters of the KRaft quorum
 and which of them keep up (DescribeQuorum, KIP-595), which brokers do not answer now, and whose logs trail their
@@ -23,7 +23,7 @@ from bellwether.adapters.kafka.wire import Deadline
 from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.fault_tolerance import Margins, Quorum
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 
 REMEMBERED_SECONDS = 10.0
 """How old a topic's min.insync.replicas may be."""

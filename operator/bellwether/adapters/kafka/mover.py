@@ -1,4 +1,4 @@
-"""Moves leadership by Kafka's two requests, each sent once to a broker of our choice: ``ports.LeaderMover``.
+"""Moves leadership by Kafka's two requests, each sent once to a broker of our choice: ``ports.kafka.LeaderMover``.
 
 In: partitions and orders that the executor has just checked. Out: Kafka's word on each partition. The requests carry
 their time limit, so that a controller which comes to one too late drops it.
@@ -22,7 +22,8 @@ from bellwether.adapters.kafka.errors import CLUSTER_AUTHORIZATION_FAILED, error
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Outcome, Reorder, Terminal
+from bellwether.ports.errors import Terminal
+from bellwether.ports.kafka import Outcome, Reorder
 
 # The controller takes at most 10,000 records in one operation, and fails the whole request above that.
 MOST_PARTITIONS = 9000

@@ -17,7 +17,7 @@ from bellwether.adapters.kafka.errors import Broken, from_attempts
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.connections import Connection, join_address
 from bellwether.core.model.cluster import Broker
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 
 T = TypeVar("T")
 

@@ -27,7 +27,7 @@ from bellwether.adapters.kafka.errors import (
 )
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.connections import Connection
-from bellwether.ports import Unauthenticated
+from bellwether.ports.errors import Unauthenticated
 
 _BROKER_RESOURCE = 4
 _ADVERTISED = "advertised.listeners"

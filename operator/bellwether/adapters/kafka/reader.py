@@ -1,4 +1,4 @@
-"""Reads cluster metadata from a broker of our choice: ``ports.ClusterReader``.
+"""Reads cluster metadata from a broker of our choice: ``ports.kafka.ClusterReader``.
 
 In: Metadata, DescribeCluster (fenced brokers, KIP-1073), ListPartitionReassignments (KIP-455) and, where replicas are
 out of the ISR and the cluster keeps one, the ELR (KIP-966). Out: ``core.model.cluster`` values. Called by the cycle
@@ -35,7 +35,7 @@ from bellwether.adapters.kafka.errors import (
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
-from bellwether.ports import Terminal, Transient, Unauthorized
+from bellwether.ports.errors import Terminal, Transient, Unauthorized
 
 _GONE = {UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION}
 _ELR_FEATURE = "eligible.leader.replicas.version"

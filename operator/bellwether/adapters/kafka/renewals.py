@@ -11,13 +11,14 @@ from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
 from bellwether.core.model.cluster import Cluster, Partition
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 
 LOOK_SECONDS = 30.0
 
 
 class RenewedReader:
-    """``ports.ClusterReader`` over whatever ``make`` says now: looked at now and then, and after each refusal."""
+    """``ports.kafka.ClusterReader`` over whatever ``make`` says now: looked at now and then, and after each refusal."""
 
     def __init__(self, make: Callable[[], Connection], clock: Clock) -> None:
         """Raises what ``make`` raises."""

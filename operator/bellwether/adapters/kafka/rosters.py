@@ -16,7 +16,7 @@ from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.connections import Connection
 from bellwether.core.model.cluster import Broker
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 
 
 class KafkaRoster:

@@ -17,7 +17,7 @@ from bellwether.adapters import pem
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.tokens import source_of
 from bellwether.connections import Mechanism, Security
-from bellwether.ports import Unauthenticated
+from bellwether.ports.errors import Unauthenticated
 
 _STATUS = re.compile(r"[a-z_]{1,64}")
 

@@ -22,7 +22,7 @@ import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 
 from bellwether.connections import Hidden, OAuth
-from bellwether.ports import BellwetherError, Terminal, Transient, Unauthenticated
+from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated
 
 _BODY_LIMIT = 256 * 1024
 _CHUNK = 16_384

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from bellwether.adapters.kafka import tokenendpoint
 from bellwether.adapters.kafka.tokenendpoint import Grant
 from bellwether.connections import Hidden, OAuth
-from bellwether.ports import BellwetherError, Transient
+from bellwether.ports.errors import BellwetherError, Transient
 
 FETCH_SECONDS = 10.0
 RENEW_SHARE = 0.8

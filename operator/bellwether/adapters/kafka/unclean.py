@@ -1,4 +1,4 @@
-"""An unclean election of one partition, by a person's explicit command: ``ports.UncleanElections``.
+"""An unclean election of one partition, by a person's explicit command: ``ports.kafka.UncleanElections``.
 
 In: the name of a partition whose loss a person has accepted. Out: Kafka's word. The controller takes the first replica
 of the order that lives, and only while there is no leader. Apart from the mover, which every turn has, so that nothing
@@ -14,7 +14,8 @@ from bellwether.adapters.kafka.errors import CLUSTER_AUTHORIZATION_FAILED, error
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Outcome, Terminal
+from bellwether.ports.errors import Terminal
+from bellwether.ports.kafka import Outcome
 
 _ACL = "Alter on Cluster"
 

@@ -20,7 +20,7 @@ from types import TracebackType
 from bellwether.adapters.kafka.errors import Broken, Stage
 from bellwether.adapters.kafka.security import expiry, tls_context
 from bellwether.connections import Security, split_address
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 
 _CHUNK = 1 << 18
 # These say that this machine, not the broker, is in trouble: no evidence about anybody.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, Conflict, KubernetesClient, NotFound, Object
 from bellwether.adapters.kubernetes.statuses import MANAGER
-from bellwether.ports import Clock
+from bellwether.ports.clock import Clock
 
 MADE_LABEL = "app.kubernetes.io/managed-by"
 GONE_AFTER_SECONDS = 3600.0

@@ -22,7 +22,7 @@ from kubernetes import client, config
 
 from bellwether.adapters.kubernetes.denials import denied
 from bellwether.adapters.kubernetes.verification import verify_as_kubectl
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 
 Object = dict[str, Any]
 

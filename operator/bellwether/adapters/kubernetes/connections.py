@@ -19,7 +19,7 @@ from bellwether.api.v1alpha1.connections import AuthoritiesRef, Kafka, Sasl, Sec
 from bellwether.api.v1alpha1.connections import OAuth as OAuthSpec
 from bellwether.connections import Connection, Mechanism, Names, OAuth, Protocol, Security
 from bellwether.core.model.strimzi import Strimzi
-from bellwether.ports import Terminal, Unauthenticated
+from bellwether.ports.errors import Terminal, Unauthenticated
 
 KAFKA, TLS, SASL, OAUTH = "spec.kafka", "spec.kafka.tls", "spec.kafka.sasl", "spec.kafka.sasl.oauth"
 USER, STRIMZI = f"{KAFKA}.userSecretRef", f"{KAFKA}.strimzi"

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bellwether.adapters.kubernetes.client import SECRETS, KubernetesClient, NotFound
-from bellwether.ports import Unauthenticated
+from bellwether.ports.errors import Unauthenticated
 
 # A connection that was made from what a Secret said before may still work with its files for a while.
 KEPT_SECONDS = 3600.0

@@ -16,7 +16,8 @@ import structlog
 
 from bellwether.adapters.kubernetes.client import EVENTS, KubernetesClient, NotFound, Object
 from bellwether.adapters.kubernetes.leases import micro_time
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 
 PER_MINUTE = 30
 """Requests for the events of one policy in a minute, its brokers' included."""

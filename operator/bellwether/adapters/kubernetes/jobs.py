@@ -1,4 +1,4 @@
-"""``ports.PlanJobs`` as Kubernetes Jobs: made once under a name that the run gives, and looked at again and again.
+"""``ports.jobs.PlanJobs`` as Kubernetes Jobs: made once under a name that the run gives, and looked at again and again.
 
 A Job is found by its name alone, so an operator that starts anew finds the one that its predecessor made. Why it failed
 is taken from its condition and from the last words of its pod.
@@ -14,7 +14,8 @@ from bellwether.adapters.kubernetes.jobmanifests import manifest
 from bellwether.adapters.planwork import Work, last_words
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.rebalance import Rebalance
-from bellwether.ports import BellwetherError, JobState, JobWord
+from bellwether.ports.errors import BellwetherError
+from bellwether.ports.jobs import JobState, JobWord
 
 log = structlog.get_logger(__name__)
 

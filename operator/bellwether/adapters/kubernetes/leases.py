@@ -14,7 +14,8 @@ from datetime import datetime
 
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import LEASES, Conflict, KubernetesClient, NotFound, Object
-from bellwether.ports import BellwetherError, Clock, Fenced, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient
 from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
 
 CLUSTER_ANNOTATION = "bellwether.dev/kafka-cluster-id"
@@ -266,7 +267,7 @@ class HeldLease:
 
 
 class ClusterLease(HeldLease):
-    """``ports.Leadership``: the Lease of one Kafka cluster, in the operator's own namespace.
+    """``ports.kubernetes.Leadership``: the Lease of one Kafka cluster, in the operator's own namespace.
 
     ``margin_seconds`` is the hard timeout of a Kafka request: a new holder waits that much longer than the Lease's
     duration after the last sign of life of another one, so that a batch which the other sent at the last moment has

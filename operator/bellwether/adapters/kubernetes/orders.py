@@ -1,4 +1,5 @@
-"""A warden's orders, as the operator writes them: ``status.quarantine`` of its BrokerHealth (``ports.Orders``).
+"""A warden's orders, as the operator writes them: ``status.quarantine`` of its BrokerHealth
+(``ports.quarantine.Orders``).
 
 In: a client, the policy, the broker. Out: the order that stands, as it is at this moment, and the id of another broker
 of the policy that is paused. Called by ``bellwether warden`` each second; its time limit is short, as the broker may be
@@ -16,7 +17,7 @@ from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.core.quarantine.agent import Command, Read
 from bellwether.core.settings.detection import WARDEN
 from bellwether.core.signals import Reading
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 
 TIMEOUT_SECONDS = 2.0
 

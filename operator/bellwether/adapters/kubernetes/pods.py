@@ -15,7 +15,8 @@ from bellwether.adapters.kubernetes import strimzishapes
 from bellwether.adapters.kubernetes.client import PODS, KubernetesClient, Object
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.model.strimzi import Pod
-from bellwether.ports import BellwetherError, Clock
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import BellwetherError
 
 LOOK_SECONDS = 3.0
 

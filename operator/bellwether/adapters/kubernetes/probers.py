@@ -17,7 +17,8 @@ from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, KubernetesClie
 from bellwether.adapters.kubernetes.leases import HeldLease
 from bellwether.api.v1alpha1.signalentries import entry_of, read_entries
 from bellwether.core.signals import Signal
-from bellwether.ports import Clock, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Transient
 
 SOURCE_ANNOTATION = "bellwether.dev/source"
 TYPE_ANNOTATION = "bellwether.dev/signal-type"

@@ -24,7 +24,7 @@ from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import CONFIG_MAPS, Conflict, KubernetesClient, NotFound, Object
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.undo_record import FORMAT_VERSION, Entry, UndoRecord
-from bellwether.ports import Fenced, Terminal, Transient
+from bellwether.ports.errors import Fenced, Terminal, Transient
 
 FINALIZER = "bellwether.dev/undo-record"
 PART_LABEL = "bellwether.dev/undo-record"
@@ -39,7 +39,9 @@ _ATTEMPTS = 5
 
 
 class ConfigMapRecords:
-    """``ports.UndoRecords`` for one policy. One instance is one writer; call ``take_over`` before ``save``."""
+    """``ports.kubernetes.UndoRecords`` for one policy. One instance is one writer; call ``take_over`` before
+    ``save``.
+    """
 
     def __init__(self, api: KubernetesClient, namespace: str, policy: str) -> None:
         self._api = api

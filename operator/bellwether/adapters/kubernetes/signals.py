@@ -2,7 +2,8 @@
 
 In: BrokerHealth and Lease objects, from whatever threads the watches run in. Out: ``core.signals`` values for one
 policy's cycle. An entry is as old as the last renewal that we saw of its prober's Lease; until one was seen its age is
-None, and it is no evidence. Called by ``controllers`` (feeding) and through ``ports.SignalSource`` (reading).
+None, and it is no evidence. Called by ``controllers`` (feeding) and through ``ports.kubernetes.SignalSource``
+(reading).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from bellwether.api.v1alpha1 import brokerhealth
 from bellwether.api.v1alpha1.models import explain
 from bellwether.api.v1alpha1.signalentries import read_entries
 from bellwether.core.signals import Override, Signal
-from bellwether.ports import Clock
+from bellwether.ports.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,9 @@ class _Broker:
 
 
 class SignalBook:
-    """``ports.SignalSource`` for one policy; feed it only this policy's objects. Safe to use from several threads."""
+    """``ports.kubernetes.SignalSource`` for one policy; feed it only this policy's objects. Safe to use from several
+    threads.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

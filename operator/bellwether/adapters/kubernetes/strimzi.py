@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.usersecrets import UserCredentials, authorit
 from bellwether.api.v1alpha1.strimzi import Strimzi as Wanted
 from bellwether.core.model.strimzi import ANYBODY, Lack, Listener, Strimzi, choose, outside
 from bellwether.core.reasons import Reason
-from bellwether.ports import BellwetherError, Terminal, Unauthenticated
+from bellwether.ports.errors import BellwetherError, Terminal, Unauthenticated
 
 GROUP = "kafka.strimzi.io"
 VERSIONS = ("v1", "v1beta2")

@@ -20,7 +20,8 @@ from bellwether.adapters import auditcodec
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import CONFIG_MAPS, Conflict, KubernetesClient, NotFound, Object
 from bellwether.core.reporting.audit import AuditEntry
-from bellwether.ports import BellwetherError, Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import BellwetherError, Terminal, Transient
 
 LABEL = f"{names.GROUP}/audit"
 SEGMENT = "segment"
@@ -45,7 +46,7 @@ audit_log = structlog.get_logger("bellwether.audit")
 
 
 class ConfigMapTrail:
-    """``ports.AuditTrail`` for one policy. Called by one thread."""
+    """``ports.kubernetes.AuditTrail`` for one policy. Called by one thread."""
 
     def __init__(self, api: KubernetesClient, namespace: str, policy: str, clock: Clock) -> None:
         self._api = api

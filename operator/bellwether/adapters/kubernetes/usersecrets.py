@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from bellwether.adapters import pem
 from bellwether.adapters.kubernetes.credentials import OpenSecret, SecretReader
 from bellwether.connections import Hidden, Mechanism
-from bellwether.ports import Unauthenticated
+from bellwether.ports.errors import Unauthenticated
 
 AUTHORITY = ".crt"
 USER_CERTIFICATE, USER_KEY = "user.crt", "user.key"

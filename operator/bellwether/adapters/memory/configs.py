@@ -1,4 +1,4 @@
-"""Settings of a simulated cluster: ``ports.ConfigReader``. A test changes them through ``MemoryCluster``."""
+"""Settings of a simulated cluster: ``ports.kafka.ConfigReader``. A test changes them through ``MemoryCluster``."""
 
 from __future__ import annotations
 

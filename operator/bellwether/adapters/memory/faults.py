@@ -15,16 +15,10 @@ from typing import TypeVar
 
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
 from bellwether.core.model.undo_record import UndoRecord
-from bellwether.ports import (
-    BellwetherError,
-    ClusterReader,
-    LeaderMover,
-    Outcome,
-    Reorder,
-    Transient,
-    UndoRecords,
-    World,
-)
+from bellwether.ports.errors import BellwetherError, Transient
+from bellwether.ports.kafka import ClusterReader, LeaderMover, Outcome, Reorder
+from bellwether.ports.kubernetes import UndoRecords
+from bellwether.ports.world import World
 
 T = TypeVar("T")
 
@@ -111,7 +105,9 @@ class Faults:
 
 
 class FaultyReader:
-    """``ports.ClusterReader`` behind a script. ``lag`` makes metadata stale, as a broker that is behind shows it."""
+    """``ports.kafka.ClusterReader`` behind a script. ``lag`` makes metadata stale, as a broker that is behind shows
+    it.
+    """
 
     def __init__(self, inner: ClusterReader, faults: Faults) -> None:
         self.inner = inner
@@ -141,7 +137,7 @@ class FaultyReader:
 
 
 class FaultyMover:
-    """``ports.LeaderMover`` behind a script: requests may be lost, late, unanswered, or refused in part."""
+    """``ports.kafka.LeaderMover`` behind a script: requests may be lost, late, unanswered, or refused in part."""
 
     def __init__(self, inner: LeaderMover, faults: Faults) -> None:
         self.inner = inner
@@ -176,7 +172,7 @@ class FaultyMover:
 
 
 class FaultyRecords:
-    """``ports.UndoRecords`` behind a script."""
+    """``ports.kubernetes.UndoRecords`` behind a script."""
 
     def __init__(self, inner: UndoRecords, faults: Faults) -> None:
         self.inner = inner

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from bellwether.core.model.undo_record import UndoRecord
-from bellwether.ports import Fenced, Terminal, Transient
+from bellwether.ports.errors import Fenced, Terminal, Transient
 
 
 @dataclass
@@ -28,7 +28,7 @@ class MemoryRecordStore:
 
 
 class MemoryRecords:
-    """``ports.UndoRecords`` of one process."""
+    """``ports.kubernetes.UndoRecords`` of one process."""
 
     def __init__(self, store: MemoryRecordStore | None = None) -> None:
         self.store = store or MemoryRecordStore()

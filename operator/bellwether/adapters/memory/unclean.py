@@ -1,11 +1,11 @@
-"""Unclean elections of a simulated cluster: ``ports.UncleanElections``. ``asked`` keeps what came."""
+"""Unclean elections of a simulated cluster: ``ports.kafka.UncleanElections``. ``asked`` keeps what came."""
 
 from __future__ import annotations
 
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.views import MemoryRoute
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Outcome
+from bellwether.ports.kafka import Outcome
 
 
 class MemoryUnclean:

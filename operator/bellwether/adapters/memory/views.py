@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
-from bellwether.ports import Outcome, Reorder, Transient
+from bellwether.ports.errors import Transient
+from bellwether.ports.kafka import Outcome, Reorder
 
 MAX_RECORDS_PER_USER_OPERATION = 10_000
 """``QuorumController.MAX_RECORDS_PER_USER_OP``: a request that would write more fails whole."""
@@ -39,7 +40,7 @@ class MemoryRoute:
 
 
 class MemoryReader:
-    """``ports.ClusterReader`` over a simulated cluster."""
+    """``ports.kafka.ClusterReader`` over a simulated cluster."""
 
     def __init__(self, cluster: MemoryCluster, route: MemoryRoute | None = None) -> None:
         self.cluster = cluster
@@ -71,7 +72,7 @@ class Sent:
 
 
 class MemoryMover:
-    """``ports.LeaderMover`` over a simulated cluster. ``sent`` keeps every request that was carried out.
+    """``ports.kafka.LeaderMover`` over a simulated cluster. ``sent`` keeps every request that was carried out.
 
     Raises ValueError, as the real one does, for a partition that is named twice; an empty request is not sent.
     ``allow_rf_change`` plays a cluster without KIP-860, where another number of replicas is not refused either.

@@ -1,4 +1,5 @@
-"""A broker's process in memory, and orders that a test writes: ``ports.BrokerProcess``, ``ports.Orders``, margins.
+"""A broker's process in memory, and orders that a test writes: ``ports.quarantine.BrokerProcess``,
+``ports.quarantine.Orders``, margins.
 
 ``MemoryProcess`` pauses and releases a broker of a simulated cluster; the controller's session is the test's to play.
 """
@@ -13,7 +14,7 @@ from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.fault_tolerance import Margins, Quorum
 from bellwether.core.quarantine.agent import Command, Process, Read
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 
 
 @dataclass
@@ -73,7 +74,7 @@ class MemoryOrders:
 
 
 class MemoryMargins:
-    """``ports.MarginReader`` over a simulated cluster. ``voters`` are brokers; those that run keep up.
+    """``ports.kafka.MarginReader`` over a simulated cluster. ``voters`` are brokers; those that run keep up.
 
     Without voters the controllers are others, and well.
     """

@@ -16,13 +16,14 @@ from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType
-from bellwether.ports import Clock, World
+from bellwether.ports.clock import Clock
+from bellwether.ports.world import World
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class ManualClock:
-    """``ports.Clock`` that stands still until it is advanced."""
+    """``ports.clock.Clock`` that stands still until it is advanced."""
 
     def __init__(self, start: datetime = START) -> None:
         self._start = start
@@ -66,7 +67,7 @@ class MemoryLease:
 
 
 class MemoryLeadership:
-    """``ports.Leadership`` of one process. It renews by itself, as a thread would, until ``frozen``.
+    """``ports.kubernetes.Leadership`` of one process. It renews by itself, as a thread would, until ``frozen``.
 
     ``seconds`` set to a number overrides everything: the time left is that.
     """
@@ -89,7 +90,9 @@ class MemoryLeadership:
 
 
 class MemorySignals:
-    """``ports.SignalSource`` that a test writes into. Sources stay fresh by themselves until they are silenced."""
+    """``ports.kubernetes.SignalSource`` that a test writes into. Sources stay fresh by themselves until they are
+    silenced.
+    """
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or ManualClock()

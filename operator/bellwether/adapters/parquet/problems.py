@@ -17,7 +17,7 @@ from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.storeerrors import StoreDamaged
 from bellwether.core.rebalance.problem import PartitionSlot, Problem, Terms, refuse_partition
 from bellwether.core.strict_json import Unreadable
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 
 FOLDER = "problems"
 TERMS = "problem.json"

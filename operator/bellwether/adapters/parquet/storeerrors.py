@@ -6,7 +6,7 @@ needs. Raised by everything that keeps Parquet.
 
 from __future__ import annotations
 
-from bellwether.ports import BellwetherError, Terminal, Transient
+from bellwether.ports.errors import BellwetherError, Terminal, Transient
 
 
 class StoreError(BellwetherError):

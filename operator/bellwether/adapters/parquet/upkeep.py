@@ -15,7 +15,7 @@ from bellwether.adapters.parquet.compaction import Compactor, Stopped
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.retention import expire
 from bellwether.adapters.parquet.storeerrors import StoreError
-from bellwether.ports import Clock
+from bellwether.ports.clock import Clock
 
 UPKEEP_SECONDS = 300.0
 

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 
 SERIES_LIMIT = 10_000
 _LABEL_LIMIT = 256

@@ -17,7 +17,7 @@ import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 
 from bellwether.adapters.prometheus.answers import SERIES_LIMIT, Answer, error_of, read_answer
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 
 # A thousand brokers at a kilobyte of labels each are a quarter of it.
 BODY_LIMIT = 4 * 1024 * 1024

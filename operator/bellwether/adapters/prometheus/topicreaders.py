@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 from bellwether.adapters.prometheus.answers import Answer
 from bellwether.adapters.prometheus.client import PrometheusClient
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 
 LABEL = "topic"
 SERIES_LIMIT = 200_000

@@ -27,7 +27,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 
 GROUP = "bellwether.dev"
 VERSION = "v1alpha1"

@@ -20,7 +20,8 @@ from bellwether.core.settings.detection import (
     StorageLatency,
 )
 from bellwether.core.signals import Reading
-from bellwether.ports import Clock, Terminal, Transient
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.attempts import attempted
 from bellwether.probes.brokerwatch import Asker, NoAnswer, Seat
 from bellwether.probes.installed import Found

@@ -20,7 +20,7 @@ from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
 from bellwether.connections import Connection
 from bellwether.core.settings.detection import Plugin
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from bellwether.probes import installed
 from bellwether.probes.kinds import Kind
 from bellwether.probes.listeners import Listeners

@@ -17,7 +17,8 @@ from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, Kube
 from bellwether.adapters.kubernetes.probers import ProberLease, SignalWriter
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.signals import Signal
-from bellwether.ports import Clock, Terminal, Transient, Unauthenticated
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from bellwether.probes.outbox import Outbox
 from bellwether.telemetry.probing import ProbeMetrics
 from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse

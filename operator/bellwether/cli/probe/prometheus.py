@@ -23,7 +23,7 @@ from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
 from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from bellwether.probes.prometheus import Answer, Asker, PrometheusProbe
 from bellwether.telemetry.logs import configure
 from bellwether.telemetry.probing import ProbeMetrics

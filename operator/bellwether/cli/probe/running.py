@@ -16,7 +16,7 @@ from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.commands.probe.sharedoptions import HEALTH_PORT
 from bellwether.cli.probe.probers import Probe, ProbeDied, Prober
 from bellwether.core.settings.detection import Detection
-from bellwether.ports import BellwetherError
+from bellwether.ports.errors import BellwetherError
 from bellwether.telemetry.health import Health, HealthServer
 from bellwether.telemetry.probing import ProbeMetrics
 

@@ -41,8 +41,9 @@ from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import Run
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Signal
-from bellwether.observing import Memory
-from bellwether.ports import BellwetherError, Clock
+from bellwether.gather import Memory
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import BellwetherError
 from bellwether.telemetry.brokers import Patience
 from bellwether.telemetry.metrics import OperatorMetrics
 

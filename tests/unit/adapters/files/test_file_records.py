@@ -15,7 +15,7 @@ from bellwether.adapters import recordcodec
 from bellwether.adapters.files.records import FileLeadership, FileRecords
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.undo_record import Application, Entry, UndoRecord
-from bellwether.ports import Fenced, Terminal
+from bellwether.ports.errors import Fenced, Terminal
 
 ENTRY = {PartitionKey("id", 0): Entry("orders", (1, 2, 3), (2, 3, 1))}
 

@@ -14,7 +14,7 @@ import pytest
 
 from bellwether.adapters.files import traces
 from bellwether.adapters.files.traces import Full, TraceReader, TraceWriter
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from bellwether.traces.lines import Header, Instant
 
 T0 = datetime(2026, 11, 21, 9, tzinfo=UTC)

@@ -15,7 +15,7 @@ from bellwether.adapters.kafka.admin_configs import AdminConfigs
 from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.connections import Connection
 from bellwether.core.model.cluster import Broker
-from bellwether.ports import Terminal, Transient, Unauthorized
+from bellwether.ports.errors import Terminal, Transient, Unauthorized
 from testkit.scriptedbroker import ScriptedBroker
 
 PATIENT = Limits(opening_seconds=20, finding_seconds=20, request_seconds=20, read_seconds=60)

@@ -15,7 +15,7 @@ from bellwether.adapters.kafka.configs import KafkaConfigs
 from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.connections import Connection
 from bellwether.core.model.cluster import Broker
-from bellwether.ports import Terminal, Transient, Unauthorized
+from bellwether.ports.errors import Terminal, Transient, Unauthorized
 from testkit.scriptedbroker import ScriptedBroker, versions
 
 PATIENT = Limits(opening_seconds=300, finding_seconds=300, request_seconds=300, read_seconds=900)

@@ -12,7 +12,7 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from bellwether.adapters.kafka.logdirs import MOST_PARTITIONS, LogDirs, Sizes
 from bellwether.connections import Connection, Security
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)

@@ -14,7 +14,7 @@ from bellwether.adapters.kafka import logends
 from bellwether.adapters.kafka.logends import MOST_PARTITIONS, Ends, LogEnds
 from bellwether.connections import Connection, Security
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -18,7 +18,8 @@ from bellwether.adapters.kafka.mover import MOST_PARTITIONS, KafkaMover
 from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.connections import Connection
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.ports import Outcome, Reorder, Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.kafka import Outcome, Reorder
 from testkit.scriptedbroker import ScriptedBroker, hanging_up, silent, versions
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)

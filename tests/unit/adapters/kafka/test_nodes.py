@@ -23,7 +23,7 @@ from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.adapters.kafka.wire import Deadline
 from bellwether.connections import Connection, Security
 from bellwether.core.model.cluster import Broker
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from realparts.tls import Authority
 from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
 from waiting import limit

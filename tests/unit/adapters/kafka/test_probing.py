@@ -17,7 +17,7 @@ from kafka.protocol.sasl import (
 from bellwether.adapters.kafka.errors import Stage
 from bellwether.adapters.kafka.probing import BrokerProbe, _which_addresses
 from bellwether.connections import Connection, Security
-from bellwether.ports import Terminal, Unauthenticated
+from bellwether.ports.errors import Terminal, Unauthenticated
 from realparts.ports import HeldPorts
 from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, web_server
 from waiting import limit

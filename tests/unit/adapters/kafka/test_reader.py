@@ -21,7 +21,7 @@ from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.adapters.kafka.reader import KafkaReader, topic_id
 from bellwether.connections import Connection
 from bellwether.core.model.cluster import Broker, Partition, PartitionKey
-from bellwether.ports import Terminal, Transient, Unauthorized
+from bellwether.ports.errors import Terminal, Transient, Unauthorized
 from testkit.scriptedbroker import ScriptedBroker, versions
 
 ID = UUID("e42f1285-8d55-4f11-9d4f-494cd7c59edc")

@@ -13,7 +13,7 @@ from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.views import MemoryReader, MemoryRoute
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.connections import Connection
-from bellwether.ports import Terminal, Transient, Unauthenticated
+from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 
 OLD, NEW = Connection(("old:1",)), Connection(("new:1",))
 

@@ -11,7 +11,7 @@ from cryptography.x509 import load_pem_x509_certificate
 
 from bellwether.adapters.kafka.security import Exchange, certificate_ends, tls_context
 from bellwether.connections import Security
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from realparts.tls import Authority
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from bellwether.adapters.kafka.tokenendpoint import ask
 from bellwether.connections import OAuth
-from bellwether.ports import BellwetherError, Terminal, Transient, Unauthenticated
+from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated
 from realparts.tls import Authority
 from realparts.tokenendpoint import TokenEndpoint
 

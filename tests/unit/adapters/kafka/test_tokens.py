@@ -11,7 +11,7 @@ import pytest
 from bellwether.adapters.kafka.tokenendpoint import Grant
 from bellwether.adapters.kafka.tokens import LONGEST_PAUSE_SECONDS, TokenSource, source_of
 from bellwether.connections import Hidden, OAuth
-from bellwether.ports import BellwetherError, Transient, Unauthenticated
+from bellwether.ports.errors import BellwetherError, Transient, Unauthenticated
 from waiting import limit
 
 OAUTH = OAuth(

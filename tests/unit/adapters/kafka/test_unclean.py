@@ -12,7 +12,8 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.adapters.kafka.unclean import KafkaUnclean
 from bellwether.connections import Connection
-from bellwether.ports import Outcome, Terminal, Transient, Unauthorized
+from bellwether.ports.errors import Terminal, Transient, Unauthorized
+from bellwether.ports.kafka import Outcome
 from testkit.builders import name
 from testkit.scriptedbroker import ScriptedBroker, versions
 

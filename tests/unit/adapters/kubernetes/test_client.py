@@ -25,7 +25,7 @@ from bellwether.adapters.kubernetes.client import (
     connect,
     from_configuration,
 )
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from realparts.ports import HeldPorts
 
 

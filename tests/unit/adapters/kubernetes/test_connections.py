@@ -14,7 +14,7 @@ from bellwether.adapters.kubernetes.connections import connection
 from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.connections import Connection, Mechanism, Protocol
-from bellwether.ports import Unauthenticated
+from bellwether.ports.errors import Unauthenticated
 from realparts.tls import Authority
 from testkit import apiobjects
 from testkit.apistores import MemoryApi

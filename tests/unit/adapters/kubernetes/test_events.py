@@ -8,7 +8,7 @@ import structlog
 from bellwether.adapters.kubernetes.client import EVENTS, NotFound, Object
 from bellwether.adapters.kubernetes.events import DISTINCT, PER_MINUTE, SERIES_SECONDS, EventWriter
 from bellwether.adapters.memory.worlds import ManualClock
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 

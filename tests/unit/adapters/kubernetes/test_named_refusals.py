@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bellwether.adapters.kubernetes.client import NamespaceEnding, OutdatedDefinition, _refusal
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 
 TYPED = "failed to create typed patch object (kafka/main; bellwether.dev/v1alpha1, Kind=LeadershipPolicy): "
 

@@ -15,7 +15,7 @@ from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.core.model.quarantine_order import Confinement
 from bellwether.core.quarantine.agent import Command, Read
 from bellwether.core.settings.detection import WARDEN
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from testkit.apiobjects import entry, health
 from testkit.apistores import MemoryApi
 from testkit.builders import after

@@ -11,7 +11,7 @@ from bellwether.adapters.kubernetes.pods import LOOK_SECONDS, PodWatch, Wanted, 
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.model.strimzi import Pod
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 from testkit.brokerpods import pod

@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
 from bellwether.adapters.kubernetes.statuses import StatusWriter
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 

@@ -13,7 +13,7 @@ from bellwether.adapters.kubernetes.strimzi import StrimziClusters, Undiscovered
 from bellwether.api.v1alpha1.strimzi import Strimzi as Wanted
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
-from bellwether.ports import Terminal, Transient, Unauthenticated
+from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from realparts.tls import Authority
 from testkit import strimzis
 from testkit.apistores import MemoryApi

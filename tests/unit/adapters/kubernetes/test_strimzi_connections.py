@@ -14,7 +14,7 @@ from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.api.v1alpha1.connections import Kafka
 from bellwether.connections import Connection, Mechanism, Protocol
 from bellwether.core.model.strimzi import Pod
-from bellwether.ports import Terminal, Unauthenticated
+from bellwether.ports.errors import Terminal, Unauthenticated
 from realparts.tls import Authority
 from testkit import apiobjects, strimzis
 from testkit.apistores import MemoryApi

@@ -16,7 +16,7 @@ from bellwether.adapters.kubernetes.client import CONFIG_MAPS, Conflict, Object,
 from bellwether.adapters.kubernetes.trails import AGAIN_SECONDS, FULL, KEPT_DAYS, SEGMENTS, ConfigMapTrail
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Outcome
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from bellwether.telemetry import logs
 from testkit.apistores import MemoryApi
 

@@ -16,7 +16,7 @@ from bellwether.adapters.kubernetes.client import SECRETS
 from bellwether.adapters.kubernetes.credentials import SecretReader
 from bellwether.adapters.kubernetes.usersecrets import UserCredentials, authorities, user_credentials
 from bellwether.connections import Mechanism
-from bellwether.ports import Unauthenticated
+from bellwether.ports.errors import Unauthenticated
 from realparts.tls import Authority
 from testkit.apistores import MemoryApi
 

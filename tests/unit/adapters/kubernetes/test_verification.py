@@ -17,7 +17,7 @@ from urllib3.util import ssl_
 from bellwether.adapters.kubernetes.client import LEASES, from_configuration
 from bellwether.adapters.kubernetes.verification import as_kubectl
 from bellwether.controllers.policy_manager import Login
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 from realparts.tls import Authority
 from waiting import limit
 

@@ -4,7 +4,7 @@ import pytest
 
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.configs import MemoryConfigs
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 
 MIN_ISR = "min.insync.replicas"
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from bellwether.adapters.memory.faults import Fate, Faults, FaultyReader, Interruptions, Killed
-from bellwether.ports import Reorder, Transient
+from bellwether.ports.errors import Transient
+from bellwether.ports.kafka import Reorder
 from testkit.builders import demoted, name, site
 
 ORDER = [Reorder(name(), (2, 3, 1))]

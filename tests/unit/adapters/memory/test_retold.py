@@ -11,7 +11,7 @@ from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.retold import RetoldCluster
 from bellwether.adapters.memory.views import MemoryMover
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
-from bellwether.ports import Reorder
+from bellwether.ports.kafka import Reorder
 from testkit import strategies
 
 ORDERS = TopicPartition("orders", 0)

@@ -4,7 +4,7 @@ import pytest
 
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.unclean import MemoryUnclean
-from bellwether.ports import Transient
+from bellwether.ports.errors import Transient
 from testkit.builders import name
 
 

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.views import MAX_RECORDS_PER_USER_OPERATION, MemoryMover, MemoryReader, MemoryRoute
-from bellwether.ports import Reorder, Transient
+from bellwether.ports.errors import Transient
+from bellwether.ports.kafka import Reorder
 from testkit.builders import name
 from testkit.strategies import Act, deeds, memory_clusters
 

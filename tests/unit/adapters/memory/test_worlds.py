@@ -14,7 +14,7 @@ from bellwether.adapters.memory.worlds import (
     memory_world,
 )
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.ports import Fenced, Terminal, Transient
+from bellwether.ports.errors import Fenced, Terminal, Transient
 from testkit.builders import demoted, record, signal, site
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.storeerrors import StoreAway, StoreDamaged, StoreMissing, StoreUnusable
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 
 TABLE = pa.table({"partition": pa.array([1, 2, 3], pa.int32())})
 

@@ -19,7 +19,7 @@ from bellwether.adapters.parquet.problems import (
 )
 from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreMissing
 from bellwether.core.rebalance.problem import BrokerSlot, Problem
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from testkit.loadplanning import problem, slot
 from testkit.rechecking import load_problems
 

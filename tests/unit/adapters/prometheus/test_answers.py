@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters.prometheus.answers import SERIES_LIMIT, error_of, read_answer
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 
 
 def body(result: Any, kind: str = "vector", **more: Any) -> bytes:

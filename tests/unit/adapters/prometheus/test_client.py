@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.prometheus.client import BODY_LIMIT, PrometheusClient
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 from realparts.ports import HeldPorts
 from realparts.tls import Authority
 

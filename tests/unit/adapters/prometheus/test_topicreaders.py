@@ -12,7 +12,7 @@ import pytest
 
 from bellwether.adapters.prometheus.client import PrometheusClient
 from bellwether.adapters.prometheus.topicreaders import BODY_LIMIT, DEFAULT_QUERY, SERIES_LIMIT, TopicReaders
-from bellwether.ports import Terminal, Transient
+from bellwether.ports.errors import Terminal, Transient
 
 
 def body(*series: tuple[dict[str, str], str]) -> bytes:

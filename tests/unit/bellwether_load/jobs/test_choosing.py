@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.adapters.parquet.filesystems import Store
 from bellwether.adapters.parquet.samples import write_round
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 from bellwether.sampling.rows import Rows
 from bellwether_load.jobs.choosing import Choice, Period, choose, moment
 from testkit.histories import steady

@@ -16,8 +16,8 @@ from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
-from bellwether.observing import Memory
-from bellwether.ports import Fenced, Terminal, Transient
+from bellwether.gather import Memory
+from bellwether.ports.errors import Fenced, Terminal, Transient
 from bellwether.telemetry.metrics import OperatorMetrics
 from testkit import apiobjects
 from testkit.apistores import MemoryApi

@@ -14,7 +14,7 @@ from bellwether.core.model.cluster import Partition
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState
-from bellwether.execution import READ_BACK_TRIES
+from bellwether.execute import READ_BACK_TRIES
 from testkit.builders import name
 from testkit.operators import Operator
 

@@ -1,6 +1,6 @@
-"""Carry a plan out: record, check, reorder, read back, elect; batch by batch, stopping at the first thing amiss.
+"""Execute a plan: record each batch, check it, reorder it, read it back and elect its leaders.
 
-Called by ``cycle`` (and so by the operator, the CLI and simulations) with a plan and the recovered record. The
+Called by ``reconcile`` (and so by the operator, the CLI and simulations) with a plan and the recovered record. The
 decisions between two requests are pure and live in ``core/execution/batches``; here they are only put in order. No
 request is repeated: what was not answered, or not done, is found by the next turn.
 """
@@ -29,7 +29,9 @@ from bellwether.core.planning.plan import Move, Plan
 from bellwether.core.reasons import SENTENCES, Reason
 from bellwether.core.reporting.audit import AuditEntry, concluded
 from bellwether.core.settings.policy import Policy
-from bellwether.ports import Fenced, Outcome, Reorder, Terminal, Transient, World
+from bellwether.ports.errors import Fenced, Terminal, Transient
+from bellwether.ports.kafka import Outcome, Reorder
+from bellwether.ports.world import World
 
 READ_BACK_TRIES = 20
 READ_BACK_PAUSE_SECONDS = 0.05

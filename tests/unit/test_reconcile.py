@@ -19,9 +19,10 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.policy import Demotion, Mode, Policy
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.cycle import turn
-from bellwether.observing import Memory
-from bellwether.ports import ClusterReader, Terminal, Transient, WrongCluster
+from bellwether.gather import Memory
+from bellwether.ports.errors import Terminal, Transient, WrongCluster
+from bellwether.ports.kafka import ClusterReader
+from bellwether.reconcile import turn
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 

@@ -1,6 +1,6 @@
-"""Gather everything that a turn is to know, once: metadata, signals, what people and others are at, what could be lost.
+"""Gather all facts that one reconcile needs, once: metadata, signals, overrides, reassignments, fault tolerance.
 
-In: the ports and what the last turn left. Out: a snapshot, with the undo record as recovered. Called by ``cycle``;
+In: the ports and what the last turn left. Out: a snapshot, with the undo record as recovered. Called by ``reconcile``;
 nothing after it reads the cluster to make up its mind. What is dear is asked for only while it matters, and what is
 not told is unknown.
 """
@@ -26,7 +26,8 @@ from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.planning.preferred_election import ASKED, AUTO, AutoRebalance, Rounds
 from bellwether.core.quarantine.pause_decision import wanted
 from bellwether.core.settings.policy import Policy
-from bellwether.ports import Terminal, Transient, World, WrongCluster
+from bellwether.ports.errors import Terminal, Transient, WrongCluster
+from bellwether.ports.world import World
 
 
 @dataclass(frozen=True)

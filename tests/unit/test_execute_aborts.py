@@ -14,8 +14,10 @@ from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.planning.plan import Plan, devise
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Election, Policy
-from bellwether.execution import READ_BACK_PAUSE_SECONDS, READ_BACK_TRIES, Execution, carry_out
-from bellwether.ports import Fenced, Outcome, Reorder, Terminal, Transient, World
+from bellwether.execute import READ_BACK_PAUSE_SECONDS, READ_BACK_TRIES, Execution, carry_out
+from bellwether.ports.errors import Fenced, Terminal, Transient
+from bellwether.ports.kafka import Outcome, Reorder
+from bellwether.ports.world import World
 from testkit.builders import decisions, name, site, verdicts
 
 BATCHES = Policy(name="main", election=Election(batch_size=2))

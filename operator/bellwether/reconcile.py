@@ -1,4 +1,4 @@
-"""One turn: what we saw, what we think, what we will do, what we did, what we say.
+"""Reconcile one policy: gather facts, judge brokers, decide, plan, execute, report.
 
 Called by the operator's policy loop, by the command line and by simulations. Everything it needs comes through ports,
 so a turn can be replayed in memory; everything it decides is decided in :mod:`bellwether.core`.
@@ -21,9 +21,9 @@ from bellwether.core.rebalance.waves import Agenda, take_up
 from bellwether.core.reporting.audit import intent
 from bellwether.core.reporting.report import Report, report
 from bellwether.core.settings.policy import Policy
-from bellwether.execution import carry_out
-from bellwether.observing import Memory, observe
-from bellwether.ports import World
+from bellwether.execute import carry_out
+from bellwether.gather import Memory, observe
+from bellwether.ports.world import World
 
 NOTHING = Agenda()
 

@@ -14,9 +14,11 @@ from bellwether.core.doctor.risks import FLOOR_SECONDS, MIN_ISR, Risk
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
-from bellwether.cycle import turn
-from bellwether.observing import Memory
-from bellwether.ports import BellwetherError, ConfigReader, Terminal, Transient, World
+from bellwether.gather import Memory
+from bellwether.ports.errors import BellwetherError, Terminal, Transient
+from bellwether.ports.kafka import ConfigReader
+from bellwether.ports.world import World
+from bellwether.reconcile import turn
 
 POLICY = Policy(name="main", mode=Mode.OBSERVE)
 

@@ -1,0 +1,45 @@
+"""Port to the jobs that measure loads and compute a rebalance plan.
+
+Implemented by ``adapters.kubernetes.jobs`` and ``adapters.processes``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+class JobState(StrEnum):
+    """What has become of a job."""
+
+    ACTIVE = "Active"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class JobWord:
+    """What has become of a job, and why it failed, in a few words."""
+
+    state: JobState
+    message: str = ""
+
+
+class PlanJobs(Protocol):
+    """Runs the jobs that measure loads and make a plan, somewhere else: no call waits for one to end.
+
+    Raises Transient, or Terminal when a person must act.
+    """
+
+    def start(self, run: str) -> None:
+        """Start the job of that run; nothing happens where it has been started before."""
+        ...
+
+    def look(self, run: str) -> JobWord | None:
+        """What has become of it; None where there is no such job."""
+        ...
+
+    def close(self) -> None:
+        """Nobody will look any more: end what would be nobody's."""
+        ...

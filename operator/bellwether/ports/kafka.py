@@ -1,0 +1,115 @@
+"""Ports to Kafka: read metadata and settings, reorder replicas, elect leaders.
+
+Implemented by ``adapters.kafka`` and, for tests and replays, by ``adapters.memory``. Every method answers or raises one
+of ``ports.errors``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
+from bellwether.core.model.fault_tolerance import Margins
+
+
+@dataclass(frozen=True, slots=True)
+class Reorder:
+    """A request to give a partition another order of the same replicas."""
+
+    name: TopicPartition
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What Kafka said of one partition: ``error`` is the protocol's error name (``NONE`` for success)."""
+
+    error: str = "NONE"
+    message: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the request did, or did not need to do, what was asked."""
+        return self.error in ("NONE", "ELECTION_NOT_NEEDED")
+
+
+class ClusterReader(Protocol):
+    """Reads metadata. Raises Transient or Terminal."""
+
+    def read(self) -> Cluster:
+        """One consistent snapshot of brokers and of all partitions, from a broker that is not in ``avoid``."""
+        ...
+
+    def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
+        """Fresh partitions of some topics, reassignments included; a topic that is gone is simply absent."""
+        ...
+
+    def avoid(self, brokers: Collection[int]) -> None:
+        """From now on send nothing to these brokers while another one answers (they are suspect)."""
+        ...
+
+
+class TopicConfigReader(Protocol):
+    """Reads topics' settings as they are in force, defaults included: DescribeConfigs (KIP-133, KIP-226).
+
+    Raises Transient or Terminal; Unauthorized names the ACL that is missing.
+    """
+
+    def topic_configs(self, topics: Collection[str], names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        """Some settings of some topics, in one bounded read. What is gone, unknown or secret is absent."""
+        ...
+
+
+class ConfigReader(TopicConfigReader, Protocol):
+    """Reads brokers' settings, too."""
+
+    def broker_configs(self, brokers: Collection[int], names: Collection[str]) -> Mapping[int, Mapping[str, str]]:
+        """Some settings of some brokers, each asked for its own; one that does not answer in time is absent."""
+        ...
+
+
+class LeaderMover(Protocol):
+    """Moves leadership. Each call is one request with a hard time limit and no retry of its own.
+
+    Raises Transient when no answer came in time: the request may or may not have been carried out, even later.
+    """
+
+    request_timeout_seconds: float
+
+    def reorder(self, orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
+        """AlterPartitionReassignments with another order of the same replicas (KIP-455, KIP-860)."""
+        ...
+
+    def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+        """ElectLeaders, preferred (KIP-460)."""
+        ...
+
+    def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+        """Cancel the reassignments of these partitions (KIP-455)."""
+        ...
+
+
+class UncleanElections(Protocol):
+    """Elections that lose records: a person's own command has it, and no turn ever does (law 2)."""
+
+    def elect(self, name: TopicPartition) -> Outcome:
+        """ElectLeaders, unclean, of one partition (KIP-460); one that has a leader is left as it is.
+
+        Raises Transient when no answer came in time: it may have been carried out.
+        """
+        ...
+
+
+class MarginReader(Protocol):
+    """Reads what a cluster could lose besides: facts that metadata does not hold."""
+
+    def margins(
+        self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
+    ) -> Margins:
+        """min.insync.replicas of these topics, the quorum, and which of these brokers do not answer; never raises.
+
+        ``followed`` names brokers, partitions that they follow, and who leads those: which of them trail.
+        """
+        ...

@@ -1,0 +1,67 @@
+"""Ports to what Kubernetes keeps for a reconcile: undo record, Lease, signals, audit trail.
+
+Implemented by ``adapters.kubernetes``, by ``adapters.files`` and, for tests and replays, by ``adapters.memory``. Every
+method answers or raises one of ``ports.errors``.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.reporting.audit import AuditEntry
+from bellwether.core.signals import Override, Signal
+
+
+class UndoRecords(Protocol):
+    """Keeps one policy's undo record durably. Raises Transient, or Fenced when another epoch has written."""
+
+    def take_over(self, cluster_id: str) -> UndoRecord:
+        """Read the record and raise its epoch by a checked write, so that an older holder's writes are refused."""
+        ...
+
+    def save(self, record: UndoRecord) -> None:
+        """Make the record durable before returning; only what changed since the last call is written."""
+        ...
+
+
+class Leadership(Protocol):
+    """The Lease (law 7)."""
+
+    def seconds_left(self) -> float:
+        """How long, on the local monotonic clock, this process surely still holds the Lease; 0 when it does not."""
+        ...
+
+
+class SignalSource(Protocol):
+    """Signals and overrides, as last seen; never blocks on a prober."""
+
+    def signals(self) -> tuple[Signal, ...]:
+        """The last word of every source, aged on the reader's monotonic clock."""
+        ...
+
+    def overrides(self) -> tuple[Override, ...]:
+        """What people asked for, expired ones included."""
+        ...
+
+
+class AuditTrail(Protocol):
+    """Keeps what moved, when, why and by whose word. Never raises: no turn waits for its trail."""
+
+    def begin(self, entry: AuditEntry) -> None:
+        """What a turn sets out to do, before anything moves."""
+        ...
+
+    def conclude(self, entry: AuditEntry) -> None:
+        """The entry that was begun last, with its outcome."""
+        ...
+
+
+class Untold:
+    """The trail of whoever keeps none: simulations, replays, a person who looks on."""
+
+    def begin(self, entry: AuditEntry) -> None:
+        """Nothing."""
+
+    def conclude(self, entry: AuditEntry) -> None:
+        """Nothing."""

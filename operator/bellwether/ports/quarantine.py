@@ -1,0 +1,35 @@
+"""Ports of the quarantine agent: the broker's process, and the orders that say when to pause it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from bellwether.core.quarantine.agent import Process, Read
+
+
+class BrokerProcess(Protocol):
+    """The process of the broker that a warden stands beside."""
+
+    def state(self) -> Process:
+        """How it is now."""
+        ...
+
+    def pause(self) -> None:
+        """Stop it. Raises Transient, and lets it run, when that fails."""
+        ...
+
+    def release(self) -> None:
+        """Let it go on; nothing happens to one that runs. Raises Transient."""
+        ...
+
+    def guarded(self) -> bool:
+        """Whether it would be released should we die this moment; asking is a sign of life."""
+        ...
+
+
+class Orders(Protocol):
+    """Where a warden's orders stand. Raises Transient or Terminal."""
+
+    def read(self) -> Read:
+        """The order that stands for its broker, and whether another broker is paused."""
+        ...
