@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
-from bellwether.probes.blames import weigh
-from bellwether.probes.trails import MOST_POINTS, Lag, Trails
+from bellwether.probes.replication.lag_attribution import weigh
+from bellwether.probes.replication.offset_history import MOST_POINTS, Lag, Trails
 from testkit.lagging import Word
 
 NAME = TopicPartition("t", 0)

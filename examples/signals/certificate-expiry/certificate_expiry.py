@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from cryptography import x509
 
 from bellwether.connections import split_address
-from bellwether.probes.kinds import Measurement
+from bellwether.probes.plugins.plugin_api import Measurement
 
 DAY_SECONDS = 86400.0
 

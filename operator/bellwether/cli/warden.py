@@ -8,10 +8,8 @@ from typing import Any
 
 import structlog
 
-from bellwether.adapters.brokerprocesses import KAFKA, BrokerProcess
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.client import connect
-from bellwether.adapters.kubernetes.orders import BrokerOrders
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import need, reported, serve_metrics, stop_on_signals
@@ -21,7 +19,9 @@ from bellwether.core.settings.detection import WARDEN
 from bellwether.core.settings.policy import QuarantineMode
 from bellwether.ports.errors import Transient
 from bellwether.ports.quarantine import BrokerProcess as Beside
-from bellwether.probes.wardens import Warden
+from bellwether.quarantine.agent_loop import Warden
+from bellwether.quarantine.broker_process import KAFKA, BrokerProcess
+from bellwether.quarantine.order_reader import BrokerOrders
 from bellwether.telemetry.logs import configure
 
 

@@ -1,1 +1,1 @@
-"""How we look at brokers, one file a signal: measure (IO), then say what was seen."""
+"""Probes: measure brokers from outside or beside them, one package per signal, and post signals on changes."""

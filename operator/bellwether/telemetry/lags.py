@@ -1,7 +1,7 @@
 """Prometheus metrics of the replication prober. Labels are bounded: brokers of one cluster, no topics.
 
-Told by ``probes.replication`` what it measures; the series stand in the registry of ``telemetry.probing``, which serves
-what all probers have in common.
+Told by ``probes.replication.replication_probe`` what it measures; the series stand in the registry of
+``telemetry.probing``, which serves what all probers have in common.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Prometheus metrics of a prober whose kind was plugged in, beside those that every prober has.
 
-Told by ``probes.plugged`` what is measured. Labels are bounded: brokers of one cluster, five results.
+Told by ``probes.plugins.plugin_probe`` what is measured. Labels are bounded: brokers of one cluster, five results.
 """
 
 from __future__ import annotations

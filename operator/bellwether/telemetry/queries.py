@@ -1,6 +1,7 @@
 """Prometheus metrics of the prober that asks a Prometheus, beside those that every prober has.
 
-Told by ``probes.prometheus`` what it asks and finds. Labels are bounded: a policy has at most 32 rules.
+Told by ``probes.prometheus.prometheus_probe`` what it asks and finds. Labels are bounded: a policy has at most 32
+rules.
 """
 
 from __future__ import annotations

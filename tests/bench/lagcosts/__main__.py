@@ -19,7 +19,7 @@ from bellwether.adapters.kafka.nodes import Limits, Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
 from bellwether.connections import Connection
 from bellwether.core.settings.detection import ReplicationLag
-from bellwether.probes.soundings import Soundings
+from bellwether.probes.replication.lag_round import Soundings
 
 PATIENT = Limits(opening_seconds=30, finding_seconds=30, request_seconds=120, read_seconds=240)
 

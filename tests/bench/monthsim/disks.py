@@ -16,8 +16,8 @@ from numpy.random import Generator
 
 from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.latencies import SPANS_KEPT, Habit, Latencies, Sample, periods
-from bellwether.probes.windows import Window
+from bellwether.probes.result_window import Window
+from bellwether.probes.storage.write_latency import SPANS_KEPT, Habit, Latencies, Sample, periods
 from monthsim.episodes import Disk, DiskEffect
 from monthsim.paths import News, at
 
@@ -127,7 +127,7 @@ def watch(volume: Volume, begun: Sequence[tuple[float, float]], settings: Storag
 
 
 def _samples(begun: Sequence[tuple[float, float]], settings: StorageLatency) -> Iterator[tuple[float, Sample]]:
-    """Writes as ``probes.storage`` tells them: one that hangs is told of period by period."""
+    """Writes as ``probes.storage.storage_probe`` tells them: one that hangs is told of period by period."""
     for time, seconds in begun:
         counted, waited = 0, float(settings.timeout_seconds)
         while waited <= seconds and counted <= 2 * settings.window_samples:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.haste import HASTE
-from bellwether.probes.sightings import Round, Sighting
-from bellwether.probes.windows import Streak
+from bellwether.probes.reachability.broker_watch import HASTE
+from bellwether.probes.reachability.reachability_state import Round, Sighting
+from bellwether.probes.result_window import Streak
 from monthsim.episodes import Path, PathEffect
 from testkit.answers import Said
 
@@ -158,7 +158,7 @@ def watch(
 
 @dataclass(slots=True)
 class Pace:
-    """When the next round is begun: as ``probes.brokerwatch`` does it, sooner while the broker fails."""
+    """When the next round is begun: as ``probes.reachability.broker_watch`` does it, sooner while the broker fails."""
 
     due: float
     period: float

@@ -16,9 +16,9 @@ from typing import Any
 
 from bellwether.adapters.kafka.nodes import Nodes
 from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.pausekeeper import STOPPED, state_of
 from bellwether.connections import Connection
 from bellwether.core.model.cluster import Partition
+from bellwether.quarantine.pause_watchdog import STOPPED, state_of
 from quarantines.traffic import Traffic
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from bellwether.adapters.pausekeeper import STOPPED, state_of
+from bellwether.quarantine.pause_watchdog import STOPPED, state_of
 from quarantines.traffic import Traffic
 from testkit.sites import POLICY, condition, demoted
 

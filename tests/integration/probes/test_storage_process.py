@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.probes.diskwrites import FILE_NAME
+from bellwether.probes.storage.disk_write import FILE_NAME
 from waiting import limit
 
 if TYPE_CHECKING:

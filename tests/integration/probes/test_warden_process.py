@@ -15,9 +15,9 @@ import pytest
 
 from bellwether.adapters.kubernetes import names
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
-from bellwether.adapters.pausekeeper import STOPPED, state_of
 from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.core.model.quarantine_order import Confinement
+from bellwether.quarantine.pause_watchdog import STOPPED, state_of
 from waiting import limit
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from bellwether.api.v1alpha1.presets import (
 )
 from bellwether.api.v1alpha1.promql import Scope
 from bellwether.core.settings.detection import PrometheusRule
-from bellwether.probes.promrules import figures, judge
+from bellwether.probes.prometheus.prometheus_rules import figures, judge
 from realparts.prometheus import PrometheusServer
 from testkit.apiobjects import prometheus
 from testkit.exporters import BROKERS

@@ -20,7 +20,7 @@ from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, Q
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.gather import Memory
 from bellwether.ports.errors import Transient
-from bellwether.probes.wardens import TICK_SECONDS, Warden
+from bellwether.quarantine.agent_loop import TICK_SECONDS, Warden
 from testkit.operators import GRACE_SECONDS, Operator
 
 SESSION_SECONDS = 9.0

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.cli.main import main
-from bellwether.probes import installed
+from bellwether.probes.plugins import plugin_discovery
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -39,7 +39,7 @@ def test_the_list_names_what_is_installed_and_why_something_cannot_be_used(
     folder = tmp_path / "halfdone-2.5.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: halfdone\nVersion: 2.5\n")
-    (folder / "entry_points.txt").write_text(f"[{installed.GROUP}]\nHalfDone = halfdone_module:Kind\n")
+    (folder / "entry_points.txt").write_text(f"[{plugin_discovery.GROUP}]\nHalfDone = halfdone_module:Kind\n")
     status, output = run("--list")
     (line,) = (line for line in output.splitlines() if line.startswith("HalfDone"))
     assert "halfdone 2.5" in line
@@ -53,7 +53,7 @@ def test_a_setting_without_a_value_is_named(tmp_path: Path, monkeypatch: pytest.
     folder = tmp_path / "wellkind-1.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: wellkind\nVersion: 1\n")
-    (folder / "entry_points.txt").write_text(f"[{installed.GROUP}]\nWell = wellkind:Kind\n")
+    (folder / "entry_points.txt").write_text(f"[{plugin_discovery.GROUP}]\nWell = wellkind:Kind\n")
     status, output = run("--type", "Well", "--once", "--bootstrap", "127.0.0.1:1", "--setting", "limit")
     assert status == 2
     assert "'limit' is not NAME=VALUE" in output

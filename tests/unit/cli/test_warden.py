@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters import pausekeeper
 from bellwether.cli.main import main
+from bellwether.quarantine import pause_watchdog
 from waiting import until
 
 
@@ -55,7 +55,7 @@ def test_what_is_missing_or_wrong_is_named(arguments: list[str], said: str) -> N
 
 def stopped(pid: int, *, becomes: bool) -> bool:
     """Whether a process is stopped, once it is as it should become."""
-    until(lambda: (pausekeeper.state_of(Path("/proc"), pid) == pausekeeper.STOPPED) is becomes)
+    until(lambda: (pause_watchdog.state_of(Path("/proc"), pid) == pause_watchdog.STOPPED) is becomes)
     return becomes
 
 

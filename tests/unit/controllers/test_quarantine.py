@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes.client import BROKER_HEALTHS
-from bellwether.adapters.kubernetes.orders import command_of
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
@@ -25,6 +24,7 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.detection import WARDEN, Detection
 from bellwether.core.settings.policy import Mode, Policy, QuarantineMode
 from bellwether.gather import Memory
+from bellwether.quarantine.order_reader import command_of
 from bellwether.telemetry.metrics import OperatorMetrics
 from testkit import apiobjects
 from testkit.apistores import MemoryApi

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from bellwether.adapters.kafka.errors import Stage
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.probes.brokerwatch import NoAnswer
+from bellwether.probes.reachability.broker_watch import NoAnswer
 from bellwether.telemetry.probing import ProbeMetrics
 from bellwether.telemetry.registries import LATENCY_BUCKETS
 

@@ -19,7 +19,7 @@ from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import need, reported, serve_metrics, stop_on_signals
 from bellwether.connections import split_address
 from bellwether.core.signals import SignalType
-from bellwether.probes.alerts import Alerts
+from bellwether.probes.alertmanager.alert_receiver import Alerts
 from bellwether.telemetry.logs import configure
 from bellwether.telemetry.probing import ProbeMetrics
 from bellwether.telemetry.webhooks import WebhookMetrics

@@ -22,21 +22,21 @@ from bellwether.core.settings.detection import (
 from bellwether.core.signals import Reading
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.attempts import attempted
-from bellwether.probes.brokerwatch import Asker, NoAnswer, Seat
-from bellwether.probes.installed import Found
-from bellwether.probes.kinds import Kind
-from bellwether.probes.lags import sentence
-from bellwether.probes.prometheus import Asker as Querier
-from bellwether.probes.promrules import broker_id, figures, judge
-from bellwether.probes.reachability import Roster
-from bellwether.probes.replication import measure_once as watch_once
-from bellwether.probes.replication import reading as lag_reading
-from bellwether.probes.selfreachability import measure_once as look_once
-from bellwether.probes.sightings import Answer, milliseconds
-from bellwether.probes.sockettables import SocketTable
-from bellwether.probes.soundings import Soundings
-from bellwether.probes.storage import Writer, measure_once, reading
+from bellwether.probes.connections.self_reachability import measure_once as look_once
+from bellwether.probes.connections.socket_table import SocketTable
+from bellwether.probes.plugins.plugin_api import Kind
+from bellwether.probes.plugins.plugin_call import attempted
+from bellwether.probes.plugins.plugin_discovery import Found
+from bellwether.probes.prometheus.prometheus_probe import Asker as Querier
+from bellwether.probes.prometheus.prometheus_rules import broker_id, figures, judge
+from bellwether.probes.reachability.broker_watch import Asker, NoAnswer, Seat
+from bellwether.probes.reachability.reachability_probe import Roster
+from bellwether.probes.reachability.reachability_state import Answer, milliseconds
+from bellwether.probes.replication.lag_round import Soundings
+from bellwether.probes.replication.lag_state import sentence
+from bellwether.probes.replication.replication_probe import measure_once as watch_once
+from bellwether.probes.replication.replication_probe import reading as lag_reading
+from bellwether.probes.storage.storage_probe import Writer, measure_once, reading
 
 
 def reachability(roster: Roster, asker: Asker, settings: Reachability) -> int:

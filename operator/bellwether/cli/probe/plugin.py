@@ -21,10 +21,10 @@ from bellwether.cli.probe.running import need, read_policy, reported, serve_metr
 from bellwether.connections import Connection
 from bellwether.core.settings.detection import Plugin
 from bellwether.ports.errors import Terminal
-from bellwether.probes import installed
-from bellwether.probes.kinds import Kind
-from bellwether.probes.listeners import Listeners
-from bellwether.probes.plugged import PluggedProbe
+from bellwether.probes.plugins import plugin_discovery
+from bellwether.probes.plugins.broker_listeners import Listeners
+from bellwether.probes.plugins.plugin_api import Kind
+from bellwether.probes.plugins.plugin_probe import PluggedProbe
 from bellwether.telemetry.logs import configure
 from bellwether.telemetry.plugins import PluginMetrics
 from bellwether.telemetry.probing import ProbeMetrics
@@ -48,7 +48,7 @@ def plugin(
     """Measure every broker with a kind of signal from another package."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     if list_:
-        sys.exit(measurements.kinds(installed.found()))
+        sys.exit(measurements.kinds(plugin_discovery.found()))
     if bootstrap and not once:
         raise click.UsageError("--bootstrap goes with --once: without Kubernetes there is nowhere to report to.")
     if settings and not bootstrap:
@@ -58,7 +58,7 @@ def plugin(
     need(type_, "--type", "the kind to measure (--list lists those that are installed)")
     need(policy or bootstrap, "--policy", "the LeadershipPolicy to follow (or --once with --bootstrap)")
     with reported():
-        kind = installed.load(str(type_))
+        kind = plugin_discovery.load(str(type_))
         if bootstrap:
             wanted = Plugin(type=str(type_), settings=_pairs(settings))
             sys.exit(_once(kind, Connection(bootstrap), wanted))

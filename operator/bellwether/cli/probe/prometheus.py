@@ -24,7 +24,7 @@ from bellwether.cli.probe.running import need, read_policy, reported, serve_metr
 from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
-from bellwether.probes.prometheus import Answer, Asker, PrometheusProbe
+from bellwether.probes.prometheus.prometheus_probe import Answer, Asker, PrometheusProbe
 from bellwether.telemetry.logs import configure
 from bellwether.telemetry.probing import ProbeMetrics
 from bellwether.telemetry.queries import QueryMetrics

@@ -22,8 +22,8 @@ from bellwether.cli.probe.running import need, read_policy, reported, serve_metr
 from bellwether.connections import Connection
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import SignalType
-from bellwether.probes.reachability import ReachabilityProbe
-from bellwether.probes.rosters import TwoSides
+from bellwether.probes.reachability.broker_addresses import TwoSides
+from bellwether.probes.reachability.reachability_probe import ReachabilityProbe
 from bellwether.telemetry.logs import configure
 from bellwether.telemetry.probing import ProbeMetrics
 

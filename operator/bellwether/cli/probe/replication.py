@@ -23,8 +23,8 @@ from bellwether.cli.probe.running import need, read_policy, reported, serve_metr
 from bellwether.connections import Connection
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import SignalType
-from bellwether.probes.replication import ReplicationProbe
-from bellwether.probes.soundings import Soundings
+from bellwether.probes.replication.lag_round import Soundings
+from bellwether.probes.replication.replication_probe import ReplicationProbe
 from bellwether.telemetry.lags import LagMetrics
 from bellwether.telemetry.logs import configure
 from bellwether.telemetry.probing import ProbeMetrics

@@ -22,9 +22,9 @@ from bellwether.cli.probe.running import (
 )
 from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import SignalType
-from bellwether.probes.selfreachability import SelfReachabilityProbe
-from bellwether.probes.sockdiag import Ignored
-from bellwether.probes.sockettables import SocketTable, open_table
+from bellwether.probes.connections.self_reachability import SelfReachabilityProbe
+from bellwether.probes.connections.sock_diag import Ignored
+from bellwether.probes.connections.socket_table import SocketTable, open_table
 from bellwether.telemetry.logs import configure
 
 

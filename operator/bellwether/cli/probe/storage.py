@@ -20,8 +20,8 @@ from bellwether.cli.probe.running import (
 )
 from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import SignalType
-from bellwether.probes.diskwrites import DiskWriter
-from bellwether.probes.storage import StorageProbe
+from bellwether.probes.storage.disk_write import DiskWriter
+from bellwether.probes.storage.storage_probe import StorageProbe
 from bellwether.telemetry.logs import configure
 
 

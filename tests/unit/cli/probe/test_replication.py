@@ -11,7 +11,7 @@ from bellwether.cli.commands.probe.replication import replication
 from bellwether.cli.probe import measurements
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
-from bellwether.probes.blames import Sounding
+from bellwether.probes.replication.lag_attribution import Sounding
 
 
 def run(*arguments: str) -> Any:

@@ -1,0 +1,1 @@
+"""Alertmanager probe: alerts that a webhook receives, as signals."""

@@ -1,0 +1,253 @@
+"""Receive the alerts of one policy from its Alertmanager, and turn those that the policy names into signals.
+
+In: bodies that the webhook was sent, from its thread; the policy's settings; the brokers that exist; the entries of an
+earlier process. Out: signals, posted on news. Called by ``bellwether probe alertmanager``. Nothing is kept of an alert
+that the policy does not name, or of a broker that does not exist, so memory is bounded whatever is sent.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable
+from typing import Protocol
+
+import structlog
+
+from bellwether.core.settings.detection import Alertmanager
+from bellwether.core.signals import Signal
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.probes.alertmanager.alert_payload import Alert, read
+from bellwether.probes.alertmanager.alert_state import Firing, carried_on
+from bellwether.probes.plugins.plugin_window import worded
+from bellwether.probes.prometheus.prometheus_rules import broker_id
+
+# A word that goes to and fro is written this often at most; other words about the same are news more seldom.
+NEWS_SECONDS = 1.0
+WORDS_NEWS_SECONDS = 60.0
+_LOOK_SECONDS = 0.25
+_RECALL_SECONDS = 2.0
+# Names that are passed over for one reason and said so: further ones are only counted.
+_MOST_SAID = 10
+_LONGEST_LABEL = 256
+
+Key = tuple[int, str]
+
+
+class NotReady(Transient):
+    """Nothing can be taken now: the sender should try again."""
+
+
+class Observer(Protocol):
+    """Is told what comes in, for metrics; ``telemetry`` has the real one."""
+
+    def took(self, what: str) -> None:
+        """One alert: ``alert_state``, ``resolved``, or why it was passed over."""
+        ...
+
+    def judged(self, signal: Signal) -> None:
+        """An alert's reading, when it is told."""
+        ...
+
+    def gone(self, broker: int) -> None:
+        """The broker exists no longer."""
+        ...
+
+
+class Alerts:
+    """The alerts. ``recall`` reads the entries that stand, each with whether this very process wrote it.
+
+    ``speaking`` tells whether this process is the one that reports. ``forget_after_seconds``: an alert that was told of
+    so long ago, and neither repeated nor resolved since, is no longer known to fire.
+    """
+
+    def __init__(
+        self,
+        recall: Callable[[], Iterable[tuple[Signal, bool]]],
+        speaking: Callable[[], bool],
+        post: Callable[[Signal], None],
+        forget: Callable[[int, str], None],
+        clock: Clock,
+        observer: Observer,
+        *,
+        forget_after_seconds: float = 43200.0,
+    ) -> None:
+        self._recall = recall
+        self._speaking = speaking
+        self._post = post
+        self._forget = forget
+        self._clock = clock
+        self._observer = observer
+        self._forget_after = forget_after_seconds
+        self._log = structlog.get_logger(__name__)
+        self._lock = threading.RLock()
+        self._settings: Alertmanager | None = None
+        self._brokers: frozenset[int] | None = None
+        self._firing: dict[Key, Firing] = {}
+        self._told: dict[Key, tuple[Signal, float]] = {}
+        self._recalled = False
+        self._said: dict[str, set[str]] = {}
+        self._beat = clock.monotonic()
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="alerts", daemon=True)
+
+    def start(self) -> None:
+        """Begin to tell."""
+        self._thread.start()
+
+    def stop(self, timeout_seconds: float = 1.0) -> None:
+        """Tell what is left to tell, and end."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_seconds)
+
+    def configure(self, settings: Alertmanager | None) -> None:
+        """Take these alerts from now on; None takes none. What is known of others is dropped."""
+        with self._lock:
+            self._settings = settings
+            self._keep()
+
+    def refresh(self, brokers: Collection[int]) -> None:
+        """These brokers exist."""
+        with self._lock:
+            gone = sorted((self._brokers or frozenset()) - frozenset(brokers))
+            self._brokers = frozenset(brokers)
+            self._keep()
+        for broker in gone:
+            self._observer.gone(broker)
+
+    def repeat(self) -> None:
+        """Another prober may have spoken meanwhile: carry on from the entries that stand, and tell everything again."""
+        with self._lock:
+            self._recalled = False
+            self._told.clear()
+        self._wake.set()
+
+    def alive(self) -> bool:
+        """Whether news would be told."""
+        return self._thread.is_alive() and self._clock.monotonic() - self._beat < 5.0
+
+    def ready(self) -> bool:
+        """Whether a notification would be taken."""
+        known = self._recalled and self._settings is not None and self._brokers is not None
+        return known and self._speaking()
+
+    def receive(self, body: bytes) -> None:
+        """Take one notification. Raises ValueError for one that is not understood, NotReady; nothing is kept then."""
+        if not self.ready():
+            raise NotReady("not reporting for this policy now")
+        found = read(body)
+        with self._lock:
+            settings, brokers = self._settings, self._brokers
+            if settings is None or brokers is None or not self.ready():
+                raise NotReady("not reporting for this policy now")
+            if found.left_out:
+                self._say("cut", "", "Alertmanager has cut alerts off: set max_alerts: 0 at its webhook")
+            # What fires goes last: of an alert that is told as both, one that fires is left.
+            for alert in sorted(found.alerts, key=lambda a: a.firing):
+                key = self._key(alert, settings, brokers)
+                if key is not None:
+                    self._take(key, alert)
+        self._wake.set()
+
+    def _key(self, alert: Alert, settings: Alertmanager, brokers: frozenset[int]) -> Key | None:
+        """Which alert of which broker it is; None, with the reason counted and said once, when it is passed over."""
+        name = worded(alert.name, 63)
+        if alert.name not in settings.alerts:
+            self._observer.took("unlisted")
+            self._say("unlisted", name, "an alert that the policy does not name is passed over")
+            return None
+        label = alert.labels.get(settings.broker_label)
+        broker = None if label is None or len(label) > _LONGEST_LABEL else broker_id(label)
+        if broker is None:
+            self._observer.took("without broker")
+            why = f"an alert whose label {settings.broker_label} names no broker is passed over"
+            self._say("without broker", name, why, label=None if label is None else worded(label, 80))
+            return None
+        if broker not in brokers:
+            self._observer.took("unknown broker")
+            self._say("unknown broker", name, "an alert about a broker that is not known is passed over", broker=broker)
+            return None
+        return broker, alert.name
+
+    def _take(self, key: Key, alert: Alert) -> None:
+        self._observer.took("firing" if alert.firing else "resolved")
+        now, at = self._clock.now(), self._clock.monotonic()
+        known = self._firing.get(key) or Firing(now)
+        if alert.firing:
+            self._firing[key] = known.fires(alert.fingerprint, alert.summary, at, now)
+        else:
+            self._firing[key] = known.resolved(alert.fingerprint, now)
+
+    def _keep(self) -> None:
+        """Drop what is of no broker, or of no alert, that is wanted."""
+        settings, brokers = self._settings, self._brokers
+        for broker, name in list(self._firing):
+            unnamed = settings is not None and name not in settings.alerts
+            if unnamed or (brokers is not None and broker not in brokers):
+                del self._firing[broker, name]
+                self._told.pop((broker, name), None)
+                self._forget(broker, name)
+
+    def _run(self) -> None:
+        recall_due = 0.0
+        while not self._stop.is_set():
+            self._wake.wait(_LOOK_SECONDS)
+            self._wake.clear()
+            now = self._clock.monotonic()
+            self._beat = now
+            if not self._speaking():
+                self._recalled = False  # whoever speaks instead may hear of alerts that this process does not
+            elif not self._recalled and self._settings is not None and now >= recall_due:
+                recall_due = now + _RECALL_SECONDS
+                self._carry_on()
+            self._tell()
+        self._tell(at_once=True)
+
+    def _carry_on(self) -> None:
+        try:
+            standing = list(self._recall())
+        except (Transient, Terminal) as error:
+            self._say(
+                "recall", "", "the entries that stand cannot be read: nothing is taken until they can", error=error
+            )
+            return
+        with self._lock:
+            for word, own in standing:
+                key = (word.broker, word.source)
+                # What this process wrote it knows better; what another wrote since stands for what that one knew.
+                if not own or key not in self._firing:
+                    self._firing[key] = carried_on(word, self._clock.monotonic())
+            self._recalled = True
+            self._keep()
+
+    def _tell(self, at_once: bool = False) -> None:
+        with self._lock:
+            if not self._recalled:
+                return
+            now, before = self._clock.monotonic(), self._clock.monotonic() - self._forget_after
+            for key, known in self._firing.items():
+                self._firing[key] = known.expired(before, self._clock.now())
+                word = self._firing[key].word(*key)
+                told, told_at = self._told.get(key, (None, 0.0))
+                if _differs(word, told, now - told_at, at_once):
+                    self._told[key] = word, now
+                    self._observer.judged(word)
+                    self._post(word)
+
+    def _say(self, what: str, name: str, event: str, **facts: object) -> None:
+        """Say it once for each alert, and for so many alerts at most."""
+        said = self._said.setdefault(what, set())
+        if name not in said and len(said) < _MOST_SAID:
+            said.add(name)
+            self._log.warning(event, alert=name or None, **facts)
+
+
+def _differs(word: Signal, told: Signal | None, seconds: float, at_once: bool) -> bool:
+    if told is None:
+        return True
+    if (word.reading, word.value) != (told.reading, told.value):
+        return at_once or seconds >= NEWS_SECONDS
+    return word.message != told.message and seconds >= WORDS_NEWS_SECONDS

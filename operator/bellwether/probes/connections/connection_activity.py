@@ -1,0 +1,118 @@
+"""Connection activity of external clients on a broker's listener, updated look by look.
+
+In: looks at the kernel's socket table, and thresholds. Out: a ``Signal`` with a message for a person, and whether it is
+news. Called by ``self_reachability``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from bellwether.core.settings.detection import SelfReachability
+from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.probes.result_window import Streak
+
+_DEAF = "not listening"
+_NEW = "it has not been watched for long enough"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look showed of the external listener's port.
+
+    ``heard_seconds`` is how long ago somebody from outside was last heard of, ``None`` when nobody shows; ``blind``
+    says why a silence would not have shown, so that only what was heard counts; ``problem`` why nothing could be read.
+    """
+
+    listening: bool = True
+    connections: int = 0
+    heard_seconds: float | None = None
+    blind: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """One listener's visitors up to now. Times are of the monotonic clock."""
+
+    streak: Streak = field(default_factory=Streak)
+    last: Look = field(default_factory=Look)
+    since: float | None = None
+    """Since when the port has been found listening."""
+    heard_at: float | None = None
+    silent_seconds: float = 0.0
+    trouble: str = ""
+    """Why nothing is known, once it has been so for long enough to be told."""
+    troubles: int = 0
+
+    def after(self, look: Look, settings: SelfReachability, now: datetime, at: float) -> Hearing:
+        """What is known after one more look, made at ``at``."""
+        if look.problem:
+            return self._troubled(replace(self, last=look), look.problem, settings, now)
+        if not look.listening:
+            return self._troubled(replace(self, last=look, since=None, heard_at=None), _DEAF, settings, now)
+        # Where somebody may have come unseen, a silence is known from now on at best.
+        since = at if self.since is None or look.blind else self.since
+        heard = [t for t in (self.heard_at, _time(look, at)) if t is not None]
+        heard_at = max(heard, default=None)
+        silent = at - max([since, *heard])
+        known = replace(self, last=look, since=since, heard_at=heard_at, silent_seconds=silent)
+        quiet_after = settings.quiet_after_seconds
+        if heard_at is not None and at - heard_at <= quiet_after:
+            return replace(known, silent_seconds=at - heard_at)._counted(True, settings, now)
+        if look.blind:
+            return self._troubled(known, look.blind, settings, now)
+        if silent <= quiet_after:
+            return replace(known, trouble=_NEW if self.trouble else "", troubles=0)
+        return known._counted(False, settings, now)
+
+    def word(self, broker: int, source: str, port: int, settings: SelfReachability) -> Signal | None:
+        """The signal to report; ``None`` while nothing has been judged."""
+        if self.streak.since is None:
+            return None
+        known = self.streak.reading is not Reading.UNKNOWN
+        return Signal(
+            broker=broker,
+            type=SignalType.SELF_REACHABILITY,
+            source=source,
+            reading=self.streak.reading,
+            since=self.streak.since,
+            message=self.message(port, settings),
+            value=self.silent_seconds if known else None,
+        )
+
+    def news(self) -> tuple[str, ...]:
+        """What a report is made for: while this stays the same, nothing is written."""
+        return (self.streak.reading, self.trouble)
+
+    def message(self, port: int, settings: SelfReachability) -> str:
+        """One sentence for a person, with figures as they are now."""
+        if self.trouble == _DEAF:
+            return f"nothing listens on port {port}: the broker is not up, or --port is not its external listener's"
+        if self.trouble:
+            return f"cannot tell who is heard of on port {port}: {self.trouble}"
+        if self.silent_seconds > settings.quiet_after_seconds:
+            count = self.last.connections
+            connected = f"; {count} {'is' if count == 1 else 'are'} connected and silent" if count else ""
+            for_long = f"{self.silent_seconds:.0f} s"
+            return f"nobody from outside has been heard of on port {port} for {for_long}{connected}"
+        return f"somebody from outside was heard of on port {port} {self.silent_seconds:.0f} s ago"
+
+    def _counted(self, ok: bool, settings: SelfReachability, now: datetime) -> Hearing:
+        streak = self.streak.seen(
+            ok, now, failure_threshold=settings.failure_threshold, success_threshold=settings.success_threshold
+        )
+        trouble = self.trouble if streak.reading is Reading.UNKNOWN else ""
+        return replace(self, streak=streak, trouble=trouble, troubles=0)
+
+    def _troubled(self, known: Hearing, trouble: str, settings: SelfReachability, now: datetime) -> Hearing:
+        """Not to know is no evidence; when it lasts, what was known before is no longer known, either."""
+        troubles = known.troubles + 1
+        if troubles < max(1, settings.failure_threshold):
+            return replace(known, troubles=troubles)
+        return replace(known, streak=self.streak.lost(now), trouble=trouble, troubles=troubles)
+
+
+def _time(look: Look, at: float) -> float | None:
+    return None if look.heard_seconds is None else at - look.heard_seconds

@@ -1,0 +1,78 @@
+"""Listener addresses of each broker by listener name, for plug-ins.
+
+In: the cluster's metadata, and each broker's own word on its advertised listeners. Out: addresses by broker. What a
+broker said stays known while it says nothing. Called by ``bellwether probe plugin``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import structlog
+
+from bellwether.connections import join_address
+from bellwether.core.model.cluster import Broker
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.probes.reachability.broker_watch import Asker
+
+BOOTSTRAP = "BOOTSTRAP"
+_ASK_SECONDS = 2.0
+_ASK_AGAIN_SECONDS = 60.0
+_ASKED_AT_ONCE = 16
+
+
+class Listeners:
+    """The addresses of one cluster's brokers, as far as they are known."""
+
+    def __init__(self, listing: Callable[[], Mapping[int, Broker]], asker: Asker, clock: Clock) -> None:
+        self._listing = listing
+        self._asker = asker
+        self._clock = clock
+        self._log = structlog.get_logger(__name__)
+        self._known: dict[int, dict[str, str]] = {}
+        self._ask_at: dict[int, float] = {}
+        self._unread = ""
+
+    def refresh(self) -> Mapping[int, Mapping[str, str]]:
+        """Look again; a cluster or a broker that does not answer changes nothing. Bounded in time."""
+        try:
+            found = self._listing()
+        except (Transient, Terminal) as error:
+            if not self._unread:
+                self._log.warning("the brokers cannot be listed; going on with what is known", error=str(error))
+            self._unread = str(error)
+            return dict(self._known)
+        if self._unread:
+            self._log.info("the brokers can be listed again", brokers=sorted(found))
+            self._unread = ""
+        now = self._clock.monotonic()
+        asked = {}
+        for broker in found.values():
+            if not broker.host or broker.port <= 0:
+                continue
+            address = join_address(broker.host, broker.port)
+            known = self._known.setdefault(broker.id, {})
+            if known.get(BOOTSTRAP) != address or now >= self._ask_at.get(broker.id, now):
+                asked[broker.id] = address
+                self._ask_at[broker.id] = now + _ASK_AGAIN_SECONDS
+        with ThreadPoolExecutor(_ASKED_AT_ONCE, thread_name_prefix="listeners") as pool:
+            said = pool.map(lambda one: self._ask(*one), asked.items())
+            for (broker_id, address), advertised in zip(asked.items(), said, strict=True):
+                last = {name: at for name, at in self._known[broker_id].items() if name != BOOTSTRAP}
+                self._known[broker_id] = {BOOTSTRAP: address, **(advertised or last)}
+        return dict(self._known)
+
+    def forget(self, brokers: frozenset[int]) -> None:
+        """Drop what is known of brokers that are gone."""
+        for broker in brokers:
+            self._known.pop(broker, None)
+            self._ask_at.pop(broker, None)
+
+    def _ask(self, broker: int, address: str) -> Mapping[str, str]:
+        try:
+            answer = self._asker.ask(address, broker, _ASK_SECONDS)
+        except (Transient, Terminal, ValueError):
+            return {}
+        return answer.advertised if answer.ok else {}

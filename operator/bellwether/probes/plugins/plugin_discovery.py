@@ -1,0 +1,90 @@
+"""Discover plug-in signal types by their entry points, and reject invalid ones.
+
+In: the entry points of group ``bellwether.signals`` of what is installed. Out: a ``Kind`` that is safe to call, or a
+Terminal that names the package and the remedy. Called by ``bellwether probe plugin``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, cast
+
+from bellwether.core.signals import SignalType
+from bellwether.ports.errors import Terminal
+from bellwether.probes.plugins.plugin_api import GROUP, Kind
+from bellwether.probes.plugins.plugin_window import worded
+
+_TYPE = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A kind that some package announces; ``problem`` says why it cannot be used, empty when it can."""
+
+    type: str
+    origin: str
+    target: str
+    problem: str = ""
+
+
+def found() -> tuple[Found, ...]:
+    """Every kind that is announced, tried: a package that cannot be imported is named with the reason."""
+    told = []
+    for entry in sorted(_entries(), key=lambda e: (e.name, _origin(e))):
+        try:
+            load(entry.name)
+            problem = ""
+        except Terminal as error:
+            problem = str(error)
+        told.append(Found(entry.name, _origin(entry), entry.value, problem))
+    return tuple(told)
+
+
+def load(type_: str) -> Kind:
+    """The kind of that type. Raises Terminal: none, more than one, or one that is not what it says."""
+    if type_ in set(SignalType):
+        raise Terminal(f"{type_} is a kind of Bellwether's own and cannot be plugged in: give yours another type")
+    if not _TYPE.fullmatch(type_):
+        raise Terminal(
+            f"{worded(type_, 80)!r} is not the name of a kind: UpperCamelCase, at most 63 letters and digits"
+        )
+    all_ = _entries()
+    entries = [entry for entry in all_ if entry.name == type_]
+    if not entries:
+        there = ", ".join(sorted({entry.name for entry in all_})) or "none"
+        raise Terminal(
+            f"no installed package brings the kind {type_} (entry point group {GROUP}; installed kinds: {there}):"
+            " install its package beside Bellwether, or correct the type"
+        )
+    if len(entries) > 1:
+        origins = ", ".join(sorted(_origin(entry) for entry in entries))
+        raise Terminal(f"the kind {type_} comes from several packages ({origins}): keep one of them")
+    return _sound(entries[0])
+
+
+def _entries() -> list[EntryPoint]:
+    return list(entry_points(group=GROUP))
+
+
+def _origin(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "an unnamed package"
+
+
+def _sound(entry: EntryPoint) -> Kind:
+    where = f"kind {entry.name} of {_origin(entry)} ({entry.value})"
+    try:
+        loaded: Any = entry.load()
+        made: Any = loaded() if inspect.isclass(loaded) else loaded
+        type_, measure = made.type, made.measure
+    except (Exception, SystemExit) as error:  # whatever another package does on import
+        raise Terminal(f"{where} cannot be loaded: {type(error).__name__}: {worded(str(error), 200)}") from error
+    if type_ != entry.name:
+        raise Terminal(f"{where} calls itself {worded(str(type_), 80)!r}: its entry point must have the same name")
+    try:
+        inspect.signature(measure).bind(0, {}, {}, 1.0)
+    except (TypeError, ValueError):
+        raise Terminal(f"{where}: measure() must take broker, addresses, settings and timeout_seconds") from None
+    return cast("Kind", made)

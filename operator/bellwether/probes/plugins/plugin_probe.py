@@ -1,0 +1,240 @@
+"""Plug-in probe: measure every broker of a policy with a plug-in signal type each period, and count the results.
+
+In: a kind, the brokers and where they listen, the policy's settings. Out: signals, posted on news. Called by
+``bellwether probe plugin``. A broker has at most one measurement under way, and all of them together at most
+``MOST_AT_ONCE``: a kind that hangs costs its broker the evidence, and never more threads than that.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Protocol
+
+import structlog
+
+from bellwether.core.settings.detection import Plugin
+from bellwether.core.signals import Reading, Signal
+from bellwether.ports.clock import Clock
+from bellwether.probes.plugins.plugin_api import Kind, Measurement
+from bellwether.probes.plugins.plugin_call import Attempt, overdue
+from bellwether.probes.plugins.plugin_window import Tally, differs
+
+MOST_AT_ONCE = 32
+_LOOK_SECONDS = 0.1
+# A broker of which nothing has been said yet is measured at least so often: a restart must not cost hours of evidence.
+_FIRST_PERIOD_SECONDS = 10.0
+# What is wrong with the kind itself is said once in so long, and so many different things of it at most.
+_SAY_AGAIN_SECONDS = 3600.0
+_MOST_TROUBLES = 20
+
+Addresses = Mapping[str, str]
+
+
+class Observer(Protocol):
+    """Is told what is measured, for metrics; ``telemetry`` has the real one."""
+
+    def measured(self, broker: int, result: str) -> None:
+        """One measurement: ``passing``, ``failing``, ``no evidence``, ``broken`` or ``hanging``."""
+        ...
+
+    def judged(self, signal: Signal) -> None:
+        """A broker's reading, after each measurement."""
+        ...
+
+    def gone(self, broker: int) -> None:
+        """The broker is no longer measured."""
+        ...
+
+
+@dataclass(slots=True)
+class _Seat:
+    """One broker. ``overdue``: its attempt has been judged as hanging, and has not returned yet."""
+
+    addresses: Addresses
+    due: float
+    evidence: float
+    attempt: Attempt | None = None
+    overdue: bool = False
+    tally: Tally = field(default_factory=Tally)
+    told: Signal | None = None
+    told_at: float = 0.0
+
+
+class PluggedProbe:
+    """The measurements of one kind. ``post`` is called with news, on the probe's own thread."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        source: str,
+        settings: Plugin,
+        post: Callable[[Signal], None],
+        forget: Callable[[int], None],
+        clock: Clock,
+        observer: Observer,
+    ) -> None:
+        self._kind = kind
+        self._source = source
+        self._settings = settings
+        self._post = post
+        self._forget = forget
+        self._clock = clock
+        self._observer = observer
+        self._log = structlog.get_logger(__name__).bind(kind=settings.type)
+        self._lock = threading.RLock()
+        self._seats: dict[int, _Seat] = {}
+        self._under_way: set[Attempt] = set()
+        self._done: SimpleQueue[Attempt] = SimpleQueue()
+        self._troubles: dict[str, float] = {}
+        self._beat = clock.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="plugged", daemon=True)
+
+    def start(self) -> None:
+        """Begin to measure."""
+        self._thread.start()
+
+    def stop(self, timeout_seconds: float = 1.0) -> None:
+        """Stop measuring; a call under way is left behind. Entries stay, and are stale once the Lease is."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_seconds)
+
+    def configure(self, settings: Plugin) -> None:
+        """Go on under other settings, from the next measurement on."""
+        self._settings = settings
+
+    def refresh(self, addresses: Mapping[int, Addresses]) -> None:
+        """Measure exactly these brokers from now on; the entry of one that is left out is taken away."""
+        now = self._clock.monotonic()
+        with self._lock:
+            for broker, known in addresses.items():
+                if broker in self._seats:
+                    self._seats[broker].addresses = known
+                else:
+                    self._seats[broker] = _Seat(known, due=now, evidence=now)
+            gone = sorted(set(self._seats) - set(addresses))
+        self._drop(gone)
+        for broker in gone:
+            self._forget(broker)
+
+    def rest(self) -> None:
+        """Measure nobody until the next ``refresh``; entries stay, and are stale once the Lease is."""
+        self._drop(list(self._seats))
+
+    def repeat(self) -> None:
+        """Tell every present word again at once, news or not: the next measurement may be far away."""
+        with self._lock:
+            for broker, seat in self._seats.items():
+                seat.told = None
+                self._tell(broker, seat)
+
+    def alive(self) -> bool:
+        """Whether it measures: not when every call that it may make at once hangs."""
+        with self._lock:
+            now = self._clock.monotonic()
+            stuck = sum(1 for attempt in self._under_way if now > attempt.deadline)
+        return self._thread.is_alive() and now - self._beat < 5.0 and stuck < MOST_AT_ONCE
+
+    def _drop(self, brokers: list[int]) -> None:
+        with self._lock:
+            for broker in brokers:
+                if self._seats.pop(broker, None) is not None:
+                    self._observer.gone(broker)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._beat = self._clock.monotonic()
+            ended = self._ended()
+            with self._lock:
+                for attempt in ended:
+                    self._under_way.discard(attempt)
+                    self._end(attempt)
+                self._give_up(self._clock.monotonic())
+                self._begin(self._clock.monotonic())
+
+    def _ended(self) -> list[Attempt]:
+        """What has come back by now; waits a moment for the first."""
+        found: list[Attempt] = []
+        try:
+            found.append(self._done.get(timeout=_LOOK_SECONDS))
+            while True:
+                found.append(self._done.get_nowait())
+        except queue.Empty:
+            return found
+
+    def _begin(self, now: float) -> None:
+        due = sorted((s.due, b) for b, s in self._seats.items() if s.due <= now and s.attempt is None)
+        for _, broker in due[: MOST_AT_ONCE - len(self._under_way)]:
+            seat = self._seats[broker]
+            period: float = self._settings.period_seconds
+            if seat.tally.streak.since is None:
+                period = min(period, _FIRST_PERIOD_SECONDS)
+            seat.due = max(seat.due + period, now)
+            attempt = Attempt(self._kind, broker, seat.addresses, self._settings, self._done, self._clock)
+            seat.attempt, seat.overdue = attempt, False
+            self._under_way.add(attempt)
+            attempt.start()
+
+    def _end(self, attempt: Attempt) -> None:
+        seat = self._seats.get(attempt.broker)
+        if seat is None or seat.attempt is not attempt:
+            return  # its broker has gone meanwhile
+        late, seat.attempt, seat.overdue = seat.overdue, None, False
+        if not late:
+            self._take(attempt.broker, seat, attempt.result, attempt.trouble)
+
+    def _give_up(self, now: float) -> None:
+        """A call that takes too long counts as no evidence, once each period for as long as it goes on."""
+        for broker, seat in self._seats.items():
+            if seat.attempt is not None and now > seat.attempt.deadline and (not seat.overdue or now >= seat.due):
+                if seat.overdue:
+                    seat.due = max(seat.due + self._settings.period_seconds, now)
+                seat.overdue = True
+                self._take(broker, seat, overdue(self._settings), "hangs")
+            elif now - seat.evidence > self._settings.stale_after_seconds:
+                self._forfeit(broker, seat)
+
+    def _take(self, broker: int, seat: _Seat, seen: Measurement, trouble: str) -> None:
+        if trouble:
+            self._troubled(broker, trouble, seen.message)
+        if seen.ok is not None:
+            seat.evidence = self._clock.monotonic()
+        self._observer.measured(broker, _result(seen, trouble))
+        seat.tally = seat.tally.after(seen, self._settings, self._clock.now())
+        self._tell(broker, seat)
+
+    def _forfeit(self, broker: int, seat: _Seat) -> None:
+        """The Lease vouches for all brokers at once: one that was not measured for long must not look fresh."""
+        if seat.tally.streak.reading is not Reading.UNKNOWN:
+            why = f"no evidence for more than {self._settings.stale_after_seconds} s"
+            seat.tally = seat.tally.lost(why, self._clock.now())
+            self._tell(broker, seat)
+
+    def _tell(self, broker: int, seat: _Seat) -> None:
+        word = seat.tally.word(broker, self._settings.type, self._source)
+        if word is None or self._stop.is_set():
+            return
+        self._observer.judged(word)
+        now = self._clock.monotonic()
+        if differs(word, seat.told, now - seat.told_at):
+            seat.told, seat.told_at = word, now
+            self._post(word)
+
+    def _troubled(self, broker: int, trouble: str, message: str) -> None:
+        now = self._clock.monotonic()
+        said = self._troubles.get(trouble)
+        if now - said < _SAY_AGAIN_SECONDS if said is not None else len(self._troubles) >= _MOST_TROUBLES:
+            return
+        self._troubles[trouble] = now
+        self._log.warning(f"the kind {trouble}: that is no evidence", broker=broker, problem=message)
+
+
+def _result(seen: Measurement, trouble: str) -> str:
+    if trouble:
+        return "hanging" if trouble == "hangs" else "broken"
+    return "no evidence" if seen.ok is None else "passing" if seen.ok else "failing"

@@ -1,0 +1,114 @@
+"""Count a plug-in's measurements of one broker against its thresholds, bounded whatever the plug-in returns.
+
+In: what ``Kind.measure`` returned, and thresholds. Out: a ``Signal``, and whether it is news. Called by
+``plugin_probe``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from bellwether.core.settings.detection import Plugin
+from bellwether.core.signals import Reading, Signal
+from bellwether.probes.plugins.plugin_api import Measurement
+from bellwether.probes.result_window import Streak
+
+MESSAGE_LIMIT = 512
+# Other words about the same reading are news at most so often, the same words with other figures in them more seldom:
+# how often a kind words itself anew must not be how often the API is written to.
+WORDS_NEWS_SECONDS = 60.0
+FIGURES_NEWS_SECONDS = 3600.0
+_FIGURE = re.compile(r"[0-9]+([.,:][0-9]+)*")
+
+
+class Unsound(ValueError):
+    """A kind returned something that is no measurement."""
+
+
+def worded(text: str, limit: int = MESSAGE_LIMIT) -> str:
+    """Text of somebody else's as one bounded line that every log and the API accept."""
+    return "".join(c if c.isprintable() else " " for c in text[:limit]).strip()
+
+
+def vetted(result: object) -> Measurement:
+    """What a kind returned, if it is a measurement, with its message bounded. Raises Unsound."""
+    if not isinstance(result, Measurement):
+        raise Unsound(f"measure() returned {type(result).__name__}, not a Measurement")
+    ok, message, value = result.ok, result.message, result.value
+    if ok is not None and not isinstance(ok, bool):
+        raise Unsound(f"Measurement.ok is of type {type(ok).__name__}, not True, False or None")
+    if not isinstance(message, str):
+        raise Unsound(f"Measurement.message is of type {type(message).__name__}, not text")
+    return Measurement(ok, worded(message), None if value is None else _number(value))
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unsound(f"Measurement.value is of type {type(value).__name__}, not a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise Unsound("Measurement.value is not a finite number")
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """One broker's measurements up to now. ``said`` is the last one that agrees with the reading."""
+
+    streak: Streak = field(default_factory=Streak)
+    said: Measurement = field(default_factory=lambda: Measurement(None))
+    nothing: int = 0
+
+    def after(self, seen: Measurement, settings: Plugin, now: datetime) -> Tally:
+        """The tally after one more measurement."""
+        if seen.ok is None:
+            return self._unsaid(seen, settings, now)
+        streak = self.streak.seen(
+            seen.ok,
+            now,
+            failure_threshold=settings.failure_threshold,
+            success_threshold=settings.success_threshold,
+        )
+        agrees = streak.reading is (Reading.PASSING if seen.ok else Reading.FAILING)
+        return Tally(streak, seen if agrees else self.said)
+
+    def lost(self, why: str, now: datetime) -> Tally:
+        """Nothing is known any more."""
+        return Tally(self.streak.lost(now), Measurement(None, why))
+
+    def word(self, broker: int, type_: str, source: str) -> Signal | None:
+        """The signal to report; ``None`` while the broker has not been judged."""
+        if self.streak.since is None:
+            return None
+        return Signal(
+            broker=broker,
+            type=type_,
+            source=source,
+            reading=self.streak.reading,
+            since=self.streak.since,
+            message=self.said.message,
+            value=self.said.value,
+        )
+
+    def _unsaid(self, seen: Measurement, settings: Plugin, now: datetime) -> Tally:
+        """No evidence changes nothing; when it lasts, what was known before is no longer known, either."""
+        nothing = self.nothing + 1
+        if nothing < max(1, settings.failure_threshold):
+            return replace(self, nothing=nothing)
+        return replace(self.lost(f"no evidence: {seen.message or 'the kind gives no reason'}", now), nothing=nothing)
+
+
+def differs(now: Signal, told: Signal | None, seconds_since: float) -> bool:
+    """Whether a word is news to whoever was told ``told`` so many seconds ago."""
+    if told is None or now.reading is not told.reading:
+        return True
+    if now.message == told.message:
+        return False
+    same_words = _FIGURE.sub("#", now.message) == _FIGURE.sub("#", told.message)
+    return seconds_since >= (FIGURES_NEWS_SECONDS if same_words else WORDS_NEWS_SECONDS)

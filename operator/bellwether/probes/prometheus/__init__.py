@@ -1,0 +1,1 @@
+"""Prometheus probe: what the policy's queries say of each broker."""

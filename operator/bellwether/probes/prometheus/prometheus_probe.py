@@ -1,0 +1,288 @@
+"""Prometheus probe: run every rule's query each period, and judge each broker by the values.
+
+In: something that answers queries, settings that may change, the brokers that exist. Out: one ``Signal`` for each rule
+and broker, posted on news. Called by ``bellwether probe prometheus``. Every question has a thread of its own, as a
+question may hang; one thread judges and never waits for an answer: a server that is away makes everything Unknown once
+its last values are too old, and nothing else.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import structlog
+
+from bellwether.core.settings.detection import Prometheus, PrometheusRule
+from bellwether.core.signals import Reading, Signal
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.probes.prometheus.prometheus_rules import FIGURE_NEWS_SECONDS, Standing, figures, judge
+
+_LOOK_SECONDS = 0.1
+_LONGEST_SILENCE = 5.0
+# Beyond its timeout a question is given this long to say so itself.
+_GRACE_SECONDS = 0.5
+# Questions that hang are not piled up, however often the policy changes meanwhile.
+_MOST_QUESTIONS = 64
+
+
+class Answer(Protocol):
+    """What is needed of an answer."""
+
+    @property
+    def samples(self) -> Sequence[tuple[str | None, float | None]]:
+        """What the broker label says, and the value."""
+        ...
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """The server's own words."""
+        ...
+
+
+class Asker(Protocol):
+    """Answers a query; ``adapters.prometheus`` has the real one. Raises Transient or Terminal, and may hang."""
+
+    def ask(self, query: str, label: str, timeout_seconds: float) -> Answer:
+        """The values as of now."""
+        ...
+
+
+class Observer(Protocol):
+    """Is told what is measured, for metrics; ``telemetry`` has the real one."""
+
+    def asked(self, rule: str, result: str, seconds: float) -> None:
+        """One question: ``ok``, ``failed`` or ``timeout``."""
+        ...
+
+    def judged(self, signal: Signal) -> None:
+        """A broker's reading, after each answer."""
+        ...
+
+    def gone(self, rule: str, broker: int | None = None) -> None:
+        """The rule is no longer asked, or no longer of that broker."""
+        ...
+
+
+@dataclass(slots=True)
+class _Question:
+    """A question under way; its thread leaves an Answer, or the error that it met."""
+
+    rule: PrometheusRule
+    asked_at: float
+    timeout: float
+    thread: threading.Thread | None = None
+    given_up: bool = False
+    answer: queue.SimpleQueue[Answer | Transient | Terminal] = field(default_factory=queue.SimpleQueue)
+
+
+@dataclass(slots=True)
+class _Lane:
+    """One rule, and what is known of it."""
+
+    rule: PrometheusRule
+    due: float
+    answered: float
+    question: _Question | None = None
+    problem: str = ""
+    spoken: float = 0.0
+    news: bool = False
+    """Whether the standings may have changed since they were told."""
+    standings: dict[int, Standing] = field(default_factory=dict)
+    told: dict[int, tuple[Standing, float]] = field(default_factory=dict)
+    said: set[str] = field(default_factory=set)
+
+
+class PrometheusProbe:
+    """The rules of one policy. ``post`` is called with news, on the judging thread."""
+
+    def __init__(self, post: Callable[[Signal], None], clock: Clock, observer: Observer) -> None:
+        self._post = post
+        self._clock = clock
+        self._observer = observer
+        self._log = structlog.get_logger(__name__)
+        self._lock = threading.Lock()
+        self._asker: Asker | None = None
+        self._settings = Prometheus()
+        self._brokers: frozenset[int] = frozenset()
+        self._lanes: dict[str, _Lane] = {}
+        self._hanging: list[_Question] = []
+        self._beat = clock.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="prometheus-judge", daemon=True)
+
+    def start(self) -> None:
+        """Begin to ask and to judge."""
+        self._thread.start()
+
+    def configure(self, asker: Asker, settings: Prometheus) -> None:
+        """Go on with these rules. A rule whose question is another one now begins anew."""
+        now = self._clock.monotonic()
+        with self._lock:
+            self._asker, self._settings = asker, settings
+            wanted = {rule.name: rule for rule in settings.rules}
+            for name in [n for n, lane in self._lanes.items() if _question(lane.rule) != _question(wanted.get(n))]:
+                self._drop(name)
+            for name, rule in wanted.items():
+                lane = self._lanes.setdefault(name, _Lane(rule, due=now, answered=now))
+                lane.rule = rule
+
+    def know(self, brokers: Collection[int]) -> None:
+        """These brokers exist: values of all others are passed over."""
+        with self._lock:
+            self._brokers = frozenset(brokers)
+            for name, lane in self._lanes.items():
+                for broker in [b for b in lane.standings if b not in self._brokers]:
+                    del lane.standings[broker]
+                    lane.told.pop(broker, None)
+                    self._observer.gone(name, broker)
+
+    def repeat(self) -> None:
+        """Tell the present words again, news or not."""
+        with self._lock:
+            for lane in self._lanes.values():
+                lane.told.clear()
+                lane.news = True
+
+    def alive(self) -> bool:
+        """Whether the judging thread is at work; questions may hang."""
+        return self._thread.is_alive() and self._clock.monotonic() - self._beat < _LONGEST_SILENCE
+
+    def stop(self, timeout_seconds: float = 2.0) -> None:
+        """Stop; questions that hang are left behind."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_seconds)
+
+    def _run(self) -> None:
+        while not self._stop.wait(_LOOK_SECONDS):
+            self.look()
+
+    def look(self) -> None:
+        """Take the answers that have come, ask what is due, and tell the news."""
+        self._beat = self._clock.monotonic()
+        with self._lock:
+            for lane in self._lanes.values():
+                self._collect(lane)
+                self._ask(lane)
+                self._tell(lane)
+                self._beat = self._clock.monotonic()
+
+    def _ask(self, lane: _Lane) -> None:
+        now = self._clock.monotonic()
+        self._hanging = [q for q in self._hanging if q.thread is not None and q.thread.is_alive()]
+        if lane.question is not None or now < lane.due or self._asker is None or not self._brokers:
+            return
+        if len(self._hanging) >= _MOST_QUESTIONS:
+            self._failed(lane, "too many questions hang: Prometheus, or the look-up of its name, does not answer")
+            return
+        lane.due = max(lane.due + self._settings.period_seconds, now)
+        question = _Question(lane.rule, now, float(self._settings.timeout_seconds))
+        question.thread = threading.Thread(
+            target=_ask, args=(self._asker, question), name=f"ask-{lane.rule.name}", daemon=True
+        )
+        lane.question = question
+        self._hanging.append(question)
+        question.thread.start()
+
+    def _collect(self, lane: _Lane) -> None:
+        question = lane.question
+        if question is None:
+            return
+        seconds = self._clock.monotonic() - question.asked_at
+        try:
+            answer = question.answer.get_nowait()
+        except queue.Empty:
+            if seconds > question.timeout + _GRACE_SECONDS:
+                self._give_up(lane, question, seconds)
+            return
+        lane.question = None
+        if question.given_up:
+            return  # the answer is too old to be worth anything: the next question is due
+        if isinstance(answer, Transient | Terminal):
+            self._observer.asked(lane.rule.name, "failed", seconds)
+            self._failed(lane, str(answer))
+            return
+        self._observer.asked(lane.rule.name, "ok", seconds)
+        self._answered(lane, answer)
+
+    def _give_up(self, lane: _Lane, question: _Question, seconds: float) -> None:
+        """A question that hangs counts as unanswered each period; the rule is not asked again beside it."""
+        now = self._clock.monotonic()
+        if question.given_up and now < lane.due:
+            return
+        lane.due = max(lane.due, now) if not question.given_up else now + self._settings.period_seconds
+        if not question.given_up:
+            self._observer.asked(lane.rule.name, "timeout", seconds)
+        question.given_up = True
+        self._failed(lane, "does not answer in time")
+
+    def _answered(self, lane: _Lane, answer: Answer) -> None:
+        lane.answered, lane.news = self._clock.monotonic(), True
+        if lane.problem:
+            self._log.info("Prometheus answers again", rule=lane.rule.name)
+            lane.problem = ""
+        found = figures(answer.samples, lane.rule, self._brokers)
+        self._say(lane, {**found.odd, **({"warnings": "; ".join(answer.warnings)} if answer.warnings else {})})
+        now = self._clock.now()
+        for broker in self._brokers:
+            standing = lane.standings.get(broker, Standing())
+            lane.standings[broker] = standing.after(judge(broker, found, lane.rule), lane.rule, now)
+            word = lane.standings[broker].word(broker, lane.rule)
+            if word is not None:
+                self._observer.judged(word)
+
+    def _failed(self, lane: _Lane, problem: str) -> None:
+        """No answer is no evidence: the last values count until they are too old."""
+        lane.news = True
+        now = self._clock.monotonic()
+        if not lane.problem or (problem != lane.problem and now - lane.spoken > FIGURE_NEWS_SECONDS):
+            lane.problem, lane.spoken = problem, now
+            self._log.warning("no values from Prometheus", rule=lane.rule.name, error=problem)
+        stale = now - lane.answered > self._settings.stale_after_seconds
+        for broker in self._brokers:
+            standing = lane.standings.get(broker, Standing())
+            if stale or standing.streak.reading is Reading.UNKNOWN:
+                lost = standing.lost(f"Prometheus {problem}", self._clock.now())
+                lane.standings[broker] = lost
+                word = lost.word(broker, lane.rule)
+                if word is not None:
+                    self._observer.judged(word)
+
+    def _tell(self, lane: _Lane) -> None:
+        if not lane.news:
+            return
+        lane.news, now = False, self._clock.monotonic()
+        for broker, standing in lane.standings.items():
+            told, at = lane.told.get(broker, (None, 0.0))
+            word = standing.word(broker, lane.rule)
+            if word is not None and standing.differs(told, now - at, lane.rule):
+                lane.told[broker] = (standing, now)
+                self._post(word)
+
+    def _say(self, lane: _Lane, odd: dict[str, str]) -> None:
+        """Tell oddities of an answer once, as long as they stay."""
+        for kind in odd.keys() - lane.said:
+            self._log.warning("passed over in a query's answer", rule=lane.rule.name, what=odd[kind])
+        lane.said = set(odd)
+
+    def _drop(self, name: str) -> None:
+        del self._lanes[name]
+        self._observer.gone(name)
+
+
+def _question(rule: PrometheusRule | None) -> tuple[str, str] | None:
+    return None if rule is None else (rule.query, rule.broker_label)
+
+
+def _ask(asker: Asker, question: _Question) -> None:
+    try:
+        question.answer.put(asker.ask(question.rule.query, question.rule.broker_label, question.timeout))
+    except (Transient, Terminal) as error:
+        question.answer.put(error)
+    except Exception as error:  # whatever it is, it says nothing of a broker
+        question.answer.put(Transient(f"cannot be asked: {type(error).__name__}"))

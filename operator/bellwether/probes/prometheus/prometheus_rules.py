@@ -1,0 +1,208 @@
+"""Judge each broker by the series of one Prometheus query.
+
+In: samples (what the broker label says, the value), the rule, the brokers that exist. Out: a ``Judgement`` for each
+broker, a ``Standing`` that counts them, and the ``Signal`` to report. Called by ``prometheus_probe``. A value that
+cannot be pinned to one broker, or is no figure, is never bad: it is no evidence.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bellwether.core.settings.detection import Comparison, PrometheusRule
+from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.probes.result_window import Streak
+
+# Another problem, or a figure that has more than doubled or halved, is news at most this often.
+FIGURE_NEWS_SECONDS = 60.0
+_FIGURE_NEWS_RATIO = 2.0
+# ... compared above this share of the threshold: jitter far from it is no news.
+_FLOOR_SHARE = 0.25
+
+# The last number of a name. Not that of an address: 10.0.0.2, ip-10-0-0-2 and kafka-1:9092 name no broker.
+_ADDRESS = r"(?:.*[^0-9])?(?:[0-9]{1,3}-){3}[0-9]{1,3}\Z"
+_BROKER_ID = re.compile(rf"(?!{_ADDRESS})(?:.*[^0-9.:])?([0-9]{{1,10}})", re.DOTALL)
+_LARGEST_ID = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One query's values by broker, why others have none, and what belongs to nobody (``kind -> sentence``)."""
+
+    values: Mapping[int, float] = field(default_factory=dict)
+    unusable: Mapping[int, str] = field(default_factory=dict)
+    odd: Mapping[str, str] = field(default_factory=dict)
+    ordered: tuple[float, ...] = ()
+    """All values, smallest first."""
+
+    def peers(self, broker: int) -> float | None:
+        """The median of the other brokers' values; None without any."""
+        rest = len(self.ordered) - 1
+        if rest < 1:
+            return None
+        # Sorted once for all brokers: a thousand of them would otherwise sort a thousand times.
+        own = bisect_left(self.ordered, self.values[broker])
+        low, high = (self.ordered[k if k < own else k + 1] for k in ((rest - 1) // 2, rest // 2))
+        return low if low == high else low / 2 + high / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One broker's value in one answer. ``bad`` None means that it could not be judged, for ``problem``."""
+
+    bad: bool | None
+    value: float | None = None
+    peers: float | None = None
+    problem: str = ""
+
+
+def broker_id(text: str) -> int | None:
+    """The broker that a label names: a number, or a name that ends in one; None when it names none."""
+    match = _BROKER_ID.fullmatch(text)
+    number = int(match[1]) if match else _LARGEST_ID + 1
+    return number if number <= _LARGEST_ID else None
+
+
+def figures(
+    samples: Iterable[tuple[str | None, float | None]], rule: PrometheusRule, brokers: Collection[int]
+) -> Figures:
+    """Sort the series of an answer by broker."""
+    found: dict[int, list[float | None]] = {}
+    odd: dict[str, str] = {}
+    for label, value in samples:
+        broker = None if label is None else broker_id(label)
+        if label is None:
+            odd["unlabelled"] = f"a series has no label {rule.broker_label}"
+        elif broker is None:
+            odd.setdefault("nameless", f"label {rule.broker_label}={label!r} names no broker")
+        elif broker not in brokers:
+            odd.setdefault("unknown", f"label {rule.broker_label}={label!r} names broker {broker}, which is not known")
+        else:
+            found.setdefault(broker, []).append(value)
+    values: dict[int, float] = {}
+    unusable: dict[int, str] = {}
+    for broker in sorted(brokers):
+        several = found.get(broker, [])
+        problem = _problem(several, rule)
+        if problem:
+            unusable[broker] = problem
+        else:
+            values[broker] = float(several[0] or 0.0)
+    return Figures(values, unusable, odd, tuple(sorted(values.values())))
+
+
+def _problem(several: list[float | None], rule: PrometheusRule) -> str:
+    """Why what was found for a broker is not one figure."""
+    if not several:
+        return "the query yields nothing for it"
+    if len(several) > 1:
+        return f"the query yields {len(several)} series for it: let it yield one for each broker"
+    (value,) = several
+    if value is None:
+        return "the query's value for it is not a number"
+    if math.isnan(value):
+        return "the query's value for it is NaN: there was nothing to divide"
+    if math.isinf(value):
+        return "the query's value for it is infinite"
+    if value < 0 <= rule.threshold:
+        return "the query's value for it is negative"
+    return ""
+
+
+def judge(broker: int, found: Figures, rule: PrometheusRule) -> Judgement:
+    """Hold one broker's value against the threshold, and against its peers when the rule asks for that."""
+    if broker in found.unusable:
+        return Judgement(None, problem=found.unusable[broker])
+    value = found.values[broker]
+    peers = found.peers(broker)
+    if not _beyond(value, rule):
+        return Judgement(False, value, peers)
+    if rule.peer_ratio == 0:
+        return Judgement(True, value, peers)
+    if peers is None:
+        return Judgement(None, value, problem="no other broker has a value to compare with")
+    if peers < 0:
+        return Judgement(None, value, peers, "the other brokers' median is negative: no ratio can be told")
+    return Judgement(_apart(value, peers, rule), value, peers)
+
+
+def _beyond(value: float, rule: PrometheusRule) -> bool:
+    return value > rule.threshold if rule.comparison is Comparison.ABOVE else value < rule.threshold
+
+
+def _apart(value: float, peers: float, rule: PrometheusRule) -> bool:
+    if rule.comparison is Comparison.ABOVE:
+        return value >= rule.peer_ratio * peers
+    return value * rule.peer_ratio <= peers
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What one rule has found of one broker up to now."""
+
+    streak: Streak = field(default_factory=Streak)
+    value: float | None = None
+    peers: float | None = None
+    problem: str = ""
+
+    def after(self, seen: Judgement, rule: PrometheusRule, now: datetime) -> Standing:
+        """What is known after one more answer."""
+        if seen.bad is None:
+            return self.lost(seen.problem, now)
+        streak = self.streak.seen(
+            not seen.bad, now, failure_threshold=rule.failure_threshold, success_threshold=rule.success_threshold
+        )
+        return Standing(streak, seen.value, seen.peers)
+
+    def lost(self, problem: str, now: datetime) -> Standing:
+        """What is known when there is no evidence: counting begins anew."""
+        return Standing(self.streak.lost(now), problem=problem)
+
+    def word(self, broker: int, rule: PrometheusRule) -> Signal | None:
+        """The signal to report; None while the broker has not been judged."""
+        if self.streak.since is None:
+            return None
+        return Signal(
+            broker=broker,
+            type=SignalType.PROMETHEUS,
+            source=rule.name,
+            reading=self.streak.reading,
+            since=self.streak.since,
+            message=self.message(rule),
+            value=self.value,
+        )
+
+    def message(self, rule: PrometheusRule) -> str:
+        """One sentence for a person, with figures as they are now."""
+        if self.value is None:
+            return self.problem
+        text = self._figures(self.value, rule)
+        return f"too few values yet: {text}" if self.streak.reading is Reading.UNKNOWN else text
+
+    def _figures(self, value: float, rule: PrometheusRule) -> str:
+        beyond, side = _beyond(value, rule), str(rule.comparison).lower()
+        text = f"{value:.4g} is {side if beyond else f'not {side}'} {rule.threshold:g}"
+        if self.peers is None:
+            return text
+        peers = f"the other brokers' median of {self.peers:.4g}"
+        if not beyond or rule.peer_ratio == 0:
+            return f"{text}, beside {peers}"
+        asked = f"{rule.peer_ratio} times {side} {peers}"
+        return f"{text} and at least {asked}" if _apart(value, self.peers, rule) else f"{text} but not {asked}"
+
+    def differs(self, told: Standing | None, seconds_since: float, rule: PrometheusRule) -> bool:
+        """Whether this is news to whoever was told ``told`` so many seconds ago."""
+        if told is None or self.streak.reading is not told.streak.reading:
+            return True
+        if seconds_since < FIGURE_NEWS_SECONDS:
+            return False  # a server whose every refusal has other words is no reason for a write each time
+        if self.problem != told.problem or self.value is None or told.value is None:
+            return self.problem != told.problem
+        floor = max(abs(rule.threshold) * _FLOOR_SHARE, 1e-9)
+        ratio = max(abs(self.value), floor) / max(abs(told.value), floor)
+        return ratio > _FIGURE_NEWS_RATIO or ratio < 1 / _FIGURE_NEWS_RATIO

@@ -1,0 +1,1 @@
+"""Reachability probe: does each broker serve clients on its external listener."""

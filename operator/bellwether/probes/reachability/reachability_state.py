@@ -1,0 +1,186 @@
+"""Reachability state of one broker from one vantage, updated round by round.
+
+In: rounds (the external address asked, and the internal listener as the control) and thresholds. Out: a ``Signal`` with
+a message for a person, and whether it is news. Called by ``broker_watch``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Protocol
+
+from bellwether.core.settings.detection import Reachability
+from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.probes.result_window import Streak
+
+
+class Answer(Protocol):
+    """How a question to a broker went; ``adapters.kafka.probing`` has the real one."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether that very broker answered in time."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        ...
+
+    @property
+    def result(self) -> str:
+        """``ok``, or what it broke at: for metrics."""
+        ...
+
+    @property
+    def stage(self) -> str:
+        """How far it came: ``Connect``, ``Tls``, ``Sasl``, ``Request``, ``WrongBroker``."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """What went wrong, with the address; empty when nothing did."""
+        ...
+
+    @property
+    def advertised(self) -> Mapping[str, str]:
+        """The broker's own addresses by listener name; empty when it did not say."""
+        ...
+
+    @property
+    def weaker(self) -> bool:
+        """Whether it is not known which broker answered."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One question over each path. A path that was not asked (no address known) is ``None``.
+
+    ``trouble`` is this machine's own (no file descriptor, no certificate): such a round says nothing of the broker.
+    """
+
+    address: str = ""
+    external: Answer | None = None
+    internal: Answer | None = None
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One broker as seen from one vantage up to now."""
+
+    external: Streak = field(default_factory=Streak)
+    control: Streak = field(default_factory=Streak)
+    last: Round = field(default_factory=Round)
+    kind: str = ""
+    """The class of what is being seen, without counts and latencies, once seen often enough to be told."""
+    kind_seen: tuple[str, int] = ("", 0)
+    troubles: int = 0
+
+    def after(self, seen: Round, settings: Reachability, now: datetime) -> Sighting:
+        """The sighting after one more round."""
+        if seen.trouble:
+            return self._troubled(seen, settings, now)
+        external, control = self.external, self.control
+        thresholds = {
+            "failure_threshold": settings.failure_threshold,
+            "success_threshold": settings.success_threshold,
+        }
+        if seen.external is not None:
+            external = external.seen(seen.external.ok, now, **thresholds)
+            if seen.external.ok and external.reading is Reading.FAILING:
+                # Failing says that nothing comes through. Now something does: not yet enough to be well, too much to
+                # demote a broker for.
+                external = external.turned(Reading.UNKNOWN, now)
+        if seen.internal is not None:
+            control = control.seen(seen.internal.ok, now, **thresholds)
+        kind = _kind(seen)
+        count = self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1
+        often = min(settings.failure_threshold, settings.success_threshold)
+        settled = kind if count >= often or not self.kind else self.kind
+        return Sighting(external, control, seen, settled, (kind, count))
+
+    def word(self, broker: int, source: str) -> Signal | None:
+        """The signal to report; ``None`` while the broker has not been judged."""
+        if self.external.since is None:
+            return None
+        answer = self.last.external
+        passing = self.external.reading is Reading.PASSING
+        return Signal(
+            broker=broker,
+            type=SignalType.EXTERNAL_REACHABILITY,
+            source=source,
+            reading=self.external.reading,
+            since=self.external.since,
+            control=self.control.reading,
+            latency_seconds=answer.seconds if passing and answer is not None and answer.ok else None,
+            message=self.message(),
+        )
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last question was not answered: reason enough to ask again soon."""
+        return self.external.failures > 0
+
+    def news(self) -> tuple[str, ...]:
+        """What a report is made for: while this stays the same, nothing is written."""
+        return (self.external.reading, self.control.reading, self.kind)
+
+    def message(self) -> str:
+        """One sentence for a person, with counts and latencies as they are now."""
+        if self.last.trouble:
+            return f"this vantage cannot measure: {self.last.trouble}"
+        return f"{self._outside()}; {self._inside()}" if self.last.internal is not None else self._outside()
+
+    def _outside(self) -> str:
+        answer = self.last.external
+        if answer is None:
+            return "not asked: no external address is known"
+        if not answer.ok:
+            return f"{answer.message}{_times(self.external.failures)}"
+        if answer.weaker:
+            return answer.message
+        if self.external.reading is not Reading.PASSING:
+            return f"{self.last.address} answers again{_times(self.external.successes)}"
+        return f"{self.last.address} answers"
+
+    def _inside(self) -> str:
+        answer = self.last.internal
+        if answer is None:
+            return "internal listener not asked"
+        if answer.ok:
+            return f"internal listener answers in {milliseconds(answer.seconds)}"
+        return f"internal listener: {answer.message}{_times(self.control.failures)}"
+
+    def _troubled(self, seen: Round, settings: Reachability, now: datetime) -> Sighting:
+        """Our own trouble is no evidence; when it lasts, what was known before is no longer known, either."""
+        troubles = self.troubles + 1
+        if troubles < max(1, settings.failure_threshold):
+            return replace(self, troubles=troubles)
+        lost = Streak(Reading.UNKNOWN, now if self.external.reading is not Reading.UNKNOWN else self.external.since)
+        return Sighting(lost, Streak(), seen, "trouble", ("trouble", troubles), troubles)
+
+
+def milliseconds(seconds: float) -> str:
+    """A latency for people: two significant digits below 10 ms, whole milliseconds above."""
+    value = seconds * 1000
+    return f"{value:.1f} ms" if value < 9.95 else f"{value:.0f} ms"
+
+
+def _times(count: int) -> str:
+    return f" {count} times" if count > 1 else ""
+
+
+def _kind(seen: Round) -> str:
+    outside = "" if seen.external is None else f"{seen.address} {_path_kind(seen.external)}"
+    inside = "" if seen.internal is None else _path_kind(seen.internal)
+    return f"{outside} | {inside}"
+
+
+def _path_kind(answer: Answer) -> str:
+    if answer.ok:
+        return "weaker" if answer.weaker else "ok"
+    return str(answer.stage)

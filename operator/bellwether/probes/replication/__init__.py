@@ -1,0 +1,1 @@
+"""Replication probe: how far each follower lags behind its leader, in seconds."""

@@ -1,0 +1,207 @@
+"""One round of log end offset requests to every broker of a cluster, and the lag of each broker.
+
+In: a map of the cluster, read now and then, and how to ask one broker where its copies of logs end. Out: ``Sounding``s.
+Called by ``replication_probe`` each period, and by ``bellwether probe replication --once``. The brokers are asked side
+by side, each with a time limit of its own: a silent one makes its own lag unknown, and nobody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from bellwether.connections import join_address
+from bellwether.core.model.cluster import Cluster, TopicPartition
+from bellwether.core.settings.detection import ReplicationLag
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.probes.replication.lag_attribution import Sounding, weigh
+from bellwether.probes.replication.offset_history import Ends, Trails
+
+# Leaders and ISRs hardly change while nobody lags, and reading them all is dearer than asking for all the ends.
+MAP_SECONDS = 30.0
+# Whatever is amiss, no more than a sixth of the time goes into reading the map.
+_MAP_PAUSES = 5.0
+# More of them would only wait for each other: decoding answers is this process' own work.
+_ASKED_AT_ONCE = 32
+# A leader counts as writing when it has written within so many rounds.
+_ACTIVE_ROUNDS = 3
+
+
+class Answer(Ends, Protocol):
+    """One broker's ends; ``adapters.kafka.logends`` has the real one."""
+
+    @property
+    def moved(self) -> int:
+        """How many partitions are elsewhere by now."""
+        ...
+
+    @property
+    def problem(self) -> str:
+        """Why some, or all, were not told; empty when all were."""
+        ...
+
+
+class Asker(Protocol):
+    """Asks one broker. Raises Transient or Terminal for what says nothing about the broker."""
+
+    def ask(
+        self, address: str, replicas: Mapping[TopicPartition, int], timeout_seconds: float, longest_seconds: float
+    ) -> Answer:
+        """Where its copies end; values are leader epochs, -1 where it follows."""
+        ...
+
+
+class Maps(Protocol):
+    """Where partitions are. Raises Transient or Terminal."""
+
+    def read(self) -> Cluster:
+        """One snapshot of all brokers and partitions."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """Stands for a broker that was not asked, or could not be."""
+
+    problem: str
+    sent: float = 0.0
+    received: float = 0.0
+    moved: int = 0
+
+    @property
+    def ends(self) -> Mapping[TopicPartition, int]:
+        """Nothing was said."""
+        return {}
+
+
+class Soundings:
+    """Round after round of questions, and the looks that come of them. For one thread; ``close`` it at the end."""
+
+    def __init__(self, maps: Maps, asker: Asker, clock: Clock) -> None:
+        self._maps = maps
+        self._asker = asker
+        self._clock = clock
+        self._log = structlog.get_logger(__name__)
+        self._trails = Trails()
+        self._cluster: Cluster | None = None
+        self._questions: dict[int, dict[TopicPartition, int]] = {}
+        self._unread = ""
+        self._read_at = float("-inf")
+        #: How long reading the map took, the last time.
+        self.read_took = 0.0
+        self._unsettled = False
+        self._pool = ThreadPoolExecutor(_ASKED_AT_ONCE, thread_name_prefix="log-ends")
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The map in use; None while none could be read."""
+        return self._cluster
+
+    def close(self) -> None:
+        """Ask nobody any more."""
+        self._pool.shutdown(wait=False)
+
+    def round(
+        self,
+        settings: ReplicationLag,
+        returning: frozenset[int] = frozenset(),
+        progress: Callable[[], None] = lambda: None,
+    ) -> dict[int, Sounding]:
+        """Ask everybody once; a look at each broker of the map. Raises Transient or Terminal while there is no map.
+
+        ``returning``: see ``lag_attribution.weigh``. ``progress`` is called, on any thread, as brokers have answered or
+        not.
+        """
+        cluster = self._map()
+        progress()
+        heard = self._ask(cluster, settings, progress)
+        # By the clock of the answers, which may be another one than ours.
+        now = max((answer.received for answer in heard.values()), default=0.0)
+        since = now - max(settings.threshold_seconds, _ACTIVE_ROUNDS * settings.period_seconds)
+        found = weigh(
+            self._trails.round(cluster, heard),
+            settings.threshold_seconds,
+            lambda leader, follower: self._trails.active(leader, follower, since),
+            returning,
+        )
+        for broker in cluster.named:
+            found[broker] = _measured(broker, found.get(broker), heard.get(broker), self._questions)
+        self._unsettled = any(look.problem or look.lagging or look.outside for look in found.values()) or any(
+            answer.moved for answer in heard.values()
+        )
+        return found
+
+    def _map(self) -> Cluster:
+        now = self._clock.monotonic()
+        pause = _MAP_PAUSES * self.read_took
+        if self._cluster is not None and now - self._read_at < (pause if self._unsettled else max(pause, MAP_SECONDS)):
+            return self._cluster
+        try:
+            cluster = self._maps.read()
+        except (Transient, Terminal) as error:
+            if self._cluster is None:
+                raise
+            if self._unread != str(error):
+                self._log.warning("metadata cannot be read; going on with what was read before", error=str(error))
+            self._unread = str(error)
+            return self._cluster
+        if self._unread:
+            self._unread = ""
+            self._log.info("metadata can be read again")
+        self._cluster, self._questions, self._read_at = cluster, _questions(cluster), self._clock.monotonic()
+        self.read_took = self._read_at - now
+        return cluster
+
+    def _ask(self, cluster: Cluster, settings: ReplicationLag, progress: Callable[[], None]) -> dict[int, Answer]:
+        def ask(broker: int) -> Answer:
+            answer = self._ask_one(cluster, broker, settings)
+            progress()
+            return answer
+
+        asked = sorted(self._questions)
+        return dict(zip(asked, self._pool.map(ask, asked), strict=True))
+
+    def _ask_one(self, cluster: Cluster, number: int, settings: ReplicationLag) -> Answer:
+        broker = cluster.brokers.get(number)
+        if broker is None or broker.fenced or not broker.host or broker.port <= 0:
+            return NoAnswer("it is fenced" if broker is not None and broker.fenced else "it is not registered")
+        address, questions = join_address(broker.host, broker.port), self._questions[number]
+        longest = float(settings.timeout_seconds + settings.period_seconds)
+        try:
+            return self._asker.ask(address, questions, settings.timeout_seconds, longest)
+        except (Transient, Terminal, ValueError) as error:
+            return NoAnswer(str(error))
+
+
+def _questions(cluster: Cluster) -> dict[int, dict[TopicPartition, int]]:
+    """What to ask each broker: the partitions that it holds, with the epoch that it must lead in, or -1.
+
+    Led by another one meanwhile, it must not answer as the leader; which epoch a follower has come to is its own
+    matter. A partition without a leader, or with a single replica, tells nothing.
+    """
+    found: dict[int, dict[TopicPartition, int]] = {}
+    for partition in cluster.partitions:
+        if partition.leader is None or len(partition.replicas) < 2:
+            continue
+        for broker in partition.replicas:
+            epoch = partition.leader_epoch if broker == partition.leader else -1
+            found.setdefault(broker, {})[partition.name] = epoch
+    return found
+
+
+def _measured(
+    broker: int, look: Sounding | None, answer: Answer | None, questions: Mapping[int, Mapping[TopicPartition, int]]
+) -> Sounding:
+    """A look at a broker, or why there is none."""
+    if answer is None:
+        return look or Sounding()  # it holds nothing that could lag
+    if not answer.ends:
+        return Sounding(problem=answer.problem or "its partitions have moved: asked again once metadata tells where to")
+    if (look is None or not look.followed) and -1 in questions[broker].values():
+        return Sounding(problem=answer.problem or "none of the leaders that it follows has answered")
+    return look or Sounding()

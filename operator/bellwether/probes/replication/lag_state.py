@@ -1,0 +1,161 @@
+"""Replication lag state of one broker, updated round by round.
+
+In: looks (what one round showed of the broker, blame included) and thresholds. Out: a ``Signal`` with a message for a
+person, and whether it is news. Called by ``replication_probe``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from bellwether.core.settings.detection import ReplicationLag
+from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.probes.replication.lag_attribution import Sounding
+from bellwether.probes.result_window import Streak
+
+# A lag alone is news at most this often, and only when it has more than doubled or halved above the threshold.
+LAG_NEWS_SECONDS = 10.0
+_LAG_NEWS_RATIO = 2.0
+# What a broker that comes back has to catch up outside the ISR is not held against it for so long: as long as a
+# restarted broker is given to become reachable again.
+RETURN_SECONDS = 180.0
+_NAMED_BROKERS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Lags:
+    """One broker's replication up to now. ``returned`` is when it came back from silence, monotonic seconds."""
+
+    streak: Streak = field(default_factory=Streak)
+    last: Sounding = field(default_factory=Sounding)
+    kind: str = ""
+    """The class of what is being seen, without figures, once seen often enough to be told."""
+    kind_seen: tuple[str, int] = ("", 0)
+    troubles: int = 0
+    returned: float | None = None
+
+    def after(self, look: Sounding, settings: ReplicationLag, now: datetime, at: float) -> Lags:
+        """What is known after one more round, made ``at`` this monotonic time."""
+        if look.problem:
+            return self._troubled(look, settings, now)
+        # Once it is back in every ISR it has returned. Until then going away again begins no new grace.
+        returned = self.returned if self.returned is not None else at if self.troubles else None
+        if not look.outside:
+            returned = None
+        streak = self.streak.seen(
+            not look.blamed,
+            now,
+            failure_threshold=settings.failure_threshold,
+            success_threshold=settings.success_threshold,
+        )
+        kind = _kind(look)
+        seen = (kind, self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1)
+        turned = streak.reading is not self.streak.reading
+        settled = kind if turned or seen[1] >= max(1, settings.failure_threshold) else self.kind
+        return Lags(streak, look, settled, seen, returned=returned)
+
+    def returning(self, at: float) -> bool:
+        """Whether it has come back so lately that what it has to catch up is not held against it."""
+        if self.returned is None:
+            return self.troubles > 0
+        return at - self.returned <= RETURN_SECONDS
+
+    def word(self, broker: int, source: str) -> Signal | None:
+        """The signal to report; ``None`` while the broker has not been judged."""
+        if self.streak.since is None:
+            return None
+        known = self.streak.reading is not Reading.UNKNOWN
+        return Signal(
+            broker=broker,
+            type=SignalType.REPLICATION_LAG,
+            source=source,
+            reading=self.streak.reading,
+            since=self.streak.since,
+            message=self.message(),
+            value=round(self.last.worst_seconds, 1) if known and self.last.followed else None,
+        )
+
+    def differs(self, told: Lags | None, seconds_since: float, settings: ReplicationLag) -> bool:
+        """Whether this is news to whoever was told ``told`` so many seconds ago."""
+        if told is None or (self.streak.reading, self.kind) != (told.streak.reading, told.kind):
+            return True
+        if seconds_since < LAG_NEWS_SECONDS:
+            return False
+        floor = float(settings.threshold_seconds)
+        ratio = max(self.last.worst_seconds, floor) / max(told.last.worst_seconds, floor)
+        return ratio > _LAG_NEWS_RATIO or ratio < 1 / _LAG_NEWS_RATIO
+
+    def message(self) -> str:
+        """One sentence for a person, with figures as they are now."""
+        reading = self.streak.reading
+        if reading is Reading.UNKNOWN and not self.last.problem:
+            return f"measured again{_times(self.streak.successes)}"
+        if reading is Reading.FAILING and not self.last.lagging:
+            return f"keeps up again{_times(self.streak.successes)}"
+        return sentence(self.last)
+
+    def _troubled(self, look: Sounding, settings: ReplicationLag, now: datetime) -> Lags:
+        """A broker that tells nothing is not known to lag; when that lasts, what was known is no longer known."""
+        troubles = self.troubles + 1
+        if troubles < max(1, settings.failure_threshold):
+            return replace(self, troubles=troubles)
+        return Lags(self.streak.lost(now), look, "unmeasured", ("unmeasured", troubles), troubles, self.returned)
+
+
+def sentence(look: Sounding) -> str:
+    """One look in words."""
+    if look.problem:
+        return f"not measured: {look.problem}"
+    if look.lagging:
+        said = _behind(look) if look.blamed else f"{_behind(look)}; {_excuse(look)}"
+    elif look.returning:
+        said = f"has come back and catches up on {_partitions(look.returning)}, none of them in the ISR"
+    else:
+        said = f"keeps up on {_partitions(look.followed)}" if look.followed else "follows no partition"
+    if look.trailed_by:
+        said += f"; brokers {_some(look.trailed_by)} trail it where it leads: it serves them slowly"
+    return said
+
+
+def _kind(look: Sounding) -> str:
+    """What is seen, without figures. Who trails whom is part of it, how far is not."""
+    if look.blamed:
+        said = "in the ISR" if look.in_isr else "out of the ISR"
+    elif look.slow_leaders:
+        said = f"slow leaders {_some(look.slow_leaders)}"
+    elif look.lagging:
+        said = f"behind {_some(look.behind)}"
+    else:
+        said = ""
+    return f"{said} | trailed by {_some(look.trailed_by)}" if look.trailed_by else said
+
+
+def _behind(look: Sounding) -> str:
+    held = f"{look.in_isr} in the ISR, holding acks=all back" if look.in_isr else "none of them in the ISR"
+    leaders = "leader" if len(look.behind) == 1 else "leaders"
+    first, *others = (str(name) for name in look.worst)
+    worst = f"{first} worst, then {' and '.join(others)}" if others else f"{first} worst"
+    figures = f"behind by {look.worst_seconds:.0f} s on {_partitions(look.lagging)} ({held})"
+    return f"{figures}, {worst}, {leaders} {_some(look.behind)}"
+
+
+def _excuse(look: Sounding) -> str:
+    if look.slow_leaders:
+        slow = "that leader" if len(look.slow_leaders) == 1 else "these leaders"
+        return f"not blamed: other brokers trail {slow} as well ({_some(look.slow_leaders)}), look there"
+    return "not blamed: it keeps up with its other leaders, look at the way between the two"
+
+
+def _partitions(count: int) -> str:
+    return "1 partition" if count == 1 else f"{count} partitions"
+
+
+def _some(brokers: Sequence[int]) -> str:
+    rest = f" and {len(brokers) - _NAMED_BROKERS} more" if len(brokers) > _NAMED_BROKERS else ""
+    return ", ".join(str(broker) for broker in brokers[:_NAMED_BROKERS]) + rest
+
+
+def _times(count: int) -> str:
+    return f" {count} times" if count > 1 else ""

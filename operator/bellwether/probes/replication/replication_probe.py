@@ -1,0 +1,206 @@
+"""Replication probe: lag of every broker of one cluster, measured from outside by log end offsets.
+
+In: soundings (one round of questions to all the brokers), and settings that may change. Out: signals, posted on news.
+Called by ``bellwether probe replication``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import structlog
+
+from bellwether.core.settings.detection import ReplicationLag
+from bellwether.core.signals import Reading, Signal
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.probes.replication.lag_attribution import Sounding
+from bellwether.probes.replication.lag_round import Soundings
+from bellwether.probes.replication.lag_state import Lags
+
+_IDLE_SECONDS = 0.2
+# Reading metadata may take so long besides (a read goes on to a second and a third broker).
+_MAP_SECONDS = 10.0
+_ONCE_SECONDS = 1.0
+
+
+class Observer(Protocol):
+    """Is told what is measured, for metrics; ``telemetry`` has the real one."""
+
+    def measured(self, broker: int, look: Sounding) -> None:
+        """One round's look at one broker."""
+        ...
+
+    def judged(self, signal: Signal) -> None:
+        """A broker's reading, after each round."""
+        ...
+
+    def ended(self, seconds: float, partitions: int) -> None:
+        """A round over so many partitions has ended."""
+        ...
+
+    def gone(self, broker: int) -> None:
+        """The broker is no longer watched."""
+        ...
+
+
+class ReplicationProbe:
+    """The rounds of one cluster. ``post`` and ``forget`` are called with news, on the probe's own thread.
+
+    ``kept`` names the brokers that exist for somebody else still (they have a BrokerHealth); None: not known now.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        post: Callable[[Signal], None],
+        forget: Callable[[int], None],
+        kept: Callable[[], frozenset[int] | None],
+        clock: Clock,
+        observer: Observer,
+    ) -> None:
+        self._source = source
+        self._post = post
+        self._forget = forget
+        self._kept = kept
+        self._clock = clock
+        self._observer = observer
+        self._log = structlog.get_logger(__name__).bind(source=source)
+        self._lock = threading.Lock()
+        self._soundings: Soundings | None = None
+        self._settings = ReplicationLag()
+        self._known: dict[int, Lags] = {}
+        self._told: dict[int, tuple[Lags, float]] = {}
+        self._repeat = False
+        self._failing = ""
+        self._beat = clock.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="replication", daemon=True)
+
+    @property
+    def known(self) -> Mapping[int, Lags]:
+        """What is known now of every broker."""
+        return dict(self._known)
+
+    def start(self) -> None:
+        """Begin to measure, as soon as it is configured."""
+        self._thread.start()
+
+    def configure(self, soundings: Soundings | None, settings: ReplicationLag) -> None:
+        """Go on in another way, or under other thresholds, from the next round on; None measures nothing."""
+        with self._lock:
+            self._soundings, self._settings = soundings, settings
+
+    def repeat(self) -> None:
+        """Tell every present word again: nobody knows what the voice before this one had said."""
+        self._repeat = True
+
+    def alive(self) -> bool:
+        """Whether rounds go on; a prober that measures nothing must not look fresh."""
+        settings, soundings = self._settings, self._soundings
+        reading = _MAP_SECONDS if soundings is None else max(_MAP_SECONDS, 2 * soundings.read_took)
+        longest = 2 * settings.period_seconds + settings.timeout_seconds + reading
+        return self._thread.is_alive() and self._clock.monotonic() - self._beat <= longest
+
+    def stop(self, timeout_seconds: float = 2.0) -> None:
+        """Stop measuring; entries stay, and are stale once the Lease is."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_seconds)
+
+    def _run(self) -> None:
+        used: Soundings | None = None
+        due = self._clock.monotonic()
+        while not self._stop.is_set():
+            with self._lock:
+                soundings, settings = self._soundings, self._settings
+            if used is not None and used is not soundings:
+                used.close()
+            used = soundings
+            self._progress()
+            if soundings is None:
+                self._stop.wait(_IDLE_SECONDS)
+                continue
+            began = self._clock.monotonic()
+            self._round(soundings, settings)
+            # A cluster so large that a round takes longer than half its period gets fewer rounds, not all of a core.
+            now = self._clock.monotonic()
+            due = max(due + settings.period_seconds, now + min(now - began, float(settings.period_seconds)))
+            self._stop.wait(due - now)
+        if used is not None:
+            used.close()
+
+    def _progress(self) -> None:
+        self._beat = self._clock.monotonic()
+
+    def _round(self, soundings: Soundings, settings: ReplicationLag) -> None:
+        began = self._clock.monotonic()
+        returning = frozenset(b for b, lags in self._known.items() if lags.returning(began))
+        try:
+            found = soundings.round(settings, returning, self._progress)
+        except (Transient, Terminal) as error:
+            if self._failing != str(error):
+                self._log.warning("the cluster cannot be read; nothing is measured", error=str(error))
+            self._failing = str(error)
+            found = {}
+        else:
+            self._failing = ""
+        gone = self._failing or "metadata names it no longer"
+        self._judge({**{broker: Sounding(problem=gone) for broker in self._known}, **found}, settings)
+        cluster = soundings.cluster
+        if cluster is not None and not self._failing:
+            self._observer.ended(self._clock.monotonic() - began, len(cluster.partitions))
+            if set(self._known) - cluster.named:
+                self._drop(cluster.named)
+
+    def _judge(self, found: Mapping[int, Sounding], settings: ReplicationLag) -> None:
+        now, at = self._clock.now(), self._clock.monotonic()
+        if self._repeat:
+            self._repeat = False
+            self._told = {}
+        for broker, look in sorted(found.items()):
+            lags = self._known[broker] = self._known.get(broker, Lags()).after(look, settings, now, at)
+            self._observer.measured(broker, look)
+            word = lags.word(broker, self._source)
+            if word is None:
+                continue
+            self._observer.judged(word)
+            told, told_at = self._told.get(broker, (None, 0.0))
+            if lags.differs(told, at - told_at, settings):
+                self._told[broker] = lags, at
+                self._post(word)
+
+    def _drop(self, named: frozenset[int]) -> None:
+        kept = self._kept()
+        for broker in sorted(set(self._known) - named - kept) if kept is not None else ():
+            del self._known[broker]
+            self._told.pop(broker, None)
+            self._observer.gone(broker)
+            self._log.info("the broker is gone; its entry is taken away", broker=broker)
+            self._forget(broker)
+
+
+def measure_once(soundings: Soundings, settings: ReplicationLag, clock: Clock) -> dict[int, Sounding]:
+    """Watch the followers until it is plain whether they lag: as long as the threshold, if need be.
+
+    A lag is a lower bound that grows while it is watched. Raises Transient or Terminal.
+    """
+    soundings.round(settings)
+    began = clock.monotonic()
+    while True:
+        clock.sleep(_ONCE_SECONDS)
+        # A follower that still is where it was in the first round lags for longer than this.
+        elapsed = clock.monotonic() - began
+        found = soundings.round(settings)
+        worst = max((look.worst_seconds for look in found.values()), default=0.0)
+        if elapsed > settings.threshold_seconds or (elapsed > 2 * _ONCE_SECONDS and worst < _ONCE_SECONDS / 2):
+            return found
+
+
+def reading(look: Sounding) -> Reading:
+    """What a single look says, before any counting."""
+    if look.problem:
+        return Reading.UNKNOWN
+    return Reading.FAILING if look.blamed else Reading.PASSING

@@ -1,0 +1,213 @@
+"""Storage probe: write latency of one broker's log directory, measured from beside the broker.
+
+In: something that writes, and settings that may change. Out: signals, posted on news. Called by ``bellwether probe
+storage``. One thread writes, and may hang with the disk; another judges, and never touches the disk: a write that has
+not ended in time is reported while it still hangs.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+import structlog
+
+from bellwether.core.settings.detection import StorageLatency
+from bellwether.core.signals import Reading, Signal
+from bellwether.ports.clock import Clock
+from bellwether.probes.storage.disk_write import words
+from bellwether.probes.storage.stall_detector import Pauses
+from bellwether.probes.storage.write_latency import Latencies, Sample, periods
+
+_LOOK_SECONDS = 0.1
+
+
+class Writer(Protocol):
+    """What is timed; ``disk_write.DiskWriter`` is the real one. Every call may hang."""
+
+    def write(self) -> None:
+        """One write, durable on return. Raises OSError."""
+        ...
+
+    def own_trouble(self, error: OSError) -> bool:
+        """Whether an error says nothing about the disk."""
+        ...
+
+    def remove(self) -> None:
+        """Leave nothing behind."""
+        ...
+
+
+class Observer(Protocol):
+    """Is told what is measured, for metrics; ``telemetry`` has the real one."""
+
+    def wrote(self, broker: int, sample: Sample) -> None:
+        """One write, or one that has not ended in time."""
+        ...
+
+    def judged(self, signal: Signal) -> None:
+        """The directory's reading, after each sample."""
+        ...
+
+
+class StorageProbe:
+    """The writes of one log directory. ``post`` is called with news, on the judging thread."""
+
+    def __init__(
+        self,
+        broker: int,
+        source: str,
+        writer: Writer,
+        settings: StorageLatency,
+        post: Callable[[Signal], None],
+        clock: Clock,
+        observer: Observer,
+    ) -> None:
+        self._broker = broker
+        self._source = source
+        self._writer = writer
+        self._settings = settings
+        self._post = post
+        self._clock = clock
+        self._observer = observer
+        self._log = structlog.get_logger(__name__).bind(broker=broker)
+        self._samples: queue.SimpleQueue[Sample] = queue.SimpleQueue()
+        self._began: float | None = None
+        self._pauses = Pauses(clock)
+        self._known = Latencies()
+        self._told: Latencies | None = None
+        self._told_at = 0.0
+        self._warned = ""
+        self._beat = clock.monotonic()
+        self._stop = threading.Event()
+        self._writing = threading.Thread(target=self._write, name="storage-write", daemon=True)
+        self._judging = threading.Thread(target=self._judge, name="storage-judge", daemon=True)
+
+    @property
+    def known(self) -> Latencies:
+        """What is known now."""
+        return self._known
+
+    def start(self) -> None:
+        """Begin to write and to judge."""
+        self._pauses.start()
+        self._writing.start()
+        self._judging.start()
+
+    def configure(self, settings: StorageLatency) -> None:
+        """Go on under other settings, from the next write on."""
+        self._settings = settings
+
+    def repeat(self) -> None:
+        """Tell the present word again, news or not."""
+        self._told = None
+
+    def alive(self) -> bool:
+        """Whether both threads are at work; a writer that hangs with the disk is."""
+        lately = self._clock.monotonic() - self._beat < 5.0
+        return lately and self._writing.is_alive() and self._judging.is_alive()
+
+    def stop(self, timeout_seconds: float = 2.0) -> None:
+        """Stop and remove the file; a writer that hangs with its disk is left behind, and its file with it."""
+        self._stop.set()
+        self._pauses.stop()
+        for thread in (self._judging, self._writing):
+            if thread.is_alive():
+                thread.join(timeout_seconds)
+
+    def _write(self) -> None:
+        due = self._clock.monotonic()
+        while not self._stop.is_set():
+            began = self._pauses.begin()
+            self._began = began
+            sample = measure(self._writer, self._clock)
+            lost = self._pauses.lost(began + sample.seconds)
+            self._began = None
+            self._pauses.end()
+            self._samples.put(replace(sample, away=min(lost, sample.seconds)))
+            due = max(due + self._settings.period_seconds, self._clock.monotonic())
+            self._stop.wait(due - self._clock.monotonic())
+        self._writer.remove()
+
+    def _judge(self) -> None:
+        counted = 0
+        while not self._stop.is_set():
+            self._beat = self._clock.monotonic()
+            try:
+                sample = self._samples.get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                counted = self._look_at_a_hanging_write(counted)
+            else:
+                self._take(replace(sample, counted=counted))
+                counted = 0
+
+    def _look_at_a_hanging_write(self, counted: int) -> int:
+        """Tell of a write that has not ended in time, period by period; returns how many of its periods are told."""
+        began, settings = self._began, self._settings
+        if began is None:
+            return counted
+        now = self._clock.monotonic()
+        waited = now - began
+        if waited < settings.timeout_seconds or periods(waited, settings) <= counted:
+            return counted
+        waited -= self._pauses.lost(now)
+        passed = periods(waited, settings)
+        if waited < settings.timeout_seconds or passed <= counted or self._began != began:
+            return counted
+        self._take(Sample(waited, stalled=True, counted=counted))
+        return passed
+
+    def _take(self, sample: Sample) -> None:
+        settings = self._settings
+        if sample.own_trouble and sample.problem != self._warned:
+            self._log.warning("the prober cannot write; that is no evidence about the disk", error=sample.problem)
+        self._warned = sample.problem if sample.own_trouble else ""
+        self._observer.wrote(self._broker, sample)
+        self._known = self._known.after(sample, settings, self._clock.now())
+        word = self._known.word(self._broker, self._source, settings)
+        if word is None:
+            return
+        self._observer.judged(word)
+        now = self._clock.monotonic()
+        if self._known.differs(self._told, now - self._told_at, settings):
+            self._told, self._told_at = self._known, now
+            self._post(word)
+
+
+def measure(writer: Writer, clock: Clock) -> Sample:
+    """Time one write."""
+    began = clock.monotonic()
+    try:
+        writer.write()
+    except OSError as error:
+        return Sample(clock.monotonic() - began, words(error), own_trouble=writer.own_trouble(error))
+    return Sample(clock.monotonic() - began)
+
+
+def measure_once(writer: Writer, timeout_seconds: float, clock: Clock) -> Sample:
+    """Time one write from a thread of its own; one that does not end in time is ``stalled``."""
+    ended: queue.SimpleQueue[Sample] = queue.SimpleQueue()
+
+    def run() -> None:
+        ended.put(measure(writer, clock))
+        writer.remove()
+
+    thread = threading.Thread(target=run, name="storage-write", daemon=True)
+    thread.start()
+    try:
+        sample = ended.get(timeout=timeout_seconds)
+    except queue.Empty:
+        return Sample(timeout_seconds, stalled=True)
+    thread.join(timeout_seconds)
+    return sample
+
+
+def reading(sample: Sample, settings: StorageLatency) -> Reading:
+    """What a single write looks like, before any counting."""
+    if sample.own_trouble:
+        return Reading.UNKNOWN
+    slow = sample.stalled or sample.problem or sample.seconds * 1000 > settings.threshold_milliseconds
+    return Reading.FAILING if slow else Reading.PASSING

@@ -1,0 +1,211 @@
+"""Write latency of a log directory over time: quantiles, baseline and stalls, and whether it is slow.
+
+In: samples (one for each write: how long it took, or what went wrong) and thresholds. Out: a ``Signal`` with a message
+for a person, and whether it is news. Called by ``storage_probe``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from statistics import median
+
+from bellwether.core.settings.detection import StorageLatency
+from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.probes.reachability.reachability_state import milliseconds
+from bellwether.probes.result_window import Window
+
+# A latency alone is news at most this often, and only when it has changed by half: peers are compared with it.
+LATENCY_NEWS_SECONDS = 5.0
+_LATENCY_NEWS_RATIO = 1.5
+# Kinds of trouble in which a write has a time at all.
+_TIMED = ("", "slow", "stalled")
+# So often in a row another kind of trouble is told.
+_CONFIRMED = 5
+# ... compared above this share of the threshold: jitter of a fast disk is no news, and what is a few times faster than
+# the threshold still is, as slow disks are compared with it.
+_FLOOR_SHARE = 0.1
+
+
+STARVED = "this process was not let run while it wrote: give it more CPU"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One write. ``problem`` is why it failed; ``stalled`` that it has not ended yet, after ``seconds``.
+
+    ``own_trouble`` marks a problem of the prober's own, which says nothing of the disk. ``away`` are those of the
+    ``seconds`` in which the prober itself did not run, ``counted`` the periods of this very write that have been told
+    while it hung.
+    """
+
+    seconds: float
+    problem: str = ""
+    stalled: bool = False
+    own_trouble: bool = False
+    away: float = 0.0
+    counted: int = 0
+
+    def without_absence(self, limit: float) -> Sample:
+        """The sample as evidence: a write that was slow only because nobody was there to see its end is none."""
+        if not self.away or self.problem or self.stalled:
+            return self
+        if self.seconds > limit >= self.seconds - self.away:
+            return Sample(self.seconds, STARVED, own_trouble=True)
+        return replace(self, seconds=self.seconds - self.away, away=0.0)
+
+
+RECENT_WRITES = 10
+SPAN_WRITES = 30
+SPANS_KEPT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """What is usual for a disk: the median over spans of good writes. Bad times teach nothing: dying is not usual."""
+
+    writes: tuple[float, ...] = ()
+    spans: tuple[float, ...] = ()
+
+    def after(self, seconds: float) -> Habit:
+        """The habit after one more good write."""
+        writes = (*self.writes, seconds)
+        if len(writes) < SPAN_WRITES:
+            return Habit(writes, self.spans)
+        return Habit((), (*self.spans, median(writes))[-SPANS_KEPT:])
+
+    @property
+    def usual(self) -> float | None:
+        """Seconds that a write usually takes; ``None`` while too little is known."""
+        return median(self.spans) if len(self.spans) > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """One log directory's writes up to now."""
+
+    window: Window = field(default_factory=Window)
+    times: tuple[float, ...] = ()
+    slow_times: tuple[float, ...] = ()
+    """Of the last writes that were bad, since the reading was last ``Passing``."""
+    habit: Habit = field(default_factory=Habit)
+    slow: int = 0
+    kind: str = ""
+    """What is wrong, without figures; empty while all is well."""
+    kind_seen: tuple[str, int] = ("", 0)
+    trouble: str = ""
+    troubles: int = 0
+
+    def after(self, sample: Sample, settings: StorageLatency, now: datetime) -> Latencies:
+        """What is known after one more sample."""
+        limit = self.limit(settings)
+        sample = sample.without_absence(limit)
+        if sample.own_trouble:
+            return self._troubled(sample, settings, now)
+        slow = sample.seconds > limit
+        ok = not slow and not sample.problem and not sample.stalled
+        window = self.window
+        # A write that took several periods stands for the writes that could not be made meanwhile.
+        untold = min(periods(sample.seconds, settings) - sample.counted, settings.window_samples)
+        for _ in range(1 if ok else max(untold, 0 if sample.counted else 1)):
+            window = window.seen(
+                ok,
+                now,
+                samples=settings.window_samples,
+                failure_threshold=settings.failure_threshold,
+                success_threshold=settings.success_threshold,
+            )
+        times = self.times if sample.problem else (*self.times, sample.seconds)[-settings.window_samples :]
+        passing = window.reading is Reading.PASSING
+        slow_times = () if passing and ok else self.slow_times
+        if not ok and not sample.problem:
+            slow_times = (*slow_times, sample.seconds)[-max(1, settings.failure_threshold) :]
+        habit = self.habit.after(sample.seconds) if ok and passing else self.habit
+        kind = "" if ok else "stalled" if sample.stalled else sample.problem or "slow"
+        seen = (kind, self.kind_seen[1] + 1 if kind == self.kind_seen[0] else 1)
+        kind = self._settled(window, seen, settings)
+        return Latencies(window, times, slow_times, habit, sum(window.bad), kind, seen)
+
+    def limit(self, settings: StorageLatency) -> float:
+        """Seconds beyond which a write is slow: the floor, or what is far from usual here; never far above the floor.
+
+        The upper end keeps a disk that dies slowly from teaching us that dying is usual.
+        """
+        floor = settings.threshold_milliseconds / 1000
+        usual = self.habit.usual or 0.0
+        return max(floor, min(settings.history_ratio * usual, settings.history_ratio * floor))
+
+    def word(self, broker: int, source: str, settings: StorageLatency) -> Signal | None:
+        """The signal to report; ``None`` while the directory has not been judged."""
+        if self.window.since is None:
+            return None
+        return Signal(
+            broker=broker,
+            type=SignalType.STORAGE_LATENCY,
+            source=source,
+            reading=self.window.reading,
+            since=self.window.since,
+            latency_seconds=self.typical(),
+            message=self.message(settings),
+            usual_seconds=self.habit.usual,
+        )
+
+    def typical(self) -> float | None:
+        """The median of the last writes: of the slow ones while it fails; ``None`` while writes end in errors."""
+        if self.window.reading is Reading.FAILING:
+            slow = self.slow_times if self.kind in _TIMED else ()
+            return median(slow) if slow else None
+        recent = self.times[-RECENT_WRITES:]
+        return median(recent) if recent else None
+
+    def message(self, settings: StorageLatency) -> str:
+        """One sentence for a person, with figures as they are now."""
+        if self.window.reading is Reading.UNKNOWN:
+            return f"the prober cannot measure: {self.trouble}" if self.trouble else ""
+        if self.window.reading is Reading.FAILING and self.kind == "stalled":
+            return f"a write has not ended within {settings.timeout_seconds} s"
+        if self.window.reading is Reading.FAILING and self.kind not in ("", "slow"):
+            return f"writes fail: {self.kind}"
+        if not self.times:
+            return ""
+        recent = self.times[-len(self.window.bad) :] if self.window.bad else self.times
+        figures = f"median {milliseconds(median(recent))}, last {milliseconds(self.times[-1])}"
+        if self.window.reading is Reading.PASSING:
+            return f"writes take {figures}"
+        limit = round(self.limit(settings) * 1000)
+        return f"{self.slow} of the last {len(self.window.bad)} writes took more than {limit} ms: {figures}"
+
+    def differs(self, told: Latencies | None, seconds_since: float, settings: StorageLatency) -> bool:
+        """Whether this is news to whoever was told ``told`` so many seconds ago."""
+        if told is None or (self.window.reading, self.kind) != (told.window.reading, told.kind):
+            return True
+        now, then = self.typical(), told.typical()
+        if now is None or then is None or seconds_since < LATENCY_NEWS_SECONDS:
+            return False
+        floor = settings.threshold_milliseconds / 1000 * _FLOOR_SHARE
+        ratio = max(now, floor) / max(then, floor)
+        return ratio > _LATENCY_NEWS_RATIO or ratio < 1 / _LATENCY_NEWS_RATIO
+
+    def _settled(self, window: Window, seen: tuple[str, int], settings: StorageLatency) -> str:
+        """What is wrong changes with the reading, or when another thing has been wrong often enough."""
+        if window.reading is not Reading.FAILING:
+            return ""
+        kind, count = seen
+        if not kind:
+            return self.kind
+        turned = self.window.reading is not Reading.FAILING
+        return kind if turned or not self.kind or count >= min(_CONFIRMED, settings.failure_threshold) else self.kind
+
+    def _troubled(self, sample: Sample, settings: StorageLatency, now: datetime) -> Latencies:
+        troubles = self.troubles + 1
+        if troubles < min(_CONFIRMED, settings.failure_threshold):
+            return replace(self, troubles=troubles, trouble=sample.problem)
+        known = self.window.reading is not Reading.UNKNOWN
+        lost = Window(Reading.UNKNOWN, now if known else self.window.since)
+        return Latencies(lost, habit=self.habit, kind="trouble", trouble=sample.problem, troubles=troubles)
+
+
+def periods(seconds: float, settings: StorageLatency) -> int:
+    """For how many writes one stands that has taken so long: itself, and those that it has kept out."""
+    return max(1, math.ceil(seconds / max(settings.period_seconds, 0.001)))

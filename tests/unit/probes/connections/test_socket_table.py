@@ -1,0 +1,228 @@
+"""Both tables against the kernel itself: a listener and clients of our own on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bellwether.probes.connections import socket_table
+from bellwether.probes.connections.connection_activity import Look
+from bellwether.probes.connections.sock_diag import Ignored
+from bellwether.probes.connections.socket_table import NetlinkTable, ProcTable, SocketTable, open_table
+from waiting import until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tables are the Linux kernel's")
+
+WAYS = {
+    "ipv4": (socket.AF_INET, "127.0.0.1", "127.0.0.1"),
+    "ipv6": (socket.AF_INET6, "::1", "::1"),
+    "ipv4 at a dual-stack listener": (socket.AF_INET6, "::", "127.0.0.1"),
+}
+
+
+class Listener:
+    """A server on loopback and the clients that talk to it."""
+
+    def __init__(self, family: int, bind: str, at: str) -> None:
+        self.server = socket.create_server((bind, 0), family=family, dualstack_ipv6=bind == "::")
+        self.port = int(self.server.getsockname()[1])
+        self._at = at
+        self._open = contextlib.ExitStack()
+
+    def client(self, says: bytes = b"") -> socket.socket:
+        """A client that stays; what it says has arrived."""
+        client = self._open.enter_context(socket.create_connection((self._at, self.port)))
+        accepted = self._open.enter_context(self.server.accept()[0])
+        if says:
+            client.sendall(says)
+            assert accepted.recv(len(says)) == says
+        return client
+
+    def visit(self, says: bytes = b"") -> None:
+        """A client that comes, says that much, and is gone on both sides."""
+        with socket.create_connection((self._at, self.port)) as client:
+            accepted = self.server.accept()[0]
+            if says:
+                client.sendall(says)
+                assert accepted.recv(len(says)) == says
+        assert accepted.recv(1) == b""
+        accepted.close()
+
+    def close(self) -> None:
+        self._open.close()
+        self.server.close()
+
+
+@pytest.fixture(params=WAYS.values(), ids=WAYS.keys())
+def listener(request: pytest.FixtureRequest) -> Iterator[Listener]:
+    one = Listener(*request.param)
+    yield one
+    one.close()
+
+
+@contextlib.contextmanager
+def netlink(port: int, *ignored: str, buffer_bytes: int = 1 << 20) -> Iterator[SocketTable]:
+    table = NetlinkTable(port, Ignored(ignored), buffer_bytes=buffer_bytes)
+    try:
+        yield table
+    finally:
+        table.close()
+
+
+def test_a_client_that_stays_is_heard_of_whenever_it_sends(listener: Listener) -> None:
+    with netlink(listener.port) as table:
+        client = listener.client(b"hello")
+        table.listen(0.3)
+        first = table.look()
+        assert (first.listening, first.connections, first.blind, first.problem) == (True, 1, "", "")
+        assert first.heard_seconds is not None
+        assert first.heard_seconds >= 0.29
+
+        def heard_again(look: Look) -> bool:
+            client.sendall(b"still here")  # for the next look, should this one come too late
+            return (look.heard_seconds or 0.0) < (first.heard_seconds or 0.0)
+
+        client.sendall(b"still here")
+        time.sleep(0.02)
+        assert awaited(table, heard_again).heard_seconds is not None
+
+
+def awaited(table: SocketTable, wanted: Callable[[Look], bool]) -> Look:
+    """The first look that is as wanted, of as many as a few seconds hold."""
+    return until(table.look, so=wanted)
+
+
+def test_a_client_that_is_connected_and_silent_was_never_heard_of(listener: Listener) -> None:
+    with netlink(listener.port) as table:
+        listener.client()
+        look = table.look()
+    assert (look.connections, look.heard_seconds) == (1, None)
+
+
+def test_a_visit_that_is_over_before_the_look_is_heard_of_and_a_silent_one_is_not(listener: Listener) -> None:
+    with netlink(listener.port) as table:
+        listener.visit()
+        table.listen(0.05)
+        assert table.look().heard_seconds is None
+        listener.visit(b"hello")
+        table.listen(1.0)
+        # Its last packets may still be under way, and the kernel tells of its end a little later.
+        look = awaited(table, lambda look: look.connections == 0 and look.heard_seconds is not None)
+        assert (look.heard_seconds or 0.0) >= 0.5
+
+
+def test_a_visit_to_another_port_is_nobody_elses(listener: Listener) -> None:
+    other = Listener(*WAYS["ipv4"])
+    try:
+        with netlink(listener.port) as table:
+            other.client(b"hello")
+            other.visit(b"hello")
+            table.listen(0.05)
+            look = table.look()
+        assert (look.connections, look.heard_seconds) == (0, None)
+    finally:
+        other.close()
+
+
+def test_who_comes_from_an_ignored_network_does_not_count(listener: Listener) -> None:
+    with netlink(listener.port, "127.0.0.0/8", "::1") as table:
+        listener.client(b"hello")
+        listener.visit(b"hello")
+        table.listen(0.05)
+        look = table.look()
+    assert (look.listening, look.connections, look.heard_seconds) == (True, 0, None)
+
+
+def test_a_port_that_nobody_listens_on_is_not_listening(listener: Listener) -> None:
+    listener.close()
+    with netlink(listener.port) as table:
+        assert not table.look().listening
+    assert not ProcTable(listener.port, Ignored()).look().listening
+
+
+def test_news_that_come_faster_than_they_are_read_make_the_table_blind_for_one_look() -> None:
+    listener = Listener(*WAYS["ipv4"])
+    with netlink(listener.port, buffer_bytes=1) as table:
+        for _ in range(100):
+            listener.visit(b"hello")
+        awaited(table, lambda look: bool(look.blind))  # the kernel tells of them a little later
+        awaited(table, lambda look: not look.blind)
+    listener.close()
+
+
+UNPRIVILEGED = """
+import os, sys
+from bellwether.probes.connections.sock_diag import Ignored
+from bellwether.probes.connections.socket_table import NetlinkTable
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+table = NetlinkTable(int(sys.argv[1]), Ignored())
+print("open", flush=True)
+for _ in sys.stdin:
+    look = table.look()
+    print("heard" if look.listening and look.heard_seconds is not None else "not yet", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="runs without privileges anyway")
+def test_no_privilege_is_needed() -> None:
+    """In a process of its own, which gives root away before it opens the table."""
+    listener = Listener(*WAYS["ipv4 at a dual-stack listener"])
+    command = [sys.executable, "-c", UNPRIVILEGED, str(listener.port)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as child:
+        assert child.stdin and child.stdout  # noqa: PT018 - for the type checker
+        assert child.stdout.readline() == "open\n"
+        listener.visit(b"hello")
+
+        def looked() -> str:
+            child.stdin.write("look\n")
+            return child.stdout.readline()
+
+        until(looked, so=lambda answer: answer == "heard\n")
+        child.stdin.close()
+    assert child.returncode == 0
+    listener.close()
+
+
+def test_without_netlink_new_connections_show_and_silence_does_not(listener: Listener) -> None:
+    table = ProcTable(listener.port, Ignored())
+    listener.client(b"before the first look")
+    first = table.look()
+    assert (first.listening, first.connections, first.heard_seconds) == (True, 1, None)
+    listener.client()
+    assert table.look().heard_seconds == 0.0
+    again = table.look()
+    assert (again.connections, again.heard_seconds) == (2, None)
+    assert "only new connections show" in again.blind
+
+
+def test_a_socket_that_the_kernel_lists_twice_is_one(tmp_path: Path) -> None:
+    line = "   0: 0100007F:2386 0200007F:D431 01 0\n"
+    (tmp_path / "tcp").write_text(line * 2)
+    assert ProcTable(9094, Ignored(), tmp_path).look().connections == 1
+
+
+def test_a_kernel_that_refuses_netlink_is_looked_at_through_proc_and_why_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> socket.socket:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(socket_table.socket, "socket", refuse)
+    table, refusal = open_table(9094, Ignored())
+    assert (table.kind, refusal) == ("/proc/net/tcp", "Operation not permitted")
+
+
+def test_a_machine_without_ipv6_has_one_file_and_one_without_either_says_so(tmp_path: Path) -> None:
+    table = ProcTable(9094, Ignored(), tmp_path)
+    assert "cannot be read" in table.look().problem
+    (tmp_path / "tcp").write_text("   0: 0100007F:2386 00000000:0000 0A 0\n")
+    assert table.look().listening

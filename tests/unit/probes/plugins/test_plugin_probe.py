@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.core.settings.detection import Plugin
+from bellwether.core.signals import Reading, Signal
+from bellwether.probes.plugins import plugin_probe
+from bellwether.probes.plugins.plugin_api import Measurement
+from bellwether.probes.plugins.plugin_call import attempted
+from bellwether.probes.plugins.plugin_probe import MOST_AT_ONCE, PluggedProbe
+from bellwether.telemetry.plugins import PluginMetrics
+from bellwether.telemetry.probing import ProbeMetrics
+from waiting import limit, until
+
+FAST: Any = Plugin(
+    type="Fast",
+    period_seconds=0.05,  # type: ignore[arg-type]
+    timeout_seconds=0.2,  # type: ignore[arg-type]
+    failure_threshold=3,
+    success_threshold=1,
+    settings=(("limit", "5"),),
+)
+ADDRESSES = {broker: {"EXTERNAL": f"out-{broker}:1"} for broker in (1, 2, 3)}
+
+
+class Scripted:
+    """A kind that does to each broker what it was told; ``over`` lets hanging calls return."""
+
+    type = "Fast"
+
+    def __init__(self) -> None:
+        self.doing: dict[int, Callable[[], Any]] = {}
+        self.calls: list[tuple[int, Mapping[str, str], Mapping[str, str], float]] = []
+        self.under_way = 0
+        self.most_under_way = 0
+        self.over = threading.Event()
+        self._lock = threading.Lock()
+
+    def measure(
+        self, broker: int, addresses: Mapping[str, str], settings: Mapping[str, str], timeout_seconds: float
+    ) -> Any:
+        with self._lock:
+            self.calls.append((broker, addresses, settings, timeout_seconds))
+            self.under_way += 1
+            self.most_under_way = max(self.most_under_way, self.under_way)
+        try:
+            return self.doing.get(broker, lambda: Measurement(True, "well"))()
+        finally:
+            with self._lock:
+                self.under_way -= 1
+
+    def hang(self) -> Measurement:
+        self.over.wait(limit(30))
+        return Measurement(False, "too late to matter")
+
+    def count(self, broker: int) -> int:
+        return sum(1 for call in self.calls if call[0] == broker)
+
+
+class Bench:
+    def __init__(self, settings: Plugin = FAST) -> None:
+        self.kind = Scripted()
+        self.posts: list[Signal] = []
+        self.forgotten: list[int] = []
+        self.metrics = ProbeMetrics()
+        self.probe = PluggedProbe(
+            self.kind,
+            "here",
+            settings,
+            self.posts.append,
+            self.forgotten.append,
+            SystemClock(),
+            PluginMetrics(self.metrics),
+        )
+
+    def last(self) -> dict[int, Reading]:
+        return {s.broker: s.reading for s in self.posts}
+
+    def close(self) -> None:
+        self.kind.over.set()
+        self.probe.stop()
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    bench.probe.start()
+    bench.probe.refresh(ADDRESSES)
+    until(lambda: bench.last() == dict.fromkeys((1, 2, 3), Reading.PASSING))
+    yield bench
+    bench.close()
+
+
+def test_a_kind_is_told_where_the_broker_listens_and_what_the_policy_sets(bench: Bench) -> None:
+    assert (2, {"EXTERNAL": "out-2:1"}, {"limit": "5"}, 0.2) in bench.kind.calls
+
+
+def test_each_broker_is_told_once_and_then_nothing_while_nothing_changes(bench: Bench) -> None:
+    until(lambda: bench.kind.count(3) > 8)
+    assert len(bench.posts) == 3
+
+
+def test_a_failing_broker_is_told_with_its_value_and_so_is_its_recovery(bench: Bench) -> None:
+    bench.kind.doing[2] = lambda: Measurement(False, "sick", 7)
+    until(lambda: bench.last()[2] is Reading.FAILING)
+    assert (bench.posts[-1].type, bench.posts[-1].source, bench.posts[-1].value) == ("Fast", "here", 7.0)
+    del bench.kind.doing[2]
+    until(lambda: bench.last()[2] is Reading.PASSING)
+    assert bench.last()[1] is Reading.PASSING
+
+
+def test_a_measurement_that_hangs_is_no_evidence_delays_no_other_and_keeps_one_thread(bench: Bench) -> None:
+    bench.kind.doing[1] = bench.kind.hang
+    until(lambda: bench.last()[1] is Reading.UNKNOWN)
+    calls = bench.kind.count(1)
+    bench.kind.doing[2] = lambda: Measurement(False, "sick")
+    until(lambda: bench.last()[2] is Reading.FAILING)
+    others = bench.kind.count(3)
+    until(lambda: bench.kind.count(3) > others + 6)
+    assert bench.kind.count(1) == calls
+    assert bench.kind.under_way == 1
+    assert bench.probe.alive()
+
+
+def test_what_a_hanging_measurement_returns_in_the_end_does_not_count(bench: Bench) -> None:
+    bench.kind.doing[1] = bench.kind.hang
+    until(lambda: bench.last()[1] is Reading.UNKNOWN)
+    bench.kind.doing[1] = lambda: Measurement(True, "well")
+    bench.kind.over.set()
+    until(lambda: bench.last()[1] is Reading.PASSING)
+    assert all(s.reading is not Reading.FAILING for s in bench.posts)
+
+
+def test_brokers_that_all_hang_never_take_more_threads_than_the_bound_and_the_probe_then_is_not_alive() -> None:
+    bench = Bench()
+    many: dict[int, dict[str, str]] = {broker: {} for broker in range(2 * MOST_AT_ONCE)}
+    bench.kind.doing = dict.fromkeys(many, bench.kind.hang)
+    bench.probe.start()
+    bench.probe.refresh(many)
+    until(lambda: bench.kind.under_way == MOST_AT_ONCE)
+    until(lambda: not bench.probe.alive())
+    assert bench.kind.most_under_way == MOST_AT_ONCE
+    bench.close()
+
+
+def test_a_broker_that_is_not_measured_for_long_is_no_longer_vouched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugin_probe, "MOST_AT_ONCE", 1)
+    settings: Any = Plugin(
+        type="Fast",
+        period_seconds=0.05,  # type: ignore[arg-type]
+        timeout_seconds=60,
+        success_threshold=1,
+        stale_after_seconds=0.3,  # type: ignore[arg-type]
+    )
+    bench = Bench(settings)
+    bench.probe.start()
+    bench.probe.refresh({1: {}, 2: {}})
+    until(lambda: bench.last() == dict.fromkeys((1, 2), Reading.PASSING))
+    bench.kind.doing[1] = bench.kind.hang  # and holds the only place
+    until(lambda: bench.last() == dict.fromkeys((1, 2), Reading.UNKNOWN))
+    assert {s.message for s in bench.posts[-2:]} == {"no evidence for more than 0.3 s"}
+    bench.close()
+
+
+def raising() -> Measurement:
+    raise ValueError("secretive\ntrouble")
+
+
+def leaving() -> Measurement:
+    sys.exit(3)
+
+
+@pytest.mark.parametrize(
+    ("doing", "said"),
+    [
+        (raising, "no evidence: the measurement raised ValueError: secretive trouble"),
+        (leaving, "no evidence: the measurement raised SystemExit: 3"),
+        (lambda: "fine", "no evidence: measure() returned str, not a Measurement"),
+        (lambda: Measurement(False, "x", float("nan")), "no evidence: Measurement.value is not a finite number"),
+        (lambda: Measurement(None, "vantage down"), "no evidence: vantage down"),
+    ],
+)
+def test_a_kind_that_breaks_is_no_evidence_and_says_why(bench: Bench, doing: Any, said: str) -> None:
+    bench.kind.doing[2] = doing
+    until(lambda: bench.last()[2] is Reading.UNKNOWN)
+    assert bench.posts[-1].message == said
+    assert bench.last()[1] is Reading.PASSING
+
+
+def test_what_is_wrong_with_the_kind_is_said_once_however_many_brokers_and_rounds_it_concerns() -> None:
+    bench = Bench()
+    bench.kind.doing = dict.fromkeys((1, 2, 3), raising)
+    with capture_logs() as logs:
+        bench.probe.start()
+        bench.probe.refresh(ADDRESSES)
+        until(lambda: min(map(bench.kind.count, (1, 2, 3))) > 6)
+        bench.close()
+    assert [entry["event"] for entry in logs] == ["the kind raises ValueError: that is no evidence"]
+
+
+def test_a_message_that_changes_at_every_measurement_is_not_written_at_every_measurement(bench: Bench) -> None:
+    bench.kind.doing[2] = lambda: Measurement(True, f"{time.monotonic()} s of uptime, and more words {id(object())}")
+    before = bench.kind.count(2)
+    until(lambda: bench.kind.count(2) > before + 8)
+    assert len(bench.posts) == 3
+
+
+def test_a_broker_that_is_gone_is_forgotten_and_its_series_with_it(bench: Bench) -> None:
+    bench.probe.refresh({1: {}, 2: {}})
+    assert bench.forgotten == [3]
+    labels = [s.labels.get("broker") for m in bench.metrics.registry.collect() for s in m.samples]
+    assert ("2" in labels, "3" in labels) == (True, False)
+
+
+def test_at_rest_nobody_is_measured_and_no_entry_is_taken_away(bench: Bench) -> None:
+    bench.probe.rest()
+    until(lambda: bench.kind.under_way == 0)
+    calls = len(bench.kind.calls)
+    time.sleep(0.3)
+    assert (len(bench.kind.calls), bench.forgotten) == (calls, [])
+    assert bench.probe.alive()
+
+
+def test_a_new_voice_tells_everything_again(bench: Bench) -> None:
+    bench.probe.repeat()
+    until(lambda: len(bench.posts) == 6)
+
+
+def test_with_a_long_period_it_is_soon_judged_and_a_new_voice_need_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugin_probe, "_FIRST_PERIOD_SECONDS", 0.05)
+    bench = Bench(Plugin(type="Fast", period_seconds=3600, stale_after_seconds=7200, success_threshold=3))
+    bench.probe.start()
+    bench.probe.refresh(ADDRESSES)
+    until(lambda: bench.last() == dict.fromkeys((1, 2, 3), Reading.PASSING))
+    time.sleep(0.3)
+    assert max(map(bench.kind.count, (1, 2, 3))) <= 4
+    bench.probe.repeat()
+    assert len(bench.posts) == 6
+    bench.close()
+
+
+def test_measuring_once_waits_no_longer_than_the_limit_and_covers_every_broker() -> None:
+    kind = Scripted()
+    kind.doing = {1: kind.hang, 2: raising}
+    settings = replace(FAST, timeout_seconds=limit(1))
+    found = attempted(kind, {broker: {} for broker in range(40)}, settings, SystemClock())
+    kind.over.set()
+    assert [b for b, m in found.items() if m.ok is None] == [1, 2]
+    assert found[1].message == f"the measurement has not ended within {settings.timeout_seconds} s"
+    assert len(found) == 40

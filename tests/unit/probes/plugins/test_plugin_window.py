@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.api.v1alpha1.signalentries import entry_of, read_entries
+from bellwether.core.settings.detection import Plugin
+from bellwether.core.signals import Reading, Signal
+from bellwether.probes.plugins.plugin_api import Measurement
+from bellwether.probes.plugins.plugin_window import (
+    FIGURES_NEWS_SECONDS,
+    MESSAGE_LIMIT,
+    WORDS_NEWS_SECONDS,
+    Tally,
+    Unsound,
+    differs,
+    vetted,
+)
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+SETTINGS = Plugin(type="Kind", failure_threshold=3, success_threshold=2)
+GOOD, BAD, NOTHING = Measurement(True, "well"), Measurement(False, "sick", 7.0), Measurement(None, "no idea")
+
+
+def after(*seen: Measurement, start: Tally | None = None) -> Tally:
+    tally = start or Tally()
+    for number, one in enumerate(seen):
+        tally = tally.after(one, SETTINGS, NOW + timedelta(seconds=number))
+    return tally
+
+
+def reading(tally: Tally) -> Reading | None:
+    word = tally.word(1, "Kind", "here")
+    return None if word is None else word.reading
+
+
+def test_so_many_failures_in_a_row_are_failing_and_fewer_are_nothing() -> None:
+    assert reading(after(BAD, BAD)) is None
+    assert reading(after(BAD, BAD, BAD)) is Reading.FAILING
+    assert reading(after(BAD, BAD, GOOD, BAD, BAD)) is None
+
+
+def test_a_passing_broker_stays_so_until_the_failures_are_enough_and_comes_back_as_slowly() -> None:
+    well = after(GOOD, GOOD)
+    assert reading(after(BAD, BAD, start=well)) is Reading.PASSING
+    sick = after(BAD, BAD, BAD, start=well)
+    assert reading(after(GOOD, start=sick)) is Reading.FAILING
+    assert reading(after(GOOD, GOOD, start=sick)) is Reading.PASSING
+
+
+def test_the_message_and_the_value_are_of_a_measurement_that_agrees_with_the_reading() -> None:
+    word = after(BAD, BAD, BAD, GOOD).word(1, "Kind", "here")
+    assert word is not None
+    assert (word.reading, word.message, word.value) == (Reading.FAILING, "sick", 7.0)
+
+
+def test_no_evidence_changes_nothing_at_first_and_makes_unknown_when_it_lasts() -> None:
+    sick = after(BAD, BAD, BAD)
+    assert reading(after(NOTHING, NOTHING, start=sick)) is Reading.FAILING
+    lost = after(NOTHING, NOTHING, NOTHING, start=sick)
+    assert reading(lost) is Reading.UNKNOWN
+    word = lost.word(1, "Kind", "here")
+    assert word is not None
+    assert word.message == "no evidence: no idea"
+
+
+def test_no_evidence_in_between_does_not_hide_that_failures_follow_one_another() -> None:
+    assert reading(after(BAD, NOTHING, BAD, NOTHING, BAD)) is Reading.FAILING
+
+
+def test_unknown_keeps_the_time_since_when_it_is_so() -> None:
+    first = after(*[NOTHING] * 3, start=after(GOOD, GOOD))
+    assert first.after(NOTHING, SETTINGS, NOW + timedelta(hours=1)).streak.since == first.streak.since
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        None,
+        True,
+        (True, "well", 1.0),
+        {"ok": False},
+        Measurement(1),  # type: ignore[arg-type]
+        Measurement("False"),  # type: ignore[arg-type]
+        Measurement(False, b"bytes"),  # type: ignore[arg-type]
+        Measurement(False, "", float("nan")),
+        Measurement(False, "", float("-inf")),
+        Measurement(False, "", True),
+        Measurement(False, "", "12"),  # type: ignore[arg-type]
+        Measurement(False, "", 10**400),
+    ],
+)
+def test_what_is_no_measurement_is_refused(result: object) -> None:
+    with pytest.raises(Unsound):
+        vetted(result)
+
+
+def test_a_message_of_ten_megabytes_is_cut() -> None:
+    assert len(vetted(Measurement(False, "x" * 10_000_000)).message) == MESSAGE_LIMIT
+
+
+@given(st.text(alphabet=st.characters(), max_size=700), st.floats(allow_nan=False, allow_infinity=False) | st.none())
+def test_whatever_text_and_number_a_kind_returns_the_entry_can_be_read_back(text: str, value: float | None) -> None:
+    seen = vetted(Measurement(False, text, value))
+    word = after(seen, seen, seen).word(1, "Kind", "here")
+    assert word is not None
+    body = entry_of(word, "uid", 1, "lease").body()
+    good, bad = read_entries([body])
+    assert (len(good), bad) == (1, ())
+    assert "\n" not in good[0].message
+    good[0].message.encode()
+
+
+TOLD = Signal(1, "Kind", "here", Reading.PASSING, NOW, message="valid for 29.5 days")
+
+
+def news(seconds: float, **changed: Any) -> bool:
+    return differs(replace(TOLD, **changed), TOLD, seconds)
+
+
+def test_a_reading_is_news_at_once_and_the_same_word_never() -> None:
+    assert differs(TOLD, None, 0)
+    assert news(0, reading=Reading.FAILING)
+    assert not news(1e9)
+
+
+def test_other_words_are_news_now_and_then_and_other_figures_more_seldom() -> None:
+    assert not news(WORDS_NEWS_SECONDS - 1, message="valid for ever")
+    assert news(WORDS_NEWS_SECONDS, message="valid for ever")
+    assert not news(FIGURES_NEWS_SECONDS - 1, message="valid for 28.1 days")
+    assert news(FIGURES_NEWS_SECONDS, message="valid for 28.1 days")

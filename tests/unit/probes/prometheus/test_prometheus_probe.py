@@ -1,0 +1,316 @@
+"""The rules of one policy against a server that answers, fails, hangs and comes back. Time is the test's."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+from structlog.testing import capture_logs
+
+from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.core.settings.detection import Prometheus, PrometheusRule
+from bellwether.core.signals import Reading, Signal
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.probes.prometheus.prometheus_probe import PrometheusProbe
+from waiting import limit, until
+
+Samples = list[tuple[str | None, float | None]]
+FLUSH = PrometheusRule(name="flush", query="flush_seconds", threshold=100, failure_threshold=2, success_threshold=2)
+IDLE = PrometheusRule(name="idle", query="idle_ratio", threshold=0.3, failure_threshold=2, success_threshold=2)
+WELL: Samples = [("1", 5.0), ("2", 5.0)]
+ILL: Samples = [("1", 500.0), ("2", 5.0)]
+
+
+@dataclass
+class Said:
+    samples: Samples
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Server:
+    """Answers by query; an error is raised, None hangs until ``go_on``."""
+
+    says: dict[str, Samples | Exception | None] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    go_on: threading.Event = field(default_factory=threading.Event)
+
+    def ask(self, query: str, label: str, timeout_seconds: float) -> Said:  # noqa: ARG002 - the port's signature
+        self.asked.append(query)
+        answer = self.says.get(query, WELL)
+        if answer is None:
+            self.go_on.wait(limit(20))
+            return Said(ILL)
+        if isinstance(answer, Exception):
+            raise answer
+        return Said(answer, self.warnings)
+
+
+@dataclass
+class Watching:
+    asked_of: list[tuple[str, str]] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+
+    def asked(self, rule: str, result: str, seconds: float) -> None:  # noqa: ARG002 - the port's signature
+        self.asked_of.append((rule, result))
+
+    def judged(self, signal: Signal) -> None:
+        pass
+
+    def gone(self, rule: str, broker: int | None = None) -> None:
+        self.dropped.append(rule if broker is None else f"{rule}/{broker}")
+
+
+class Play:
+    """The probe, stepped by hand."""
+
+    def __init__(self) -> None:
+        self.clock, self.server, self.seen = ManualClock(), Server(), Watching()
+        self.posted: list[Signal] = []
+        self.probe = PrometheusProbe(self.posted.append, self.clock, self.seen)
+        self.probe.know({1, 2})
+        self.put = 0
+
+    def rules(self, *rules: PrometheusRule, **settings: int) -> None:
+        self.put = len(rules)
+        self.probe.configure(self.server, Prometheus(url="http://prom", rules=rules, **settings))
+
+    def round(self, times: int = 1, seconds: float = 15.0) -> None:
+        """Ask, wait for the answers as long as they come, take them, go on to the next period."""
+        for _ in range(times):
+            before = len(self.seen.asked_of)
+            self.probe.look()
+            until(lambda before=before: self._answered(before))  # type: ignore[misc]
+            self.clock.sleep(seconds)
+
+    def _answered(self, before: int) -> bool:
+        self.probe.look()
+        silent = any(answer is None for answer in self.server.says.values())
+        return silent or len(self.seen.asked_of) >= before + self.put
+
+    def last(self, broker: int = 1, source: str = "flush") -> Signal:
+        return [s for s in self.posted if (s.broker, s.source) == (broker, source)][-1]
+
+    def readings(self, broker: int = 1) -> list[Reading]:
+        return [s.reading for s in self.posted if s.broker == broker]
+
+
+@pytest.fixture
+def play() -> Iterator[Play]:
+    play = Play()
+    yield play
+    play.server.go_on.set()
+
+
+def test_a_rule_fails_one_broker_and_passes_it_again(play: Play) -> None:
+    play.rules(FLUSH)
+    play.round(2)
+    play.server.says["flush_seconds"] = ILL
+    play.round(2)
+    play.server.says["flush_seconds"] = WELL
+    play.round(2)
+    assert play.readings(1) == [Reading.PASSING, Reading.FAILING, Reading.PASSING]
+    assert play.readings(2) == [Reading.PASSING]
+
+
+def test_nothing_is_told_twice_while_nothing_changes(play: Play) -> None:
+    play.rules(FLUSH)
+    play.round(30)
+    assert len(play.posted) == 2
+    assert len(play.server.asked) == 30
+
+
+def test_every_rule_is_asked_by_itself_and_one_that_hangs_holds_no_other_back(play: Play) -> None:
+    play.rules(FLUSH, IDLE)
+    play.server.says["idle_ratio"] = None
+
+    def taken() -> int:
+        play.probe.look()
+        return sum(rule == "flush" for rule, _ in play.seen.asked_of)
+
+    for times in (1, 2, 3):
+        until(lambda times=times: taken() == times)  # type: ignore[misc]
+        play.clock.sleep(15)
+    assert play.last(1, "flush").reading is Reading.PASSING
+    assert play.last(1, "idle").reading is Reading.UNKNOWN
+    assert play.last(1, "idle").message == "Prometheus does not answer in time"
+    assert play.server.asked.count("idle_ratio") == 1, "a question that hangs is not asked again beside itself"
+
+
+def test_a_late_answer_is_not_taken_and_the_rule_is_asked_anew(play: Play) -> None:
+    play.rules(FLUSH)
+    play.server.says["flush_seconds"] = None
+    play.round(3)
+    play.server.says["flush_seconds"] = WELL
+    play.server.go_on.set()
+    until(lambda: (play.clock.sleep(1), play.probe.look(), len(play.server.asked))[2] >= 2)
+    play.round(4)
+    assert Reading.FAILING not in play.readings(1)
+    assert play.last(1).reading is Reading.PASSING
+
+
+def test_the_last_values_count_until_they_are_too_old(play: Play) -> None:
+    play.rules(FLUSH, stale_after_seconds=60)
+    play.server.says["flush_seconds"] = ILL
+    play.round(2)
+    play.server.says["flush_seconds"] = Transient("cannot be reached, or ends the connection")
+    play.round(3)
+    assert play.last(1).reading is Reading.FAILING
+    play.round(3)
+    assert play.last(1).reading is Reading.UNKNOWN
+    assert play.last(1).message == "Prometheus cannot be reached, or ends the connection"
+    assert len(play.posted) == 4, "one more word for each broker, however long it lasts"
+
+
+@pytest.mark.parametrize(
+    "error", [Transient("away"), Terminal("refuses the query (400): parse error"), ValueError("?")]
+)
+def test_a_server_that_never_answered_makes_every_broker_unknown_with_its_reason(play: Play, error: Exception) -> None:
+    play.rules(FLUSH)
+    play.server.says["flush_seconds"] = error
+    play.round(5)
+    assert [(s.broker, s.reading) for s in sorted(play.posted, key=lambda s: s.broker)] == [
+        (1, Reading.UNKNOWN),
+        (2, Reading.UNKNOWN),
+    ]
+
+
+def test_trouble_and_oddities_are_logged_once_while_they_last_and_again_when_they_return(play: Play) -> None:
+    odd: Samples = [*WELL, ("99", 7.0), ("98", 7.0), (None, 1.0)]
+    play.rules(FLUSH)
+    with capture_logs() as logs:
+        play.server.says["flush_seconds"] = odd
+        play.round(5)
+        play.server.says["flush_seconds"] = Transient("away")
+        play.round(5)
+        play.server.says["flush_seconds"] = odd
+        play.round(5)
+        play.server.says["flush_seconds"] = WELL
+        play.round(1)
+        play.server.says["flush_seconds"] = odd
+        play.round(5)
+    events = [entry["event"] for entry in logs]
+    assert events.count("no values from Prometheus") == 1
+    assert events.count("Prometheus answers again") == 1
+    assert events.count("passed over in a query's answer") == 4
+
+
+def test_a_warning_of_the_server_is_logged_once(play: Play) -> None:
+    play.server.warnings = ["results truncated due to limit"]
+    play.rules(FLUSH)
+    with capture_logs() as logs:
+        play.round(5)
+    assert [e["what"] for e in logs if e["log_level"] == "warning"] == ["results truncated due to limit"]
+
+
+def test_a_broker_whose_series_vanish_turns_unknown_and_its_peers_stay(play: Play) -> None:
+    play.rules(FLUSH)
+    play.server.says["flush_seconds"] = ILL
+    play.round(2)
+    play.server.says["flush_seconds"] = [("2", 5.0)]
+    play.round(1)
+    assert play.readings(1) == [Reading.FAILING, Reading.UNKNOWN]
+    assert play.readings(2) == [Reading.PASSING]
+
+
+def test_another_query_begins_anew_and_another_threshold_counts_on(play: Play) -> None:
+    play.rules(FLUSH)
+    play.round(2)
+    higher = PrometheusRule(**{**{f: getattr(FLUSH, f) for f in FLUSH.__slots__}, "threshold": 200.0})
+    play.rules(higher)
+    play.round(1)
+    assert len(play.posted) == 2
+    other = PrometheusRule(**{**{f: getattr(FLUSH, f) for f in FLUSH.__slots__}, "query": "other_seconds"})
+    play.server.says["other_seconds"] = ILL
+    play.rules(other)
+    play.round(1)
+    assert play.seen.dropped == ["flush"]
+    assert len(play.posted) == 2, "one value is not enough"
+
+
+def test_a_rule_that_is_gone_is_asked_no_more(play: Play) -> None:
+    play.rules(FLUSH, IDLE)
+    play.round(1)
+    play.rules(FLUSH)
+    play.server.asked.clear()
+    play.round(3)
+    assert set(play.server.asked) == {"flush_seconds"}
+
+
+def test_nobody_is_asked_about_while_no_broker_is_known(play: Play) -> None:
+    play.probe.know(())
+    play.rules(FLUSH)
+    for _ in range(3):
+        play.probe.look()
+        time.sleep(0.1)
+    assert play.server.asked == []
+
+
+def test_a_broker_that_is_known_later_is_judged_and_one_that_went_is_not(play: Play) -> None:
+    play.server.says["flush_seconds"] = [("1", 5.0), ("2", 5.0), ("3", 900.0)]
+    play.rules(FLUSH)
+    play.round(2)
+    play.probe.know({1, 3})
+    play.posted.clear()
+    play.round(2)
+    assert [(s.broker, s.reading) for s in play.posted] == [(3, Reading.FAILING)]
+    assert play.seen.dropped == ["flush/2"]
+
+
+def test_everything_is_told_again_when_asked_for(play: Play) -> None:
+    play.rules(FLUSH)
+    play.round(2)
+    play.posted.clear()
+    play.probe.repeat()
+    play.probe.look()
+    assert sorted(s.broker for s in play.posted) == [1, 2]
+
+
+def test_hanging_questions_are_bounded_however_often_the_policy_changes(play: Play) -> None:
+    before = threading.active_count()
+    for n in range(100):
+        rule = PrometheusRule(name="flush", query=f"q{n}", threshold=1)
+        play.server.says[f"q{n}"] = None
+        play.rules(rule)
+        play.probe.look()
+    assert threading.active_count() - before <= 64
+    play.clock.sleep(1)
+    play.probe.look()
+    assert play.last(1).message.startswith("Prometheus too many questions hang")
+
+
+def test_the_judging_thread_lives_while_questions_hang() -> None:
+    play = Play()
+    play.server.says["flush_seconds"] = None
+    play.rules(FLUSH)
+    play.probe.start()
+    until(lambda: bool(play.server.asked))
+    assert play.probe.alive()
+    play.server.go_on.set()
+    play.probe.stop()
+    assert not play.probe.alive()
+
+
+def test_since_is_when_the_reading_turned(play: Play) -> None:
+    began = play.clock.now()
+    play.rules(FLUSH)
+    play.round(2)
+    assert timedelta(0) <= play.last(1).since - began <= timedelta(seconds=15)
+
+
+def test_a_server_whose_every_word_differs_floods_neither_the_log_nor_the_api(play: Play) -> None:
+    play.rules(FLUSH, IDLE)
+    with capture_logs() as logs:
+        for n in range(40):
+            play.server.says["flush_seconds"] = Terminal(f"refuses the query (422): duplicate series {n}")
+            play.server.warnings = [f"truncated at {n}"]
+            play.round(1)
+    told = [entry for entry in logs if entry["log_level"] == "warning"]
+    assert len([e for e in told if e["rule"] == "idle"]) == 1
+    assert len([e for e in told if e["rule"] == "flush"]) <= 40 * 15 / 60 + 1
+    assert len([s for s in play.posted if s.source == "flush"]) <= 2 * (40 * 15 / 60 + 1)

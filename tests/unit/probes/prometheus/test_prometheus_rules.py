@@ -1,0 +1,271 @@
+"""What values make of brokers: only a figure that is surely one broker's, and bad beside its peers', is ever bad."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.core.settings.detection import Comparison, PrometheusRule
+from bellwether.core.signals import Reading, SignalType
+from bellwether.probes.prometheus.prometheus_rules import (
+    FIGURE_NEWS_SECONDS,
+    Figures,
+    Judgement,
+    Standing,
+    broker_id,
+    figures,
+    judge,
+)
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+BROKERS = (1, 2, 3)
+
+
+def rule(**fields: Any) -> PrometheusRule:
+    return PrometheusRule(**{"name": "flush", "query": "q", "threshold": 100.0, **fields})
+
+
+def found(*samples: tuple[str | None, float | None], **fields: Any) -> Figures:
+    return figures(samples, rule(**fields), BROKERS)
+
+
+def at(second: float) -> datetime:
+    return START + timedelta(seconds=second)
+
+
+class TestBrokerIds:
+    @pytest.mark.parametrize(
+        ("label", "broker"),
+        [
+            ("2", 2),
+            ("0", 0),
+            ("007", 7),
+            ("main-kafka-2", 2),
+            ("my-cluster-broker-100", 100),
+            ("kafka_3", 3),
+            ("broker12", 12),
+            ("node-a\n4", 4),
+        ],
+    )
+    def test_a_number_or_a_name_that_ends_in_one_names_a_broker(self, label: str, broker: int) -> None:
+        assert broker_id(label) == broker
+
+    @pytest.mark.parametrize(
+        "label",
+        [
+            "",
+            "kafka",
+            "10.0.0.2",
+            "ip-10-0-0-2",
+            "10-0-0-2",
+            "kafka-1:9092",
+            "kafka-1.kafka-headless",
+            "-",
+            "1.5",
+            "9999999999",
+            "9" * 11,
+            "٣",
+        ],
+    )
+    def test_addresses_and_names_without_a_number_name_none(self, label: str) -> None:
+        assert broker_id(label) is None
+
+
+class TestFigures:
+    def test_each_broker_gets_its_value(self) -> None:
+        assert found(("1", 5.0), ("main-kafka-2", 6.0), ("3", 7.0)).values == {1: 5.0, 2: 6.0, 3: 7.0}
+
+    def test_a_broker_without_a_series_has_no_figure_and_the_others_keep_theirs(self) -> None:
+        seen = found(("1", 5.0))
+        assert seen.values == {1: 5.0}
+        assert seen.unusable == {2: "the query yields nothing for it", 3: "the query yields nothing for it"}
+
+    def test_two_series_for_one_broker_are_no_figure_even_when_they_agree(self) -> None:
+        seen = found(("1", 500.0), ("other-kafka-1", 500.0), ("2", 1.0))
+        assert seen.unusable[1] == "the query yields 2 series for it: let it yield one for each broker"
+        assert judge(1, seen, rule()).bad is None
+
+    def test_an_unreadable_twin_makes_the_readable_one_doubtful(self) -> None:
+        assert 1 in found(("1", 500.0), ("1", None)).unusable
+
+    @pytest.mark.parametrize(
+        ("value", "words"),
+        [
+            (math.nan, "NaN"),
+            (math.inf, "infinite"),
+            (-math.inf, "infinite"),
+            (-0.1, "negative"),
+            (None, "not a number"),
+        ],
+    )
+    def test_what_is_no_figure_is_said_and_never_bad(self, value: float | None, words: str) -> None:
+        for comparison in Comparison:
+            seen = found(("1", value), ("2", 50.0), ("3", 50.0), comparison=comparison)
+            assert words in seen.unusable[1]
+            assert judge(1, seen, rule(comparison=comparison)).bad is None
+
+    def test_negative_values_are_figures_where_the_threshold_is_negative(self) -> None:
+        assert found(("1", -3.0), threshold=-1.0).values[1] == -3.0
+
+    def test_what_belongs_to_nobody_is_told_by_kind_and_counts_for_nothing(self) -> None:
+        seen = found((None, 9e9), ("kafka", 9e9), ("10.0.0.1", 9e9), ("77", 9e9), ("88", 9e9), ("1", 5.0))
+        assert seen.values == {1: 5.0}
+        assert seen.odd == {
+            "unlabelled": "a series has no label broker",
+            "nameless": "label broker='kafka' names no broker",
+            "unknown": "label broker='77' names broker 77, which is not known",
+        }
+
+
+class TestJudging:
+    def test_a_value_beyond_the_threshold_is_bad_on_the_side_that_the_rule_names(self) -> None:
+        seen = found(("1", 101.0), ("2", 100.0), ("3", 99.0))
+        assert [judge(b, seen, rule()).bad for b in BROKERS] == [True, False, False]
+        assert [judge(b, seen, rule(comparison=Comparison.BELOW)).bad for b in BROKERS] == [False, False, True]
+
+    def test_what_is_high_on_all_brokers_is_no_brokers_fault(self) -> None:
+        seen = found(("1", 500.0), ("2", 480.0), ("3", 510.0))
+        assert [judge(b, seen, rule(peer_ratio=3)).bad for b in BROKERS] == [False] * 3
+
+    def test_one_broker_apart_from_its_peers_is_bad(self) -> None:
+        seen = found(("1", 500.0), ("2", 120.0), ("3", 130.0))
+        assert judge(1, seen, rule(peer_ratio=3)) == Judgement(True, 500.0, 125.0)
+        assert judge(2, seen, rule(peer_ratio=3)).bad is False
+
+    def test_below_means_so_many_times_less_than_the_peers(self) -> None:
+        idle = rule(threshold=0.3, comparison=Comparison.BELOW, peer_ratio=3)
+        assert judge(1, found(("1", 0.1), ("2", 0.9), ("3", 0.8)), idle).bad is True
+        assert judge(1, found(("1", 0.1), ("2", 0.2), ("3", 0.2)), idle).bad is False
+
+    def test_without_a_peer_a_bad_value_is_not_judged_and_a_good_one_is(self) -> None:
+        alone = judge(1, found(("1", 500.0)), rule(peer_ratio=3))
+        assert (alone.bad, alone.problem) == (None, "no other broker has a value to compare with")
+        assert judge(1, found(("1", 50.0)), rule(peer_ratio=3)).bad is False
+
+    def test_peers_without_figures_are_no_peers(self) -> None:
+        seen = found(("1", 500.0), ("2", math.nan), ("3", 1.0), ("3", 1.0), ("77", 1.0))
+        assert judge(1, seen, rule(peer_ratio=3)).bad is None
+
+    def test_a_broker_with_anything_at_all_is_bad_beside_peers_with_nothing(self) -> None:
+        seen = found(("1", 2.0), ("2", 0.0), ("3", 0.0), threshold=0.0)
+        assert judge(1, seen, rule(threshold=0.0, peer_ratio=3)).bad is True
+
+
+def counted(*values: float, **fields: Any) -> Standing:
+    standing = Standing()
+    for second, value in enumerate(values):
+        seen = found(("1", value), ("2", 10.0), ("3", 12.0), **fields)
+        standing = standing.after(judge(1, seen, rule(**fields)), rule(**fields), at(second))
+    return standing
+
+
+class TestStandings:
+    def test_nothing_is_said_before_enough_was_seen(self) -> None:
+        assert counted(500, 500).word(1, rule()) is None
+
+    def test_bad_values_in_a_row_fail_with_figures(self) -> None:
+        word = counted(500, 500, 500, peer_ratio=3).word(1, rule(peer_ratio=3))
+        assert word is not None
+        assert (word.type, word.source, word.reading) == (SignalType.PROMETHEUS, "flush", Reading.FAILING)
+        assert (word.since, word.value) == (at(2), 500.0)
+        assert word.message == "500 is above 100 and at least 3 times above the other brokers' median of 11"
+
+    def test_good_values_in_a_row_pass_again(self) -> None:
+        word = counted(500, 500, 500, 20, 20, 20).word(1, rule())
+        assert word is not None
+        assert (word.reading, word.message) == (
+            Reading.PASSING,
+            "20 is not above 100, beside the other brokers' median of 11",
+        )
+
+    def test_a_single_bad_value_between_good_ones_changes_nothing(self) -> None:
+        assert counted(*([5, 5, 5, 900] * 5)).streak.reading is Reading.PASSING
+
+    def test_a_value_that_cannot_be_judged_makes_it_unknown_at_once_and_counts_anew(self) -> None:
+        lost = counted(500, 500, 500, math.nan)
+        word = lost.word(1, rule())
+        assert word is not None
+        assert (word.reading, word.value) == (Reading.UNKNOWN, None)
+        assert word.message == "the query's value for it is NaN: there was nothing to divide"
+        again = lost.after(Judgement(True, 500.0, 11.0), rule(), at(9))
+        assert again.streak.reading is Reading.UNKNOWN
+        assert again.message(rule()).startswith("too few values yet: 500 is above 100")
+
+    def test_a_failing_value_that_peers_share_by_now_says_why_it_stands(self) -> None:
+        standing = counted(500, 500, 500, peer_ratio=3)
+        shared = standing.after(Judgement(False, 500.0, 400.0), rule(peer_ratio=3), at(9))
+        assert shared.message(rule(peer_ratio=3)) == (
+            "500 is above 100 but not 3 times above the other brokers' median of 400"
+        )
+
+    def test_only_another_reading_another_problem_or_quite_another_figure_is_news(self) -> None:
+        told = counted(500, 500, 500)
+        much = told.after(Judgement(True, 1100.0, 11.0), rule(), at(9))
+        little = told.after(Judgement(True, 900.0, 11.0), rule(), at(9))
+        assert told.differs(None, 0, rule())
+        assert not much.differs(told, FIGURE_NEWS_SECONDS - 1, rule())
+        assert much.differs(told, FIGURE_NEWS_SECONDS, rule())
+        assert not little.differs(told, 1e6, rule())
+        assert told.lost("gone", at(9)).differs(told, 0, rule())
+        assert told.lost("gone", at(9)).differs(told.lost("away", at(9)), FIGURE_NEWS_SECONDS, rule())
+        assert not told.lost("gone", at(9)).differs(told.lost("away", at(9)), FIGURE_NEWS_SECONDS - 1, rule())
+        assert not told.lost("gone", at(9)).differs(told.lost("gone", at(9)), 1e6, rule())
+
+    def test_jitter_far_from_the_threshold_is_no_news(self) -> None:
+        low, lower = counted(1, 1, 1), counted(9, 9, 9)
+        assert not low.differs(lower, 1e6, rule())
+
+
+samples = st.lists(
+    st.tuples(
+        st.none() | st.sampled_from(["1", "2", "3", "main-kafka-1", "x", "99", "10.0.0.1", ""]) | st.text(max_size=6),
+        st.none() | st.floats(),
+    ),
+    max_size=12,
+)
+rules = st.builds(
+    rule,
+    threshold=st.floats(-1e6, 1e6),
+    comparison=st.sampled_from(Comparison),
+    peer_ratio=st.integers(0, 1000),
+)
+
+
+@given(st.lists(samples, max_size=8), rules)
+def test_whatever_a_server_says_failing_needs_one_finite_bad_figure_each_time(
+    answers: list[list[tuple[str | None, float | None]]], asked: PrometheusRule
+) -> None:
+    standing, bad_in_a_row = Standing(), 0
+    for second, answer in enumerate(answers):
+        seen = figures(answer, asked, BROKERS)
+        own = [v for label, v in answer if label is not None and broker_id(label) == 1]
+        judged, before = judge(1, seen, asked), standing.streak.reading
+        standing = standing.after(judged, asked, at(second))
+        if judged.bad:
+            bad_in_a_row += 1
+            assert len(own) == 1
+            assert own[0] is not None
+            assert math.isfinite(own[0])
+            assert (own[0] > asked.threshold) == (asked.comparison is Comparison.ABOVE)
+        else:
+            bad_in_a_row = 0
+        if standing.streak.reading is Reading.FAILING and before is not Reading.FAILING:
+            assert bad_in_a_row >= asked.failure_threshold
+        if len(own) != 1:
+            assert standing.streak.reading is Reading.UNKNOWN
+
+
+@given(st.lists(st.floats(0, 1e300), min_size=1, max_size=12))
+def test_the_peers_median_leaves_out_the_brokers_own_value_alone(values: list[float]) -> None:
+    brokers = range(len(values))
+    seen = figures([(str(b), v) for b, v in zip(brokers, values, strict=True)], rule(), brokers)
+    for broker in brokers:
+        others = [v for b, v in enumerate(values) if b != broker]
+        expected = pytest.approx(statistics.median(others)) if others else None
+        assert seen.peers(broker) == expected

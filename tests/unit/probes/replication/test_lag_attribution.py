@@ -1,0 +1,114 @@
+"""Whose doing a lag is: tables of who lags behind whom, and who is blamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.probes.replication.lag_attribution import Sounding, weigh
+from bellwether.probes.replication.offset_history import Lag
+
+THRESHOLD = 10.0
+
+
+def lags(brokers: Iterable[int], late: Iterable[tuple[int, int]], seconds: float = 34.0) -> list[Lag]:
+    """Everybody follows everybody on one partition each; ``late`` are pairs of leader and follower."""
+    named, behind = sorted(brokers), set(late)
+    return [
+        Lag(
+            TopicPartition(f"t{leader}", follower),
+            leader,
+            follower,
+            seconds if (leader, follower) in behind else 0.0,
+            9,
+            True,
+        )
+        for leader in named
+        for follower in named
+        if leader != follower
+    ]
+
+
+def everywhere(_leader: int, _follower: int) -> bool:
+    return True
+
+
+def blamed(found: dict[int, Sounding]) -> list[int]:
+    return [broker for broker, look in found.items() if look.blamed]
+
+
+def slow(*followers: int, brokers: int) -> list[tuple[int, int]]:
+    return [(leader, f) for f in followers for leader in range(1, brokers + 1) if leader != f]
+
+
+def serving_slowly(*leaders: int, brokers: int) -> list[tuple[int, int]]:
+    return [(led, f) for led in leaders for f in range(1, brokers + 1) if led != f]
+
+
+@pytest.mark.parametrize(
+    ("brokers", "late", "who", "slow_leaders"),
+    [
+        pytest.param(3, [], [], [], id="nobody-lags"),
+        pytest.param(3, slow(3, brokers=3), [3], [], id="one-slow-follower-of-three"),
+        pytest.param(3, slow(2, 3, brokers=3), [2, 3], [], id="two-slow-followers-of-three"),
+        pytest.param(6, slow(5, 6, brokers=6), [5, 6], [], id="two-slow-followers-of-six"),
+        pytest.param(3, serving_slowly(1, brokers=3), [], [1], id="one-slow-leader-of-three"),
+        pytest.param(6, serving_slowly(1, 2, brokers=6), [], [1, 2], id="two-slow-leaders-of-six"),
+        pytest.param(6, slow(6, brokers=6) + serving_slowly(1, brokers=6), [6], [1], id="one-slow-of-each"),
+        pytest.param(3, [(1, 3)], [], [], id="behind-one-leader-alone"),
+        pytest.param(6, [(1, 3), (2, 3)], [3], [], id="behind-two-of-five-leaders"),
+        pytest.param(3, slow(1, 2, 3, brokers=3), [], [1, 2, 3], id="everybody-behind-everybody"),
+        pytest.param(2, slow(2, brokers=2), [2], [], id="the-only-follower-of-the-only-leader"),
+    ],
+)
+def test_who_is_blamed(brokers: int, late: list[tuple[int, int]], who: list[int], slow_leaders: list[int]) -> None:
+    found = weigh(lags(range(1, brokers + 1), late), THRESHOLD, everywhere)
+    assert blamed(found) == who
+    assert [broker for broker, look in found.items() if look.trailed_by] == slow_leaders
+
+
+def test_a_slow_leader_is_named_at_its_followers_and_they_at_it() -> None:
+    found = weigh(lags(range(1, 4), serving_slowly(1, brokers=3)), THRESHOLD, everywhere)
+    assert (found[2].slow_leaders, found[3].slow_leaders) == ((1,), (1,))
+    assert found[1].trailed_by == (2, 3)
+    assert (found[1].lagging, found[2].lagging) == (0, 1)
+
+
+def test_keeping_up_with_a_leader_that_writes_nothing_excuses_nobody() -> None:
+    """Broker 3 lags behind 1, and 'keeps up' with 2, which is idle."""
+    late = [(1, 3)]
+    assert blamed(weigh(lags(range(1, 4), late), THRESHOLD, lambda leader, _: leader == 1)) == [3]
+    assert blamed(weigh(lags(range(1, 4), late), THRESHOLD, everywhere)) == []
+
+
+def test_all_followers_of_the_only_leader_that_writes_are_not_blamed_for_it() -> None:
+    found = weigh(lags(range(1, 4), [(1, 2), (1, 3)]), THRESHOLD, lambda leader, _: leader == 1)
+    assert blamed(found) == []
+    assert found[1].trailed_by == (2, 3)
+
+
+def test_a_lag_at_the_threshold_is_none() -> None:
+    assert blamed(weigh(lags(range(1, 4), slow(3, brokers=3), seconds=THRESHOLD), THRESHOLD, everywhere)) == []
+
+
+def test_figures_count_partitions_and_members_of_the_isr_and_name_the_worst() -> None:
+    late = [Lag(TopicPartition("orders", n), 1 + n % 2, 3, 11.0 + n, 100, n < 4) for n in range(6)]
+    well = [Lag(TopicPartition("pay", n), 1, 3, 0.5, 1, True) for n in range(4)]
+    look = weigh([*late, *well], THRESHOLD, everywhere)[3]
+    assert (look.followed, look.lagging, look.in_isr, look.outside) == (10, 6, 4, 2)
+    assert (look.worst_seconds, look.behind) == (16.0, (1, 2))
+    assert [str(name) for name in look.worst] == ["orders-5", "orders-4", "orders-3"]
+
+
+def test_a_broker_that_has_just_come_back_may_catch_up_outside_the_isr_but_not_in_it() -> None:
+    outside = [lag._replace(in_isr=False) for lag in lags(range(1, 4), slow(3, brokers=3))]
+    look = weigh(outside, THRESHOLD, everywhere, {3})[3]
+    assert (look.blamed, look.lagging, look.returning, look.worst_seconds) == (False, 0, 2, 0.0)
+    assert weigh(lags(range(1, 4), slow(3, brokers=3)), THRESHOLD, everywhere, {3})[3].blamed
+
+
+def test_a_broker_that_only_leads_has_a_look_too() -> None:
+    found = weigh([Lag(TopicPartition("t", 0), 1, 2, 0.0, 0, True)], THRESHOLD, everywhere)
+    assert found[1] == Sounding()

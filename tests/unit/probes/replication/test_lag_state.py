@@ -1,0 +1,185 @@
+"""From looks to a signal: counting, words, and what is news."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.settings.detection import ReplicationLag
+from bellwether.core.signals import Reading, Signal
+from bellwether.probes.replication.lag_attribution import Sounding
+from bellwether.probes.replication.lag_state import LAG_NEWS_SECONDS, RETURN_SECONDS, Lags
+
+SETTINGS = ReplicationLag()
+START = datetime(2026, 1, 1, tzinfo=UTC)
+WELL = Sounding(followed=340)
+LATE = Sounding(
+    followed=340,
+    worst_seconds=34.4,
+    lagging=120,
+    in_isr=118,
+    outside=2,
+    worst=(TopicPartition("orders", 3), TopicPartition("orders", 7)),
+    behind=(1, 2),
+    blamed=True,
+)
+SILENT = Sounding(problem="10.0.0.3:9092: connected, but no answer in time (Request)")
+
+
+def after(*looks: Sounding, start: Lags | None = None, period: float = 5.0) -> Lags:
+    known = start or Lags()
+    for turn, look in enumerate(looks):
+        known = known.after(look, SETTINGS, START + timedelta(seconds=turn * period), turn * period)
+    return known
+
+
+def word(lags: Lags) -> Signal:
+    said = lags.word(3, "replication")
+    assert said is not None
+    return said
+
+
+class TestCounting:
+    def test_nothing_is_said_before_the_success_threshold(self) -> None:
+        assert after(WELL, WELL).word(3, "replication") is None
+        assert word(after(WELL, WELL, WELL)).reading is Reading.PASSING
+
+    def test_a_lagging_broker_fails_after_the_failure_threshold_and_passes_after_the_success_threshold(self) -> None:
+        well = after(*[WELL] * 3)
+        assert word(after(LATE, LATE, start=well)).reading is Reading.PASSING
+        sick = after(LATE, LATE, LATE, start=well)
+        assert word(sick).reading is Reading.FAILING
+        assert word(after(WELL, WELL, start=sick)).reading is Reading.FAILING
+        assert word(after(WELL, WELL, WELL, start=sick)).reading is Reading.PASSING
+
+    def test_a_broker_that_stays_silent_is_unknown_and_until_then_what_it_was(self) -> None:
+        sick = after(*[LATE] * 3)
+        assert word(after(SILENT, SILENT, start=sick)).reading is Reading.FAILING
+        lost = word(after(*[SILENT] * 3, start=sick))
+        assert (lost.reading, lost.value) == (Reading.UNKNOWN, None)
+        assert lost.message == "not measured: 10.0.0.3:9092: connected, but no answer in time (Request)"
+
+    def test_a_single_silence_neither_adds_to_a_streak_nor_ends_it(self) -> None:
+        assert word(after(WELL, WELL, WELL, LATE, SILENT, LATE, SILENT, LATE)).reading is Reading.FAILING
+
+    def test_a_lag_that_is_not_blamed_passes(self) -> None:
+        excused = replace(LATE, blamed=False, behind=(1,), slow_leaders=(1,))
+        assert word(after(*[excused] * 10)).reading is Reading.PASSING
+
+
+class TestWords:
+    def test_a_lagging_broker_is_told_with_its_figures(self) -> None:
+        said = word(after(*[LATE] * 3))
+        assert said.message == (
+            "behind by 34 s on 120 partitions (118 in the ISR, holding acks=all back), "
+            "orders-3 worst, then orders-7, leaders 1, 2"
+        )
+        assert (said.type, said.source, said.value) == ("ReplicationLag", "replication", 34.4)
+
+    def test_out_of_the_isr_nothing_is_held_back(self) -> None:
+        said = word(after(*[replace(LATE, in_isr=0, lagging=1, worst=LATE.worst[:1], behind=(1,))] * 3))
+        assert said.message == "behind by 34 s on 1 partition (none of them in the ISR), orders-3 worst, leader 1"
+
+    def test_a_slow_leader_is_named_in_the_messages_of_its_followers_and_in_its_own(self) -> None:
+        excused = replace(LATE, blamed=False, behind=(1,), slow_leaders=(1,))
+        assert word(after(*[excused] * 3)).message.endswith(
+            "; not blamed: other brokers trail that leader as well (1), look there"
+        )
+        leader = word(after(*[replace(WELL, trailed_by=(2, 3))] * 3))
+        assert leader.message == (
+            "keeps up on 340 partitions; brokers 2, 3 trail it where it leads: it serves them slowly"
+        )
+
+    def test_a_lag_behind_one_leader_alone_is_told_and_not_blamed(self) -> None:
+        alone = replace(LATE, blamed=False, behind=(1,))
+        assert "not blamed: it keeps up with its other leaders" in word(after(*[alone] * 3)).message
+
+    def test_recovery_is_counted_aloud(self) -> None:
+        sick = after(*[LATE] * 3)
+        assert word(after(WELL, WELL, start=sick)).message == "keeps up again 2 times"
+        lost = after(*[SILENT] * 3, start=sick)
+        assert word(after(WELL, start=lost)).message == "measured again"
+
+    def test_many_brokers_are_not_all_listed(self) -> None:
+        many = replace(WELL, trailed_by=tuple(range(10, 900)))
+        assert "brokers 10, 11, 12, 13, 14 and 885 more trail it" in word(after(*[many] * 3)).message
+
+    def test_a_broker_that_follows_nothing_says_so(self) -> None:
+        assert word(after(*[Sounding()] * 3)).message == "follows no partition"
+
+
+class TestNews:
+    def test_the_first_word_is_news(self) -> None:
+        assert after(*[WELL] * 3).differs(None, 0, SETTINGS)
+
+    def test_a_changed_reading_is_news_at_once(self) -> None:
+        well = after(*[WELL] * 3)
+        assert after(*[LATE] * 3, start=well).differs(well, 0, SETTINGS)
+
+    def test_recovery_is_told_once_however_few_rounds_it_takes(self) -> None:
+        quick = replace(SETTINGS, success_threshold=1)
+        sick = after(*[LATE] * 3)
+        back = sick.after(WELL, quick, START, 20.0)
+        assert back.differs(sick, 0, quick)
+        known = back
+        for _ in range(10):
+            known = known.after(WELL, quick, START, 25.0)
+            assert not known.differs(back, 3600, quick)
+
+    def test_a_settled_lag_is_no_news(self) -> None:
+        sick = after(*[LATE] * 3)
+        known = sick
+        for n in range(50):
+            known = after(replace(LATE, worst_seconds=34.4 + n / 2, lagging=100 + n), start=known)
+            assert not known.differs(sick, 3600, SETTINGS)
+
+    def test_short_lags_below_the_threshold_are_no_news(self) -> None:
+        well = after(*[WELL] * 3)
+        known = well
+        for n in range(100):
+            known = after(replace(WELL, worst_seconds=n % 10), start=known)
+            assert not known.differs(well, 3600, SETTINGS)
+
+    def test_a_lag_that_has_more_than_doubled_is_news_but_not_often(self) -> None:
+        sick = after(*[LATE] * 3)
+        worse = after(replace(LATE, worst_seconds=80), start=sick)
+        assert not worse.differs(sick, LAG_NEWS_SECONDS - 1, SETTINGS)
+        assert worse.differs(sick, LAG_NEWS_SECONDS, SETTINGS)
+
+    def test_leaving_the_isr_is_news_once_it_is_settled(self) -> None:
+        sick = after(*[LATE] * 3)
+        left = replace(LATE, in_isr=0)
+        assert not after(left, left, start=sick).differs(sick, 3600, SETTINGS)
+        assert after(left, left, left, start=sick).differs(sick, 0, SETTINGS)
+
+    def test_a_leader_that_begins_to_serve_slowly_is_news_once_it_is_settled(self) -> None:
+        well = after(*[WELL] * 3)
+        trailed = replace(WELL, trailed_by=(2, 3))
+        assert not after(trailed, trailed, start=well).differs(well, 3600, SETTINGS)
+        assert after(trailed, trailed, trailed, start=well).differs(well, 0, SETTINGS)
+
+
+class TestComingBack:
+    def test_a_broker_that_was_silent_has_time_to_catch_up_outside_the_isr(self) -> None:
+        away = after(WELL, WELL, WELL, SILENT)
+        assert away.returning(20)
+        catching_up = replace(WELL, outside=40, returning=12)
+        back = away.after(catching_up, SETTINGS, START, 100.0)
+        assert back.returning(100 + RETURN_SECONDS)
+        assert not back.returning(101 + RETURN_SECONDS)
+
+    def test_once_in_every_isr_it_has_come_back(self) -> None:
+        back = after(WELL, SILENT, replace(WELL, outside=40))
+        assert back.returning(20)
+        assert not after(WELL, start=back).returning(20)
+
+    def test_going_away_again_and_again_begins_no_new_time(self) -> None:
+        known = after(WELL, SILENT).after(replace(WELL, outside=40), SETTINGS, START, 100.0)
+        for at in range(110, 400, 10):
+            known = known.after(SILENT, SETTINGS, START, at)
+            known = known.after(replace(WELL, outside=40), SETTINGS, START, at + 5.0)
+        assert not known.returning(400)
+
+    def test_a_broker_that_never_was_away_has_no_such_time(self) -> None:
+        assert not after(*[replace(WELL, outside=40)] * 5).returning(20)

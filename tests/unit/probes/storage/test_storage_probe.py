@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import errno
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.core.settings.detection import StorageLatency
+from bellwether.core.signals import Reading, Signal
+from bellwether.ports.clock import Clock
+from bellwether.probes.storage.disk_write import FILE_NAME, WRITE_BYTES, DiskWriter, words
+from bellwether.probes.storage.storage_probe import StorageProbe, measure_once
+from bellwether.telemetry.probing import ProbeMetrics
+from waiting import limit, until
+
+QUICK: Any = StorageLatency(
+    period_seconds=0.02,  # type: ignore[arg-type]
+    timeout_seconds=0.3,  # type: ignore[arg-type]
+    threshold_milliseconds=100,
+    failure_threshold=3,
+    success_threshold=3,
+)
+
+
+class Disk:
+    def __init__(self) -> None:
+        self.hang = threading.Event()
+        self.go_on = threading.Event()
+        self.error: OSError | None = None
+        self.removed = False
+        self.hanging = False
+
+    def write(self) -> None:
+        if self.hang.is_set():
+            self.hanging = True
+            self.go_on.wait(limit(60))
+            self.hanging = False
+        if self.error is not None:
+            raise self.error
+
+    def own_trouble(self, error: OSError) -> bool:
+        return error.errno == errno.EMFILE
+
+    def remove(self) -> None:
+        self.removed = True
+
+
+class Bench:
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.disk = Disk()
+        self.posts: list[Signal] = []
+        clock = clock or SystemClock()
+        self.probe = StorageProbe(1, "b", self.disk, QUICK, self.posts.append, clock, ProbeMetrics())
+        self.probe.start()
+
+    def reads(self, reading: Reading) -> Callable[[], bool]:
+        return lambda: bool(self.posts) and self.posts[-1].reading is reading
+
+
+def test_a_hanging_write_is_reported_while_it_hangs() -> None:
+    bench = Bench()
+    until(bench.reads(Reading.PASSING))
+    bench.disk.hang.set()
+    until(bench.reads(Reading.FAILING))
+    assert bench.probe.alive()
+    bench.disk.hang.clear()
+    bench.disk.go_on.set()
+    until(bench.reads(Reading.PASSING))
+    bench.probe.stop()
+    assert bench.disk.removed
+
+
+def test_a_full_disk_fails_and_recovers() -> None:
+    bench = Bench()
+    until(bench.reads(Reading.PASSING))
+    bench.disk.error = OSError(errno.ENOSPC, "No space left on device")
+    until(bench.reads(Reading.FAILING))
+    assert bench.posts[-1].message == "writes fail: the disk is full (No space left on device)"
+    bench.disk.error = None
+    until(bench.reads(Reading.PASSING))
+    bench.probe.stop()
+
+
+def test_a_prober_without_file_descriptors_says_unknown() -> None:
+    bench = Bench()
+    until(bench.reads(Reading.PASSING))
+    bench.disk.error = OSError(errno.EMFILE, "Too many open files")
+    until(bench.reads(Reading.UNKNOWN))
+    bench.probe.stop()
+
+
+def test_the_file_is_small_hidden_overwritten_and_removed(tmp_path: Path) -> None:
+    writer = DiskWriter(tmp_path)
+    writer.write()
+    first = (tmp_path / FILE_NAME).read_bytes()
+    writer.write()
+    second = (tmp_path / FILE_NAME).read_bytes()
+    assert len(first) == len(second) == WRITE_BYTES
+    assert first != second
+    writer.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_in_the_files_place_is_not_followed(tmp_path: Path) -> None:
+    target = tmp_path / "precious"
+    target.write_text("keep")
+    (tmp_path / FILE_NAME).symlink_to(target)
+    with pytest.raises(OSError, match=FILE_NAME):
+        DiskWriter(tmp_path).write()
+    assert target.read_text() == "keep"
+
+
+def test_a_directory_that_was_never_there_is_the_probers_own_trouble(tmp_path: Path) -> None:
+    writer = DiskWriter(tmp_path / "absent")
+    assert measure_once(writer, 1, SystemClock()).own_trouble
+
+
+def test_a_directory_where_no_file_can_be_made_is_not_said_to_be_missing() -> None:
+    writer = DiskWriter(Path("/proc"))
+    with pytest.raises(OSError, match="No such file") as refused:
+        writer.write()
+    assert words(refused.value).startswith("the file system there takes no new files")
+    assert writer.own_trouble(refused.value)
+
+
+def test_a_directory_that_vanishes_later_is_the_disks(tmp_path: Path) -> None:
+    writer = DiskWriter(tmp_path)
+    writer.write()
+    assert not writer.own_trouble(OSError(errno.ENOENT, "gone"))
+
+
+class Leaping(ManualClock):
+    """A clock that leaps ahead in the next sleep, as for a process that was frozen meanwhile, and else stands still."""
+
+    leap = 0.0
+
+    def sleep(self, _seconds: float) -> None:
+        time.sleep(0.001)
+        self.advance(self.leap)
+        self.leap = 0.0
+
+
+def test_a_prober_that_was_frozen_while_it_wrote_does_not_blame_the_disk() -> None:
+    clock = Leaping()
+    bench = Bench(clock)
+    until(bench.reads(Reading.PASSING))
+    for _ in range(3):
+        bench.disk.go_on.clear()
+        bench.disk.hang.set()
+        until(lambda: bench.disk.hanging)
+        clock.leap = 30.0
+        until(lambda: bench.probe._pauses.lost(clock.monotonic()) > 29)
+        bench.disk.hang.clear()
+        bench.disk.go_on.set()
+        until(lambda: not bench.disk.hanging)
+    assert Reading.FAILING not in [post.reading for post in bench.posts]
+    until(bench.reads(Reading.PASSING))
+    bench.probe.stop()

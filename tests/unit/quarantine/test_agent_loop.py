@@ -1,0 +1,251 @@
+"""A warden at its post: reads orders, pauses and releases, gives its word, and releases at its own end."""
+
+from __future__ import annotations
+
+import errno
+import threading
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import pytest
+
+from bellwether.adapters.memory.clusters import MemoryCluster
+from bellwether.adapters.memory.wardens import MemoryOrders, MemoryProcess
+from bellwether.adapters.memory.worlds import START, ManualClock
+from bellwether.core.model.quarantine_order import PATIENCE_SECONDS
+from bellwether.core.quarantine.agent import Command, Process
+from bellwether.core.settings.detection import WARDEN
+from bellwether.core.settings.policy import Quarantine, QuarantineMode
+from bellwether.core.signals import Reading, Signal
+from bellwether.ports.errors import Transient
+from bellwether.quarantine.agent_loop import TICK_SECONDS, Warden
+from bellwether.telemetry.probing import ProbeMetrics
+from waiting import until
+
+
+@dataclass
+class Post:
+    """A warden beside broker 1 of three, on a clock that a test moves."""
+
+    clock: ManualClock = field(default_factory=ManualClock)
+    orders: MemoryOrders = field(default_factory=MemoryOrders)
+    said: list[Signal] = field(default_factory=list)
+    speaks: bool = True
+    ending: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.process = MemoryProcess(MemoryCluster(), 1)
+        self.warden = Warden(
+            1,
+            "broker-1",
+            self.process,
+            self.orders,
+            self.said.append,
+            self.clock,
+            speaks=lambda: self.speaks,
+            ending=self.ending,
+        )
+
+    def run(self, seconds: float, *, renewing: bool = True) -> None:
+        """Let time pass, with an operator that renews what it ordered, or one that does not."""
+        for _ in range(round(seconds / TICK_SECONDS)):
+            self.clock.advance(TICK_SECONDS)
+            if renewing and self.orders.command is not None and self.clock.monotonic() % 3 == 0:
+                self.orders.command = replace(self.orders.command, renewal=self.clock.now())
+            self.warden.turn()
+
+    def order(self, number: int = 1) -> None:
+        """The operator gives an order."""
+        self.orders.command = Command(1, number, self.clock.now(), 600)
+
+    def paused(self) -> Post:
+        """Up to the pause."""
+        self.run(2)
+        self.order()
+        self.run(6)
+        assert self.process.stopped
+        return self
+
+
+def test_it_obeys_an_order_and_its_end_and_says_so() -> None:
+    post = Post().paused()
+    post.orders.command = None
+    post.run(2)
+    assert not post.process.stopped
+    assert [s.reading for s in post.said] == [Reading.PASSING, Reading.FAILING, Reading.PASSING]
+    assert [s.value for s in post.said] == [0.0, 1.0, 1.0]
+    assert {s.type for s in post.said} == {WARDEN}
+    assert post.said[-1].message == "on watch; order 1 of epoch 1: released: its order was withdrawn"
+
+
+@pytest.mark.parametrize("away", [True, False], ids=["the API is away", "the operator is silent"])
+def test_it_releases_when_it_loses_its_orders(away: bool) -> None:
+    post = Post().paused()
+    post.orders.away = away
+    post.run(PATIENCE_SECONDS - 6, renewing=False)
+    assert post.process.stopped
+    post.run(8, renewing=False)
+    assert not post.process.stopped
+
+
+def test_a_warden_that_is_started_anew_releases_whom_its_forerunner_paused() -> None:
+    post = Post().paused()
+    post.process.keeper = False
+    post.process.die()
+    assert post.process.stopped, "nobody was there to release it"
+    again = Warden(1, "broker-1", post.process, post.orders, post.said.append, post.clock)
+    again.turn()
+    assert not post.process.stopped
+    post.clock.advance(3)
+    post.order()
+    for _ in range(20):
+        post.clock.advance(1)
+        again.turn()
+    assert not post.process.stopped, "the order was not given to it"
+
+
+def test_it_releases_at_its_own_end() -> None:
+    post = Post().paused()
+    post.warden.stop()
+    assert not post.process.stopped
+
+
+def test_it_releases_when_its_policy_quarantines_no_more() -> None:
+    post = Post().paused()
+    post.warden.configure(Quarantine(mode=QuarantineMode.OFF))
+    post.run(1)
+    assert not post.process.stopped
+    post.order(2)
+    post.run(10)
+    assert not post.process.stopped
+
+
+def test_it_releases_when_its_keeper_is_gone() -> None:
+    post = Post().paused()
+    post.process.keeper = False
+    post.run(1)
+    assert not post.process.stopped
+
+
+def test_a_pause_that_fails_is_told_and_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    post = Post()
+    tried = []
+
+    def refuse() -> None:
+        tried.append(post.clock.monotonic())
+        raise Transient("cannot stop process 7: Operation not permitted")
+
+    monkeypatch.setattr(post.process, "pause", refuse)
+    post.run(2)
+    post.order()
+    post.run(20)
+    assert len(tried) == 1
+    assert post.said[-1].reading is Reading.PASSING
+    assert "Operation not permitted" in post.said[-1].message
+
+
+def test_its_word_is_told_on_news_and_again_when_asked() -> None:
+    post = Post()
+    post.run(30)
+    assert len(post.said) == 1
+    assert post.said[0].since == START + timedelta(seconds=TICK_SECONDS)
+    post.warden.repeat()
+    post.run(1)
+    assert len(post.said) == 2
+    assert post.said[1].since - START < timedelta(seconds=32)
+
+
+def test_a_thread_of_its_own_keeps_watch_and_releases_in_the_end() -> None:
+    post = Post()
+    post.process.stopped = True
+    post.warden.start()
+    until(lambda: not post.process.stopped)
+    assert post.warden.alive()
+    post.warden.stop()
+    assert not post.warden.alive()
+
+
+def test_a_defect_leaves_nobody_paused(monkeypatch: pytest.MonkeyPatch) -> None:
+    post = Post().paused()
+
+    def broken() -> None:
+        raise KeyError("a defect")
+
+    monkeypatch.setattr(post.process, "state", broken)
+    post.warden.start()
+    until(lambda: not post.process.stopped)
+    post.warden.stop()
+
+
+def test_its_word_is_told_for_metrics_with_each_news():
+    post, metrics = Post(), ProbeMetrics()
+    post.warden = Warden(1, "broker-1", post.process, post.orders, post.said.append, post.clock, metrics)
+
+    def word() -> float | None:
+        return metrics.registry.get_sample_value("bellwether_probe_reading", {"broker": "1"})
+
+    post.run(2)
+    assert word() == 1
+    post.paused()
+    assert word() == 0
+    post.orders.command = None
+    post.run(2)
+    assert word() == 1
+
+
+def test_a_release_that_fails_in_a_way_that_it_should_not_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    post, tried = Post().paused(), []
+    release, state = post.process.release, post.process.state
+
+    def scarce() -> None:
+        tried.append(post.clock.monotonic())
+        if len(tried) < 3:
+            raise OSError(errno.EMFILE, "Too many open files")
+        release()
+
+    def unseen() -> Process:
+        if not tried:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return state()
+
+    monkeypatch.setattr(post.process, "release", scarce)
+    monkeypatch.setattr(post.process, "state", unseen)
+    post.warden.start()
+    until(lambda: not post.process.stopped)
+    assert post.warden.alive()
+    post.warden.stop()
+
+
+def test_a_warden_that_stands_by_pauses_nobody() -> None:
+    post = Post(speaks=False)
+    post.run(2)
+    post.order()
+    post.run(20)
+    assert not post.process.stopped, "another warden reports of this broker: nobody would know of this pause"
+    post.speaks = True
+    post.run(20)
+    assert not post.process.stopped, "the order was another's to obey"
+    post.order(2)
+    post.run(8)
+    assert post.process.stopped
+
+
+def test_a_warden_whose_word_is_not_heard_any_more_releases_as_without_orders() -> None:
+    post = Post().paused()
+    post.speaks = False
+    post.run(PATIENCE_SECONDS - 6)
+    assert post.process.stopped, "a Lease that is renewed a moment late ends nothing"
+    post.run(8)
+    assert not post.process.stopped
+
+
+def test_once_asked_to_end_it_releases_before_anything_else_and_begins_no_pause() -> None:
+    post = Post().paused()
+    post.ending.set()
+    post.orders.away = True
+    post.run(TICK_SECONDS)
+    assert not post.process.stopped, "while others still tidy up, in as long a time as the API takes"
+    post.orders.away = False
+    post.order(2)
+    post.run(20)
+    assert not post.process.stopped

@@ -1,0 +1,226 @@
+"""A broker's process is found, paused and released; whoever paused it may die in any way, and it runs again."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bellwether.core.quarantine.agent import Process
+from bellwether.ports.errors import Transient
+from bellwether.quarantine import broker_process, pause_watchdog
+from bellwether.quarantine.broker_process import BrokerProcess
+from waiting import until
+
+PROC = Path("/proc")
+SLEEPS = ("-c", "import time; time.sleep(120)")
+# Looks like the broker of nobody else on this machine.
+MINE = rf"(^|.*/)java\0.*\0test\.Kafka{os.getpid()}\0"
+# Pauses the process of that id, and then stands still or ends without a word, as it is told.
+WARDEN = """
+import sys, time
+from bellwether.quarantine.broker_process import BrokerProcess
+broker = BrokerProcess(int(sys.argv[1]))
+broker.pause()
+print(broker.guarded(), flush=True)
+time.sleep(120)
+"""
+
+
+def like_kafka() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["java", *SLEEPS, f"test.Kafka{os.getpid()}", "x"], executable=sys.executable)
+
+
+@pytest.fixture
+def broker() -> Iterator[subprocess.Popen[bytes]]:
+    made = like_kafka()
+    yield made
+    made.kill()
+    made.wait()
+
+
+@pytest.fixture
+def process(broker: subprocess.Popen[bytes]) -> Iterator[BrokerProcess]:
+    made = BrokerProcess(broker.pid)
+    yield made
+    made.release()
+
+
+def stopped(broker: subprocess.Popen[bytes]) -> bool:
+    return pause_watchdog.state_of(PROC, broker.pid) == pause_watchdog.STOPPED
+
+
+def test_it_is_paused_and_released(broker: subprocess.Popen[bytes], process: BrokerProcess) -> None:
+    assert process.state() is Process.RUNNING
+    assert not process.guarded(), "nobody guards what is not paused"
+    process.pause()
+    assert stopped(broker)
+    assert process.state() is Process.STOPPED
+    assert process.guarded()
+    process.release()
+    assert not stopped(broker)
+    assert process.state() is Process.RUNNING
+    assert not process.guarded(), "the keeper has gone home"
+    process.release()
+    assert process.state() is Process.RUNNING, "once more does no harm"
+
+
+def test_it_is_found_by_its_arguments_and_not_taken_for_what_started_it() -> None:
+    starter = subprocess.Popen(["tini", *SLEEPS, "java", f"test.Kafka{os.getpid()}"], executable=sys.executable)
+    try:
+        found = BrokerProcess(pattern=MINE)
+        assert found.state() is Process.ABSENT
+        made = like_kafka()
+        try:
+            until(lambda: found.state() is Process.RUNNING)
+            found.pause()
+            assert stopped(made)
+            assert not stopped(starter)
+            found.release()
+        finally:
+            made.kill()
+            made.wait()
+        assert found.state() is Process.ABSENT
+        with pytest.raises(Transient, match="not there"):
+            found.pause()
+    finally:
+        starter.kill()
+        starter.wait()
+
+
+def test_of_two_that_match_neither_is_meant() -> None:
+    two = [like_kafka(), like_kafka()]
+    try:
+        until(lambda: all(b"Kafka" in (PROC / str(p.pid) / "cmdline").read_bytes() for p in two))
+        assert BrokerProcess(pattern=MINE).state() is Process.ABSENT
+    finally:
+        for one in two:
+            one.kill()
+            one.wait()
+
+
+def test_a_pattern_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="--process: no regular expression"):
+        BrokerProcess(pattern="(")
+
+
+def test_a_restarted_broker_is_another_process(broker: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    # The same number, begun at another time: what a process id that is used again looks like.
+    stat = (PROC / str(broker.pid) / "stat").read_text()
+    (tmp_path / str(broker.pid)).mkdir()
+    (tmp_path / str(broker.pid) / "stat").write_text(stat)
+    assert pause_watchdog.start_of(tmp_path, broker.pid) == pause_watchdog.start_of(PROC, broker.pid)
+    head, _, tail = stat.rpartition(")")
+    fields = tail.split()
+    fields[19] = str(int(fields[19]) + 1)
+    (tmp_path / str(broker.pid) / "stat").write_text(f"{head}) {' '.join(fields)}")
+    assert pause_watchdog.start_of(tmp_path, broker.pid) != pause_watchdog.start_of(PROC, broker.pid)
+
+
+def test_a_number_that_was_given_means_who_has_it_now_and_nobody_who_gets_it_later(
+    broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert process.state() is Process.RUNNING
+    monkeypatch.setattr(pause_watchdog, "start_of", lambda _proc, _pid: "another's")
+    assert process.state() is Process.ABSENT
+    assert process.state() is Process.ABSENT, "not even when it is asked again"
+    with pytest.raises(Transient, match="not there"):
+        process.pause()
+    assert not stopped(broker)
+
+
+@pytest.mark.parametrize("handles", [True, False], ids=["by a handle", "where there are no handles"])
+def test_who_has_taken_the_brokers_number_while_the_keeper_started_is_not_stopped(
+    broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch, *, handles: bool
+) -> None:
+    start = pause_watchdog.start_of(PROC, broker.pid)
+    begin, begun = broker_process._keeper, []
+
+    def slowly(found: tuple[int, str], proc: Path) -> subprocess.Popen[bytes]:
+        begun.append(found)
+        return begin(found, proc)
+
+    def unknown(_pid: int) -> int:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(broker_process, "_keeper", slowly)
+    monkeypatch.setattr(pause_watchdog, "start_of", lambda _proc, _pid: "another's" if begun else start)
+    if not handles:
+        monkeypatch.setattr(os, "pidfd_open", unknown)
+    with pytest.raises(Transient, match="cannot stop process"):
+        process.pause()
+    assert not stopped(broker)
+    assert not process.guarded(), "and the keeper has gone home"
+
+
+def test_where_there_are_no_handles_it_is_paused_by_its_number(
+    broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(_pid: int) -> int:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "pidfd_open", forbidden)
+    process.pause()
+    assert stopped(broker)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_warden_that_is_killed_while_its_broker_is_paused_leaves_it_running(
+    broker: subprocess.Popen[bytes], number: signal.Signals
+) -> None:
+    warden = subprocess.Popen([sys.executable, "-c", WARDEN, str(broker.pid)], stdout=subprocess.PIPE)
+    try:
+        assert warden.stdout is not None
+        assert warden.stdout.readline() == b"True\n"
+        assert stopped(broker)
+        warden.send_signal(number)
+        warden.wait()
+        until(lambda: not stopped(broker))
+    finally:
+        warden.kill()
+        warden.wait()
+        assert warden.stdout is not None
+        warden.stdout.close()
+
+
+def test_a_keeper_that_hears_nothing_releases_the_broker(broker: subprocess.Popen[bytes]) -> None:
+    start = pause_watchdog.start_of(PROC, broker.pid)
+    words = [str(broker.pid), start, "3", "/proc"]  # long enough for us to see it stopped
+    keeper = subprocess.Popen(
+        [sys.executable, "-I", "-S", pause_watchdog.__file__, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with keeper:
+        assert keeper.stdout is not None
+        assert keeper.stdout.read(1) == b"r"
+        broker.send_signal(signal.SIGSTOP)
+        until(lambda: stopped(broker))
+        until(lambda: not stopped(broker)), "its warden is there, and says nothing: it may be frozen"
+
+
+def test_a_keeper_that_is_gone_is_missed(broker: subprocess.Popen[bytes], process: BrokerProcess) -> None:
+    process.pause()
+    keeper = process._keeper
+    assert keeper is not None
+    keeper.kill()
+    keeper.wait()
+    assert not process.guarded()
+    process.release()
+    assert not stopped(broker)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody who may not")
+def test_who_may_not_signal_the_broker_says_so(broker: subprocess.Popen[bytes]) -> None:
+    script = (
+        "import os, sys\n"
+        "from bellwether.quarantine.broker_process import BrokerProcess\n"
+        "os.setuid(65534)\n"
+        "print(BrokerProcess(int(sys.argv[1])).state())"
+    )
+    found = subprocess.run([sys.executable, "-c", script, str(broker.pid)], capture_output=True, text=True, check=False)
+    assert found.stdout.strip() == "Barred", found.stderr
