@@ -64,7 +64,7 @@ def test_every_import_contract_is_kept() -> None:
         ("certificates/bounds.py", "from bellwether.core.rebalance import rebalance_plan", "the core knows nobody"),
         ("reconcile.py", "import confluent_kafka", "Kafka clients stay behind the Kafka adapter"),
         ("reconcile.py", "import pyarrow", "Parquet and its file systems stay behind the adapter"),
-        ("sampling/rows.py", "from bellwether.adapters import parquet", "the core knows nobody"),
+        ("sampling/rows.py", "from bellwether.adapters import store", "the core knows nobody"),
         ("reconcile.py", "from bellwether.adapters import memory", "The cycle meets the world only through ports"),
     ],
 )
@@ -87,7 +87,7 @@ def test_an_import_against_a_contract_is_found(copied_tree: Path, module: str, s
         ("transforms/loads.py", "import pathlib", "From frame to frame there is no IO"),
         (
             "transforms/loads.py",
-            "from bellwether.adapters.parquet import samples",
+            "from bellwether.adapters.store.samples import sample_files",
             "From frame to frame there is no IO",
         ),
         ("histories/sizes.py", "import pyarrow", "What histories say is arithmetic: numpy alone"),

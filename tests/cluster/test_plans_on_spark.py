@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.kubernetes.names import RUN_LABEL
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.plans import read_plan
-from bellwether.adapters.planwork import file_name
-from bellwether.connections import Connection
+from bellwether.adapters.job_commands import file_name
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kubernetes.object_names import RUN_LABEL
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans.plan_files import read_plan
 from bellwether.core.model.cluster import Partition
+from bellwether.kafka_connection import Connection
 from node import images, lifecycle
 from node.kubectl import eventually
 from nodeparts import release

@@ -7,12 +7,12 @@ from typing import Any, Protocol
 
 import pytest
 
-from bellwether.adapters.kafka.logdirs import LogDirs
-from bellwether.adapters.kafka.logends import LogEnds
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.connections import Connection
+from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
+from bellwether.adapters.kafka.brokers.log_ends import LogEnds
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.kafka_connection import Connection
 from bellwether.sampling.asking import Ends
 from bellwether.sampling.rounds import Sources
 from testkit.kafkasites import PATIENT

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.signalentries import SIGNAL_LIMIT
 from bellwether.core.demotion.decisions import decide

@@ -10,10 +10,10 @@ from pathlib import Path
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from bellwether.adapters.parquet import samples
-from bellwether.adapters.parquet.compaction import LINGER, Compactor
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.retention import expire
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples import sample_files
+from bellwether.adapters.store.samples.compaction import LINGER, Compactor
+from bellwether.adapters.store.samples.retention import expire
 from testkit.mortalstores import Killed, folder, mortal
 from testkit.sampled import CLUSTER, DAY, MIDNIGHT, held, rows, told
 
@@ -37,7 +37,7 @@ def test_compaction_killed_anywhere_keeps_every_sample_once(deaths: list[tuple[i
         store = Store.open(directory)
         wanted: Counter[object] = Counter()
         for minute in minutes:
-            samples.write_round(store, rows(minute), f"{minute:08x}")
+            sample_files.write_round(store, rows(minute), f"{minute:08x}")
             wanted += Counter(told(rows(minute)))
         for touches, after in deaths:
             dying = mortal(Path(directory), touches, after=after)
@@ -59,7 +59,7 @@ def test_a_round_that_was_cut_off_is_there_whole_or_not_at_all(deaths: list[tupl
             one = rows(minute)
             before = held(store)
             try:
-                samples.write_round(mortal(Path(directory), touches, after=after), one, f"{minute:08x}")
+                sample_files.write_round(mortal(Path(directory), touches, after=after), one, f"{minute:08x}")
             except Killed:
                 assert held(store) in (before, before + told(one))
             else:
@@ -71,11 +71,11 @@ def test_retention_that_was_cut_off_takes_no_day_that_is_to_stay(touches: int, a
     with folder() as directory:
         store = Store.open(directory)
         for minute in (0, 1, 1440, 1441):
-            samples.write_round(store, rows(minute), f"{minute:08x}")
+            sample_files.write_round(store, rows(minute), f"{minute:08x}")
         tomorrow = DAY + timedelta(days=1)
         stays = held(store, tomorrow)
         with contextlib.suppress(Killed):
             expire(mortal(Path(directory), touches, after=after), 1, tomorrow, ignore)
         assert held(store, tomorrow) == stays
         expire(store, 1, tomorrow, ignore)
-        assert samples.days(store) == (tomorrow,)
+        assert sample_files.days(store) == (tomorrow,)

@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.parquet import plans
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.shelves import Shelf
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans import plan_files
+from bellwether.adapters.store.plans.plan_store import Shelf
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.rebalance.problem import NOBODY, Problem
 from testkit.loadplanning import planned, write_loads
@@ -30,7 +30,7 @@ def test_a_broker_carries_here_what_a_plan_that_stands_its_recheck_says_it_carri
         shelf = Shelf(store, posed.terms.cluster_id, posed.terms.policy)
         shelf.put_problem(NAME, posed)
         write_loads(store, NAME, known)
-        plans.write_plan(store, *planned(posed, known))
+        plan_files.write_plan(store, *planned(posed, known))
         plan = shelf.plan_for(NAME).plan  # rechecked
         capacities = {b.id: b.capacity for b in posed.terms.brokers}
         found = shelf.measured(NAME, posed.terms.objective, capacities)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.faults import Killed
-from bellwether.connections import Connection, Mechanism, Protocol, Security
+from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
 from testkit.plays import Play, Step, befalling, perform, scripts, trouble
 from testkit.strategies import memory_clusters
 

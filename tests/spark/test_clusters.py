@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.problems import write_problem
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans.problem_files import write_problem
 from realparts.sparkcluster import SparkCluster
 from testkit.loadplanning import write_loads
 from testkit.posed import posed

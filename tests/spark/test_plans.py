@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.plans import read_moves, read_plan, write_columns
-from bellwether.adapters.parquet.problems import write_problem
-from bellwether.adapters.parquet.storeerrors import StoreMissing
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans.plan_files import read_moves, read_plan, write_columns
+from bellwether.adapters.store.plans.problem_files import write_problem
+from bellwether.adapters.store.store_errors import StoreMissing
 from bellwether.cli.main import main
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.rebalance.problem import BrokerSlot, Problem

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.store.filesystems import Store
 from sourcetree import ROOT
 from testkit.histories import steady
 from testkit.samplefiles import write_rounds

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from cryptography import x509
 
-from bellwether.connections import split_address
+from bellwether.kafka_connection import split_address
 from bellwether.probes.plugins.plugin_api import Measurement
 
 DAY_SECONDS = 86400.0

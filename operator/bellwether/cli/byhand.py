@@ -14,11 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.files.records import FileLeadership, FileRecords
-from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.connections import Connection
+from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.demotion.decisions import Decide
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import EntryState, UndoRecord
@@ -27,6 +26,7 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Override, Signal
 from bellwether.gather import Memory
+from bellwether.kafka_connection import Connection
 from bellwether.ports.world import World
 from bellwether.reconcile import turn
 

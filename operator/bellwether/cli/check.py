@@ -13,8 +13,8 @@ import click
 import requests
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import (
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import (
     BROKER_HEALTHS,
     LEASES,
     POLICIES,
@@ -137,7 +137,7 @@ def _leases(at: Installation) -> Iterator[Finding]:
         if not cluster:
             yield Finding("leases", True, f"{name}: {_readiness(policy)}")
             continue
-        lease = at.api.find(LEASES, at.lease_namespace, names.cluster_lease(cluster))
+        lease = at.api.find(LEASES, at.lease_namespace, object_names.cluster_lease(cluster))
         holder = ((lease or {}).get("spec") or {}).get("holderIdentity")
         words = f"{name}: {f'led by {holder}' if holder else f'nobody leads Kafka cluster {cluster}'}"
         yield Finding("leases", bool(holder), words)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from bellwether.adapters import pem
-from bellwether.connections import Connection, Mechanism, OAuth, Protocol, Security
+from bellwether.kafka_connection import Connection, Mechanism, OAuth, Protocol, Security
 from bellwether.ports.errors import Unauthenticated
 
 

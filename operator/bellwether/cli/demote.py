@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.cli import durations, effects, finding, overrides
 from bellwether.cli.byhand import UnknownBroker, run_by_hand, show
 from bellwether.cli.connecting import connection_from

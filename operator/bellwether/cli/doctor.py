@@ -15,21 +15,21 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.admin_configs import AdminConfigs
-from bellwether.adapters.kafka.logends import LogEnds
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.kafka.unclean import KafkaUnclean
-from bellwether.adapters.parquet.uris import Redacted
+from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
+from bellwether.adapters.kafka.brokers.log_ends import LogEnds
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
+from bellwether.adapters.store.store_uri import Redacted
 from bellwether.cli import findings
 from bellwether.cli.commands.doctor import SHOWN
 from bellwether.cli.connecting import connection_from
 from bellwether.cli.examining import Examiner, Samples, no_samples
 from bellwether.cli.lossy import Refused, Unled, elect_uncleanly
-from bellwether.connections import Connection
 from bellwether.core.doctor.remediation import Tools
 from bellwether.core.doctor.risks import OFFLINE, Sample
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
+from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError
 
 AT_RISK, OFFLINE_STATUS, UNSEEN = 1, 3, 4
@@ -116,8 +116,8 @@ def _partition(text: str) -> TopicPartition:
 def _samples(uri: str | None) -> Samples:
     if uri is None:
         return no_samples
-    from bellwether.adapters.parquet.filesystems import Store  # noqa: PLC0415 - Arrow is for --store alone
-    from bellwether.adapters.parquet.lastsamples import last_samples  # noqa: PLC0415
+    from bellwether.adapters.store.filesystems import Store  # noqa: PLC0415 - Arrow is for --store alone
+    from bellwether.adapters.store.samples.last_samples import last_samples  # noqa: PLC0415
 
     store = Store.open(uri)
 

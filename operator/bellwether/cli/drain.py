@@ -15,8 +15,8 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import KubernetesClient, connect
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.cli import durations, finding, overrides
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState, Purpose
@@ -112,7 +112,7 @@ def _await(api: KubernetesClient, namespace: str, policy: str, broker: int, limi
         _give_up(f"not drained: {idle}")
     if not wait:
         limit = min(limit, timedelta(seconds=ANSWER_SECONDS))
-    name = names.broker_health(policy, broker)
+    name = object_names.broker_health(policy, broker)
     later = f"kubectl wait --for=condition=Drained bh/{name} -n {namespace} waits for the end of the drain"
 
     def enough(sight: Sight) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bellwether.adapters.kubernetes.client import KubernetesClient, Object
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object
 from bellwether.cli import finding
 from bellwether.core.detection.health_states import Standing
 from bellwether.core.reasons import Reason

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from bellwether.connections import join_address
 from bellwether.core.doctor.risks import MIN_ISR, UNCLEAN, Diagnosis, Facts, Sample, Ward, examine
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
+from bellwether.kafka_connection import join_address
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.ports.kafka import ClusterReader, TopicConfigReader
 from bellwether.sampling.asking import AsksEnds

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.client import POLICIES, KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, connect
 from bellwether.api.v1alpha1.brokerhealth import BrokerHealth, BrokerVerdict, EvidenceItem
 from bellwether.cli import finding
 from bellwether.core.reasons import SENTENCES, known

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound, Object
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound, Object
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import Terminal
 
@@ -29,7 +29,7 @@ def find_health(api: KubernetesClient, namespace: str, policy: str, broker: int)
     """A broker's BrokerHealth. Terminal when the policy, or the broker, is unknown, or its cluster not seen yet."""
     found = find_policy(api, namespace, policy)
     try:
-        return api.get(BROKER_HEALTHS, namespace, names.broker_health(policy, broker))
+        return api.get(BROKER_HEALTHS, namespace, object_names.broker_health(policy, broker))
     except NotFound:
         amiss = trouble(found)
         ids = ", ".join(str(i) for i in sorted(h["spec"]["brokerId"] for h in healths(api, namespace, policy)))
@@ -41,7 +41,7 @@ def find_health(api: KubernetesClient, namespace: str, policy: str, broker: int)
 
 def healths(api: KubernetesClient, namespace: str, policy: str) -> list[Object]:
     """All BrokerHealths of a policy."""
-    return api.list(BROKER_HEALTHS, namespace, {names.POLICY_LABEL: names.legal(policy)})
+    return api.list(BROKER_HEALTHS, namespace, {object_names.POLICY_LABEL: object_names.legal(policy)})
 
 
 def trouble(policy: Object) -> str | None:

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 
 import click
 
-from bellwether.adapters import auditcodec
+from bellwether.adapters import audit_codec
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.client import connect
-from bellwether.adapters.kubernetes.trails import ConfigMapTrail
+from bellwether.adapters.kubernetes.api_client import connect
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
 from bellwether.cli.durations import duration
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Moves
 from bellwether.ports.errors import BellwetherError
@@ -50,7 +50,7 @@ def history(policy: str, namespace: str, after: str | None, broker: int | None, 
         if (since is None or (entry.last or entry.at) >= since) and (broker is None or broker in entry.brokers())
     ]
     if output == "json":
-        click.echo(json.dumps([auditcodec.to_json(entry) for entry in shown], indent=2, ensure_ascii=False))
+        click.echo(json.dumps([audit_codec.to_json(entry) for entry in shown], indent=2, ensure_ascii=False))
         return
     if not shown:
         there = f"; {len(found)} other entries do not match" if found else ""

@@ -14,9 +14,9 @@ import kopf
 import structlog
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.nodes import Limits
-from bellwether.adapters.kubernetes.client import connect
-from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.adapters.kafka.connection.broker_pool import Limits
+from bellwether.adapters.kubernetes.api_client import connect
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
 from bellwether.cli import preflight
 from bellwether.controllers.cluster_connection import LeaseTimes, Linker
 from bellwether.controllers.definitions import Watches

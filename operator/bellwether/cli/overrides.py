@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, KubernetesClient, Object
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KubernetesClient, Object
 from bellwether.cli import finding
 from bellwether.core.detection.health_states import Standing
 from bellwether.core.settings.policy import Mode
@@ -32,7 +32,9 @@ def set_override(
     """
     before = (finding.find_health(api, namespace, policy, broker).get("spec") or {}).get("override")
     if before is not None or override is not None:
-        api.merge(BROKER_HEALTHS, namespace, names.broker_health(policy, broker), {"spec": {"override": override}})
+        api.merge(
+            BROKER_HEALTHS, namespace, object_names.broker_health(policy, broker), {"spec": {"override": override}}
+        )
     return before
 
 

@@ -12,8 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from bellwether.adapters.parquet import plans
-from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans import plan_files
 from bellwether.cli.verifyplan import plain
 from bellwether.core.rebalance.rebalance_plan import LoadPlan
 from bellwether.pages.figures import Unit, change, percent
@@ -30,14 +30,14 @@ def plan(digest: str | None, uri: str, policy: str | None, page: Path | None, to
     """Show a load plan."""
     try:
         store = Store.open(uri)
-        history = plans.plans(store)
-        found = plans.read_plan(store, digest) if digest else newest(history, str(store), policy)
+        history = plan_files.plans(store)
+        found = plan_files.read_plan(store, digest) if digest else newest(history, str(store), policy)
         if as_json:
             click.echo(json.dumps(found.document(), indent=1))
             return
-        story = tell(found, plans.read_moves(store, found.digest), history, str(store))
+        story = tell(found, plan_files.read_moves(store, found.digest), history, str(store))
         if page is not None:
-            problem, loads = plans.sources(store, found)
+            problem, loads = plan_files.sources(store, found)
             _write(page, plan_page(replace(story, problem=problem or "NAME", loads=loads or "NAME")))
             click.echo(plain(f"plan {found.digest}: {page}"))
             return

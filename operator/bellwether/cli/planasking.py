@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from bellwether.adapters.kubernetes.client import POLICIES, KubernetesClient
+from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli import finding
 from bellwether.controllers.rebalance_controller import APPROVE, ASK

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from bellwether.adapters.kubernetes.client import KubernetesClient
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.kubernetes.permissions import operator_lacks
 from bellwether.ports.errors import BellwetherError
 

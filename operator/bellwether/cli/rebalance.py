@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.client import connect
+from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.cli import planasking
 from bellwether.cli.connecting import connection_from
 from bellwether.cli.planfigures import show_brokers, show_figures, show_left

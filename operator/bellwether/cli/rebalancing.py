@@ -12,17 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.files.records import FileLeadership, FileRecords
-from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.shelves import Shelf
-from bellwether.adapters.planwork import Work, file_name
-from bellwether.adapters.processes import ProcessJobs
+from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
+from bellwether.adapters.job_commands import Work, file_name
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.process_jobs import ProcessJobs
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans.plan_store import Shelf
 from bellwether.api.v1alpha1.planrunner import Resources, Runner, RunnerType
 from bellwether.cli.byhand import NoSignals
-from bellwether.connections import Connection
 from bellwether.core.demotion.decisions import commanded
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.model.snapshot import Snapshot
@@ -35,6 +34,7 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.gather import Memory
+from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
 from bellwether.ports.jobs import JobState
 from bellwether.ports.world import World

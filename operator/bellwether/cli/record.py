@@ -14,10 +14,10 @@ import click
 from bellwether import __version__
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.traces import Full, TraceWriter
-from bellwether.adapters.kafka.renewals import RenewedReader
-from bellwether.adapters.kubernetes.client import POLICIES, connect
-from bellwether.adapters.kubernetes.connections import connection
-from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.adapters.kafka.reconnecting_reader import RenewedReader
+from bellwether.adapters.kubernetes.api_client import POLICIES, connect
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.durations import duration
 from bellwether.cli.recorder import Metadata, Recorder, Scope

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, POLICIES, KubernetesClient, Object
-from bellwether.adapters.kubernetes.pods import PodWatch, Wanted
-from bellwether.adapters.kubernetes.records import ConfigMapRecords
-from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, KubernetesClient, Object
+from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.model.cluster import Cluster
 from bellwether.ports.clock import Clock
@@ -182,9 +182,9 @@ class Recorder:
             self.sink.write(Instant(now - self._began, self.clock.now(), news))
 
     def _read_signals(self) -> None:
-        labels = {names.POLICY_LABEL: names.legal(self.policy)}
+        labels = {object_names.POLICY_LABEL: object_names.legal(self.policy)}
         healths = self.api.list(BROKER_HEALTHS, self.namespace, labels)
-        leases = self.api.list(LEASES, self.namespace, {**labels, names.PROBER_LABEL: "true"})
+        leases = self.api.list(LEASES, self.namespace, {**labels, object_names.PROBER_LABEL: "true"})
         self._held.hold()
         self._healths = _fed(self._healths, healths, self._book.on_broker_health, self._book.on_broker_health_gone)
         self._leases = _fed(self._leases, leases, self._book.on_lease, self._book.on_lease_gone)

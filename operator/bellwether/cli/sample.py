@@ -11,23 +11,23 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.logdirs import LogDirs
-from bellwether.adapters.kafka.logends import LogEnds
-from bellwether.adapters.kafka.nodes import Limits, Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.kubernetes.client import connect
-from bellwether.adapters.kubernetes.connections import connection
-from bellwether.adapters.kubernetes.credentials import SecretReader
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.samplewriter import SampleWriter
-from bellwether.adapters.parquet.upkeep import Upkeep
-from bellwether.adapters.prometheus.client import PrometheusClient
-from bellwether.adapters.prometheus.topicreaders import BODY_LIMIT, DEFAULT_QUERY, SERIES_LIMIT, TopicReaders
+from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
+from bellwether.adapters.kafka.brokers.log_ends import LogEnds
+from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kubernetes.api_client import connect
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.adapters.prometheus.query_client import PrometheusClient
+from bellwether.adapters.prometheus.topic_consumption import BODY_LIMIT, DEFAULT_QUERY, SERIES_LIMIT, TopicReaders
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples.compaction_worker import Upkeep
+from bellwether.adapters.store.samples.sample_writer import SampleWriter
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.connecting import connection_from
 from bellwether.cli.probe.running import need, read_policy, reported, serve, stop_on_signals
 from bellwether.cli.sampled import told
-from bellwether.connections import Connection, Hidden
+from bellwether.kafka_connection import Connection, Hidden
 from bellwether.ports.errors import Terminal
 from bellwether.sampling.rounds import Rounds, Sources
 from bellwether.sampling.sampler import Sampler

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from bellwether.adapters.kubernetes.client import connect
-from bellwether.adapters.kubernetes.records import ConfigMapRecords
+from bellwether.adapters.kubernetes.api_client import connect
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.ports.errors import BellwetherError
 
 

@@ -16,10 +16,10 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import CONFIG_MAPS, POLICIES, KubernetesClient, NotFound, Object, connect
-from bellwether.adapters.kubernetes.records import FINALIZER as RECORD_FINALIZER
-from bellwether.adapters.kubernetes.records import PART_LABEL
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, KubernetesClient, NotFound, Object, connect
+from bellwether.adapters.kubernetes.objects.undo_record_store import FINALIZER as RECORD_FINALIZER
+from bellwether.adapters.kubernetes.objects.undo_record_store import PART_LABEL
 from bellwether.controllers.exports import POLICY_ANNOTATION, Exports
 from bellwether.controllers.finalizer import FINALIZER, Custody
 from bellwether.controllers.uninstall_request import UNINSTALL, Withdrawal
@@ -104,7 +104,7 @@ class _Uninstall:
         """What still waits for an operator: policies, and undo records whose policy is gone, by namespace and name."""
         known = {_named(body): body for body in self._policies()}
         held = {named: body for named, body in known.items() if FINALIZER in _finalizers(body)}
-        headers = {(namespace, names.undo_record(name)): (namespace, name) for namespace, name in known}
+        headers = {(namespace, object_names.undo_record(name)): (namespace, name) for namespace, name in known}
         for namespace, header in self._records():
             named = headers.get((namespace, header), (namespace, header.removeprefix(_HEADER)))
             held.setdefault(named, known.get(named) or _gone(*named))
@@ -133,7 +133,7 @@ class _Uninstall:
         kept = [
             m["metadata"]["name"]
             for m in self.api.list(CONFIG_MAPS, namespace)
-            if m["metadata"]["name"].startswith(f"{names.undo_record(name)}-export-")
+            if m["metadata"]["name"].startswith(f"{object_names.undo_record(name)}-export-")
             and (m["metadata"].get("annotations") or {}).get(POLICY_ANNOTATION) == name
         ]
         if kept:

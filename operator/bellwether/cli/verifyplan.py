@@ -18,8 +18,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.rechecks import recheck
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans.plan_verification import recheck
 from bellwether.certificates.checks import Report
 from bellwether.ports.errors import BellwetherError
 

@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.client import connect
+from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import need, reported, serve_metrics, stop_on_signals

@@ -12,27 +12,27 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import cast
 
-from bellwether.adapters.kafka.configs import KafkaConfigs
-from bellwether.adapters.kafka.margins import KafkaMargins
-from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.kafka.security import certificate_ends
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import LEASES, KubernetesClient
-from bellwether.adapters.kubernetes.connections import at_work_now, surroundings
-from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.adapters.kafka.config_reader import KafkaConfigs
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.tls_sasl import certificate_ends
+from bellwether.adapters.kafka.fault_tolerance_reader import KafkaMargins
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient
+from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import at_work_now, surroundings
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, ClusterLease
-from bellwether.adapters.kubernetes.pods import PodWatch, Wanted
-from bellwether.adapters.kubernetes.records import ConfigMapRecords
-from bellwether.adapters.kubernetes.signals import SignalBook
-from bellwether.adapters.kubernetes.trails import ConfigMapTrail
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.connections import Connection
 from bellwether.controllers.credential_rotation import Followed
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.reasons import Reason
+from bellwether.kafka_connection import Connection
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.ports.kafka import ClusterReader, ConfigReader, LeaderMover, MarginReader
@@ -166,7 +166,7 @@ class Linker:
         if not policy.status.cluster_id:
             return False
         try:
-            found = self._api.find(LEASES, self._lease_namespace, names.cluster_lease(policy.status.cluster_id))
+            found = self._api.find(LEASES, self._lease_namespace, object_names.cluster_lease(policy.status.cluster_id))
         except BellwetherError:
             return False
         spec = (found or {}).get("spec") or {}

@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import structlog
 
-from bellwether.adapters.kubernetes.strimzi import Undiscovered
+from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Undiscovered
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.connections import Connection
 from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
+from bellwether.kafka_connection import Connection
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated, Unauthorized
 

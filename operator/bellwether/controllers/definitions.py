@@ -14,7 +14,7 @@ from contextlib import suppress
 import kopf
 import structlog
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.models import GROUP, VERSION
 from bellwether.ports.errors import Terminal, Transient
 

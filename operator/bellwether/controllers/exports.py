@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import structlog
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import CONFIG_MAPS, Conflict, KubernetesClient, NamespaceEnding
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, Conflict, KubernetesClient, NamespaceEnding
 from bellwether.ports.errors import Terminal
 
 DOCUMENT = "record.json"
@@ -51,7 +51,7 @@ class Exports:
         except NamespaceEnding:
             if self._refuge not in (None, namespace):
                 try:
-                    elsewhere = names.legal(f"{name}-of-{namespace}", 253)
+                    elsewhere = object_names.legal(f"{name}-of-{namespace}", 253)
                     return self._store(str(self._refuge), elsewhere, f"{namespace}/{policy}", document)
                 except Terminal as error:
                     log.warning("the undo record cannot be exported to the operator's namespace", why=str(error))

@@ -11,10 +11,10 @@ from typing import Any
 
 import structlog
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import POLICIES, Conflict, KubernetesClient, NamespaceEnding, NotFound
-from bellwether.adapters.kubernetes.records import ConfigMapRecords
-from bellwether.adapters.kubernetes.trails import ConfigMapTrail
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import POLICIES, Conflict, KubernetesClient, NamespaceEnding, NotFound
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.controllers.exports import Exports
 from bellwether.core.reporting.audit import AuditEntry, Outcome
 from bellwether.ports.clock import Clock
@@ -69,7 +69,7 @@ class Custody:
         try:
             record = records.read()
             if record is not None and not record.restored:
-                export = f"{names.undo_record(name)}-export-{str(metadata.get('uid', ''))[:8] or 'unknown'}"
+                export = f"{object_names.undo_record(name)}-export-{str(metadata.get('uid', ''))[:8] or 'unknown'}"
                 exported = self._exports.keep(namespace, export, name, records.export())
             records.delete(force=True)
         except NamespaceEnding as error:
@@ -83,7 +83,7 @@ class Custody:
                 raise Transient(f"the undo record cannot be exported and is being deleted: {error}") from error
             log.warning("the undo record is left as it is", why=str(error))
             records.let_go()
-            exported = f"{namespace}/{names.undo_record(name)}"
+            exported = f"{namespace}/{object_names.undo_record(name)}"
         return exported
 
     def note(self, body: dict[str, Any], clock: Clock, text: str) -> None:

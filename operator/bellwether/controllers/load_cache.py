@@ -13,8 +13,8 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreError, StoreMissing
-from bellwether.adapters.planwork import file_name
+from bellwether.adapters.job_commands import file_name
+from bellwether.adapters.store.store_errors import StoreDamaged, StoreError, StoreMissing
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.model.loads import AWAITED, Loads
 from bellwether.core.model.refusals import Refusal
@@ -39,7 +39,7 @@ log = structlog.get_logger(__name__)
 
 
 class Measures(Protocol):
-    """What a store keeps of measured loads, as ``adapters.parquet.shelves`` has it."""
+    """What a store keeps of measured loads, as ``adapters.store.plans.plan_store`` has it."""
 
     def finished(self, prefix: str) -> tuple[str, ...]:
         """The problems that a plan was made of, by name, the newest first."""

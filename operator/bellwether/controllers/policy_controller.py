@@ -14,10 +14,10 @@ from typing import Any
 
 import structlog
 
-from bellwether.adapters.kubernetes.client import POLICIES, Resource
-from bellwether.adapters.kubernetes.owners import owner_of
-from bellwether.adapters.kubernetes.pods import PodWatch
-from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.adapters.kubernetes.api_client import POLICIES, Resource
+from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch
+from bellwether.adapters.kubernetes.managed_fields import owner_of
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
 from bellwether.controllers.cluster_connection import Link, Linker, Refused, attended

@@ -15,9 +15,9 @@ from typing import Any
 import kopf
 import structlog
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS
-from bellwether.adapters.kubernetes.verification import as_kubectl
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
+from bellwether.adapters.kubernetes.tls_verification import as_kubectl
 from bellwether.api.v1alpha1.models import GROUP, VERSION
 from bellwether.controllers.policy_controller import PolicyLoop
 from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
@@ -152,7 +152,9 @@ def register(registry: kopf.OperatorRegistry, loops: Loops, *, pulse: Pulse | No
     def health_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
         loops.health(event.get("type"), dict(body))
 
-    @kopf.on.event("coordination.k8s.io", "v1", "leases", labels={names.PROBER_LABEL: kopf.PRESENT}, registry=registry)
+    @kopf.on.event(
+        "coordination.k8s.io", "v1", "leases", labels={object_names.PROBER_LABEL: kopf.PRESENT}, registry=registry
+    )
     def lease_seen(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
         loops.lease(event.get("type"), dict(body))
 
@@ -188,4 +190,6 @@ def _policy_of(health: dict[str, Any]) -> tuple[str, str]:
 
 def _labelled(lease: dict[str, Any], policy: tuple[str, str]) -> bool:
     labels = lease["metadata"].get("labels") or {}
-    return lease["metadata"]["namespace"] == policy[0] and labels.get(names.POLICY_LABEL) == names.legal(policy[1])
+    return lease["metadata"]["namespace"] == policy[0] and labels.get(object_names.POLICY_LABEL) == object_names.legal(
+        policy[1]
+    )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import structlog
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
 from bellwether.controllers.definitions import REMEDY, missing_definitions
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Transient

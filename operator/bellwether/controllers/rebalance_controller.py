@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bellwether.adapters.kubernetes.client import KubernetesClient
-from bellwether.adapters.kubernetes.jobs import KubernetesJobs
-from bellwether.adapters.parquet.storeerrors import PlanUnfit, StoreError
-from bellwether.adapters.planwork import Work, file_name
-from bellwether.adapters.processes import ProcessJobs
+from bellwether.adapters.job_commands import Work, file_name
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
+from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
+from bellwether.adapters.process_jobs import ProcessJobs
+from bellwether.adapters.store.store_errors import PlanUnfit, StoreError
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.planrunner import RunnerType
 from bellwether.api.v1alpha1.rebalancestatus import REQUEST_LIMIT
@@ -50,7 +50,7 @@ from bellwether.ports.errors import Terminal, Transient
 from bellwether.ports.jobs import JobState, PlanJobs
 
 if TYPE_CHECKING:  # Arrow is for policies that rebalance
-    from bellwether.adapters.parquet.shelves import Rechecked
+    from bellwether.adapters.store.plans.plan_store import Rechecked
 
 APPROVE = "bellwether.dev/approve-plan"
 """Annotation that names the digest of the plan that may be applied."""
@@ -64,7 +64,7 @@ log = structlog.get_logger(__name__)
 
 
 class Shelf(Measures, Protocol):
-    """The policy's part of the store, as ``adapters.parquet.shelves`` has it."""
+    """The policy's part of the store, as ``adapters.store.plans.plan_store`` has it."""
 
     def has_problem(self, name: str) -> bool:
         """Whether a whole problem of that name is there."""
@@ -343,8 +343,8 @@ def tools_for(api: KubernetesClient, clock: Clock, policy: LeadershipPolicy, clu
     if rebalance is None:
         raise Terminal(f"policy {metadata.namespace}/{metadata.name} has no spec.rebalance")
     try:  # Arrow is for policies that rebalance
-        from bellwether.adapters.parquet.filesystems import Store  # noqa: PLC0415
-        from bellwether.adapters.parquet.shelves import Shelf  # noqa: PLC0415
+        from bellwether.adapters.store.filesystems import Store  # noqa: PLC0415
+        from bellwether.adapters.store.plans.plan_store import Shelf  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise Terminal(f"spec.rebalance {needed_extra(error)}") from error
     shelf = Shelf(Store.open(rebalance.history.uri), cluster_id, f"{metadata.namespace}/{metadata.name}")

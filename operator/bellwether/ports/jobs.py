@@ -1,6 +1,6 @@
 """Port to the jobs that measure loads and compute a rebalance plan.
 
-Implemented by ``adapters.kubernetes.jobs`` and ``adapters.processes``.
+Implemented by ``adapters.kubernetes.jobs.kubernetes_jobs`` and ``adapters.process_jobs``.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, KubernetesClient, NotFound, Object
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KubernetesClient, NotFound, Object
 from bellwether.api.v1alpha1.models import explain
 from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.core.quarantine.agent import Command, Read
@@ -32,7 +32,7 @@ class BrokerOrders:
 
     def read(self) -> Read:
         """What stands now; a broker whose object is gone has no orders. Raises Transient or Terminal."""
-        name = names.broker_health(self._policy, self._broker)
+        name = object_names.broker_health(self._policy, self._broker)
         try:
             found = self._api.get(BROKER_HEALTHS, self._namespace, name)
         except NotFound:
@@ -42,7 +42,7 @@ class BrokerOrders:
         return Read(command, self._paused_elsewhere() if command is not None and not self._pauses(found) else None)
 
     def _paused_elsewhere(self) -> int | None:
-        labels = {names.POLICY_LABEL: names.legal(self._policy)}
+        labels = {object_names.POLICY_LABEL: object_names.legal(self._policy)}
         for one in self._api.list(BROKER_HEALTHS, self._namespace, labels):
             broker = (one.get("spec") or {}).get("brokerId")
             if isinstance(broker, int) and broker != self._broker and self._pauses(one):

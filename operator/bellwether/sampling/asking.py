@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bellwether.connections import join_address
 from bellwether.core.model.cluster import Cluster, TopicPartition
+from bellwether.kafka_connection import join_address
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 
@@ -23,7 +23,7 @@ _TIMEOUTS = 4
 
 
 class Ends(Protocol):
-    """Where one broker's logs end; ``adapters.kafka.logends`` has the real one."""
+    """Where one broker's logs end; ``adapters.kafka.brokers.log_ends`` has the real one."""
 
     @property
     def ends(self) -> Mapping[TopicPartition, int]:
@@ -42,7 +42,7 @@ class Ends(Protocol):
 
 
 class Sizes(Protocol):
-    """How large one broker's logs are; ``adapters.kafka.logdirs`` has the real one."""
+    """How large one broker's logs are; ``adapters.kafka.brokers.log_dirs`` has the real one."""
 
     @property
     def sizes(self) -> Mapping[TopicPartition, int]:

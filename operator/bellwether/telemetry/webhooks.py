@@ -1,7 +1,7 @@
 """Prometheus metrics of the webhook that takes alerts, beside those that every prober has.
 
-Told by ``probes.alertmanager.alert_receiver`` and ``adapters.webhooks`` what comes in. Labels are bounded: no name of
-an alert is one.
+Told by ``probes.alertmanager.alert_receiver`` and ``adapters.webhook_server`` what comes in. Labels are bounded: no
+name of an alert is one.
 """
 
 from __future__ import annotations

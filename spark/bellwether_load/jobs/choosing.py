@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.samples import days as days_with_samples
-from bellwether.adapters.parquet.samples import readable
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples.sample_files import days as days_with_samples
+from bellwether.adapters.store.samples.sample_files import readable
 from bellwether.ports.errors import Terminal
 from bellwether.sampling import coverage, filenames
 from bellwether_load.jobs.reading import Source, Window

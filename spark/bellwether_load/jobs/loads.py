@@ -18,7 +18,7 @@ import click
 from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
-from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.store.filesystems import Store
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether_load.histories.rules import Rules
 from bellwether_load.jobs.choosing import USUAL_DAYS, Choice, Period, choose, moment

@@ -14,8 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.problems import read_terms
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans.problem_files import read_terms
 from bellwether.core.rebalance import rebalance_plan
 from bellwether.core.rebalance.problem import Terms
 from bellwether_load.jobs.problems import Posed, read_loads, read_posed

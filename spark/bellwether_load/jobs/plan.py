@@ -7,8 +7,8 @@ import time
 
 import click
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.plans import write_columns
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans.plan_files import write_columns
 from bellwether.ports.errors import BellwetherError
 from bellwether_load.jobs.making import plan_of
 from bellwether_load.jobs.sessions import session

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.problems import FOLDER, PARTITIONS
-from bellwether.adapters.parquet.storeerrors import StoreMissing
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans.problem_files import FOLDER, PARTITIONS
+from bellwether.adapters.store.store_errors import StoreMissing
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.tables import PARTITION_COLUMNS, Key, first_key, routed
 from bellwether_load.transforms.pieces import LOADS as OF_LOADS

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from pyspark.accumulators import AccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.samples import SCHEMA as FORMAT
-from bellwether.adapters.parquet.storeerrors import StoreDamaged, StoreUnusable
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples.sample_files import SCHEMA as FORMAT
+from bellwether.adapters.store.store_errors import StoreDamaged, StoreUnusable
 from bellwether_load.transforms.stretches import SCHEMA, NoSamples, pack
 
 Said = Callable[[str], None]

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, connect
 from detectioncosts.manybrokers import address
 from detectioncosts.measuring import requests
 from realparts.apiserver import ApiServer

@@ -11,8 +11,8 @@ import threading
 import time
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.client import connect
-from bellwether.adapters.kubernetes.probers import ProberLease, SignalWriter
+from bellwether.adapters.kubernetes.api_client import connect
+from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.ports.errors import Transient
 

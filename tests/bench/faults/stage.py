@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.connections import Connection
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError
 from demo.watch import Watch
 from faults.traffic import Trickle

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from bellwether.adapters.kubernetes.client import EVENTS, POLICIES
+from bellwether.adapters.kubernetes.api_client import EVENTS, POLICIES
 from demo.health import Health, Words
 from demo.watch import Watch
 from faults.accounts import Account, Word, displaced

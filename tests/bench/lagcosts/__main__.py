@@ -13,12 +13,12 @@ import sys
 import time
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka import wire
-from bellwether.adapters.kafka.logends import MOST_PARTITIONS, LogEnds
-from bellwether.adapters.kafka.nodes import Limits, Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.connections import Connection
+from bellwether.adapters.kafka.brokers.log_ends import MOST_PARTITIONS, LogEnds
+from bellwether.adapters.kafka.connection import transport
+from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.settings.detection import ReplicationLag
+from bellwether.kafka_connection import Connection
 from bellwether.probes.replication.lag_round import Soundings
 
 PATIENT = Limits(opening_seconds=30, finding_seconds=30, request_seconds=120, read_seconds=240)
@@ -49,15 +49,15 @@ def main() -> None:
 def measure(connection: Connection, rounds: int) -> None:
     """A line for each round."""
     received = 0
-    plain = wire.Wire.receive
+    plain = transport.Wire.receive
 
-    def counted(self: wire.Wire, *arguments: object) -> bytes:
+    def counted(self: transport.Wire, *arguments: object) -> bytes:
         nonlocal received
         frame = plain(self, *arguments)  # type: ignore[arg-type]
         received += len(frame) + 4
         return frame
 
-    wire.Wire.receive = counted  # type: ignore[assignment, method-assign]
+    transport.Wire.receive = counted  # type: ignore[assignment, method-assign]
     settings = ReplicationLag(timeout_seconds=60)
     soundings = Soundings(KafkaReader(Nodes(connection, PATIENT)), LogEnds(connection), SystemClock())
     soundings.round(settings)  # the brokers make their answers; not measured

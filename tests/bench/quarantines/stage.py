@@ -14,10 +14,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.connections import Connection
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Partition
+from bellwether.kafka_connection import Connection
 from bellwether.quarantine.pause_watchdog import STOPPED, state_of
 from quarantines.traffic import Traffic
 from realparts.apiserver import ApiServer

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.store.filesystems import Store
 from bellwether_load.histories.rules import Rules
 from bellwether_load.jobs.choosing import Period, choose
 from bellwether_load.jobs.loads import SETTINGS, run

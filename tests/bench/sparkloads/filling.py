@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bellwether.adapters.parquet.samples import LONG_RUNS, SCHEMA, SHORT_RUNS, described
+from bellwether.adapters.store.samples.sample_files import LONG_RUNS, SCHEMA, SHORT_RUNS, described
 from bellwether.sampling import filenames
 from sparkloads.traffic import MIDNIGHT, MINUTES, Cluster, Seen
 

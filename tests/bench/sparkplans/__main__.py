@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.plans import write_columns
-from bellwether.adapters.parquet.rechecks import recheck
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans.plan_files import write_columns
+from bellwether.adapters.store.plans.plan_verification import recheck
 from bellwether_load.jobs.making import plan_of
 from bellwether_load.jobs.plan import SETTINGS
 from bellwether_load.jobs.sessions import session

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.problems import write_columns
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans.problem_files import write_columns
 from bellwether.core.rebalance.problem import BrokerSlot, Terms
 
 RACKS = ("a", "b", "c")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import JOBS, KubernetesClient, connect
-from bellwether.adapters.kubernetes.jobmanifests import manifest
-from bellwether.adapters.kubernetes.jobs import KubernetesJobs
-from bellwether.adapters.planwork import Work
+from bellwether.adapters.job_commands import Work
+from bellwether.adapters.kubernetes.api_client import JOBS, KubernetesClient, connect
+from bellwether.adapters.kubernetes.jobs.job_manifest import manifest
+from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
 from bellwether.api.v1alpha1 import LeadershipPolicy
 from bellwether.api.v1alpha1.rebalance import Rebalance
 from bellwether.ports.errors import Terminal

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import LEASES, KubernetesClient
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import LEASES, KubernetesClient
 from bellwether.adapters.kubernetes.leases import ClusterLease
-from bellwether.adapters.kubernetes.probers import ProberLease
+from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Fenced
 from waiting import until
@@ -35,7 +35,7 @@ HOLDER = """
 import sys
 from pathlib import Path
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.client import connect
+from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.leases import ClusterLease
 lease = ClusterLease(connect(Path(sys.argv[1])), sys.argv[2], sys.argv[3], "ns/frozen", SystemClock(),
                      duration_seconds=3, renew_seconds=0.4, margin_seconds=0.5)
@@ -51,7 +51,7 @@ def lease(api: KubernetesClient, namespace: str, policy: str = "ns/main", **more
 
 
 def stored(api: KubernetesClient, namespace: str) -> Any:
-    return api.get(LEASES, namespace, names.cluster_lease(CLUSTER))
+    return api.get(LEASES, namespace, object_names.cluster_lease(CLUSTER))
 
 
 def renewed(api: KubernetesClient, namespace: str) -> str:
@@ -137,7 +137,7 @@ def test_an_old_renew_time_on_a_foreign_clock_does_not_make_a_lease_free(
 ) -> None:
     mine = lease(api, namespace)
     assert mine.acquire()
-    name = names.cluster_lease(CLUSTER)
+    name = object_names.cluster_lease(CLUSTER)
     patch = '{"spec":{"renewTime":"2001-01-01T00:00:00.000000Z","holderIdentity":"somebody"}}'
     apiserver.kubectl("patch", "lease", name, "-n", namespace, "--type=merge", "-p", patch)
     other = lease(api, namespace)
@@ -168,7 +168,7 @@ def test_a_process_frozen_past_its_lease_finds_nothing_left_when_it_goes_on(
 def test_a_deleted_lease_is_lost(api: KubernetesClient, namespace: str) -> None:
     mine = lease(api, namespace, duration_seconds=20)
     assert mine.acquire()
-    api.delete(LEASES, namespace, names.cluster_lease(CLUSTER))
+    api.delete(LEASES, namespace, object_names.cluster_lease(CLUSTER))
     until(lambda: mine.lost is not None)
     assert mine.seconds_left() == 0
     with pytest.raises(Fenced, match="it was deleted"):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, POLICIES, KubernetesClient
-from bellwether.adapters.kubernetes.probers import ProberLease, SignalWriter
-from bellwether.adapters.kubernetes.signals import SignalBook
-from bellwether.adapters.kubernetes.statuses import StatusWriter
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, KubernetesClient
+from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
+from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
 from bellwether.ports.errors import Transient
 from waiting import limit, until

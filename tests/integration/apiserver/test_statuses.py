@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths, Tidied
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, EVENTS, POLICIES, SECRETS, KubernetesClient
-from bellwether.adapters.kubernetes.credentials import SecretReader
-from bellwether.adapters.kubernetes.events import EventWriter
-from bellwether.adapters.kubernetes.statuses import StatusWriter
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, EVENTS, POLICIES, SECRETS, KubernetesClient
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths, Tidied
+from bellwether.adapters.kubernetes.objects.event_recorder import EventWriter
+from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.ports.errors import Terminal
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.usefixtures("crds")]

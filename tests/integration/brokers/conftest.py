@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Limits, Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.connections import Connection
+from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.kafka_connection import Connection
 from realparts.kafka import KafkaCluster, create_topics
 from realparts.kafka_topics import admin, delete_topics
 from waiting import limit, until

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kafka import admin_configs
-from bellwether.adapters.kafka.admin_configs import AdminConfigs
-from bellwether.adapters.kafka.configs import KafkaConfigs
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.adapters.kafka import admin_config_reader
+from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
+from bellwether.adapters.kafka.config_reader import KafkaConfigs
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Broker
 from realparts.kafka import KafkaCluster, create_topics
 
@@ -35,7 +35,7 @@ def no_second_choice(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("read on our own connection")
 
     monkeypatch.setattr(KafkaConfigs, "topic_configs", refused)
-    monkeypatch.setattr(admin_configs, "READ_SECONDS", 60.0)
+    monkeypatch.setattr(admin_config_reader, "READ_SECONDS", 60.0)
 
 
 def test_both_ways_read_the_same(reader: KafkaReader, nodes: Nodes, topic: str, strict: str) -> None:
@@ -60,6 +60,6 @@ def test_a_frozen_broker_that_is_to_be_avoided_is_not_asked(
 def test_where_the_brokers_addresses_lead_nowhere_the_one_that_answered_is_asked(
     nodes: Nodes, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admin_configs, "READ_SECONDS", 1.0)
+    monkeypatch.setattr(admin_config_reader, "READ_SECONDS", 1.0)
     nodes.learn([Broker(1, host="127.0.0.1", port=1)])
     assert AdminConfigs(nodes).topic_configs([topic], [MIN_ISR]) == {topic: {MIN_ISR: "1"}}

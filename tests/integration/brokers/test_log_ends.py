@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
-from bellwether.adapters.kafka.logends import Ends, LogEnds
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.connections import Connection, Security
+from bellwether.adapters.kafka.brokers.log_ends import Ends, LogEnds
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Partition, TopicPartition
+from bellwether.kafka_connection import Connection, Security
 from realparts.kafka import KafkaCluster
 from waiting import limit, until
 

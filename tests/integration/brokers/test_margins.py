@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bellwether.adapters.kafka.margins import KafkaMargins
-from bellwether.adapters.kafka.nodes import Limits, Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.connections import Connection
+from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.fault_tolerance_reader import KafkaMargins
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.kafka_connection import Connection
 from realparts.kafka import create_topics
 from testkit.kafkasites import KafkaSite
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.ports.kafka import Reorder
 from realparts.kafka import KafkaCluster, create_topics

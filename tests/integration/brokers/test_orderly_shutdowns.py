@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bellwether.adapters.kafka.nodes import Limits, Nodes
-from bellwether.adapters.kafka.probing import BrokerProbe
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.connections import Connection
+from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
+from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.detection.findings import Scene
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.settings.detection import Detection
+from bellwether.kafka_connection import Connection
 from realparts.kafka import KafkaCluster
 
 pytestmark = pytest.mark.kafka

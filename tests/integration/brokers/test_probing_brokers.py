@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from bellwether.adapters.kafka.errors import Stage
-from bellwether.adapters.kafka.probing import BrokerProbe
-from bellwether.connections import Connection
+from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
+from bellwether.adapters.kafka.connection.connection_errors import Stage
+from bellwether.kafka_connection import Connection
 from realparts.kafka import KafkaCluster
 from realparts.toxiproxy import Toxiproxy
 from waiting import limit

@@ -8,11 +8,11 @@ import pytest
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
-from bellwether.adapters.kafka.clients import for_confluent
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.connections import Connection
+from bellwether.adapters.kafka.confluent_config import for_confluent
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Partition
+from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Transient
 from realparts.kafka import KafkaCluster, create_topics
 from testkit.kafkasites import KafkaSite

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from bellwether.adapters.kafka.clients import for_confluent
-from bellwether.adapters.kafka.errors import Stage
-from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.probing import BrokerProbe
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.connections import Connection, Security
+from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
+from bellwether.adapters.kafka.confluent_config import for_confluent
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.connection_errors import Stage
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from realparts.kafka import KafkaCluster
 from realparts.tls import Authority

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import LEASES
+from bellwether.adapters.kubernetes.api_client import LEASES
 from images import measuring
 from images.recipe import ROOT
 from images.running import Container, Room, Unpacked

@@ -8,9 +8,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from bellwether.adapters.parquet import samples
-from bellwether.adapters.parquet.compaction import LINGER, Compactor
-from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples import sample_files
+from bellwether.adapters.store.samples.compaction import LINGER, Compactor
 from testkit.sampled import CLUSTER, DAY, held, rows, told
 from waiting import until
 
@@ -19,8 +19,8 @@ ROUNDS, PARTITIONS = 30, 300
 COMPACT = """
 import sys
 from datetime import UTC, datetime
-from bellwether.adapters.parquet.compaction import Compactor
-from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.store.samples.compaction import Compactor
+from bellwether.adapters.store.filesystems import Store
 print("begun", flush=True)
 Compactor(Store.open(sys.argv[1]), sys.argv[2], print).run(datetime(2036, 1, 1, tzinfo=UTC))
 """
@@ -55,7 +55,7 @@ def test_compactions_killed_at_any_moment_lose_nothing_and_double_nothing(tmp_pa
     for number in range(24):
         for minute in range(number * ROUNDS, (number + 1) * ROUNDS):
             one = rows(minute, PARTITIONS)
-            samples.write_round(store, one, f"{minute:08x}")
+            sample_files.write_round(store, one, f"{minute:08x}")
             wanted += Counter(told(one))
         # Two at once: they see each other's files come and go.
         processes = [compacting(tmp_path), compacting(tmp_path)]

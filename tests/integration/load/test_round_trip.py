@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.plans import read_plan
-from bellwether.connections import Connection
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans.plan_files import read_plan
 from bellwether.core.model.cluster import Partition
+from bellwether.kafka_connection import Connection
 from realparts.kafka import create_topics
 from waiting import limit
 

@@ -18,9 +18,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import POLICIES, KubernetesClient, connect
-from bellwether.adapters.parquet import samples
-from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, connect
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples import sample_files
 from realparts.kafka import create_topics
 from realparts.kafka_topics import delete_topics
 from realparts.ports import HeldPorts
@@ -95,8 +95,8 @@ def made(api: KubernetesClient, namespace: str, bootstrap: str, store: Path) -> 
 
 def read(store: Store) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    for day in samples.days(store):
-        for path in samples.current_files(store, day):
+    for day in sample_files.days(store):
+        for path in sample_files.current_files(store, day):
             table: Any = store.read_table(path)
             found += table.to_pylist()
     return found

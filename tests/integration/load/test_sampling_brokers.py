@@ -20,15 +20,15 @@ import pytest
 from confluent_kafka import Producer
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.logdirs import LogDirs
-from bellwether.adapters.kafka.logends import LogEnds
-from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.parquet import samples
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.connections import Connection
+from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
+from bellwether.adapters.kafka.brokers.log_ends import LogEnds
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples import sample_files
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import Reorder
 from bellwether.sampling.rounds import Round, Rounds, Sources
 from realparts.kafka import create_topics
@@ -89,8 +89,8 @@ def sampler(bootstrap: str, store: Path, log: Path, *arguments: str) -> subproce
 def read(store: Store, topic: str) -> dict[int, list[tuple[datetime, int | None, int | None]]]:
     """When, end and size of each of a topic's partitions, in order of time."""
     found: dict[int, list[tuple[datetime, int | None, int | None]]] = defaultdict(list)
-    for day in samples.days(store):
-        for path in samples.current_files(store, day):
+    for day in sample_files.days(store):
+        for path in sample_files.current_files(store, day):
             table: Any = store.read_table(path)
             for row in table.to_pylist():
                 if row["topic"] == topic:
@@ -271,8 +271,8 @@ def test_a_sampler_that_is_killed_again_and_again_leaves_whole_rounds(kafka: Kaf
             process.kill()
             process.wait()
     refused: dict[str, str] = {}
-    for day in samples.days(store):
-        assert samples.current_files(store, day, said=refused.__setitem__)
+    for day in sample_files.days(store):
+        assert sample_files.current_files(store, day, said=refused.__setitem__)
     assert refused == {}
     rows = read(store, topic)
     assert len({len(of_one) for of_one in rows.values()}) == 1

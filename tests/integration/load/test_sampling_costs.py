@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.parquet import samples
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.samplewriter import SampleWriter
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples import sample_files
+from bellwether.adapters.store.samples.sample_writer import SampleWriter
 from bellwether.sampling import filenames
 from bellwether.sampling.rounds import Rounds
 from testkit.sampled import CLUSTER, MIDNIGHT
@@ -30,8 +30,8 @@ ROUND_SECONDS = 15.0
 COMPACT = """
 import resource, sys
 from datetime import UTC, datetime
-from bellwether.adapters.parquet.compaction import Compactor
-from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.store.samples.compaction import Compactor
+from bellwether.adapters.store.filesystems import Store
 done = Compactor(Store.open(sys.argv[1]), sys.argv[2], print).run(datetime.fromisoformat(sys.argv[3]))
 print(done.rows, done.bytes, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
@@ -68,9 +68,9 @@ def hour(directory: Path, partitions: int) -> datetime:
             *(pa.repeat(pa.scalar(3, pa.int32()), partitions),) * 2,
             *(pa.array(ends), pa.array(ends * 700), pa.nulls(partitions, pa.float32())),
         ]
-        table: Any = pa.Table.from_arrays(columns, schema=samples.described(CLUSTER))
+        table: Any = pa.Table.from_arrays(columns, schema=sample_files.described(CLUSTER))
         path = filenames.round_path(at, f"{minute:08x}")
-        store.write_table(path, table, row_group_size=samples.ROUND_GROUP_ROWS, **samples.SHORT_RUNS)
+        store.write_table(path, table, row_group_size=sample_files.ROUND_GROUP_ROWS, **sample_files.SHORT_RUNS)
     return MIDNIGHT + timedelta(minutes=70)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.adapters.prometheus.client import PrometheusClient
-from bellwether.adapters.prometheus.topicreaders import TopicReaders
+from bellwether.adapters.prometheus.query_client import PrometheusClient
+from bellwether.adapters.prometheus.topic_consumption import TopicReaders
 from bellwether.ports.errors import Terminal
 from realparts.prometheus import PrometheusServer
 from testkit.exporters import Line, past

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bellwether.adapters.kafka.nodes import Limits
+from bellwether.adapters.kafka.connection.broker_pool import Limits
 from bellwether.core.signals import OverrideState
 from realparts.kafka import KafkaCluster
 from testkit.kafkasites import KafkaSite

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import CONFIG_MAPS
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS
 from testkit.mortal import REACHED, WENT_ON
 from testkit.sites import condition
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.core.signals import Reading
 
 if TYPE_CHECKING:

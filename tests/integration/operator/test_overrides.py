@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.core.signals import Reading
 from testkit.sites import condition, demoted
 from waiting import limit

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.plans import read_plan
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans.plan_files import read_plan
 from bellwether.core.model.undo_record import Application, Ending
 from testkit.skewed import records_a_minute, write_skewed_history
 

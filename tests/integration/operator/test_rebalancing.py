@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import JOBS
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.planwork import file_name
+from bellwether.adapters.job_commands import file_name
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import JOBS
+from bellwether.adapters.store.filesystems import Store
 from bellwether.core.model.cluster import TopicPartition
 from testkit.desks import Planner
 from testkit.mortal import REACHED
@@ -84,7 +84,7 @@ class Rebalanced:
 
     def finish(self, job: Mapping[str, Any]) -> None:
         """What a node and Kubernetes' controllers would do."""
-        self.planner.work(file_name(self.site.namespace, "main", job["metadata"]["labels"][names.RUN_LABEL]))
+        self.planner.work(file_name(self.site.namespace, "main", job["metadata"]["labels"][object_names.RUN_LABEL]))
         self.say(job, succeeded=1, completionTime=MOMENT, conditions=[_met("SuccessCriteriaMet"), _met("Complete")])
 
     def say(self, job: Mapping[str, Any], **status: Any) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, CONFIG_MAPS, POLICIES
-from bellwether.adapters.recordcodec import import_record
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, POLICIES
+from bellwether.adapters.undo_record_codec import import_record
 
 if TYPE_CHECKING:
     from realparts.processes import ManagedProcess

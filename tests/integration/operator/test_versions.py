@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from bellwether.adapters.kubernetes.client import CONFIG_MAPS
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS
 from bellwether.core.model.undo_record import FORMAT_VERSION
 from testkit.healthprobes import ask
 

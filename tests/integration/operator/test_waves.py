@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.connections import Connection
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.core.model.restoration_waves import turn_of
 from bellwether.core.signals import Reading
+from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import Reorder
 from realparts import kubernetes_binaries
 from testkit.kafkasites import PATIENT

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, POLICIES, KubernetesClient, connect
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, KubernetesClient, connect
+from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
 from waiting import until
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Bench:
         return process
 
     def health(self, broker: int) -> Any:
-        return self.api.get(BROKER_HEALTHS, self.namespace, names.broker_health("main", broker))
+        return self.api.get(BROKER_HEALTHS, self.namespace, object_names.broker_health("main", broker))
 
     def entry(self, broker: int) -> dict[str, Any]:
         entries = (self.health(broker).get("status") or {}).get("signals") or [{}]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.adapters.kubernetes.api_client import POLICIES
 from realparts.alertmanager import Alertmanager
 from realparts.ports import HeldPorts
 from realparts.tls import Authority

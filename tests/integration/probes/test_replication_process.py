@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.adapters.kubernetes.api_client import POLICIES
 from realparts.kafka import create_topics
 from testkit.writers import SteadyWriter
 from waiting import limit

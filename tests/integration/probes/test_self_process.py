@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.adapters.kafka.probing import BrokerProbe
-from bellwether.adapters.kubernetes.client import POLICIES
-from bellwether.connections import Connection
+from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
+from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.kafka_connection import Connection
 from waiting import limit
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
 from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.core.model.quarantine_order import Confinement
 from bellwether.quarantine.pause_watchdog import STOPPED, state_of
@@ -58,7 +58,7 @@ class Post:
         self.bench.api.apply(
             BROKER_HEALTHS,
             self.bench.namespace,
-            names.broker_health("main", 1),
+            object_names.broker_health("main", 1),
             {"status": {"quarantine": QuarantineStatus.of(given).body()}},
             "bellwether-operator",
             sub="status",

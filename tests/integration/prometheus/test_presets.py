@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bellwether.adapters.prometheus.client import PrometheusClient
+from bellwether.adapters.prometheus.query_client import PrometheusClient
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.presets import (
     BLACKBOX,

@@ -17,9 +17,16 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, POLICIES, SECRETS, KubernetesClient, connect
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import (
+    BROKER_HEALTHS,
+    LEASES,
+    POLICIES,
+    SECRETS,
+    KubernetesClient,
+    connect,
+)
+from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
 from realparts.apiserver import ApiServer
 from realparts.prometheus import PrometheusServer
 from realparts.tls import Authority
@@ -101,7 +108,7 @@ class Bench:
         return process
 
     def entry(self, broker: int, source: str) -> dict[str, Any]:
-        health = self.api.get(BROKER_HEALTHS, self.namespace, names.broker_health("main", broker))
+        health = self.api.get(BROKER_HEALTHS, self.namespace, object_names.broker_health("main", broker))
         entries = (health.get("status") or {}).get("signals") or []
         return dict(next((e for e in entries if (e["type"], e["source"]) == ("Prometheus", source)), {}))
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, KubernetesClient, Object, connect
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, KubernetesClient, Object, connect
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION
-from bellwether.adapters.kubernetes.probers import SOURCE_ANNOTATION, TYPE_ANNOTATION
+from bellwether.adapters.kubernetes.objects.signal_writer import SOURCE_ANNOTATION, TYPE_ANNOTATION
 from bellwether.ports.errors import Terminal
 from testkit.accounts import OPERATOR
 from testkit.bound import RULES, SIDECARS, STRANGER, ZONE_A, ZONE_B, Stage, entry
@@ -78,7 +78,7 @@ def lease(
 ) -> Object:
     """Create a Lease as the prober of that source does."""
     said = {POLICY_ANNOTATION: f"{stage.namespace}/{policy}", TYPE_ANNOTATION: type_, SOURCE_ANNOTATION: source}
-    metadata = {"name": name or names.prober_lease(policy, type_, source), "namespace": stage.namespace}
+    metadata = {"name": name or object_names.prober_lease(policy, type_, source), "namespace": stage.namespace}
     body = {
         "apiVersion": LEASES.api_version,
         "kind": LEASES.kind,
@@ -117,7 +117,7 @@ def unchanged(stage: Stage, source: str) -> Object:
     return next(e for e in stage.health(1)["status"]["signals"] if e["source"] == source)
 
 
-NAME_B = names.prober_lease("main", OUTSIDE, "zone-b")
+NAME_B = object_names.prober_lease("main", OUTSIDE, "zone-b")
 FORGED: dict[str, tuple[str, Forge]] = {
     "another vantage's entry": ("write only", lambda s, a: s.apply(a, 3, entry(OUTSIDE, "zone-b"))),
     "another vantage's word, by force": (
@@ -176,7 +176,7 @@ FORGED: dict[str, tuple[str, Forge]] = {
     ),
     "its own words on another's name": (
         "not that of",
-        lambda s, a: lease(s, a, "zone-a", name=names.prober_lease("main", OUTSIDE, "zone-c")),
+        lambda s, a: lease(s, a, "zone-a", name=object_names.prober_lease("main", OUTSIDE, "zone-c")),
     ),
     "the Lease of the Kafka cluster": ("may not write the Lease", lambda s, a: renew(s, a, "bellwether-x7f3")),
     "a Lease of other software": ("may not write the Lease", lambda s, a: lease(s, a, "x", name="some-controller")),

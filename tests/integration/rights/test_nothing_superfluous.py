@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, CONFIG_MAPS, JOBS, PODS
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, JOBS, PODS
 from bellwether.adapters.kubernetes.permissions import OPERATOR as TABLE
 from bellwether.adapters.kubernetes.permissions import Only, Where
 from bellwether.core.signals import Reading
@@ -151,7 +151,7 @@ def end_the_namespace(crew: Crew) -> None:
 
 def refuge(crew: Crew) -> str:
     uid = crew.site.policy_now()["metadata"]["uid"]
-    return f"{names.undo_record(POLICY)}-export-{uid[:8]}-of-{crew.site.namespace}"
+    return f"{object_names.undo_record(POLICY)}-export-{uid[:8]}-of-{crew.site.namespace}"
 
 
 # What they see of it

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import LEASES
+from bellwether.adapters.kubernetes.api_client import LEASES
 from bellwether.adapters.kubernetes.permissions import PROBER, SAMPLER, Only, Where
 from testkit import accounts
 from testkit.crews import CREDENTIALS, RULES, SIDECARS, Crew

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, CONFIG_MAPS, JOBS, PODS
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, JOBS, PODS
 from realparts.auditing import AuditedApiServer
 from testkit.accounts import OPERATOR, SAMPLER
 from testkit.crews import ALERTS, CREDENTIALS, REACHABILITY, REPLICATION, RULES, SIDECARS, TOKEN, Crew
@@ -182,7 +182,7 @@ def end_of_a_namespace(crew: Crew) -> None:
     before = site.orders()
     site.demote(1)
     site.until_demoted(1, before)
-    export = f"{names.undo_record(POLICY)}-export-{made['metadata']['uid'][:8]}-of-{site.namespace}"
+    export = f"{object_names.undo_record(POLICY)}-export-{made['metadata']['uid'][:8]}-of-{site.namespace}"
     taken = {"metadata": {"name": export, "namespace": crew.home}, "data": {"record.json": "of somebody else"}}
     site.api.create(CONFIG_MAPS, crew.home, taken)
     crew.server.kubectl("delete", "namespace", site.namespace, "--wait=false")

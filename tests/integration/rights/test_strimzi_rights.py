@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.kubernetes.permissions import OPERATOR as TABLE
 from bellwether.adapters.kubernetes.permissions import SAMPLER as SAMPLERS
 from bellwether.adapters.kubernetes.permissions import Need, Only

@@ -12,15 +12,15 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from bellwether.adapters.kafka.clients import for_confluent
-from bellwether.adapters.kafka.configs import KafkaConfigs
-from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Limits, Nodes
-from bellwether.adapters.kafka.probing import BrokerProbe
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.kafka.rosters import KafkaRoster
-from bellwether.connections import Connection, Mechanism, Protocol, Security
+from bellwether.adapters.kafka.brokers.broker_directory import KafkaRoster
+from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
+from bellwether.adapters.kafka.config_reader import KafkaConfigs
+from bellwether.adapters.kafka.confluent_config import for_confluent
+from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
 from bellwether.ports.errors import Unauthorized
 from bellwether.ports.kafka import Reorder
 from realparts.secured import Acl

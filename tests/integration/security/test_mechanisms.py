@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from bellwether.adapters.kafka import tokens
-from bellwether.adapters.kafka.clients import for_confluent
-from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Limits, Nodes
-from bellwether.adapters.kafka.probing import BrokerProbe
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.connections import Connection, Mechanism, OAuth, Protocol, Security
+from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
+from bellwether.adapters.kafka.confluent_config import for_confluent
+from bellwether.adapters.kafka.connection import oauth_tokens
+from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
+from bellwether.kafka_connection import Connection, Mechanism, OAuth, Protocol, Security
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from realparts.secured import (
     PLAIN_PASSWORD,
@@ -80,12 +80,12 @@ def ways(secured: SecuredKafka) -> dict[str, Connection]:
 @pytest.fixture
 def endpoint(secured: SecuredKafka) -> Iterator[SecuredKafka]:
     """The cluster with its token endpoint, which is mended afterwards; tokens of other tests are forgotten."""
-    tokens._sources.clear()
+    oauth_tokens._sources.clear()
     yield secured
     secured.tokens.answer, secured.tokens.delay_seconds, secured.tokens.life_seconds = None, 0.0, 300
     if secured.tokens._server is None:
         secured.tokens.start()
-    tokens._sources.clear()
+    oauth_tokens._sources.clear()
 
 
 @pytest.mark.parametrize("way", WAYS)

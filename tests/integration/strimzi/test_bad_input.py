@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import SECRETS
+from bellwether.adapters.kubernetes.api_client import SECRETS
 from testkit.sites import condition
 from testkit.strimzis import CLUSTER, kafka_user, listener, not_ready, scram_secret
 from testkit.strimzisites import CA, PASSWORD, USER

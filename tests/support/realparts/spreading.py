@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection
 from kafka.protocol.admin.acl import DescribeAclsRequest, DescribeAclsResponse
 from kafka.protocol.admin.users import DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse
 
-from bellwether.adapters.kafka.dialogue import Dialogue
-from bellwether.adapters.kafka.errors import Broken
-from bellwether.adapters.kafka.wire import Deadline
-from bellwether.connections import Connection
+from bellwether.adapters.kafka.connection.broker_connection import Dialogue
+from bellwether.adapters.kafka.connection.connection_errors import Broken
+from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.kafka_connection import Connection
 from waiting import until
 
 Permission = tuple[int, str, int]

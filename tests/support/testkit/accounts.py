@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from bellwether.adapters.kubernetes.client import KubernetesClient, Object, Resource, connect
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object, Resource, connect
 from realparts import gotools
 from realparts.apiserver import ApiServer
 from waiting import limit, until

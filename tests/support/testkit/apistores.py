@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 
-from bellwether.adapters.kubernetes.client import (
+from bellwether.adapters.kubernetes.api_client import (
     BROKER_HEALTHS,
     POLICIES,
     Conflict,

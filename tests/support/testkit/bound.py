@@ -10,9 +10,9 @@ import uuid
 from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, Object, connect
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, Object, connect
+from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
 from realparts.apiserver import ApiServer
 from testkit.accounts import FULL, OPERATOR, Accounts, Grant
 
@@ -70,7 +70,7 @@ class Stage:
 
     def health(self, broker: int, policy: str = "main") -> Object:
         """A broker's object as it stands."""
-        return self.admin.get(BROKER_HEALTHS, self.namespace, names.broker_health(policy, broker))
+        return self.admin.get(BROKER_HEALTHS, self.namespace, object_names.broker_health(policy, broker))
 
     def signals(self, broker: int) -> dict[tuple[str, str], str]:
         """Readings by type and source."""
@@ -81,7 +81,7 @@ class Stage:
         """Server-side apply to a status, by force as probers do."""
         body = {"status": {**status, **({"signals": list(entries)} if entries else {})}}
         return api.apply(
-            BROKER_HEALTHS, self.namespace, names.broker_health("main", broker), body, manager, sub="status"
+            BROKER_HEALTHS, self.namespace, object_names.broker_health("main", broker), body, manager, sub="status"
         )
 
     def _be_generous(self) -> None:
@@ -116,5 +116,5 @@ def entry(type_: str, source: str, reading: str = "Passing", *, lease: str = "",
         "since": "2026-01-01T00:00:00Z",
         "proberUID": "0b0c3a9e-0000-4000-8000-000000000000",
         "sequence": 1,
-        "leaseName": lease or names.prober_lease(policy, type_, place),
+        "leaseName": lease or object_names.prober_lease(policy, type_, place),
     }

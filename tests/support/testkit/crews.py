@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, SECRETS, Object
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, SECRETS, Object
+from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
 from realparts.auditing import AuditedApiServer, Call
 from realparts.kafka import KafkaCluster
 from realparts.processes import ManagedProcess

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.client import POLICIES
-from bellwether.adapters.parquet import plans, problems
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.shelves import Shelf
-from bellwether.adapters.planwork import file_name
+from bellwether.adapters.job_commands import file_name
+from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans import plan_files, problem_files
+from bellwether.adapters.store.plans.plan_store import Shelf
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.controllers.policy_controller import MakeDesk, PolicyLoop
 from bellwether.controllers.rebalance_controller import Desk, Tools
@@ -78,11 +78,11 @@ class Planner:
 
     def work(self, name: str) -> None:
         """Measure and plan: what the jobs of a run do."""
-        posed = problems.read_problem(self.store, name)
+        posed = problem_files.read_problem(self.store, name)
         known = {s.key: (rate, 0.0) for s in posed.partitions if (rate := self.rates(s)) is not None}
         write_loads(self.store, name, known)
         plan, moves = planned(posed, known)
-        plans.write_plan(self.store, self.tamper(plan), moves)
+        plan_files.write_plan(self.store, self.tamper(plan), moves)
 
 
 def desk_of(planner: Planner, clock: Clock | None = None, made: list[Desk] | None = None) -> MakeDesk:

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.configs import KafkaConfigs
-from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Limits, Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
+from bellwether.adapters.kafka.config_reader import KafkaConfigs
+from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
 from bellwether.adapters.memory.worlds import MemoryLeadership, MemoryLease, MemorySignals
-from bellwether.connections import Connection
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
+from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import LeaderMover, Outcome, Reorder
 from bellwether.ports.world import World
 from waiting import limit, until

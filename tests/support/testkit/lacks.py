@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from bellwether.adapters.kubernetes.client import POLICIES, NotFound
+from bellwether.adapters.kubernetes.api_client import POLICIES, NotFound
 from bellwether.adapters.kubernetes.permissions import Need, Where
 from testkit.crews import Crew
 from testkit.sites import POLICY, condition

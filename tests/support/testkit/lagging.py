@@ -1,4 +1,4 @@
-"""A broker's word on the ends of its logs, made up: what ``adapters.kafka.logends`` would have brought."""
+"""A broker's word on the ends of its logs, made up: what ``adapters.kafka.brokers.log_ends`` would have brought."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from bellwether.adapters.parquet import plans, problems
-from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans import plan_files, problem_files
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.rebalance.problem import NOBODY, BrokerSlot, PartitionSlot, Problem, Terms
 from bellwether.core.rebalance.rebalance_plan import (
@@ -278,7 +278,7 @@ def folders(
     return Folders(
         store,
         uri,
-        problems.write_problem(store, "main", posed),
+        problem_files.write_problem(store, "main", posed),
         write_loads(store, "main", known),
-        plans.write_plan(store, made, made_moves),
+        plan_files.write_plan(store, made, made_moves),
     )

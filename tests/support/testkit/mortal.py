@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from bellwether.adapters.kafka.mover import KafkaMover
+from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.cli.main import main
 from bellwether.controllers import policy_manager
 from bellwether.telemetry.pulses import Pulse

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.leases import ClusterLease
-from bellwether.adapters.kubernetes.pods import PodWatch, Wanted
-from bellwether.adapters.kubernetes.records import ConfigMapRecords
-from bellwether.adapters.kubernetes.signals import SignalBook
-from bellwether.adapters.kubernetes.trails import ConfigMapTrail
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Link, Linker

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, PODS, POLICIES
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, PODS, POLICIES
 from bellwether.adapters.memory.views import MemoryReader
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.api.v1alpha1.brokerhealth import BrokerHealth
@@ -82,7 +82,7 @@ class Watched:
         statuses = {} if report is None else {b.broker: self._status(b, report) for b in report.brokers}
         for broker, signals in entries.items():
             health = apiobjects.health(broker)
-            health["metadata"]["labels"] = {names.POLICY_LABEL: "main"}
+            health["metadata"]["labels"] = {object_names.POLICY_LABEL: "main"}
             if broker in overrides:
                 asked = overrides[broker]
                 until = {} if asked.until is None else {"until": timestamp(asked.until)}
@@ -103,7 +103,7 @@ class Watched:
             self.api.put(PODS, pod(broker, ready=one.ready, leaving=one.leaving))
 
     def _renew(self, lease: str, prober: str) -> None:
-        labels = {names.POLICY_LABEL: "main", names.PROBER_LABEL: "true"}
+        labels = {object_names.POLICY_LABEL: "main", object_names.PROBER_LABEL: "true"}
         spec = {"holderIdentity": prober, "renewTime": self.site.clock.now().isoformat()}
         self.api.put(LEASES, {"metadata": {"name": lease, "namespace": "default", "labels": labels}, "spec": spec})
 

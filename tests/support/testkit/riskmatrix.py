@@ -16,18 +16,18 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.kafka.admin_configs import AdminConfigs
-from bellwether.adapters.kafka.logends import LogEnds
-from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Limits, Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.lastsamples import last_samples
+from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
+from bellwether.adapters.kafka.brokers.log_ends import LogEnds
+from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples.last_samples import last_samples
 from bellwether.cli.examining import Examination, Examiner
 from bellwether.cli.main import main
-from bellwether.connections import Connection
 from bellwether.core.doctor.risks import OFFLINE, Diagnosis, Risk
 from bellwether.core.model.cluster import Partition, TopicPartition
+from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import Reorder
 from testkit.riskclients import NOBODY, TAKEN, TOO_FEW, consume, produce
 from waiting import limit, until

@@ -9,8 +9,8 @@ from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from bellwether.adapters.parquet import samples
-from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples import sample_files
 from bellwether.sampling.rows import Rows
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -48,7 +48,7 @@ def told(one: Rows) -> Counter[Sample]:
 def held(store: Store, day: date = DAY) -> Counter[Sample]:
     """Every sample of the files that count, as often as it is there."""
     found: Counter[Sample] = Counter()
-    for path in samples.current_files(store, day):
+    for path in sample_files.current_files(store, day):
         found.update(read(store, path))
     return found
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from bellwether.adapters.kafka.logdirs import Sizes
-from bellwether.adapters.kafka.logends import Ends
+from bellwether.adapters.kafka.brokers.log_dirs import Sizes
+from bellwether.adapters.kafka.brokers.log_ends import Ends
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.ports.errors import BellwetherError

@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.samples import SCHEMA, described, write_round
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples.sample_files import SCHEMA, described, write_round
 from bellwether.sampling import filenames
 from bellwether.sampling.rows import Rows
 from testkit.histories import MIDNIGHT, History, Sample

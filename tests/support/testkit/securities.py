@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bellwether.connections import Mechanism, OAuth, Protocol, Security
+from bellwether.kafka_connection import Mechanism, OAuth, Protocol, Security
 
 FULL = Security(
     protocol=Protocol.SASL_SSL,

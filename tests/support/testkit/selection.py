@@ -26,14 +26,18 @@ _MOVING = (
     "core/planning/target_orders*",
     "core/execution/batches*",
     "core/execution/recovery*",
-    "adapters/kafka/mover*",
+    "adapters/kafka/leader_mover*",
 )
-_KEEPING = ("core/model/undo_record*", "adapters/kubernetes/records*", "adapters/kubernetes/leases*")
+_KEEPING = ("core/model/undo_record*", "adapters/kubernetes/objects/undo_record_store*", "adapters/kubernetes/leases*")
 _LOOPS = ("controllers/policy_controller*", "controllers/policy_manager*", "controllers/cluster_connection*")
-_STRIMZI = ("core/model/strimzi*", "adapters/kubernetes/strimzi*", "adapters/kubernetes/usersecrets*")
-_LOADS = ("adapters/parquet/*", "sampling/*", "/spark/bellwether_load/*")
+_STRIMZI = (
+    "core/model/strimzi*",
+    "adapters/kubernetes/kafka_cluster/strimzi*",
+    "adapters/kubernetes/kafka_cluster/kafka_user_secrets*",
+)
+_LOADS = ("adapters/store/*", "sampling/*", "/spark/bellwether_load/*")
 _RIGHTS = ("adapters/kubernetes/permissions*", "/helm/bellwether/templates/*")
-_PROBING = ("cli/probe/*", "probes/outbox*", "adapters/kubernetes/signals*", "adapters/kubernetes/leases*")
+_PROBING = ("cli/probe/*", "probes/outbox*", "adapters/kubernetes/objects/signal_cache*", "adapters/kubernetes/leases*")
 
 SOURCES: Mapping[str, Sequence[str]] = {
     "e2e/test_demo.py": ("/examples/demo/*",),
@@ -46,13 +50,13 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/doctor/test_matrix.py": ("core/doctor/*",),
     "integration/doctor/test_on_brokers.py": ("core/doctor/*", "cli/examining*", "cli/doctor*"),
     "integration/load/test_round_trip.py": _LOADS,
-    "integration/load/test_sampling_costs.py": ("sampling/*", "adapters/parquet/compaction*"),
+    "integration/load/test_sampling_costs.py": ("sampling/*", "adapters/store/samples/compaction*"),
     "integration/moving/test_a_thousand_partitions.py": _MOVING,
-    "integration/operator/test_api_outages.py": (*_LOOPS, *_KEEPING, "adapters/kubernetes/client*"),
+    "integration/operator/test_api_outages.py": (*_LOOPS, *_KEEPING, "adapters/kubernetes/api_client*"),
     "integration/operator/test_audit.py": (
         "core/reporting/audit*",
-        "adapters/auditcodec*",
-        "adapters/kubernetes/trails*",
+        "adapters/audit_codec*",
+        "adapters/kubernetes/objects/audit_log*",
     ),
     "integration/operator/test_bad_input.py": (*_LOOPS, *_MOVING),
     "integration/operator/test_deletion.py": (
@@ -106,10 +110,17 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/rights/test_probers_need_their_rights.py": _RIGHTS,
     "integration/rights/test_rights_suffice.py": (*_RIGHTS, "controllers/definitions*"),
     "integration/rights/test_strimzi_rights.py": (*_RIGHTS, *_STRIMZI),
-    "integration/security/test_acls.py": ("adapters/kafka/security*", "/docs/security/kafka-acls.md"),
-    "integration/security/test_bad_input.py": ("adapters/kubernetes/credentials*", "adapters/kafka/security*", *_LOOPS),
-    "integration/security/test_canaries.py": ("telemetry/logs*", "adapters/kubernetes/credentials*"),
-    "integration/security/test_rotation.py": ("controllers/credential_rotation*", "adapters/kubernetes/credentials*"),
+    "integration/security/test_acls.py": ("adapters/kafka/connection/tls_sasl*", "/docs/security/kafka-acls.md"),
+    "integration/security/test_bad_input.py": (
+        "adapters/kubernetes/kafka_cluster/secret_reader*",
+        "adapters/kafka/connection/tls_sasl*",
+        *_LOOPS,
+    ),
+    "integration/security/test_canaries.py": ("telemetry/logs*", "adapters/kubernetes/kafka_cluster/secret_reader*"),
+    "integration/security/test_rotation.py": (
+        "controllers/credential_rotation*",
+        "adapters/kubernetes/kafka_cluster/secret_reader*",
+    ),
     "integration/strimzi/test_bad_input.py": _STRIMZI,
     "integration/strimzi/test_older_strimzi.py": _STRIMZI,
     "integration/strimzi/test_what_waits.py": (*_STRIMZI, "core/reporting/external*", "core/model/reass*"),

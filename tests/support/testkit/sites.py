@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import (
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import (
     BROKER_HEALTHS,
     CONFIG_MAPS,
     POLICIES,
@@ -28,11 +28,11 @@ from bellwether.adapters.kubernetes.client import (
     Object,
     connect,
 )
-from bellwether.adapters.kubernetes.records import ConfigMapRecords
-from bellwether.adapters.recordcodec import import_record
-from bellwether.connections import Connection
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
+from bellwether.adapters.undo_record_codec import import_record
 from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.core.model.undo_record import UndoRecord
+from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Transient
 from bellwether.ports.kafka import Reorder
 from realparts.apiserver import ApiServer
@@ -184,7 +184,7 @@ class Site:
 
     def health(self, broker: int, name: str = POLICY) -> Object:
         """The status of one broker's BrokerHealth; empty before there is one."""
-        found = self.api.find(BROKER_HEALTHS, self.namespace, names.broker_health(name, broker))
+        found = self.api.find(BROKER_HEALTHS, self.namespace, object_names.broker_health(name, broker))
         return dict((found or {}).get("status") or {})
 
     def verdict(self, broker: int) -> tuple[str, str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.samples import write_round
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples.sample_files import write_round
 from bellwether.core.model.cluster import Partition
 from bellwether.sampling.rows import Rows
 

@@ -10,7 +10,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bellwether.adapters.kubernetes.client import SECRETS, Object, Resource
+from bellwether.adapters.kubernetes.api_client import SECRETS, Object, Resource
 from testkit.apistores import MemoryApi
 
 GROUP = "kafka.strimzi.io"

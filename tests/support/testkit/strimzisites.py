@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from bellwether.adapters.kubernetes.client import PODS, POLICIES, SECRETS, NotFound, Object, Resource
+from bellwether.adapters.kubernetes.api_client import PODS, POLICIES, SECRETS, NotFound, Object, Resource
 from realparts.kafka import KafkaCluster
 from testkit import strimzis
 from testkit.sites import POLICY, Site

@@ -11,17 +11,17 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from bellwether.adapters.kafka.configs import KafkaConfigs
-from bellwether.adapters.kafka.mover import KafkaMover
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.kafka.unclean import KafkaUnclean
+from bellwether.adapters.kafka.config_reader import KafkaConfigs
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.configs import MemoryConfigs
 from bellwether.adapters.memory.unclean import MemoryUnclean
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.connections import Connection
 from bellwether.core.model.cluster import Partition
+from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import ClusterReader, ConfigReader, LeaderMover, UncleanElections
 from testkit.kafkasites import PATIENT
 from waiting import limit, until

@@ -9,8 +9,8 @@ import threading
 from datetime import UTC, datetime
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.client import KubernetesClient
-from bellwether.adapters.kubernetes.probers import ProberLease, SignalWriter
+from bellwether.adapters.kubernetes.api_client import KubernetesClient
+from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
 from bellwether.core.signals import Reading, Signal, SignalType
 from waiting import limit
 

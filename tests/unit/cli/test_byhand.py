@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters import recordcodec
+from bellwether.adapters import undo_record_codec
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.cli.main import main
@@ -42,7 +42,7 @@ def run(verb: str, broker: int, record: Path, *more: str) -> Result:
 def exported(operator: Operator, path: Path) -> Path:
     """The operator's undo record in a file, as ``bellwether undo-record export`` writes it."""
     assert operator.memory is not None
-    path.write_bytes(recordcodec.export_record(operator.memory.record))
+    path.write_bytes(undo_record_codec.export_record(operator.memory.record))
     return path
 
 

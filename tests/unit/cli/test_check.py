@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, POLICIES, NotFound, Object, Resource
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, NotFound, Object, Resource
 from bellwether.adapters.kubernetes.permissions import REVIEWS
 from bellwether.cli import check as verb
 from bellwether.cli.main import main
@@ -62,7 +62,7 @@ def a_policy(api: MemoryApi, **status: Any) -> None:
 
 
 def a_lease(api: MemoryApi, holder: str) -> None:
-    metadata = {"name": names.cluster_lease(CLUSTER), "namespace": "ops"}
+    metadata = {"name": object_names.cluster_lease(CLUSTER), "namespace": "ops"}
     api.put(LEASES, {"metadata": metadata, "spec": {"holderIdentity": holder}})
 
 

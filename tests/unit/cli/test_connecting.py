@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from bellwether.cli.commands.demote import demote
 from bellwether.cli.connecting import connection_from
-from bellwether.connections import Connection, Mechanism, OAuth, Protocol
+from bellwether.kafka_connection import Connection, Mechanism, OAuth, Protocol
 from bellwether.ports.errors import Unauthenticated
 from realparts.tls import Authority
 

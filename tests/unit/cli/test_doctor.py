@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from bellwether.cli.doctor import _again, _tools, status
 from bellwether.cli.main import main
-from bellwether.connections import Connection, Mechanism, Protocol, Security
+from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
 
 
 def doctor(*arguments: str) -> tuple[int, str]:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.cli import drain
 from bellwether.cli.main import main
 from bellwether.core.signals import Override, Reading

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
 from bellwether.cli import demote, effects, finding, overrides
 from bellwether.cli.main import main
 from bellwether.ports.errors import Terminal

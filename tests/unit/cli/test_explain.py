@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
 from bellwether.cli import explain as verb
 from bellwether.cli.commands.explain import explain
 from bellwether.controllers.reporting.status import broker_status

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.kubernetes.trails import ConfigMapTrail
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.cli import history as verb
 from bellwether.cli.main import main

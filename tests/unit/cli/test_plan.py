@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.parquet.plans import write_plan
+from bellwether.adapters.store.plans.plan_files import write_plan
 from bellwether.cli.main import main
 from bellwether.core.rebalance.rebalance_plan import LoadPlan
 from testkit.loadplanning import Folders, folders, loads, planned, problem, slot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from bellwether.adapters.kubernetes.client import KubernetesClient, Object, Resource
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object, Resource
 from bellwether.cli.preflight import tell_missing_permissions
 from bellwether.ports.errors import Transient
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.adapters.memory.worlds import MemorySite
-from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.store.filesystems import Store
 from bellwether.cli import planasking, rebalance, rebalancing
 from bellwether.cli.main import main
 from bellwether.cli.planfigures import rate

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bellwether.adapters.files.traces import TraceReader, TraceWriter
-from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.memory.views import MemoryReader
 from bellwether.cli import record as verb
 from bellwether.cli.main import main

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, CONFIG_MAPS, POLICIES
-from bellwether.adapters.kubernetes.records import ConfigMapRecords
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, POLICIES
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.cli.recorder import METADATA_SECONDS, Metadata
 from bellwether.core.model.cluster import Cluster

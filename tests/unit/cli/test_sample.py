@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters.prometheus.topicreaders import DEFAULT_QUERY
+from bellwether.adapters.prometheus.topic_consumption import DEFAULT_QUERY
 from bellwether.cli.connecting import connection_from
 from bellwether.cli.main import main
 from bellwether.cli.sample import Consumers, _Cluster

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters import recordcodec
-from bellwether.adapters.kubernetes.client import CONFIG_MAPS
-from bellwether.adapters.kubernetes.records import ConfigMapRecords
+from bellwether.adapters import undo_record_codec
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.cli import undorecord as verb
 from bellwether.cli.main import main
 from bellwether.core.model.undo_record import Ending, UndoRecord
@@ -132,7 +132,7 @@ def epoch(api: MemoryApi) -> int:
 
 
 def exported(record: UndoRecord) -> bytes:
-    return recordcodec.export_record(record)
+    return undo_record_codec.export_record(record)
 
 
 HELD = UndoRecord(CLUSTER_ID, 1, {1: demoted(1)}, {partition().key: entry()})

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.kubernetes.client import CONFIG_MAPS, POLICIES, NamespaceEnding
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, NamespaceEnding
 from bellwether.cli import uninstall as verb
 from bellwether.cli.main import main
 from bellwether.controllers.finalizer import FINALIZER

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import CONFIG_MAPS, POLICIES
-from bellwether.adapters.kubernetes.trails import ConfigMapTrail
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
 from bellwether.adapters.memory.faults import Faults, Killed
 from bellwether.core.reporting.audit import AuditEntry
 from bellwether.core.signals import OverrideState, Reading

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import LEASES, SECRETS
+from bellwether.adapters.kubernetes.api_client import LEASES, SECRETS
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION
-from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.adapters.memory.worlds import START, ManualClock

@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import EVENTS, SECRETS
-from bellwether.adapters.kubernetes.connections import connection
-from bellwether.adapters.kubernetes.credentials import SecretReader
-from bellwether.adapters.kubernetes.signals import SignalBook
+from bellwether.adapters.kubernetes.api_client import EVENTS, SECRETS
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.connections import Connection
 from bellwether.controllers import cluster_connection
 from bellwether.controllers.cluster_connection import LeaseTimes, Linker
 from bellwether.controllers.credential_rotation import LOOK_SECONDS, Followed
 from bellwether.controllers.policy_controller import Pace
 from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
+from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated, Unauthorized
 from realparts.tls import Authority
 from testkit import apiobjects

@@ -11,7 +11,7 @@ import kopf
 import pytest
 import structlog
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, NotFound
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, NotFound
 from bellwether.controllers.definitions import SETTLE_SECONDS, WAIT_SECONDS, Watches, await_definitions
 from bellwether.ports.errors import Terminal, Transient
 from testkit.apistores import MemoryApi

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import CONFIG_MAPS, POLICIES
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES
 from bellwether.controllers.cluster_connection import Refused
 from bellwether.controllers.deletion import DONE, RETRY_SECONDS
 from bellwether.controllers.finalizer import ABANDON, FINALIZER

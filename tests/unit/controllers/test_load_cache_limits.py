@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.shelves import Shelf
-from bellwether.adapters.parquet.storeerrors import StoreAway
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans.plan_store import Shelf
+from bellwether.adapters.store.store_errors import StoreAway
 from bellwether.controllers.load_cache import AWAITED_SECONDS
 from bellwether.controllers.policy_controller import PolicyLoop
 from bellwether.core.signals import OverrideState

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, CONFIG_MAPS, EVENTS, LEASES, POLICIES
-from bellwether.adapters.kubernetes.records import ConfigMapRecords
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, EVENTS, LEASES, POLICIES
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.adapters.memory.faults import Faults
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Refused

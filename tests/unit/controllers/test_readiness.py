@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, NotFound
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, NotFound
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.controllers.readiness import TRAILS_SECONDS, Readiness
 from bellwether.ports.errors import Terminal

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.jobs import KubernetesJobs
-from bellwether.adapters.parquet.storeerrors import StoreUnusable
-from bellwether.adapters.processes import ProcessJobs
+from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
+from bellwether.adapters.process_jobs import ProcessJobs
+from bellwether.adapters.store.store_errors import StoreUnusable
 from bellwether.api.v1alpha1 import LeadershipPolicy
 from bellwether.controllers.rebalance_controller import Tools, tools_for
 from bellwether.ports.errors import Terminal
@@ -48,8 +48,8 @@ def test_a_policy_that_rebalances_nothing_has_no_tools():
 
 
 def test_without_arrow_the_policy_is_told_which_extra_to_install(monkeypatch: pytest.MonkeyPatch):
-    for name in ("filesystems", "shelves"):
-        monkeypatch.delitem(sys.modules, f"bellwether.adapters.parquet.{name}", raising=False)
+    for name in ("filesystems", "plans.plan_store"):
+        monkeypatch.delitem(sys.modules, f"bellwether.adapters.store.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(Terminal, match=r"spec\.rebalance needs the extra load: pip install 'bellwether-kafka\[load\]'"):
         made(apiobjects.rebalance())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import EVENTS
+from bellwether.adapters.kubernetes.api_client import EVENTS
 from bellwether.core.signals import Reading
 from testkit.desks import SPEC, Desked
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import EVENTS, POLICIES
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.storeerrors import StoreAway
+from bellwether.adapters.kubernetes.api_client import EVENTS, POLICIES
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.store_errors import StoreAway
 from bellwether.core.signals import OverrideState
 from bellwether.ports.errors import Terminal, Transient
 from testkit.desks import SPEC, Desked, Planner

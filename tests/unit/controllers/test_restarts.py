@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, PODS
-from bellwether.adapters.kubernetes.pods import LOOK_SECONDS
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, PODS
+from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import LOOK_SECONDS
 from bellwether.controllers.policy_controller import PolicyLoop
 from bellwether.core.signals import Reading
 from testkit.brokerpods import pod

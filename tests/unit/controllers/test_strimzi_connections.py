@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import PODS, SECRETS
-from bellwether.adapters.kubernetes.signals import SignalBook
-from bellwether.adapters.kubernetes.strimzi import Undiscovered
+from bellwether.adapters.kubernetes.api_client import PODS, SECRETS
+from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Undiscovered
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.connections import Connection
 from bellwether.controllers import cluster_connection
 from bellwether.controllers.cluster_connection import LeaseTimes, Link, Linker
 from bellwether.controllers.credential_rotation import LOOK_SECONDS, reason_of
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
+from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
 from realparts.tls import Authority
 from testkit import apiobjects, strimzis

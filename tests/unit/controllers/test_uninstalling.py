@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import CONFIG_MAPS, POLICIES, NamespaceEnding
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, NamespaceEnding
 from bellwether.controllers.deletion import RETRY_SECONDS
 from bellwether.controllers.finalizer import ABANDON, FINALIZER
 from bellwether.controllers.policy_controller import PolicyLoop

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.controllers.policy_controller import Pace, PolicyLoop

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.probing import BrokerProbe
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.kafka.rosters import KafkaRoster
-from bellwether.connections import Connection
+from bellwether.adapters.kafka.brokers.broker_directory import KafkaRoster
+from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.kafka_connection import Connection
 from detectioncosts.manybrokers import CLUSTER_ID, ManyBrokers, address, broker_at, serve
 from realparts.ports import HeldPorts, accepts
 from testkit.kafkasites import PATIENT

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.adapters.memory.worlds import START
 from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.core.model.quarantine_order import Confinement
@@ -26,7 +26,7 @@ ORDER = ordered(since=START, until=after(600), renewed_at=after(9))
 
 def put(api: MemoryApi, broker: int, order: Confinement | None = None, **status: Any) -> None:
     body = health(broker)
-    body["metadata"]["labels"] = {names.POLICY_LABEL: "main"}
+    body["metadata"]["labels"] = {object_names.POLICY_LABEL: "main"}
     if order is not None:
         status["quarantine"] = QuarantineStatus.of(order).body()
     body["status"] = {**(body.get("status") or {}), **status}

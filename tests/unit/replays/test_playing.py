@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from bellwether.adapters.kubernetes.records import ConfigMapRecords
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.adapters.memory.worlds import START, MemorySite
 from bellwether.cli.recorder import Scope

@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from bellwether.adapters.memory.worlds import ManualClock
-from bellwether.adapters.parquet.storeerrors import StoreAway
+from bellwether.adapters.store.store_errors import StoreAway
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.sampling.rounds import Rounds

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.samples import SCHEMA, current_files
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples.sample_files import SCHEMA, current_files
 from bellwether_load.histories.rules import Rules
 from bellwether_load.jobs.reading import Portion, Window, read_portion
 from bellwether_load.jobs.writing import SCHEMA as LOADS

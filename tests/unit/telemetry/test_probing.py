@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from itertools import pairwise
 
-from bellwether.adapters.kafka.errors import Stage
+from bellwether.adapters.kafka.connection.connection_errors import Stage
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.reachability.broker_watch import NoAnswer
 from bellwether.telemetry.probing import ProbeMetrics

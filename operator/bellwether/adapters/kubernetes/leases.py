@@ -12,8 +12,8 @@ import uuid
 from collections.abc import Mapping
 from datetime import datetime
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import LEASES, Conflict, KubernetesClient, NotFound, Object
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import LEASES, Conflict, KubernetesClient, NotFound, Object
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient
 from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
@@ -290,7 +290,7 @@ class ClusterLease(HeldLease):
         super().__init__(
             api,
             namespace,
-            names.cluster_lease(cluster_id),
+            object_names.cluster_lease(cluster_id),
             policy,
             clock,
             duration_seconds=duration_seconds,

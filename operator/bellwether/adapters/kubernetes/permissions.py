@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bellwether.adapters.kubernetes.client import KubernetesClient, Object, Resource
-from bellwether.adapters.kubernetes.denials import PAGE
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object, Resource
+from bellwether.adapters.kubernetes.forbidden import PAGE
 
 REVIEWS = Resource(
     "/apis/authorization.k8s.io/v1", "selfsubjectaccessreviews", "authorization.k8s.io/v1", "SelfSubjectAccessReview"

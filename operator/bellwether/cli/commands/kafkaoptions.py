@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bellwether.connections import Mechanism
+from bellwether.kafka_connection import Mechanism
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

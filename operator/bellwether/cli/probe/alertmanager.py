@@ -11,14 +11,14 @@ import click
 import structlog
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.client import KubernetesClient, connect
-from bellwether.adapters.webhookdoors import ServerFiles, TokenFile
-from bellwether.adapters.webhooks import Webhook
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
+from bellwether.adapters.webhook_auth import ServerFiles, TokenFile
+from bellwether.adapters.webhook_server import Webhook
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import need, reported, serve_metrics, stop_on_signals
-from bellwether.connections import split_address
 from bellwether.core.signals import SignalType
+from bellwether.kafka_connection import split_address
 from bellwether.probes.alertmanager.alert_receiver import Alerts
 from bellwether.telemetry.logs import configure
 from bellwether.telemetry.probing import ProbeMetrics

@@ -9,17 +9,17 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.probing import BrokerProbe
-from bellwether.adapters.kafka.rosters import KafkaRoster
-from bellwether.adapters.kubernetes.client import KubernetesClient, connect
-from bellwether.adapters.kubernetes.connections import connection
-from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.adapters.kafka.brokers.broker_directory import KafkaRoster
+from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe import measurements
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
-from bellwether.connections import Connection
 from bellwether.core.settings.detection import Plugin
+from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
 from bellwether.probes.plugins import plugin_discovery
 from bellwether.probes.plugins.broker_listeners import Listeners

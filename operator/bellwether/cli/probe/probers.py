@@ -12,9 +12,9 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
-from bellwether.adapters.kubernetes.probers import ProberLease, SignalWriter
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
+from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
@@ -125,7 +125,7 @@ class Prober:
 
     def brokers(self) -> frozenset[int] | None:
         """The brokers that have a BrokerHealth of this policy; None when that cannot be known now."""
-        labels = {names.POLICY_LABEL: names.legal(self._policy)}
+        labels = {object_names.POLICY_LABEL: object_names.legal(self._policy)}
         try:
             found = self._api.list(BROKER_HEALTHS, self._namespace, labels)
         except (Transient, Terminal):

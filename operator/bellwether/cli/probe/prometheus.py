@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.client import KubernetesClient, connect
-from bellwether.adapters.kubernetes.credentials import SecretReader
-from bellwether.adapters.prometheus.client import PrometheusClient
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.adapters.prometheus.query_client import PrometheusClient
 from bellwether.api.v1alpha1.detectionsources import Prometheus
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.presets import PRESETS, Preset

@@ -9,20 +9,20 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.logends import LogEnds
-from bellwether.adapters.kafka.nodes import Nodes
-from bellwether.adapters.kafka.reader import KafkaReader
-from bellwether.adapters.kubernetes.client import KubernetesClient, connect
-from bellwether.adapters.kubernetes.connections import connection
-from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.adapters.kafka.brokers.log_ends import LogEnds
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.connecting import connection_from
 from bellwether.cli.probe import measurements
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
-from bellwether.connections import Connection
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import SignalType
+from bellwether.kafka_connection import Connection
 from bellwether.probes.replication.lag_round import Soundings
 from bellwether.probes.replication.replication_probe import ReplicationProbe
 from bellwether.telemetry.lags import LagMetrics

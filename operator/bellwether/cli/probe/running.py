@@ -11,7 +11,7 @@ import click
 import structlog
 from prometheus_client import CollectorRegistry
 
-from bellwether.adapters.kubernetes.client import POLICIES, KubernetesClient
+from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.commands.probe.sharedoptions import HEALTH_PORT
 from bellwether.cli.probe.probers import Probe, ProbeDied, Prober

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.client import connect
+from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.cli.probe import measurements
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import (

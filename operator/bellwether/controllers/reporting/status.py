@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from bellwether.adapters.kubernetes.client import Object
+from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.api.v1alpha1 import brokerhealth, conditions, policystatus, rebalancestatus, signalentries
 from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.core.demotion.restoration import Way

@@ -15,9 +15,8 @@ from typing import Any
 import structlog
 from pydantic import ValidationError
 
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.brokerhealths import BrokerHealths
-from bellwether.adapters.kubernetes.client import (
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import (
     BROKER_HEALTHS,
     POLICIES,
     KubernetesClient,
@@ -25,8 +24,9 @@ from bellwether.adapters.kubernetes.client import (
     OutdatedDefinition,
     Resource,
 )
-from bellwether.adapters.kubernetes.events import EventWriter
-from bellwether.adapters.kubernetes.statuses import StatusWriter
+from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
+from bellwether.adapters.kubernetes.objects.event_recorder import EventWriter
+from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.api.v1alpha1.brokerhealth import BrokerHealth
 from bellwether.api.v1alpha1.conditions import Condition
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
@@ -82,7 +82,7 @@ class Notices:
     def healths(self, policy: LeadershipPolicy) -> list[Object]:
         """The policy's BrokerHealth objects as they stand. Raises Transient or Terminal."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
-        return self._api.list(BROKER_HEALTHS, namespace, {names.POLICY_LABEL: names.legal(name)})
+        return self._api.list(BROKER_HEALTHS, namespace, {object_names.POLICY_LABEL: object_names.legal(name)})
 
     def last_said(
         self, policy: LeadershipPolicy, healths: Iterable[Object]
@@ -304,5 +304,8 @@ def _object_of(policy: LeadershipPolicy) -> Object:
 
 
 def _health_of(policy: LeadershipPolicy, broker: int) -> Object:
-    metadata = {"name": names.broker_health(policy.metadata.name, broker), "namespace": policy.metadata.namespace}
+    metadata = {
+        "name": object_names.broker_health(policy.metadata.name, broker),
+        "namespace": policy.metadata.namespace,
+    }
     return {"apiVersion": API_VERSION, "kind": "BrokerHealth", "metadata": metadata}

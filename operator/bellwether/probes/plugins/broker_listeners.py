@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 
-from bellwether.connections import join_address
 from bellwether.core.model.cluster import Broker
+from bellwether.kafka_connection import join_address
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.reachability.broker_watch import Asker

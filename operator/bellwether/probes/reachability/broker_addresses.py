@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
-from bellwether.connections import join_address
 from bellwether.core.model.cluster import Broker
+from bellwether.kafka_connection import join_address
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.probes.reachability.broker_watch import Seat
 

@@ -17,7 +17,7 @@ from bellwether.probes.result_window import Streak
 
 
 class Answer(Protocol):
-    """How a question to a broker went; ``adapters.kafka.probing`` has the real one."""
+    """How a question to a broker went; ``adapters.kafka.brokers.broker_probe`` has the real one."""
 
     @property
     def ok(self) -> bool:

@@ -14,9 +14,9 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.connections import join_address
 from bellwether.core.model.cluster import Cluster, TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
+from bellwether.kafka_connection import join_address
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.replication.lag_attribution import Sounding, weigh
@@ -33,7 +33,7 @@ _ACTIVE_ROUNDS = 3
 
 
 class Answer(Ends, Protocol):
-    """One broker's ends; ``adapters.kafka.logends`` has the real one."""
+    """One broker's ends; ``adapters.kafka.brokers.log_ends`` has the real one."""
 
     @property
     def moved(self) -> int:

@@ -24,7 +24,7 @@ _KEPT_ROUNDS = 3
 
 
 class Ends(Protocol):
-    """One broker's word; ``adapters.kafka.logends`` has the real one."""
+    """One broker's word; ``adapters.kafka.brokers.log_ends`` has the real one."""
 
     @property
     def ends(self) -> Mapping[TopicPartition, int]:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.adapters import recordcodec
-from bellwether.adapters.files.records import FileLeadership, FileRecords
+from bellwether.adapters import undo_record_codec
+from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.undo_record import Application, Entry, UndoRecord
 from bellwether.ports.errors import Fenced, Terminal
@@ -24,7 +24,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from bellwether.adapters.files.records import FileLeadership
+from bellwether.adapters.files.undo_record_file import FileLeadership
 from bellwether.ports import Terminal
 try:
     FileLeadership(Path(sys.argv[1])).acquire()
@@ -92,7 +92,7 @@ def test_nothing_is_written_without_the_lock(path: Path) -> None:
 def test_a_file_that_somebody_else_changed_is_not_written_over(path: Path) -> None:
     records = FileRecords(path, held(path))
     record = records.take_over("c")
-    foreign = recordcodec.export_record(UndoRecord("c", 7, entries=ENTRY))
+    foreign = undo_record_codec.export_record(UndoRecord("c", 7, entries=ENTRY))
     path.write_bytes(foreign)
     with pytest.raises(Fenced, match="somebody else changed the record"):
         records.save(record.with_entries(ENTRY))

@@ -8,14 +8,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from bellwether.adapters.kafka import wire
+from bellwether.adapters.kafka.connection import transport
 
 
 @pytest.fixture
 def leap(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """The clock of all deadlines jumps ahead by that many seconds; sockets go on as fast as they do."""
     ahead, monotonic = [0.0], time.monotonic
-    monkeypatch.setattr(wire, "time", SimpleNamespace(monotonic=lambda: monotonic() + ahead[0]))
+    monkeypatch.setattr(transport, "time", SimpleNamespace(monotonic=lambda: monotonic() + ahead[0]))
 
     def leap(seconds: float) -> None:
         ahead[0] += seconds

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import KubernetesClient, Object, Resource
+from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object, Resource
 from bellwether.adapters.kubernetes.permissions import OPERATOR, PROBER, REVIEWS, SAMPLER, Need, Only, operator_lacks
 
 

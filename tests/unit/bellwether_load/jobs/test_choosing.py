@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.samples import write_round
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples.sample_files import write_round
 from bellwether.ports.errors import Terminal
 from bellwether.sampling.rows import Rows
 from bellwether_load.jobs.choosing import Choice, Period, choose, moment

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.parquet.filesystems import Store
+from bellwether.adapters.store.filesystems import Store
 from bellwether_load.__main__ import main
 from bellwether_load.jobs.writing import SCHEMA
 from testkit.histories import steady

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bellwether.adapters.parquet.filesystems import Store
-from bellwether.adapters.parquet.samples import SCHEMA
-from bellwether.adapters.parquet.storeerrors import StoreAway
-from bellwether.adapters.parquet.uris import Redacted
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples.sample_files import SCHEMA
+from bellwether.adapters.store.store_errors import StoreAway
+from bellwether.adapters.store.store_uri import Redacted
 from bellwether_load.jobs.reading import Portion, Source, Window, portions, read_portion, within
 from bellwether_load.transforms.stretches import unpack
 from testkit.histories import MIDNIGHT, Sample, steady

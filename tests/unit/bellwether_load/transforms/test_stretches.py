@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bellwether.adapters.parquet.samples import SCHEMA as FORMAT
+from bellwether.adapters.store.samples.sample_files import SCHEMA as FORMAT
 from bellwether_load.histories.samples import UNKNOWN, Samples
 from bellwether_load.transforms.stretches import NoSamples, pack, unpack
 

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.commands.probe.sharedoptions import shared_options

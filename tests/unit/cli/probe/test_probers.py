@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes import names
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, LEASES, POLICIES
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe.probers import Prober
 from bellwether.core.signals import Reading, Signal, SignalType
@@ -43,7 +43,7 @@ def api() -> MemoryApi:
     api = MemoryApi()
     api.put(POLICIES, policy())
     body = health(1)
-    body["metadata"]["labels"] = {names.POLICY_LABEL: "main"}
+    body["metadata"]["labels"] = {object_names.POLICY_LABEL: "main"}
     api.put(BROKER_HEALTHS, body)
     return api
 

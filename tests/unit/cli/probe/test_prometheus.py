@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.api.v1alpha1.presets import PRESETS
 from bellwether.cli.commands.probe.prometheus import prometheus
 from bellwether.cli.probe import prometheus as verb

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kubernetes.client import POLICIES
+from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import run_beside_a_broker
 from bellwether.core.settings.detection import StorageLatency
@@ -69,7 +69,7 @@ def test_without_a_policy_it_goes_on_as_it_was() -> None:
 
 HOLDS_A_SECRET = """
 import base64, sys
-from bellwether.adapters.kubernetes.credentials import SecretReader
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.cli.main import main
 
 class Api:

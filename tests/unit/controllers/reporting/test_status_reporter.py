@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.client import BROKER_HEALTHS, EVENTS, POLICIES, Object, OutdatedDefinition, Resource
+from bellwether.adapters.kubernetes.api_client import (
+    BROKER_HEALTHS,
+    EVENTS,
+    POLICIES,
+    Object,
+    OutdatedDefinition,
+    Resource,
+)
 from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.controllers.reporting.status_reporter import Notices

@@ -1,0 +1,51 @@
+"""Broker ids and addresses of a cluster, without partitions, for the reachability probe.
+
+In: DescribeCluster (KIP-700; with fenced brokers where the cluster tells of them, KIP-1073). Out: addresses by broker
+id, those of the listener that was asked. Called by ``bellwether probe reachability``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
+
+from bellwether.adapters.kafka.connection.broker_connection import Dialogue
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.connection_errors import from_code
+from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.core.model.cluster import Broker
+from bellwether.kafka_connection import Connection
+from bellwether.ports.errors import Terminal
+
+
+class KafkaRoster:
+    """The brokers of one cluster, seen from one listener."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._nodes = Nodes(connection)
+
+    def brokers(self) -> Mapping[int, Broker]:
+        """Every broker that the cluster names, by id. Raises Transient or Terminal."""
+        found = self._nodes.read(_describe)
+        self._nodes.learn(found.values())
+        return found
+
+
+def _describe(dialogue: Dialogue, deadline: Deadline) -> dict[int, Broker]:
+    version = dialogue.version(DescribeClusterRequest, 2)
+    if version is None:
+        raise Terminal(f"{dialogue.address} does not know DescribeCluster: Kafka 2.8 is the oldest that is supported")
+    request = (
+        DescribeClusterRequest(version=2, endpoint_type=1, include_fenced_brokers=True)
+        if version == 2
+        else DescribeClusterRequest(version=version)
+    )
+    answer = dialogue.ask(request, DescribeClusterResponse, deadline)
+    if answer.error_code:
+        what = "DescribeCluster"
+        raise from_code(answer.error_code, answer.error_message, dialogue.address, what, "Describe on Cluster")
+    return {
+        b.broker_id: Broker(b.broker_id, b.rack, b.host, b.port, fenced=bool(version >= 2 and b.is_fenced))
+        for b in sorted(answer.brokers, key=lambda broker: broker.broker_id)
+    }

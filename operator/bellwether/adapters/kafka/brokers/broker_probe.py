@@ -1,0 +1,140 @@
+"""Probe one broker at one address: does it serve clients there. Used by the reachability probe.
+
+In: an address as the load balancer offers it, and the id of the broker that should answer. Out: how far the question
+came, in how many seconds. The answer must come from that very broker: a describe of its own configuration is refused by
+every other one ("Unexpected broker id").
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
+
+from bellwether.adapters.kafka.connection.broker_connection import Asked, Dialogue
+from bellwether.adapters.kafka.connection.connection_errors import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    INVALID_REQUEST,
+    NONE,
+    Broken,
+    Stage,
+    error_name,
+    outcome,
+)
+from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.kafka_connection import Connection
+from bellwether.ports.errors import Unauthenticated
+
+_BROKER_RESOURCE = 4
+_ADVERTISED = "advertised.listeners"
+_LISTENERS = "listeners"
+_MOST_BROKERS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeAnswer:
+    """How a question to a broker went.
+
+    ``stage`` is the last one reached, on success ``Request``; ``weaker`` says that something answered, but not that it
+    was this broker (the describe is not authorised). ``advertised`` is the broker's own word on its addresses, by name
+    of listener, ``host:port``; empty when it was not said. ``result`` is how it is counted.
+    """
+
+    ok: bool
+    seconds: float
+    stage: Stage
+    message: str = ""
+    advertised: Mapping[str, str] = field(default_factory=dict)
+    weaker: bool = False
+    silent: bool = False
+
+    @property
+    def result(self) -> str:
+        """``ok``, or what the conversation broke at."""
+        return "ok" if self.ok else outcome(self.stage, silent=self.silent)
+
+
+class BrokerProbe:
+    """Asks brokers, each time on a fresh connection to exactly the address given. Safe to share between threads.
+
+    That a broker does not believe who we are counts against it only while others do: they have taken the same
+    credentials within ``credit_seconds``. Else it is most likely the credentials that are at fault, as while they are
+    renewed; that shall not outlast the time in which Kafka fences a dead broker.
+    """
+
+    def __init__(self, connection: Connection, credit_seconds: float = 5.0) -> None:
+        self._connection = connection
+        self._credit = credit_seconds
+        self._taken_at = float("-inf")
+
+    def ask(self, address: str, broker_id: int, timeout_seconds: float) -> ProbeAnswer:
+        """One question, over within ``timeout_seconds`` whatever the peer does.
+
+        Raises Terminal or Transient only for what says nothing about the broker: credentials that nobody takes, files
+        of certificates that cannot be used, no free file descriptor. ValueError for an address that is not host:port.
+        """
+        started = time.monotonic()
+        deadline = Deadline(timeout_seconds)
+        try:
+            with Dialogue.open(address, self._connection, deadline) as dialogue:
+                self._taken_at = time.monotonic()
+                result = _describe(dialogue, broker_id, deadline)
+        except Broken as broken:
+            if broken.refused and time.monotonic() - self._taken_at > self._credit:
+                raise Unauthenticated(str(broken)) from broken
+            return ProbeAnswer(False, time.monotonic() - started, broken.stage, str(broken), silent=broken.silent)
+        seconds = time.monotonic() - started
+        if result is None or result.error_code == CLUSTER_AUTHORIZATION_FAILED:
+            message = f"{address}: a broker answered, which one is not known: grant the ACL DescribeConfigs on Cluster"
+            return ProbeAnswer(True, seconds, Stage.REQUEST, message, weaker=True)
+        if result.error_code == INVALID_REQUEST:
+            message = f"{address}: another broker than {broker_id} answered ({result.error_message})"
+            return ProbeAnswer(False, seconds, Stage.WRONG_BROKER, message)
+        if result.error_code != NONE:
+            message = (
+                f"{address}: answered DescribeConfigs with {error_name(result.error_code)} ({result.error_message})"
+            )
+            return ProbeAnswer(False, seconds, Stage.REQUEST, message)
+        return ProbeAnswer(True, seconds, Stage.REQUEST, advertised=_advertised(result.configs))
+
+
+def _describe(dialogue: Dialogue, broker_id: int, deadline: Deadline) -> Any | None:
+    """The broker's answer about its own configuration; ``None`` where it does not know the request."""
+    version = dialogue.version(DescribeConfigsRequest, 4)
+    if version is None or version < 1:
+        return None
+    answer = dialogue.ask_again(_which_addresses(version, broker_id, dialogue.client_id), deadline)
+    if len(answer.results) != 1:
+        raise Broken(Stage.REQUEST, dialogue.address, "its answer to DescribeConfigs names no broker")
+    return answer.results[0]
+
+
+@lru_cache(_MOST_BROKERS)
+def _which_addresses(version: int, broker_id: int, client_id: str) -> Asked:
+    request = DescribeConfigsRequest(
+        version=version,
+        resources=[
+            DescribeConfigsRequest.DescribeConfigsResource(
+                resource_type=_BROKER_RESOURCE,
+                resource_name=str(broker_id),
+                configuration_keys=[_ADVERTISED, _LISTENERS],
+            )
+        ],
+    )
+    return Asked(request, DescribeConfigsResponse, client_id, answers=2)
+
+
+def _advertised(configs: Any) -> dict[str, str]:
+    """Addresses by listener name; a broker that advertises nothing of its own advertises its listeners."""
+    values = {config.name: config.value for config in configs if config.value}
+    found: dict[str, str] = {}
+    for entry in (values.get(_ADVERTISED) or values.get(_LISTENERS) or "").split(","):
+        name, separator, address = entry.strip().partition("://")
+        # An address without a host (":9092") listens everywhere and leads nowhere.
+        if separator and address and not address.startswith((":", "0.0.0.0:", "[::]:")):
+            found[name] = address
+    return found

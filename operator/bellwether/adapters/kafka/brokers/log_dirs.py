@@ -1,0 +1,107 @@
+"""Read replica sizes from one broker by DescribeLogDirs (KIP-113), for the sampler.
+
+In: an address, and partitions that the broker holds. Out: bytes of their log segments, or why not. A copy on its way to
+another directory of the same broker is left out: it takes the place of the present one later. Needs Describe on
+Cluster; before Kafka 3.2 a broker that refuses it names no directory, and no error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from kafka.protocol.admin.cluster import DescribeLogDirsRequest, DescribeLogDirsResponse
+
+from bellwether.adapters.kafka.connection.broker_connection import Dialogue
+from bellwether.adapters.kafka.connection.connection_errors import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    NONE,
+    Broken,
+    Stage,
+    error_name,
+)
+from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.kafka_connection import Connection
+
+# A broker looks through all of its logs for each request, so there must not be many; an answer stays below a megabyte.
+MOST_PARTITIONS = 10_000
+_WANTED_VERSION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes of one broker's copies of partitions; ``problem`` says why some, or all, were not told."""
+
+    sizes: Mapping[TopicPartition, int] = field(default_factory=dict)
+    problem: str = ""
+
+
+class LogDirs:
+    """Asks brokers, each time on a fresh connection to exactly the address given. Safe to share between threads."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def ask(
+        self, address: str, partitions: Collection[TopicPartition], timeout_seconds: float, longest_seconds: float
+    ) -> Sizes:
+        """The sizes of the broker's copies of these partitions; one that it does not hold is absent.
+
+        A broker that falls silent costs ``timeout_seconds``; one that answers, but slowly, ``longest_seconds``. What it
+        told until then counts. Raises Terminal or Transient for what says nothing about the broker (unusable
+        certificate files here, no free file descriptor here), ValueError for an address that is not host:port.
+        """
+        sizes: dict[TopicPartition, int] = {}
+        problem = ""
+        over = Deadline(longest_seconds)
+        try:
+            deadline = over.within(timeout_seconds)
+            with Dialogue.open(address, self._connection, deadline) as dialogue:
+                version = dialogue.version(DescribeLogDirsRequest, _WANTED_VERSION)
+                if version is None:
+                    raise Broken(Stage.REQUEST, address, "knows no DescribeLogDirs", lasting=True)
+                for request in _requests(partitions, version):
+                    answer = dialogue.ask(request, DescribeLogDirsResponse, deadline)
+                    problem = _take(answer, version, address, sizes) or problem
+                    deadline = over.within(timeout_seconds)
+        except Broken as broken:
+            problem = str(broken)
+        return Sizes(sizes, problem)
+
+
+def _requests(partitions: Collection[TopicPartition], version: int) -> Iterator[DescribeLogDirsRequest]:
+    wanted = sorted(partitions)
+    topic = DescribeLogDirsRequest.DescribableLogDirTopic
+    for start in range(0, len(wanted), MOST_PARTITIONS):
+        yield DescribeLogDirsRequest(
+            version=version,
+            topics=[
+                topic(topic=name, partitions=[one.partition for one in members])
+                for name, members in groupby(wanted[start : start + MOST_PARTITIONS], lambda one: one.topic)
+            ],
+        )
+
+
+def _take(answer: DescribeLogDirsResponse, version: int, address: str, sizes: dict[TopicPartition, int]) -> str:
+    """Add what an answer tells; why it does not tell all."""
+    if version >= 3 and answer.error_code != NONE:
+        return _refusal(address, answer.error_code)
+    if not answer.results:
+        return _refusal(address, CLUSTER_AUTHORIZATION_FAILED)
+    problem = ""
+    for directory in answer.results:
+        if directory.error_code != NONE:
+            problem = f"{address}: cannot tell the sizes in {directory.log_dir}: {error_name(directory.error_code)}"
+        for topic in directory.topics:
+            for found in topic.partitions:
+                if not found.is_future_key and found.partition_size >= 0:
+                    sizes[TopicPartition(topic.name, found.partition_index)] = found.partition_size
+    return problem
+
+
+def _refusal(address: str, code: int) -> str:
+    if code == CLUSTER_AUTHORIZATION_FAILED:
+        return f"{address}: does not tell this user the sizes of logs: grant the ACL Describe on Cluster"
+    return f"{address}: answered DescribeLogDirs with {error_name(code)}"

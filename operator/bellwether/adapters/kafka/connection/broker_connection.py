@@ -1,0 +1,228 @@
+"""Broker connection: negotiate API versions, authenticate, send one request after another.
+
+In: an address and a connection configuration. Out: decoded responses, or ``Broken``. Used by ``broker_pool`` (a broker
+that we choose) and ``broker_probe`` (a broker at exactly that address). Messages are encoded by kafka-python's protocol
+classes; its networking, with its own routing, retries and timeouts, is not used.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import lru_cache, partial
+from typing import Any
+
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+from bellwether import __version__
+from bellwether.adapters.kafka.connection.connection_errors import (
+    ILLEGAL_SASL_STATE,
+    UNSUPPORTED_SASL_MECHANISM,
+    UNSUPPORTED_VERSION,
+    Broken,
+    Stage,
+    error_name,
+)
+from bellwether.adapters.kafka.connection.tls_sasl import Exchange
+from bellwether.adapters.kafka.connection.transport import Deadline, HiddenBytes, Wire
+from bellwether.kafka_connection import Connection
+
+# Every Kafka from 2.4 on answers it; topic ids, which we need, came with 2.8.
+_API_VERSIONS = 3
+_FRAME_LIMIT = 100 << 20
+_REMEMBERED_BYTES = 8192
+_CORRELATION = 8  # in a framed request: after its size, its key and its version
+_NO_CORRELATION = bytes(4)
+
+
+Observe = Callable[[str, str, float], None]
+"""Is told of a request: its kind, ``ok`` or the stage at which the conversation broke, and seconds."""
+
+
+class Asked:
+    """A request that is asked of many brokers, or often: encoded once, and each different answer decoded once.
+
+    Answers are shared between those who get them: nobody may change one. A large one is not remembered, as whoever is
+    asked decides how large it is.
+    """
+
+    def __init__(self, request: Any, response: Any, client_id: str, *, answers: int = 8) -> None:
+        """``answers`` is how many different ones are remembered."""
+        self.request = request
+        request.with_header(correlation_id=0, client_id=client_id)
+        self.frame = HiddenBytes(request.encode(framed=True, header=True))
+        self._decode: Callable[[bytes], Any] = partial(response.decode, version=request.API_VERSION, header=True)
+        self._remembered = lru_cache(answers)(self._decode)
+
+    def read(self, frame: bytes) -> Any:
+        """What an answer says. Raises as decoding does."""
+        return (self._remembered if len(frame) <= _REMEMBERED_BYTES else self._decode)(frame)
+
+
+@lru_cache(8)
+def _which_versions(client_id: str) -> Asked:
+    request = ApiVersionsRequest(
+        version=_API_VERSIONS, client_software_name="bellwether", client_software_version=__version__
+    )
+    return Asked(request, ApiVersionsResponse, client_id)
+
+
+class Dialogue:
+    """An authenticated conversation. Close it, or use it as a context. Not for two threads at once."""
+
+    def __init__(self, wire: Wire, client_id: str) -> None:
+        self._wire = wire
+        self.client_id = client_id
+        self._correlation = 0
+        self._versions: dict[int, tuple[int, int]] = {}
+        self.observe: Observe | None = None
+        self.features: dict[str, int] = {}
+
+    @property
+    def address(self) -> str:
+        """Whom we speak to."""
+        return self._wire.address
+
+    @property
+    def certificate_ends(self) -> float | None:
+        """When the broker's certificate ends (Unix time); None without TLS, or where nobody verified it."""
+        return self._wire.certificate_ends
+
+    @classmethod
+    def open(cls, address: str, connection: Connection, deadline: Deadline) -> Dialogue:
+        """Connect, agree on versions, authenticate; all before the deadline, or ``Broken``.
+
+        When it returns, the broker has answered at least one request: a frozen one does not get this far.
+        """
+        # A token that has to be fetched is fetched before anybody waits for us.
+        sasl = Exchange(connection.security, deadline.left) if connection.security.protocol.sasl else None
+        dialogue = cls(Wire.open(address, connection.security, deadline), connection.client_id)
+        try:
+            dialogue._agree(deadline, Stage.SASL if sasl else Stage.REQUEST)
+            if sasl is not None:
+                dialogue._authenticate(connection, sasl, deadline)
+        except BaseException:
+            dialogue.close()
+            raise
+        return dialogue
+
+    def version(self, request: Any, wanted: int) -> int | None:
+        """The version of a request to use, at most ``wanted``; ``None`` where the broker does not know the request."""
+        low, high = self._versions.get(request.API_KEY, (0, -1))
+        chosen = min(wanted, high, request.max_version)
+        return chosen if chosen >= low else None
+
+    def ask(
+        self, request: Any, response: Any, deadline: Deadline, stage: Stage = Stage.REQUEST, *, large: bool = False
+    ) -> Any:
+        """Send one request (with its version set) and decode its response.
+
+        ``large`` is for answers that take us seconds to decode, as metadata of 200,000 partitions does: the deadline is
+        for the broker, and is later by that time.
+        """
+        began, outcome = time.monotonic(), "ok"
+        request.with_header(correlation_id=0, client_id=self.client_id)
+        try:
+            frame = self.exchange(HiddenBytes(request.encode(framed=True, header=True)), deadline, stage)
+            decode = partial(response.decode, version=request.API_VERSION, header=True)
+            with deadline.paused() if large else nullcontext():
+                return self._read(decode, request, frame, stage)
+        except Broken as broken:
+            outcome = broken.outcome
+            raise
+        finally:
+            if self.observe is not None:
+                self.observe(type(request).__name__.partition("Request")[0], outcome, time.monotonic() - began)
+
+    def ask_again(self, asked: Asked, deadline: Deadline, stage: Stage = Stage.REQUEST) -> Any:
+        """A question that is put very often, by many: its bytes are made once, and equal answers are read once."""
+        frame = self.exchange(asked.frame, deadline, stage)
+        return self._read(asked.read, asked.request, frame, stage)
+
+    def exchange(self, framed: HiddenBytes, deadline: Deadline, stage: Stage) -> bytes:
+        """Send a framed request, whatever its correlation id is; the answer's frame, with correlation id 0."""
+        self._correlation += 1
+        number = struct.pack(">i", self._correlation)
+        self._wire.send(HiddenBytes(framed[:_CORRELATION] + number + framed[_CORRELATION + 4 :]), deadline, stage)
+        frame = self._wire.receive(deadline, stage, _FRAME_LIMIT)
+        if frame[:4] != number:
+            raise Broken(
+                stage, self.address, "answered something that was not asked: it is no Kafka broker", lasting=True
+            )
+        return _NO_CORRELATION + frame[4:]
+
+    def _read(self, decode: Callable[[bytes], Any], request: Any, frame: bytes, stage: Stage) -> Any:
+        try:
+            return decode(frame)
+        except (ValueError, LookupError, TypeError, OverflowError, AssertionError, struct.error) as error:
+            raise Broken(
+                stage, self.address, f"its answer to {type(request).__name__} cannot be read: it may be no Kafka broker"
+            ) from error
+
+    def close(self) -> None:
+        """Hang up."""
+        self._wire.close()
+
+    def __enter__(self) -> Dialogue:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _agree(self, deadline: Deadline, stage: Stage) -> None:
+        answer = self.ask_again(_which_versions(self.client_id), deadline, stage)
+        if answer.error_code == UNSUPPORTED_VERSION:
+            raise Broken(stage, self.address, "is older than Kafka 2.8, which is the oldest supported", lasting=True)
+        if answer.error_code:
+            raise Broken(stage, self.address, f"answered ApiVersions with {error_name(answer.error_code)}")
+        self._versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+        self.features = {feature.name: feature.max_version_level for feature in answer.finalized_features or ()}
+
+    def _authenticate(self, connection: Connection, sasl: Exchange, deadline: Deadline) -> None:
+        security = connection.security
+        answer = self.ask(
+            SaslHandshakeRequest(version=1, mechanism=str(security.mechanism)),
+            SaslHandshakeResponse,
+            deadline,
+            Stage.SASL,
+        )
+        if answer.error_code == UNSUPPORTED_SASL_MECHANISM:
+            offered = ", ".join(answer.mechanisms) or "none"
+            wanted = security.called("mechanism")
+            message = f"does not offer the SASL mechanism {security.mechanism}: choose one of {offered} as {wanted}"
+            raise Broken(Stage.SASL, self.address, message, lasting=True)
+        if answer.error_code == ILLEGAL_SASL_STATE:
+            message = (
+                f"this listener takes no SASL: check the port, or set security.protocol other than {security.protocol}"
+            )
+            raise Broken(Stage.SASL, self.address, message, lasting=True)
+        if answer.error_code:
+            raise Broken(Stage.SASL, self.address, f"answered SaslHandshake with {error_name(answer.error_code)}")
+        version = self.version(SaslAuthenticateRequest, 2) or 0
+        for number in range(sasl.rounds()):
+            answer = self.ask(
+                SaslAuthenticateRequest(version=version, auth_bytes=HiddenBytes(sasl.message(number))),
+                SaslAuthenticateResponse,
+                deadline,
+                Stage.SASL,
+            )
+            problem, ours = "", True
+            if answer.error_code:
+                problem = f"refused {security.whom} ({answer.error_message or error_name(answer.error_code)})"
+            else:
+                try:
+                    sasl.answer(number, bytes(answer.auth_bytes))
+                except ValueError as error:
+                    problem, ours = str(error), security.oauth is not None
+            if problem:
+                message = f"{problem}: {sasl.remedy()}" if ours else problem
+                sasl.refused()
+                raise Broken(Stage.SASL, self.address, message, lasting=True, refused=ours)

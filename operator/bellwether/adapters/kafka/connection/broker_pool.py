@@ -1,0 +1,196 @@
+"""Broker pool: choose the broker that is asked, and ask it on a connection of our own. Used by ``metadata_reader`` and
+``leader_mover``.
+
+Clients of Kafka send admin requests to "the controller", under KRaft a random broker, perhaps the sick one, and go on
+retrying by themselves. Here every question goes to a broker that we choose, once, with a hard time limit. Only what
+surely was not sent is tried elsewhere, unless it is a mere read.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bellwether.adapters.kafka.connection.broker_connection import Dialogue, Observe
+from bellwether.adapters.kafka.connection.connection_errors import Broken, from_attempts
+from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.core.model.cluster import Broker
+from bellwether.kafka_connection import Connection, join_address
+from bellwether.ports.errors import Transient
+
+T = TypeVar("T")
+
+_SHUN_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Hard limits in seconds.
+
+    ``opening_seconds`` to open one conversation, ``finding_seconds`` to find a broker that takes a mutation,
+    ``request_seconds`` for the answers of one broker, ``read_seconds`` for a read with all its second choices.
+    """
+
+    opening_seconds: float = 1.5
+    finding_seconds: float = 2.0
+    request_seconds: float = 2.0
+    read_seconds: float = 5.0
+
+    @property
+    def mutation_seconds(self) -> float:
+        """The longest that a mutation takes: finding a broker that answers, and the request."""
+        return self.finding_seconds + self.request_seconds
+
+
+class Nodes:
+    """The brokers of one cluster as places to ask. Shared by the reader and the mover of one policy."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        limits: Limits | None = None,
+        observe: Observe | None = None,
+        certified: Callable[[float], None] | None = None,
+    ) -> None:
+        """``observe`` is told of every request, and of every connection that is opened, as the request ``Open``.
+
+        ``certified`` is told when the first of the brokers' certificates ends that were seen (Unix time).
+        """
+        self._observe = observe or (lambda _request, _outcome, _seconds: None)
+        self._certified = certified or (lambda _ends: None)
+        self._ends: dict[str, float] = {}
+        self.connection = connection
+        self.limits = limits or Limits()
+        self._known: dict[int, str] = {}
+        self._avoided: frozenset[int] = frozenset()
+        self._failed_at: dict[str, float] = {}
+        self._answered: str | None = None
+
+    def learn(self, brokers: Iterable[Broker]) -> None:
+        """Remember the addresses of the brokers that metadata names; those that it no longer names are forgotten."""
+        known = {b.id: join_address(b.host, b.port) for b in brokers if b.host and b.port > 0 and not b.fenced}
+        if known:
+            self._known = known
+            still = {*known.values(), *self.connection.bootstrap}
+            self._ends = {address: ends for address, ends in self._ends.items() if address in still}
+
+    def avoid(self, brokers: Collection[int]) -> None:
+        """Ask these only when no other answers. Replaces what was said before."""
+        self._avoided = frozenset(brokers)
+
+    def addresses(self) -> tuple[str, ...]:
+        """Whom to ask, in order: brokers that may be asked, bootstrap addresses, those to avoid.
+
+        Within each group those that lately failed come last, and the one that answered last comes first.
+        """
+        avoided = {address for broker, address in self._known.items() if broker in self._avoided}
+        known = [address for address in self._known.values() if address not in avoided]
+        bootstrap = [a for a in self.connection.bootstrap if a not in avoided and a not in known]
+        # While somebody is to be avoided, a bootstrap address may be that broker under another name: known ones first.
+        groups = (known, bootstrap, sorted(avoided)) if self._avoided else (known + bootstrap, sorted(avoided))
+        return tuple(dict.fromkeys(address for group in groups for address in sorted(group, key=self._rank)))
+
+    def first_choice(self) -> tuple[int, str] | None:
+        """The broker that is asked first, and its address; None while no id is known."""
+        ids = {address: broker for broker, address in self._known.items()}
+        return next(((ids[address], address) for address in self.addresses() if address in ids), None)
+
+    def read(self, ask: Callable[[Dialogue, Deadline], T]) -> T:
+        """The answer of the first broker that gives one before the limit of a read; Transient or Terminal otherwise."""
+        deadline = Deadline(self.limits.read_seconds)
+        attempts: list[Broken] = []
+        for address in self._until(deadline):
+            try:
+                with self._open(address, deadline.within(self.limits.opening_seconds)) as dialogue:
+                    answer = ask(dialogue, deadline.within(self.limits.request_seconds))
+            except Broken as broken:
+                self._failed(address, broken, attempts)
+            except Transient:
+                self._shun(address)  # it answers, and not with what was asked for: the next read asks another one first
+                raise
+            else:
+                self._succeeded(address)
+                return answer
+        raise from_attempts(attempts, proven=self._answered is not None)
+
+    def address_of(self, broker: int) -> str | None:
+        """Where metadata said that a broker is; None where it has not."""
+        return self._known.get(broker)
+
+    def read_from(self, broker: int, ask: Callable[[Dialogue, Deadline], T], deadline: Deadline) -> T:
+        """The answer of that very broker, before the deadline and the limit of a request; Transient without one."""
+        address = self._known.get(broker)
+        if address is None:
+            raise Transient(f"nobody has said where broker {broker} is")
+        limit = deadline.within(self.limits.request_seconds)
+        try:
+            with self._open(address, limit.within(self.limits.opening_seconds)) as dialogue:
+                return ask(dialogue, limit)
+        except Broken as broken:
+            self._shun(address)
+            raise Transient(str(broken)) from broken
+
+    def send_once(self, ask: Callable[[Dialogue, Deadline], T]) -> T:
+        """Ask one broker, once; another is tried only while nothing has been sent.
+
+        Raises Transient when the answer did not come in time: what was asked may be carried out, even later.
+        """
+        deadline = Deadline(self.limits.mutation_seconds)
+        finding = deadline.within(self.limits.finding_seconds)
+        attempts: list[Broken] = []
+        for address in self._until(finding):
+            try:
+                # Half of the time at most, so that a frozen first choice leaves a second one its chance.
+                opening = min(self.limits.opening_seconds, self.limits.finding_seconds / 2)
+                dialogue = self._open(address, finding.within(opening))
+            except Broken as broken:
+                self._failed(address, broken, attempts)
+                continue
+            with dialogue:
+                try:
+                    answer = ask(dialogue, deadline.within(self.limits.request_seconds))
+                except Broken as broken:
+                    self._failed(address, broken, attempts)
+                    raise Transient(f"{broken}; the request was sent and may have been carried out") from broken
+            self._succeeded(address)
+            return answer
+        raise from_attempts(attempts, proven=self._answered is not None)
+
+    def _open(self, address: str, deadline: Deadline) -> Dialogue:
+        began, outcome = time.monotonic(), "ok"
+        try:
+            dialogue = Dialogue.open(address, self.connection, deadline)
+        except Broken as broken:
+            outcome = broken.outcome
+            raise
+        finally:
+            self._observe("Open", outcome, time.monotonic() - began)
+        dialogue.observe = self._observe
+        if (ends := dialogue.certificate_ends) is not None:
+            self._ends[address] = ends
+            self._certified(min(self._ends.values()))
+        return dialogue
+
+    def _until(self, deadline: Deadline) -> Iterator[str]:
+        for address in self.addresses():
+            if deadline.left <= 0:
+                return
+            yield address
+
+    def _failed(self, address: str, broken: Broken, attempts: list[Broken]) -> None:
+        self._shun(address)
+        attempts.append(broken)
+
+    def _shun(self, address: str) -> None:
+        now = time.monotonic()
+        self._failed_at = {a: at for a, at in self._failed_at.items() if now - at < _SHUN_SECONDS} | {address: now}
+
+    def _succeeded(self, address: str) -> None:
+        self._failed_at.pop(address, None)
+        self._answered = address
+
+    def _rank(self, address: str) -> tuple[bool, bool]:
+        failed = time.monotonic() - self._failed_at.get(address, float("-inf")) < _SHUN_SECONDS
+        return failed, address != self._answered

@@ -1,0 +1,169 @@
+"""TLS context and SASL client from the security settings of a connection. For ``transport`` and ``broker_connection``.
+
+The configuration itself is ``bellwether.kafka_connection``, which imports no client, so that everybody may hold it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import ssl
+from functools import lru_cache
+from pathlib import Path
+
+from kafka.net.sasl.scram import ScramClient
+
+from bellwether.adapters import pem
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.connection.oauth_tokens import source_of
+from bellwether.kafka_connection import Mechanism, Security
+from bellwether.ports.errors import Unauthenticated
+
+_STATUS = re.compile(r"[a-z_]{1,64}")
+
+
+def tls_context(security: Security) -> ssl.SSLContext:
+    """A client context, to be shared. Rotated certificates count: it is made anew when one of its files has changed.
+
+    Unauthenticated names a bad file.
+    """
+    default = ssl.get_default_verify_paths()
+    files = (security.ca_file or default.cafile or "", security.cert_file, security.key_file)
+    return _context(security, tuple(_version(file) for file in files))
+
+
+def _version(file: str) -> tuple[int, ...] | None:
+    """What changes when a file does; ``None`` when there is none."""
+    try:
+        found = Path(file).stat() if file else None
+    except OSError:
+        return None
+    return None if found is None else (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(16)
+def _context(security: Security, _versions: tuple[tuple[int, ...] | None, ...]) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = security.verify_hostname
+    try:
+        if security.ca_file:
+            context.load_verify_locations(cafile=security.ca_file)
+        else:
+            context.load_default_certs()
+    except OSError as error:
+        raise Unauthenticated(f"{security.called('ca_file')} is not a readable PEM file: {_why(error)}") from error
+    if security.cert_file:
+        key = security.key_file or security.cert_file
+        try:
+            # Without a callback OpenSSL would ask the terminal for the passphrase, and wait.
+            context.load_cert_chain(security.cert_file, key, password=lambda: "")
+        except OSError as error:
+            pair = security.called("cert_file")
+            if security.key_file:
+                pair += f" with {security.called('key_file')}"
+            raise Unauthenticated(
+                f"{pair} cannot be used: {_why(error)}. They must be PEM, belong together, and the key must have no "
+                "passphrase"
+            ) from error
+    return context
+
+
+def expiry(security: Security) -> str:
+    """Why the client's own certificate would be refused now, as the end of a sentence; empty when it is in its time."""
+    if not security.cert_file:
+        return ""
+    try:
+        own = pem.validities(Path(security.cert_file).read_bytes())[0]
+    except (OSError, ValueError):
+        return ""
+    now = SystemClock().now()
+    if own.ends < now:
+        return f"which has expired on {own.ends:%Y-%m-%d at %H:%M} UTC: renew it"
+    return f"which is not valid before {own.starts:%Y-%m-%d %H:%M} UTC: check clocks" if own.starts > now else ""
+
+
+def certificate_ends(security: Security) -> dict[str, float | None]:
+    """When the last of the trusted certificates (``authority``) and the client's (``own``) end; None for none."""
+    found: dict[str, float | None] = {}
+    for which, path in (("authority", security.ca_file), ("own", security.cert_file)):
+        try:
+            ends = [v.ends.timestamp() for v in pem.validities(Path(path).read_bytes())] if path else []
+        except (OSError, ValueError):
+            ends = []  # connecting says what is wrong with it
+        # While an authority is renewed the old one stands beside the new; of a chain the first is the client's.
+        found[which] = None if not ends else max(ends) if which == "authority" else ends[0]
+    return found
+
+
+def _why(error: OSError) -> str:
+    return getattr(error, "reason", None) or error.strerror or "unreadable"
+
+
+class Exchange:
+    """The client's side of one SASL exchange: PLAIN (RFC 4616), SCRAM (RFC 5802) or OAUTHBEARER (RFC 7628).
+
+    Construct it before connecting: a token may have to be fetched first, for which ``wait_seconds`` is the limit.
+    Raises what fetching raises, which says nothing about any broker.
+    """
+
+    def __init__(self, security: Security, wait_seconds: float = 0.0) -> None:
+        self._security = security
+        self._scram: ScramClient | None = None
+        self._source = self._token = None
+        if security.oauth is not None:
+            self._source = source_of(security.oauth)
+            self._token = self._source.token(wait_seconds)
+        elif security.mechanism is not Mechanism.PLAIN:
+            # kafka-python does not escape the name as RFC 5802 (5.1) asks.
+            name = security.username.replace("=", "=3D").replace(",", "=2C")
+            self._scram = ScramClient(name, security.password, str(security.mechanism))
+
+    def rounds(self) -> int:
+        """How many messages the client sends."""
+        return 1 if self._scram is None else 2
+
+    def message(self, number: int) -> bytes:
+        """The client's message of a round (0, 1)."""
+        if self._token is not None:
+            return f"n,,\x01auth=Bearer {self._token.text}\x01\x01".encode()
+        if self._scram is None:
+            return f"\0{self._security.username}\0{self._security.password}".encode()
+        return bytes(self._scram.first_message() if number == 0 else self._scram.final_message())
+
+    def answer(self, number: int, message: bytes) -> None:
+        """Take the server's message of a round; ValueError when it refuses us, or does not prove who it is."""
+        if self._token is not None:
+            if message:
+                raise ValueError(f"refused the token of {self._security.whom} ({_refusal(message)})")
+            return
+        if self._scram is None:
+            return
+        try:
+            if number == 0:
+                self._scram.process_server_first_message(message)
+            else:
+                self._scram.process_server_final_message(message)
+        except (KeyError, UnicodeError, ValueError):
+            raise ValueError("the server's SCRAM answer is not valid") from None
+
+    def refused(self) -> None:
+        """The broker did not take it: another token is fetched soon, as this one may be at fault."""
+        if self._source is not None and self._token is not None:
+            self._source.refuse(self._token)
+
+    def remedy(self) -> str:
+        """What to check after a refusal."""
+        if self._security.oauth is not None:
+            return "check that the listener trusts the issuer, the audience and the scope of its tokens"
+        named = dict(self._security.names)
+        return f"check {named.get('username', 'username')}, {named.get('password', 'password')} and mechanism"
+
+
+def _refusal(message: bytes) -> str:
+    """The status in the broker's word (RFC 7628, 3.2.2)."""
+    try:
+        status = json.loads(message)["status"]
+    except (ValueError, LookupError, TypeError):
+        return "no reason given"
+    return status if isinstance(status, str) and _STATUS.fullmatch(status) else "no reason given"

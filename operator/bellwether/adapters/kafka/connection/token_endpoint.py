@@ -1,0 +1,154 @@
+"""Request one token from an OAuth token endpoint by client credentials (RFC 6749, 4.4), bounded in time and size.
+
+In: who asks, and where. Out: the token and how many seconds it is good for, or Transient, Unauthenticated or Terminal
+with a sentence that names the field at fault, the same for the same trouble, and holds neither secret nor token. Called
+by ``oauth_tokens``, from a thread of its own: looking up a name obeys no deadline.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import ssl
+import time
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import requests
+import urllib3.exceptions
+from requests.adapters import HTTPAdapter
+
+from bellwether.kafka_connection import Hidden, OAuth
+from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauthenticated
+
+_BODY_LIMIT = 256 * 1024
+_CHUNK = 16_384
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+_ERROR = re.compile(r"[a-z_]{1,64}")
+_LONGEST_SECONDS = 366 * 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A token (``repr`` hides it) and how many seconds it is good for from when it was asked for."""
+
+    token: Hidden
+    seconds: float
+
+
+def ask(oauth: OAuth, timeout_seconds: float) -> Grant:
+    """One token. Raises Transient, Unauthenticated (who we are is not believed) or Terminal."""
+    deadline = time.monotonic() + timeout_seconds
+    form = {"grant_type": "client_credentials"} | ({"scope": oauth.scope} if oauth.scope else {})
+    where = f"{oauth.called('token_endpoint')} {oauth.token_endpoint}"
+    try:
+        with requests.Session() as session:
+            # Neither a .netrc nor a proxy of the environment may decide where the secret goes.
+            session.trust_env = False
+            session.verify = oauth.ca_file or ssl.get_default_verify_paths().cafile or True
+            session.mount("https://", HTTPAdapter(max_retries=0))
+            with session.post(
+                oauth.token_endpoint,
+                data=form,
+                headers={"Authorization": _basic(oauth), "Accept": "application/json", "Accept-Encoding": "identity"},
+                timeout=(timeout_seconds, timeout_seconds),
+                stream=True,
+                allow_redirects=False,
+            ) as response:
+                body = _body(response, where, deadline)
+                if response.status_code != 200:
+                    raise _refusal(response.status_code, body, oauth, where)
+                return _grant(body, where)
+    except requests.exceptions.SSLError as error:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            trust = oauth.called("ca_file") if oauth.ca_file else f"the system's ({oauth.called('ca_file')} is not set)"
+            text = f"{where}: its certificate does not verify against the authorities of {trust}, or has expired, or"
+            raise Unauthenticated(f"{text} is another host's: check both") from None
+        raise Terminal(f"{where} does not speak TLS with us: check the URL") from None
+    except (requests.Timeout, urllib3.exceptions.TimeoutError):
+        raise _too_slow(where) from None
+    except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema):
+        raise Terminal(f"{where} is not the URL of an HTTPS server") from None
+    except (requests.RequestException, urllib3.exceptions.HTTPError):
+        raise Transient(f"{where} cannot be reached, or ends the connection") from None
+    except OSError as error:
+        why = error.strerror or "unreadable"
+        raise Unauthenticated(f"{oauth.called('ca_file')} is not a readable PEM file: {why}") from None
+
+
+def _basic(oauth: OAuth) -> str:
+    """RFC 6749, 2.3.1: both are encoded as forms are, before base64."""
+    pair = f"{quote(oauth.client_id, safe='')}:{quote(oauth.client_secret, safe='')}"
+    return "Basic " + base64.b64encode(pair.encode()).decode()
+
+
+def _body(response: requests.Response, where: str, deadline: float) -> bytes:
+    """The body up to its limit; an endpoint that drips bytes is left at the deadline."""
+    parts: list[bytes] = []
+    while part := response.raw.read1(_CHUNK):
+        parts.append(part)
+        if sum(map(len, parts)) > _BODY_LIMIT:
+            raise Terminal(f"{where} answers with more than {_BODY_LIMIT // 1024} KiB: it is no token endpoint")
+        if time.monotonic() > deadline:
+            raise _too_slow(where)
+    return b"".join(parts)
+
+
+def _too_slow(where: str) -> Transient:
+    return Transient(f"{where} does not answer in time")
+
+
+def _refusal(status: int, body: bytes, oauth: OAuth, where: str) -> BellwetherError:
+    """What an answer other than 200 means; its description is left out, as it may repeat what was sent."""
+    if status == 429 or status >= 500:
+        return Transient(f"{where} answers HTTP {status}")
+    said = _object(body).get("error")
+    code = said if isinstance(said, str) and _ERROR.fullmatch(said) else ""
+    if status == 401 or code in ("invalid_client", "unauthorized_client"):
+        names = f"{oauth.called('client_id')} and {oauth.called('client_secret')}"
+        return Unauthenticated(f"{where} refuses client {oauth.client_id!r} ({code or status}): check {names}")
+    if code == "invalid_scope":
+        return Unauthenticated(f"{where} refuses the scope {oauth.scope!r}: check {oauth.called('scope')}")
+    return Terminal(f"{where} answers HTTP {status}{f' ({code})' if code else ''}: check the URL")
+
+
+def _grant(body: bytes, where: str) -> Grant:
+    """RFC 6749, 5.1."""
+    answer = _object(body)
+    token, kind = answer.get("access_token"), answer.get("token_type", "Bearer")
+    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+        raise Terminal(f"{where} answers without an access_token (RFC 6749, 5.1): it is no token endpoint")
+    if not isinstance(kind, str) or kind.lower() != "bearer":
+        raise Terminal(f"{where} gives tokens that are not of type Bearer, which Kafka alone takes")
+    seconds = answer.get("expires_in")
+    if seconds is None:
+        seconds = _life(token)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _LONGEST_SECONDS:
+        raise Terminal(f"{where} gives a token without a sensible expires_in: nobody knows when to ask for the next")
+    return Grant(Hidden(token), float(seconds))
+
+
+def _life(token: str) -> object:
+    """Of a JSON Web Token (RFC 7519) that says when it was issued and when it ends: the seconds between; else None."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = _object(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except (binascii.Error, ValueError):
+        return None
+    ends, issued = claims.get("exp"), claims.get("iat")
+    both = isinstance(ends, int | float) and isinstance(issued, int | float)
+    return float(ends) - float(issued) if both else None  # type: ignore[arg-type]
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """The JSON object in a body; empty for anything else."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

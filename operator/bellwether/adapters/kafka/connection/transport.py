@@ -1,0 +1,300 @@
+"""Transport to one address with a hard deadline: resolve, connect, TLS handshake, frames.
+
+In: an address, a security configuration, a deadline. Out: whole response frames, or ``Broken``. Used by
+``broker_connection``. Every blocking call is given what is left until the deadline, so neither a peer that never
+answers nor one that sends a byte now and then can hold the caller.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+from bellwether.adapters.kafka.connection.connection_errors import Broken, Stage
+from bellwether.adapters.kafka.connection.tls_sasl import expiry, tls_context
+from bellwether.kafka_connection import Security, split_address
+from bellwether.ports.errors import Transient
+
+_CHUNK = 1 << 18
+# These say that this machine, not the broker, is in trouble: no evidence about anybody.
+_OURS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL}
+
+
+class HiddenBytes(bytes):
+    """Bytes that ``repr`` does not show: a request may carry a password."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} bytes>"
+
+
+class Deadline:
+    """A moment on the monotonic clock."""
+
+    __slots__ = ("_at",)
+
+    def __init__(self, seconds: float) -> None:
+        self._at = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds until then; 0 when it has passed."""
+        return max(0.0, self._at - time.monotonic())
+
+    def within(self, seconds: float) -> Deadline:
+        """The earlier of this deadline and one in ``seconds``."""
+        return Deadline(min(seconds, self.left))
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Our own work meanwhile does not count: the deadline is later by the time that the block takes."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._at += time.monotonic() - began
+
+
+class Wire:
+    """An open connection. Not for use by two threads at once."""
+
+    def __init__(self, sock: socket.socket, address: str, security: Security) -> None:
+        self._socket = sock
+        self._security = security
+        self.address = address
+
+    @classmethod
+    def open(cls, address: str, security: Security, deadline: Deadline) -> Wire:
+        """Connect and, where asked for, shake hands by TLS."""
+        host, port = split_address(address)
+        sock = _connect(address, host, port, deadline)
+        if not security.protocol.tls:
+            return cls(sock, address, security)
+        try:
+            context = tls_context(security)
+            sock.settimeout(_left(deadline, Stage.TLS, address))
+            return cls(context.wrap_socket(sock, server_hostname=host), address, security)
+        except OSError as error:
+            sock.close()
+            raise _tls_failure(error, address, security) from error
+        except BaseException:
+            sock.close()
+            raise
+
+    @property
+    def certificate_ends(self) -> float | None:
+        """When the peer's certificate ends (Unix time); None without TLS, or where nobody verified it."""
+        found = self._socket.getpeercert() if isinstance(self._socket, ssl.SSLSocket) else None
+        ends = (found or {}).get("notAfter")
+        return ssl.cert_time_to_seconds(ends) if isinstance(ends, str) else None
+
+    def send(self, frame: HiddenBytes, deadline: Deadline, stage: Stage) -> None:
+        """Send a whole frame."""
+        view = memoryview(frame)
+        try:
+            while view:
+                self._socket.settimeout(_left(deadline, stage, self.address))
+                view = view[self._socket.send(view) :]
+        except OSError as error:
+            raise _request_failure(error, self.address, stage, self._security) from error
+
+    def receive(self, deadline: Deadline, stage: Stage, limit: int) -> bytes:
+        """The next whole frame, without its length; a frame longer than ``limit`` bytes is not Kafka's."""
+        (size,) = struct.unpack(">i", self._exactly(4, deadline, stage))
+        if not 4 <= size <= limit:
+            raise Broken(
+                stage,
+                self.address,
+                "what answers there does not speak the Kafka protocol in the clear: check the port and "
+                "security.protocol (a TLS listener needs SSL or SASL_SSL)",
+                lasting=True,
+            )
+        return self._exactly(size, deadline, stage)
+
+    def _exactly(self, size: int, deadline: Deadline, stage: Stage) -> bytes:
+        got = bytearray()
+        try:
+            while len(got) < size:
+                self._socket.settimeout(_left(deadline, stage, self.address))
+                chunk = self._socket.recv(min(_CHUNK, size - len(got)))
+                if not chunk:
+                    raise ConnectionResetError(errno.ECONNRESET, "closed by peer")
+                got += chunk
+        except OSError as error:
+            raise _request_failure(error, self.address, stage, self._security) from error
+        return bytes(got)
+
+    def close(self) -> None:
+        """Close without waiting for anybody."""
+        self._socket.close()
+
+    def __enter__(self) -> Wire:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _left(deadline: Deadline, stage: Stage, address: str) -> float:
+    left = deadline.left
+    if left <= 0:
+        raise Broken(stage, address, _silence(stage), silent=True)
+    return left
+
+
+def _silence(stage: Stage) -> str:
+    if stage is Stage.CONNECT:
+        return "no connection in time"
+    return f"connected, but no answer in time ({stage})"
+
+
+def _connect(address: str, host: str, port: int, deadline: Deadline) -> socket.socket:
+    found = _resolve(address, host, port, deadline)
+    failure: OSError | None = None
+    for index, (family, target) in enumerate(found):
+        sock: socket.socket | None = None
+        try:
+            sock = socket.socket(family, socket.SOCK_STREAM)
+            # Each of a host's addresses gets an equal share of the time, so a dead first one leaves room for the next.
+            sock.settimeout(_left(deadline, Stage.CONNECT, address) / (len(found) - index))
+            sock.connect(target)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            failure = error
+        except Broken:
+            _close(sock)
+            raise
+        else:
+            return sock
+        _close(sock)
+    if failure is not None and failure.errno in _OURS:
+        raise Transient(f"this process cannot open a connection: {failure.strerror}. Raise its limits") from failure
+    if failure is None or isinstance(failure, TimeoutError):
+        raise Broken(Stage.CONNECT, address, _silence(Stage.CONNECT), silent=True) from failure
+    raise Broken(Stage.CONNECT, address, f"cannot connect: {failure.strerror or failure}") from failure
+
+
+def _close(sock: socket.socket | None) -> None:
+    if sock is not None:
+        sock.close()
+
+
+class _Lookup(threading.Thread):
+    """A name lookup that can be left behind: getaddrinfo knows no time limit."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(name=f"resolve {host}", daemon=True)
+        self._host, self._port = host, port
+        self.found: list[tuple[int, tuple[object, ...]]] = []
+        self.failure: OSError | None = None
+
+    def run(self) -> None:
+        try:
+            answers = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            self.failure = error
+        except UnicodeError:
+            self.failure = socket.gaierror(socket.EAI_NONAME, "not a host name")
+        else:
+            self.found = list(dict.fromkeys((family, target) for family, _, _, _, target in answers))
+
+
+_lookups: dict[tuple[str, int], _Lookup] = {}
+_lookups_lock = threading.Lock()
+
+
+def _numeric(host: str, port: int) -> tuple[int, tuple[object, ...]] | None:
+    """Where a host leads that is an address already: nobody need be asked for it."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, host)
+        except OSError:
+            continue
+        return family, (host, port)
+    return None
+
+
+def _resolve(address: str, host: str, port: int, deadline: Deadline) -> list[tuple[int, tuple[object, ...]]]:
+    known = _numeric(host, port)
+    if known is not None:
+        return [known]
+    # A lookup under way is joined, not doubled: with name service down, threads must not pile up.
+    with _lookups_lock:
+        lookup = _lookups.get((host, port))
+        if lookup is None or not lookup.is_alive():
+            lookup = _lookups[host, port] = _Lookup(host, port)
+            lookup.start()
+    lookup.join(deadline.left)
+    if lookup.is_alive():
+        raise Broken(Stage.CONNECT, address, f"the name {host} was not resolved in time: check the cluster's DNS")
+    with _lookups_lock:
+        if _lookups.get((host, port)) is lookup:
+            del _lookups[host, port]
+    if lookup.failure is not None:
+        unknown = isinstance(lookup.failure, socket.gaierror) and lookup.failure.errno == socket.EAI_NONAME
+        message = f"the name {host} cannot be resolved ({lookup.failure.strerror}): check the spelling and DNS"
+        raise Broken(Stage.CONNECT, address, message, suspicious=unknown)
+    return lookup.found
+
+
+def _tls_failure(error: OSError, address: str, security: Security) -> Broken:
+    if isinstance(error, TimeoutError):
+        return Broken(Stage.TLS, address, _silence(Stage.TLS), silent=True)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return Broken(Stage.TLS, address, _unverified(error, security), lasting=True)
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        message = f"TLS failed ({error.reason or error}): check that the port is a TLS listener, and {_own(security)}"
+        return Broken(Stage.TLS, address, message, lasting=True, refused="ALERT" in (error.reason or ""))
+    return Broken(
+        Stage.TLS,
+        address,
+        "closed the connection during the TLS handshake: check that the port is a TLS listener",
+        suspicious=True,
+    )
+
+
+def _unverified(error: ssl.SSLCertVerificationError, security: Security) -> str:
+    """What is wrong with a broker's certificate; the codes are those of X509_verify_cert_error_string(3)."""
+    said = f"its certificate does not verify against {_trust(security)}: {error.verify_message}"
+    if error.verify_code in (9, 10):
+        return f"{said}. It is the broker's that must be renewed"
+    if error.verify_code in (62, 64):
+        flag = security.called("verify_hostname")
+        return f"{said}. Connect by a name that it carries, have it carry this one, or set {flag} to false"
+    return f"{said}. Check the CA: it must be the one that signs the brokers' certificates"
+
+
+def _trust(security: Security) -> str:
+    named = security.called("ca_file")
+    return named if security.ca_file else f"the system's trust store ({named.strip()} is not set)"
+
+
+def _own(security: Security) -> str:
+    """The client certificate, and what is known to be wrong with it."""
+    if not security.cert_file:
+        return f"whether the listener asks for a client certificate ({security.called('cert_file').strip()} is not set)"
+    why = expiry(security)
+    return f"the client certificate, {security.called('cert_file')}{f', {why}' if why else ''}"
+
+
+def _request_failure(error: OSError, address: str, stage: Stage, security: Security) -> Broken:
+    if isinstance(error, TimeoutError):
+        return Broken(stage, address, _silence(stage), silent=True)
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        # TLS 1.3 reports a refused client certificate only after the handshake, on the first read.
+        message = f"TLS failed ({error.reason or error}): check {_own(security)}"
+        return Broken(Stage.TLS, address, message, lasting=True, refused="ALERT" in (error.reason or ""))
+    what = "check the port, security.protocol and, where the listener asks for one, the client certificate"
+    if expiry(security):
+        what = f"check {_own(security)}"
+    return Broken(stage, address, f"closed the connection instead of answering: {what}", suspicious=True)

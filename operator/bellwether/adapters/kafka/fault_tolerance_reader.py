@@ -1,0 +1,144 @@
+"""Read the fault tolerance of a cluster from its brokers and its active controller (``ports.kafka.MarginReader``).
+
+In: topics and brokers. Out: min.insync.replicas of each topic (remembered for a moment), the voters of the KRaft quorum
+and which of them keep up (DescribeQuorum, KIP-595), which brokers do not answer now, and whose logs trail their
+leaders' (ListOffsets, as the replication probe asks). Read each turn while a broker is paused or is to be. Called by
+the cycle.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from kafka.protocol.admin.cluster import DescribeQuorumRequest, DescribeQuorumResponse
+
+from bellwether.adapters.kafka.brokers.log_ends import LogEnds
+from bellwether.adapters.kafka.config_reader import KafkaConfigs
+from bellwether.adapters.kafka.connection.broker_connection import Dialogue
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.connection_errors import NONE, from_code
+from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.core.doctor.risks import MIN_ISR
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.model.fault_tolerance import Margins, Quorum
+from bellwether.ports.errors import Terminal, Transient
+
+REMEMBERED_SECONDS = 10.0
+"""How old a topic's min.insync.replicas may be."""
+
+BEHIND_MILLISECONDS = 5000
+"""A voter that was caught up longer ago than this, compared with the best, does not keep up."""
+
+MOST_PEERS = 64
+"""So many peers are asked whether they answer; all the others are seen once Kafka has fenced them."""
+
+LOOKS = 3
+LOOK_SECONDS = 0.1
+"""So often a follower's ends are compared with its leaders', and so far apart."""
+
+_METADATA = "__cluster_metadata"
+
+
+class KafkaMargins:
+    """The margins of one cluster. Peers are found by the addresses that the reader of the same ``Nodes`` has learnt."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._configs = KafkaConfigs(nodes)
+        self._known: dict[str, tuple[int, float]] = {}
+
+    def margins(
+        self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
+    ) -> Margins:
+        """What could still be lost; what cannot be read is said in ``problem``."""
+        try:
+            least = self._minimum_isr(topics)
+            quorum = self._nodes.read(_quorum)
+        except (Transient, Terminal) as error:
+            return Margins(problem=str(error))
+        trailing = frozenset(broker for broker, names in followed.items() if self._trails(broker, names))
+        return Margins(least, quorum, self._silent(peers), trailing)
+
+    def _minimum_isr(self, topics: Collection[str]) -> Mapping[str, int]:
+        now = time.monotonic()
+        self._known = {t: known for t, known in self._known.items() if now - known[1] < REMEMBERED_SECONDS}
+        missing = [topic for topic in topics if topic not in self._known]
+        for topic, values in self._configs.topic_configs(missing, [MIN_ISR]).items():
+            if values.get(MIN_ISR, "").isdigit():
+                self._known[topic] = int(values[MIN_ISR]), now
+        return {topic: self._known[topic][0] for topic in topics if topic in self._known}
+
+    def _silent(self, peers: Collection[int]) -> frozenset[int]:
+        """Who does not answer, asked twice: one lost packet is no lost broker."""
+        silent = set()
+        deadline = Deadline(self._nodes.limits.read_seconds)
+        for broker in sorted(peers)[:MOST_PEERS]:
+            if not any(self._answers(broker, deadline) for _ in range(2)):
+                silent.add(broker)
+        return frozenset(silent)
+
+    def _trails(self, broker: int, followed: Mapping[TopicPartition, int]) -> bool:
+        """Whether a follower, asked after its leaders, had not come to where they were, in most of some looks."""
+        deadline, behind = Deadline(self._nodes.limits.read_seconds), 0
+        for _ in range(LOOKS):
+            leaders: dict[TopicPartition, int] = {}
+            for leader in sorted(set(followed.values())):
+                leaders |= self._ends(leader, [name for name, of in followed.items() if of == leader], deadline)
+            own = self._ends(broker, list(followed), deadline)
+            behind += any(end < leaders.get(name, end) for name, end in own.items())
+            if deadline.left <= 0:
+                break
+            time.sleep(min(LOOK_SECONDS, deadline.left))
+        return 2 * behind > LOOKS
+
+    def _ends(self, broker: int, names: Collection[TopicPartition], deadline: Deadline) -> Mapping[TopicPartition, int]:
+        """Where a broker's copies end now; nothing where it does not tell."""
+        address = self._nodes.address_of(broker)
+        if address is None or deadline.left <= 0:
+            return {}
+        limit = min(self._nodes.limits.request_seconds, deadline.left)
+        try:
+            return LogEnds(self._nodes.connection).ask(address, dict.fromkeys(names, -1), limit, limit).ends
+        except (Transient, Terminal):
+            return {}
+
+    def _answers(self, broker: int, deadline: Deadline) -> bool:
+        try:
+            return self._nodes.read_from(broker, lambda _dialogue, _deadline: True, deadline)
+        except Transient:
+            return False
+
+
+def _quorum(dialogue: Dialogue, deadline: Deadline) -> Quorum:
+    version = dialogue.version(DescribeQuorumRequest, 1)
+    if version is None or version < 1:
+        raise Terminal(f"{dialogue.address} cannot tell of the controllers' quorum: Kafka 3.3 in KRaft mode does")
+    topic = DescribeQuorumRequest.TopicData
+    request = DescribeQuorumRequest(
+        version=version,
+        topics=[topic(topic_name=_METADATA, partitions=[topic.PartitionData(partition_index=0)])],
+    )
+    answer = dialogue.ask(request, DescribeQuorumResponse, deadline)
+    _insist(answer.error_code, None, dialogue)
+    if not answer.topics or not answer.topics[0].partitions:
+        raise Transient(f"{dialogue.address} answered DescribeQuorum without a quorum")
+    found = answer.topics[0].partitions[0]
+    _insist(found.error_code, getattr(found, "error_message", None), dialogue)
+    return quorum_of(found)
+
+
+def _insist(code: int, message: str | None, dialogue: Dialogue) -> None:
+    if code != NONE:
+        raise from_code(code, message, dialogue.address, "DescribeQuorum", "Describe on Cluster")
+
+
+def quorum_of(found: Any) -> Quorum:
+    """The quorum that an answer's partition tells. The leader is as caught up as anybody."""
+    times = {voter.replica_id: voter.last_caught_up_timestamp for voter in found.current_voters}
+    best = max(times.values(), default=-1)
+    current = {v for v, at in times.items() if v == found.leader_id or (at > 0 and best - at <= BEHIND_MILLISECONDS)}
+    if found.leader_id < 0:
+        return Quorum(frozenset(times), frozenset())
+    return Quorum(frozenset(times), frozenset(current), found.leader_id)

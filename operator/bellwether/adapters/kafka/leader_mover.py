@@ -1,0 +1,159 @@
+"""Reorder replicas and elect leaders, each request sent once to a broker of our choice (``ports.kafka.LeaderMover``).
+
+In: partitions and orders that the executor has just checked. Out: Kafka's word on each partition. The requests carry
+their time limit, so that a controller which comes to one too late drops it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kafka.protocol.admin.topics import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ElectionType,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+)
+
+from bellwether.adapters.kafka.connection.broker_connection import Dialogue
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.connection_errors import CLUSTER_AUTHORIZATION_FAILED, error_name, from_code
+from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.ports.errors import Terminal
+from bellwether.ports.kafka import Outcome, Reorder
+
+# The controller takes at most 10,000 records in one operation, and fails the whole request above that.
+MOST_PARTITIONS = 9000
+
+_ALTER_ACL = "Alter on Cluster"
+
+_Wanted = tuple[TopicPartition, tuple[int, ...] | None]
+
+
+class KafkaMover:
+    """Sends reorders and elections; every call ends within ``request_timeout_seconds``, finding a broker included.
+
+    Raises ValueError for more than 9,000 partitions or for one named twice, Transient when the answer did not come (the
+    request may have been carried out), Terminal when a person must act.
+    """
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self.request_timeout_seconds = nodes.limits.mutation_seconds
+
+    def reorder(self, orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
+        """AlterPartitionReassignments; a changed replication factor is refused where the cluster can (KIP-860)."""
+        return self._alter([(order.name, order.order) for order in orders])
+
+    def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+        """AlterPartitionReassignments with null replicas: cancel what is under way (KIP-455)."""
+        return self._alter([(name, None) for name in names])
+
+    def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+        """ElectLeaders, preferred, of exactly these partitions (KIP-460)."""
+        _check(names)
+        if not names:
+            # The protocol's "no partitions" is null, which means all: never send it.
+            return {}
+
+        def ask(dialogue: Dialogue, deadline: Deadline) -> Mapping[TopicPartition, Outcome]:
+            version = dialogue.version(ElectLeadersRequest, 2)
+            if version is None or version < 1:
+                raise _unsupported(dialogue, "ElectLeaders")
+            request = ElectLeadersRequest(
+                version=version,
+                election_type=int(ElectionType.PREFERRED),
+                topic_partitions=[
+                    ElectLeadersRequest.TopicPartitions(topic=topic, partitions=[name.partition for name, _ in members])
+                    for topic, members in _by_topic((name, None) for name in names).items()
+                ],
+                timeout_ms=_milliseconds(deadline),
+            )
+            answer = dialogue.ask(request, ElectLeadersResponse, deadline)
+            if answer.error_code:
+                raise from_code(answer.error_code, None, dialogue.address, "ElectLeaders", _ALTER_ACL)
+            said = {
+                TopicPartition(result.topic, p.partition_id): (p.error_code, p.error_message)
+                for result in answer.replica_election_results
+                for p in result.partition_result
+            }
+            return _outcomes(names, said, dialogue.address, "ElectLeaders")
+
+        return self._nodes.send_once(ask)
+
+    def _alter(self, wanted: Sequence[_Wanted]) -> Mapping[TopicPartition, Outcome]:
+        names = [name for name, _ in wanted]
+        _check(names)
+        if not names:
+            return {}
+
+        def ask(dialogue: Dialogue, deadline: Deadline) -> Mapping[TopicPartition, Outcome]:
+            version = dialogue.version(AlterPartitionReassignmentsRequest, 1)
+            if version is None:
+                raise _unsupported(dialogue, "AlterPartitionReassignments")
+            request = AlterPartitionReassignmentsRequest(
+                version=version,
+                timeout_ms=_milliseconds(deadline),
+                allow_replication_factor_change=version < 1,
+                topics=[
+                    AlterPartitionReassignmentsRequest.ReassignableTopic(
+                        name=topic,
+                        partitions=[
+                            AlterPartitionReassignmentsRequest.ReassignableTopic.ReassignablePartition(
+                                partition_index=name.partition, replicas=None if order is None else list(order)
+                            )
+                            for name, order in members
+                        ],
+                    )
+                    for topic, members in _by_topic(wanted).items()
+                ],
+            )
+            answer = dialogue.ask(request, AlterPartitionReassignmentsResponse, deadline)
+            what = "AlterPartitionReassignments"
+            if answer.error_code:
+                raise from_code(answer.error_code, answer.error_message, dialogue.address, what, _ALTER_ACL)
+            said = {
+                TopicPartition(topic.name, p.partition_index): (p.error_code, p.error_message)
+                for topic in answer.responses
+                for p in topic.partitions
+            }
+            return _outcomes(names, said, dialogue.address, what)
+
+        return self._nodes.send_once(ask)
+
+
+def _check(names: Sequence[TopicPartition]) -> None:
+    if len(names) > MOST_PARTITIONS:
+        raise ValueError(f"{len(names)} partitions in one request: at most {MOST_PARTITIONS}, send smaller batches")
+    if len(set(names)) < len(names):
+        raise ValueError("a partition is named twice in one request")
+
+
+def _by_topic(wanted: Iterable[_Wanted]) -> dict[str, list[_Wanted]]:
+    grouped: dict[str, list[_Wanted]] = {}
+    for name, order in wanted:
+        grouped.setdefault(name.topic, []).append((name, order))
+    return grouped
+
+
+def _outcomes(
+    names: Sequence[TopicPartition], said: Mapping[TopicPartition, tuple[int, Any]], address: str, what: str
+) -> Mapping[TopicPartition, Outcome]:
+    """Kafka's word on every partition that was asked for; silence about one is an error of its own."""
+    if said and all(code == CLUSTER_AUTHORIZATION_FAILED for code, _ in said.values()):
+        raise from_code(CLUSTER_AUTHORIZATION_FAILED, None, address, what, _ALTER_ACL)
+    silent = (-1, f"{address}'s answer to {what} does not mention this partition")
+    return {
+        name: Outcome(error_name(code), message or "") for name in names for code, message in (said.get(name, silent),)
+    }
+
+
+def _milliseconds(deadline: Deadline) -> int:
+    return max(1, int(deadline.left * 1000))
+
+
+def _unsupported(dialogue: Dialogue, what: str) -> Terminal:
+    return Terminal(f"{dialogue.address} does not know {what}: Kafka 2.8 is the oldest that is supported")

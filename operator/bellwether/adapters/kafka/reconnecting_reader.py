@@ -1,0 +1,63 @@
+"""Cluster reader that reconnects when the Secrets behind its connection have changed.
+
+Called by ``bellwether record``, which may run for days. The operator's loops follow Secrets themselves, between turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.core.model.cluster import Cluster, Partition
+from bellwether.kafka_connection import Connection
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
+
+LOOK_SECONDS = 30.0
+
+
+class RenewedReader:
+    """``ports.kafka.ClusterReader`` over whatever ``make`` says now: looked at now and then, and after each refusal."""
+
+    def __init__(self, make: Callable[[], Connection], clock: Clock) -> None:
+        """Raises what ``make`` raises."""
+        self._make = make
+        self._clock = clock
+        self._avoided: Collection[int] = ()
+        self._made = make()
+        self._reader = KafkaReader(Nodes(self._made))
+        self._look_at = clock.monotonic() + LOOK_SECONDS
+
+    def read(self) -> Cluster:
+        """One snapshot. Raises Transient or Terminal: where the credentials cannot be read any more, what that says."""
+        problem = self._renew() if self._clock.monotonic() >= self._look_at else None
+        try:
+            return self._reader.read()
+        except Terminal as error:
+            self._look_at = self._clock.monotonic()  # whoever is refused reads its Secrets before the next try
+            raise problem or error from None
+
+    def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
+        """Fresh partitions of these topics."""
+        return self._reader.partitions(topics)
+
+    def avoid(self, brokers: Collection[int]) -> None:
+        """From now on ask these brokers only when no other answers."""
+        self._avoided = brokers
+        self._reader.avoid(brokers)
+
+    def _renew(self) -> Terminal | None:
+        """Connect anew where something has changed; what is wrong with what stands there now."""
+        self._look_at = self._clock.monotonic() + LOOK_SECONDS
+        try:
+            made = self._make()
+        except Transient:
+            return None
+        except Terminal as error:
+            return error
+        if made != self._made:
+            self._made = made
+            self._reader = KafkaReader(Nodes(made))
+            self._reader.avoid(self._avoided)
+        return None

@@ -1,0 +1,295 @@
+"""Kubernetes API client over the official one: plain objects in, plain objects out, every call bounded in time.
+
+Called by every other module of this package. Errors leave here already named by what the loop must do next:
+``Transient`` (away, overloaded), ``Terminal`` with the remedy (refused, invalid), and ``NotFound``, ``Conflict`` and
+``NamespaceEnding`` for callers that expect them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import urllib3.exceptions
+from kubernetes import client, config
+
+from bellwether.adapters.kubernetes.forbidden import denied
+from bellwether.adapters.kubernetes.tls_verification import verify_as_kubectl
+from bellwether.ports.errors import Terminal, Transient
+
+Object = dict[str, Any]
+
+DEFAULT_TIMEOUT_SECONDS = 5.0
+
+
+class NotFound(Terminal):
+    """The object, or its kind, is not there."""
+
+
+class NamespaceEnding(Terminal):
+    """Nothing can be made in a namespace that is being deleted."""
+
+
+class OutdatedDefinition(Terminal):
+    """The served definition of a kind does not know a field that this version writes."""
+
+
+class Conflict(Transient):
+    """Another writer was first: the object exists, has another resourceVersion, or another manager owns the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A kind of object, as the API's addresses name it."""
+
+    prefix: str
+    plural: str
+    api_version: str
+    kind: str
+
+    def path(self, namespace: str | None, name: str = "", sub: str = "") -> str:
+        """The address of the collection, of one object, or of its subresource."""
+        parts = [self.prefix, *(["namespaces", namespace] if namespace else []), self.plural, name, sub]
+        return "/".join(part for part in parts if part)
+
+
+CONFIG_MAPS = Resource("/api/v1", "configmaps", "v1", "ConfigMap")
+SECRETS = Resource("/api/v1", "secrets", "v1", "Secret")
+LEASES = Resource("/apis/coordination.k8s.io/v1", "leases", "coordination.k8s.io/v1", "Lease")
+EVENTS = Resource("/apis/events.k8s.io/v1", "events", "events.k8s.io/v1", "Event")
+JOBS = Resource("/apis/batch/v1", "jobs", "batch/v1", "Job")
+PODS = Resource("/api/v1", "pods", "v1", "Pod")
+POLICIES = Resource(
+    "/apis/bellwether.dev/v1alpha1", "leadershippolicies", "bellwether.dev/v1alpha1", "LeadershipPolicy"
+)
+BROKER_HEALTHS = Resource("/apis/bellwether.dev/v1alpha1", "brokerhealths", "bellwether.dev/v1alpha1", "BrokerHealth")
+
+
+_DISCOVERY = Resource("", "/apis", "v1", "APIGroupList")
+
+
+Observe = Callable[[str, str, str, float], None]
+"""Is told of a request: verb (get, create, update, patch, delete), plural of its kind, outcome, seconds."""
+
+
+class KubernetesClient:
+    """One connection pool to one API server; safe to share between threads.
+
+    ``timeout_seconds`` bounds connecting and each wait for an answer; nothing is retried in here, as the caller knows
+    better what a lost answer means.
+    """
+
+    def __init__(
+        self, api: Any, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS, observe: Observe | None = None
+    ) -> None:
+        self._api = api
+        self._observe = observe
+        self.timeout_seconds = timeout_seconds
+
+    def with_timeout(self, timeout_seconds: float) -> KubernetesClient:
+        """The same connection pool under another time limit."""
+        return KubernetesClient(self._api, timeout_seconds, self._observe)
+
+    def observed(self, observe: Observe) -> KubernetesClient:
+        """The same connection pool; ``observe`` is told of every request and of what came of it."""
+        return KubernetesClient(self._api, self.timeout_seconds, observe)
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Object:
+        """One object. NotFound when it is not there."""
+        return self._call("GET", resource, namespace, name)
+
+    def find(self, resource: Resource, namespace: str, name: str) -> Object | None:
+        """One object, or None when it is not there."""
+        try:
+            return self.get(resource, namespace, name)
+        except NotFound:
+            return None
+
+    def list(self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None) -> list[Object]:
+        """All objects with these labels, in one namespace or (None) in all."""
+        query = {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())} if labels else {}
+        answer = self._call("GET", resource, namespace, "", query=query)
+        items: list[Object] = answer.get("items") or []
+        # Members of a list come without their kind.
+        return [{"apiVersion": resource.api_version, "kind": resource.kind, **item} for item in items]
+
+    def served(self, group: str, version: str) -> frozenset[str]:
+        """The plurals of the kinds that discovery lists for a version of a group: none where it lists no such group."""
+        groups = self._call("GET", _DISCOVERY, None, "").get("groups") or []
+        versions = {found["version"] for one in groups if one["name"] == group for found in one["versions"]}
+        if version not in versions:
+            return frozenset()
+        try:
+            listed = self._call("GET", _DISCOVERY, None, f"{group}/{version}")
+        except NotFound:
+            return frozenset()
+        return frozenset(one["name"] for one in listed.get("resources") or [])
+
+    def create(self, resource: Resource, namespace: str, body: Object) -> Object:
+        """Create. Conflict when the name is taken."""
+        return self._call("POST", resource, namespace, "", body=body, about=body["metadata"].get("name", ""))
+
+    def replace(self, resource: Resource, namespace: str, body: Object) -> Object:
+        """Write a whole object; checked when the body carries a resourceVersion: Conflict when that is not the last."""
+        return self._call("PUT", resource, namespace, body["metadata"]["name"], body=body)
+
+    def merge(self, resource: Resource, namespace: str, name: str, patch: Object, sub: str = "") -> Object:
+        """A JSON merge patch."""
+        return self._call(
+            "PATCH", resource, namespace, name, sub=sub, body=patch, content_type="application/merge-patch+json"
+        )
+
+    def apply(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: Object,
+        manager: str,
+        sub: str = "",
+        force: bool = True,
+    ) -> Object:
+        """Server-side apply: ``manager`` owns exactly the fields of ``body``, those that it no longer names go."""
+        whole = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
+        whole["metadata"] = {**body.get("metadata", {}), "name": name, "namespace": namespace}
+        return self._call(
+            "PATCH",
+            resource,
+            namespace,
+            name,
+            sub=sub,
+            body=json.dumps(whole),
+            query={"fieldManager": manager, "force": str(force).lower()},
+            content_type="application/apply-patch+yaml",
+        )
+
+    def delete(self, resource: Resource, namespace: str, name: str, resource_version: str | None = None) -> None:
+        """Delete; with ``resource_version`` only that very state, else Conflict. NotFound when it is not there."""
+        body: Object = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        if resource_version is not None:
+            body["preconditions"] = {"resourceVersion": resource_version}
+        self._call("DELETE", resource, namespace, name, body=body)
+
+    def _call(self, method: str, resource: Resource, namespace: str | None, name: str, **how: Any) -> Object:
+        began, outcome = time.monotonic(), "ok"
+        try:
+            return self._request(method, resource, namespace, name, **how)
+        except Exception as error:
+            outcome = _outcome(error)
+            raise
+        finally:
+            if self._observe is not None:
+                self._observe(_verb(method), resource.plural, outcome, time.monotonic() - began)
+
+    def _request(
+        self,
+        method: str,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        *,
+        sub: str = "",
+        body: Object | str | None = None,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+        about: str = "",
+    ) -> Object:
+        path = resource.path(namespace, name, sub)
+        what = f"{resource.plural} {namespace or '*'}/{name or about or '*'}"
+        headers = {"Accept": "application/json", "Content-Type": content_type, **self._api.default_headers}
+        pairs: list[tuple[str, str]] = list((query or {}).items())
+        self._api.update_params_for_auth(headers, pairs, ["BearerToken"], path, method, body)
+        url = f"{self._api.configuration.host}{path}" + (f"?{urlencode(pairs)}" if pairs else "")
+        try:
+            answer = self._api.rest_client.request(
+                method, url, headers=headers, body=body, _request_timeout=self.timeout_seconds
+            )
+            text = answer.read()
+        except urllib3.exceptions.NewConnectionError as error:  # calls itself a timeout
+            raise Transient(f"Kubernetes API: {method} {what}: not reachable (refused)") from error
+        except urllib3.exceptions.TimeoutError as error:
+            raise Transient(f"Kubernetes API: {method} {what}: no answer in {self.timeout_seconds:g} s") from error
+        except (urllib3.exceptions.HTTPError, client.ApiException, OSError) as error:
+            raise Transient(f"Kubernetes API: {method} {what}: not reachable ({type(error).__name__})") from error
+        if not 200 <= answer.status < 300:
+            raise _refusal(answer.status, text, method, what)
+        parsed: Object = json.loads(text)
+        return parsed
+
+
+def connect(kubeconfig: Path | None = None, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> KubernetesClient:
+    """A client from ``kubeconfig`` or ``KUBECONFIG``, else the pod's ServiceAccount, else ``~/.kube/config``.
+
+    Terminal when there is none of them, or it cannot be read.
+    """
+    configuration = client.Configuration()
+    named = str(kubeconfig) if kubeconfig else os.environ.get("KUBECONFIG")
+    try:
+        if named is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+            config.load_incluster_config(client_configuration=configuration)
+        else:
+            config.load_kube_config(config_file=named, client_configuration=configuration)
+    except (config.ConfigException, OSError) as error:
+        raise Terminal(
+            f"no Kubernetes API configured: run inside a cluster, or set KUBECONFIG ({str(error).splitlines()[0]})"
+        ) from error
+    return from_configuration(configuration, timeout_seconds)
+
+
+def from_configuration(configuration: Any, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> KubernetesClient:
+    """A client from the official client's own configuration object; its retries are switched off."""
+    configuration.retries = False
+    made = client.ApiClient(configuration)
+    verify_as_kubectl(made.rest_client.pool_manager.connection_pool_kw)
+    return KubernetesClient(made, timeout_seconds)
+
+
+def _verb(method: str) -> str:
+    """The verb of RBAC that an HTTP method asks for; a list counts as get."""
+    return {"POST": "create", "PUT": "update"}.get(method, method.lower())
+
+
+def _outcome(error: Exception) -> str:
+    for kind, outcome in ((NotFound, "absent"), (Conflict, "conflict"), (Transient, "unavailable")):
+        if isinstance(error, kind):
+            return outcome
+    return "refused"
+
+
+_VERBS = {"GET": "get or list", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+_UNDECLARED = re.compile(r"(\.[\w.\[\]\"=,-]+): field not declared in schema")
+
+
+def _refusal(status: int, text: bytes, method: str, what: str) -> Terminal | Transient:
+    try:
+        said = str(json.loads(text).get("message", ""))
+    except ValueError:
+        said = ""
+    if status == 404:
+        return NotFound(f"Kubernetes API: {what} not found{': ' + said if said else ''}")
+    if status == 409:
+        return Conflict(f"Kubernetes API: {method} {what}: {said or 'conflict'}")
+    unknown = _UNDECLARED.search(said)
+    if unknown is not None and what.startswith((POLICIES.plural, BROKER_HEALTHS.plural)):
+        return OutdatedDefinition(
+            f"Kubernetes API: {what}: the served definition of the kind is of an older version and does not know "
+            f"{unknown.group(1)}: upgrade the definitions (crds.install of the chart, or kubectl apply -f crds/)"
+        )
+    if status in (408, 429) or status >= 500:
+        return Transient(f"Kubernetes API: {method} {what}: HTTP {status} {said}".rstrip())
+    if status == 401:
+        return Terminal(f"Kubernetes API: {method} {what}: not authenticated: renew the token or the kubeconfig")
+    if status == 403 and "because it is being terminated" in said:
+        return NamespaceEnding(f"Kubernetes API: cannot {_VERBS[method]} {what}: its namespace is being deleted")
+    if status == 403:
+        return Terminal(f"Kubernetes API: {denied(f'{method} {what}', said)}")
+    return Terminal(f"Kubernetes API: {method} {what} was refused: HTTP {status} {said}".rstrip())

@@ -1,0 +1,1 @@
+"""Kubernetes Jobs that measure loads and compute rebalance plans."""

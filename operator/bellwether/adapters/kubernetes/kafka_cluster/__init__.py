@@ -1,0 +1,1 @@
+"""The Kafka cluster as Kubernetes objects describe it: Secrets, Strimzi resources, pods."""

@@ -1,0 +1,108 @@
+"""Poll the brokers' pods of one policy every few seconds, where the policy has restarts detected.
+
+In: what ``spec.maintenance.pods`` asks for. Out: which broker's pod is there, ready, or terminating; and what is amiss
+with looking. Called by ``controllers.cluster_connection``. What was seen last counts while the API does not answer: a
+silence of ours is nobody's restart (law 5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bellwether.adapters.kubernetes.api_client import PODS, KubernetesClient, Object
+from bellwether.adapters.kubernetes.kafka_cluster import strimzi_parsing
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.core.model.strimzi import Pod
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import BellwetherError
+
+LOOK_SECONDS = 3.0
+
+_NUMBER = re.compile(r"-(\d{1,10})$")
+_OVER = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Where the pods stand, their labels, and the id of the broker in the pod that is numbered 0."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    first: int = 0
+
+    @classmethod
+    def of(cls, policy: LeadershipPolicy) -> Wanted | None:
+        """What a policy asks for; None where it does not have restarts watched."""
+        pods = policy.spec.maintenance.pods if policy.spec.maintenance is not None else None
+        if pods is None:
+            return None
+        strimzi, namespace = policy.spec.kafka.strimzi, policy.metadata.namespace
+        if pods.selector is not None or strimzi is None:
+            return cls(namespace, tuple(sorted(pods.labels.items())), pods.first_broker_id)
+        labels = {strimzi_parsing.CLUSTER_LABEL: strimzi.cluster_name, strimzi_parsing.BROKER_LABEL: "true"}
+        return cls(strimzi.namespace or namespace, tuple(sorted(labels.items())), pods.first_broker_id)
+
+
+class PodWatch:
+    """See the module. Used by one thread."""
+
+    def __init__(self, api: KubernetesClient, clock: Clock, every_seconds: float = LOOK_SECONDS) -> None:
+        self._api = api
+        self._clock = clock
+        self._every = every_seconds
+        self._wanted: Wanted | None = None
+        self._look_at = 0.0
+        self.seen: Mapping[int, Pod] | None = None
+        """The pods by broker, as last seen; None where nobody wants to know, or nothing was seen yet."""
+        self.problem = ""
+        """Why restarts are not seen; empty when they are."""
+
+    def want(self, wanted: Wanted | None) -> None:
+        """What to look for from now on."""
+        if wanted != self._wanted:
+            self._wanted, self._look_at = wanted, 0.0
+            self.seen, self.problem = None, ""
+
+    def look(self) -> Mapping[int, Pod] | None:
+        """The pods, looked at anew if that is due. Never raises: ``problem`` says what was amiss."""
+        wanted, now = self._wanted, self._clock.monotonic()
+        if wanted is None or now < self._look_at:
+            return self.seen
+        self._look_at = now + self._every
+        try:
+            bodies = self._api.list(PODS, wanted.namespace, dict(wanted.labels))
+        except BellwetherError as error:
+            self.problem = f"pods cannot be listed: {error}"
+            return self.seen
+        self.seen, twice = by_broker(bodies, wanted.first)
+        self.problem = _problem(wanted, self.seen, twice)
+        return self.seen
+
+
+def by_broker(bodies: Iterable[Object], first: int = 0) -> tuple[dict[int, Pod], tuple[str, ...]]:
+    """Pods by broker, and the names of those that share a number: of them nobody knows whose they are."""
+    found: dict[int, list[Pod]] = {}
+    for body in bodies:
+        number = _NUMBER.search(str(body["metadata"]["name"]))
+        if number is not None and (body.get("status") or {}).get("phase") not in _OVER:
+            found.setdefault(first + int(number[1]), []).append(_pod(body))
+    twice = sorted(pod.name for pods in found.values() if len(pods) > 1 for pod in pods)
+    return {broker: pods[0] for broker, pods in sorted(found.items()) if len(pods) == 1}, tuple(twice)
+
+
+def _pod(body: Object) -> Pod:
+    conditions = (body.get("status") or {}).get("conditions") or ()
+    ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
+    return Pod(str(body["metadata"]["name"]), ready, leaving=bool(body["metadata"].get("deletionTimestamp")))
+
+
+def _problem(wanted: Wanted, seen: Mapping[int, Pod], twice: tuple[str, ...]) -> str:
+    selector = ",".join(f"{key}={value}" for key, value in wanted.labels)
+    if twice:
+        some = ", ".join(twice[:4])
+        return f"pods {some} share a number, so nobody knows whose they are: select the brokers alone ({selector})"
+    if not seen:
+        return f"no pod in namespace {wanted.namespace} has the labels {selector} and a name that ends in a number"
+    return ""

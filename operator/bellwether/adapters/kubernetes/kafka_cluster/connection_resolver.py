@@ -1,0 +1,223 @@
+"""Resolve ``spec.kafka`` of a policy and its Secrets to a Kafka connection.
+
+In: ``spec.kafka``. Out: a ``Connection``, in which everything has the name of the field that it comes from. Called
+wherever a policy's connection is made, and again and again: the operator, the probers, the command line. A Secret is
+read once each time, so that what is taken from it belongs together. Unauthenticated names field, Secret and key; what
+a Strimzi cluster lacks is Undiscovered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
+    authorities,
+    certificates,
+    key_pair,
+    user_credentials,
+)
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import OpenSecret, SecretReader
+from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Found, StrimziClusters
+from bellwether.api.v1alpha1.connections import AuthoritiesRef, Kafka, Sasl, SecretKeyRef
+from bellwether.api.v1alpha1.connections import OAuth as OAuthSpec
+from bellwether.core.model.strimzi import Strimzi
+from bellwether.kafka_connection import Connection, Mechanism, Names, OAuth, Protocol, Security
+from bellwether.ports.errors import Terminal, Unauthenticated
+
+KAFKA, TLS, SASL, OAUTH = "spec.kafka", "spec.kafka.tls", "spec.kafka.sasl", "spec.kafka.sasl.oauth"
+USER, STRIMZI = f"{KAFKA}.userSecretRef", f"{KAFKA}.strimzi"
+
+
+def connection(kafka: Kafka, secrets: SecretReader, bootstrap: tuple[str, ...] = ()) -> Connection:
+    """How to connect; ``bootstrap`` stands in for the policy's own addresses. Raises Transient or Terminal."""
+    return _connection(kafka, secrets, _found(kafka, StrimziClusters(secrets)), bootstrap)
+
+
+def surroundings(kafka: Kafka, secrets: SecretReader) -> tuple[Connection, Strimzi | None]:
+    """How to connect, and what Strimzi does with the cluster now; None where another runs it."""
+    clusters = StrimziClusters(secrets)
+    found = _found(kafka, clusters)
+    made = _connection(kafka, secrets, found)
+    return made, clusters.surroundings(found.strimzi) if found is not None else None
+
+
+def at_work_now(known: Strimzi, secrets: SecretReader) -> Strimzi:
+    """What Strimzi does now with a cluster that was found before, whether or not it could be connected to."""
+    return StrimziClusters(secrets).at_work_now(known)
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """How to connect, and the listener of clients outside: what brokers call it, and where it is first connected to."""
+
+    connection: Connection
+    listener: str
+    outside: tuple[str, ...]
+
+
+def sides(kafka: Kafka, secrets: SecretReader, listener: str, outside: tuple[str, ...]) -> Sides:
+    """Both sides of a cluster, as the policy has them, or as Strimzi has where the policy does not say."""
+    found = _found(kafka, StrimziClusters(secrets), listener)
+    made = _connection(kafka, secrets, found)
+    if found is None or found.outside is None:
+        return Sides(made, listener, outside)
+    return Sides(made, found.outside.advertised_as, outside or found.outside.bootstrap)
+
+
+def _connection(
+    kafka: Kafka, secrets: SecretReader, found: Found | None, bootstrap: tuple[str, ...] = ()
+) -> Connection:
+    try:
+        if found is None:
+            return Connection(bootstrap or tuple(kafka.bootstrap_servers), _security(kafka, secrets), kafka.client_id)
+        return Connection(bootstrap or found.listener.bootstrap, _beside(found, kafka, secrets), kafka.client_id)
+    except ValueError as error:
+        raise Terminal(f"{KAFKA}: {error}") from None
+
+
+def _found(kafka: Kafka, clusters: StrimziClusters, outside_as: str = "") -> Found | None:
+    """The Strimzi cluster that the policy names; None where it names none."""
+    if kafka.strimzi is None:
+        return None
+    own_ca = kafka.tls is not None and kafka.tls.ca_secret_ref is not None
+    return clusters.find(kafka.strimzi, own_user=kafka.brings_credentials, own_ca=own_ca, outside_as=outside_as)
+
+
+def _beside(found: Found, kafka: Kafka, secrets: SecretReader) -> Security:
+    """What was found of a Strimzi cluster, beside what the policy says itself, which goes first."""
+    own, tls = _security(kafka, secrets), found.listener.tls
+    if own.mechanism is not None and not tls and not (kafka.sasl is not None and kafka.sasl.allow_plaintext):
+        raise Terminal(
+            f"{STRIMZI}.listener: {found.listener} would get a password without TLS: name another listener, or set "
+            f"{SASL}.allowPlaintext to true to accept that"
+        )
+    names, who = dict(own.names), found.credentials
+    if not own.ca_file:
+        names["ca_file"] = f"{STRIMZI} ({found.strimzi.name}-cluster-ca-cert)"
+    if who is not None:
+        called = f"{STRIMZI}.userName ({found.strimzi.user})"
+        names |= dict.fromkeys(("cert_file", "key_file", "mechanism", "username"), called)
+        names["password"] = "the password in its Secret"  # noqa: S105 - a name for messages
+        own = replace(
+            own,
+            protocol=Protocol.PLAINTEXT,
+            cert_file=who.cert_file,
+            key_file=who.key_file,
+            mechanism=who.mechanism,
+            username=who.username,
+            password=who.password,
+        )
+    return replace(
+        own,
+        protocol=_protocol(tls, own.mechanism is not None),
+        ca_file=own.ca_file or found.ca_file,
+        names=tuple(names.items()),
+    )
+
+
+def _security(kafka: Kafka, secrets: SecretReader) -> Security:
+    tls = kafka.tls if kafka.tls is not None and kafka.tls.enabled else None
+    names = {
+        "ca_file": _named(f"{TLS}.caSecretRef", tls.ca_secret_ref if tls else None),
+        "cert_file": _named(f"{TLS}.certificateSecretRef", tls.certificate_secret_ref if tls else None),
+        "key_file": _named(f"{TLS}.keySecretRef", tls.key_secret_ref if tls else None),
+        "verify_hostname": f"{TLS}.verifyHostname",
+        "mechanism": f"{SASL}.mechanism",
+        "username": f"{SASL}.username",
+        "password": _named(f"{SASL}.passwordSecretRef", kafka.sasl.password_secret_ref if kafka.sasl else None),
+    }
+    values: dict[str, object] = _sasl(secrets, kafka.sasl) if kafka.sasl is not None else {}
+    if tls is not None:
+        values["ca_file"] = _authorities(secrets, tls.ca_secret_ref, f"{TLS}.caSecretRef")
+        values["verify_hostname"] = tls.verify_hostname
+    if tls is not None and tls.certificate_secret_ref is not None and tls.key_secret_ref is not None:
+        values |= _pair(secrets, tls.certificate_secret_ref, tls.key_secret_ref)
+    if kafka.user_secret_ref is not None:
+        name = kafka.user_secret_ref.name
+        with _about(USER):
+            user = user_credentials(secrets, name)
+        values |= {"cert_file": user.cert_file, "key_file": user.key_file, "mechanism": user.mechanism}
+        values |= {"username": user.username, "password": user.password}
+        names |= dict.fromkeys(("cert_file", "key_file", "username", "password", "mechanism"), f"{USER} ({name})")
+    protocol = _protocol(tls is not None, values.get("mechanism") is not None)
+    return Security(protocol=protocol, names=tuple(names.items()), **values)  # type: ignore[arg-type]
+
+
+def _protocol(encrypted: bool, sasl: bool) -> Protocol:
+    return {
+        (False, False): Protocol.PLAINTEXT,
+        (True, False): Protocol.SSL,
+        (False, True): Protocol.SASL_PLAINTEXT,
+        (True, True): Protocol.SASL_SSL,
+    }[encrypted, sasl]
+
+
+def _pair(secrets: SecretReader, certificate: SecretKeyRef, key: SecretKeyRef) -> dict[str, object]:
+    """The client's own certificate and key; of one Secret, where they are in one."""
+    with _about(f"{TLS}.certificateSecretRef"):
+        of_certificate = secrets.open(certificate.name, repr(certificate.key))
+        certificates(of_certificate, certificate.key)
+    with _about(f"{TLS}.keySecretRef"):
+        of_key = of_certificate if key.name == certificate.name else secrets.open(key.name, repr(key.key))
+        cert_file, key_file = key_pair(of_certificate, certificate.key, of_key, key.key)
+    return {"cert_file": cert_file, "key_file": key_file}
+
+
+def _sasl(secrets: SecretReader, sasl: Sasl) -> dict[str, object]:
+    values: dict[str, object] = {"mechanism": Mechanism(sasl.mechanism.value)}
+    if sasl.oauth is not None:
+        return values | {"oauth": _oauth(secrets, sasl.oauth)}
+    values["username"] = sasl.username or ""
+    if sasl.password_secret_ref is not None:
+        with _about(f"{SASL}.passwordSecretRef"):
+            values["password"] = secrets.value(sasl.password_secret_ref.name, sasl.password_secret_ref.key)
+    return values
+
+
+def _oauth(secrets: SecretReader, oauth: OAuthSpec) -> OAuth:
+    with _about(f"{OAUTH}.clientSecretRef"):
+        secret = secrets.value(oauth.client_secret_ref.name, oauth.client_secret_ref.key)
+    names: Names = (
+        ("token_endpoint", f"{OAUTH}.tokenEndpoint"),
+        ("client_id", f"{OAUTH}.clientId"),
+        ("client_secret", _named(f"{OAUTH}.clientSecretRef", oauth.client_secret_ref)),
+        ("scope", f"{OAUTH}.scope"),
+        ("ca_file", _named(f"{OAUTH}.caSecretRef", oauth.ca_secret_ref)),
+    )
+    return OAuth(
+        token_endpoint=oauth.token_endpoint,
+        client_id=oauth.client_id,
+        client_secret=secret,
+        scope=oauth.scope,
+        ca_file=_authorities(secrets, oauth.ca_secret_ref, f"{OAUTH}.caSecretRef"),
+        names=names,
+    )
+
+
+def _authorities(secrets: SecretReader, reference: AuthoritiesRef | None, field: str) -> str:
+    """A file of who is trusted; empty where that is the system's word."""
+    if reference is None:
+        return ""
+    with _about(field):
+        if reference.key is None:
+            return authorities(secrets, reference.name)
+        secret: OpenSecret = secrets.open(reference.name, repr(reference.key))
+        return str(secret.file(reference.key, certificates(secret, reference.key)))
+
+
+@contextmanager
+def _about(field: str) -> Iterator[None]:
+    """Whatever is wrong in here is this field's."""
+    try:
+        yield
+    except Unauthenticated as error:
+        raise Unauthenticated(f"{field}: {error}") from None
+
+
+def _named(field: str, reference: SecretKeyRef | AuthoritiesRef | None) -> str:
+    """A field with the Secret that it names, for messages."""
+    if reference is None:
+        return field
+    return f"{field} ({reference.name}, {reference.key or '*.crt'})"

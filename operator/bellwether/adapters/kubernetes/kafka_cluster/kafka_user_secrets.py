@@ -1,0 +1,124 @@
+"""Parse Strimzi's Secrets: the cluster's certificate authorities, and a KafkaUser's credentials.
+
+In: the Secret's name. Out: paths of PEM files and a password that ``repr`` hides, for a
+``connection_resolver.Security``. Called by ``connection_resolver``, for Secrets that a policy names and for those of a
+Strimzi cluster. Unauthenticated names the Secret, the key and the remedy. A Secret of the same shape need not come from
+Strimzi.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from dataclasses import dataclass, field
+
+from bellwether.adapters import pem
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import OpenSecret, SecretReader
+from bellwether.kafka_connection import Hidden, Mechanism
+from bellwether.ports.errors import Unauthenticated
+
+AUTHORITY = ".crt"
+USER_CERTIFICATE, USER_KEY = "user.crt", "user.key"
+PASSWORD, JAAS = "password", "sasl.jaas.config"
+
+_LOGIN_MODULES = {"PlainLoginModule": Mechanism.PLAIN, "ScramLoginModule": Mechanism.SCRAM_SHA_512}
+_JAAS_OPTION = re.compile(r'\b(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserCredentials:
+    """How a user names itself: by certificate (``cert_file``, ``key_file``), or else by password.
+
+    ``mechanism`` is None for a certificate.
+    """
+
+    cert_file: str = ""
+    key_file: str = ""
+    mechanism: Mechanism | None = None
+    username: str = ""
+    password: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "password", Hidden(self.password))
+
+
+def authorities(secrets: SecretReader, name: str) -> str:
+    """A PEM file of all certificates under keys that end in ``.crt``, as ``<cluster>-cluster-ca-cert`` has them.
+
+    Strimzi keeps the former authority beside ``ca.crt`` while it renews its key: brokers then show either's word.
+    """
+    secret = secrets.open(name, "'ca.crt'")
+    keys = [key for key in secret.keys if key.endswith(AUTHORITY)]
+    if not keys:
+        there = ", ".join(secret.keys) or "none"
+        raise Unauthenticated(f"secret {secret.title} has no key that ends in {AUTHORITY!r}; its keys: {there}")
+    content = b"\n".join(certificates(secret, key) for key in keys)
+    return str(secret.file("*" + AUTHORITY, content))
+
+
+def user_credentials(secrets: SecretReader, name: str) -> UserCredentials:
+    """What the Secret of a KafkaUser holds: ``user.crt`` and ``user.key``, or ``password`` or ``sasl.jaas.config``.
+
+    Its ``ca.crt`` is the clients' authority and says nothing about brokers.
+    """
+    secret = secrets.open(name, f"{USER_CERTIFICATE!r} and {USER_KEY!r}, or {PASSWORD!r}")
+    held = set(secret.keys)
+    if held & {USER_CERTIFICATE, USER_KEY}:
+        cert_file, key_file = key_pair(secret, USER_CERTIFICATE, secret, USER_KEY)
+        return UserCredentials(cert_file=cert_file, key_file=key_file)
+    if JAAS in held:
+        return _from_jaas(secret)
+    if PASSWORD in held:
+        return UserCredentials(mechanism=Mechanism.SCRAM_SHA_512, username=name, password=secret.text(PASSWORD))
+    there = ", ".join(secret.keys) or "none"
+    raise Unauthenticated(
+        f"secret {secret.title} is not that of a user: it has neither {USER_CERTIFICATE!r} with {USER_KEY!r} nor "
+        f"{PASSWORD!r} nor {JAAS!r}; its keys: {there}"
+    )
+
+
+def certificates(secret: OpenSecret, key: str) -> bytes:
+    """A value that holds PEM certificates, checked to be that."""
+    data = secret.raw(key)
+    try:
+        pem.validities(data)
+    except ValueError as error:
+        raise Unauthenticated(f"secret {secret.title}: key {key!r} {error}") from None
+    return data
+
+
+def key_pair(of_certificate: OpenSecret, certificate: str, of_key: OpenSecret, key: str) -> tuple[str, str]:
+    """A certificate and the private key that belongs to it, as files; open one Secret once when it holds both."""
+    cert_file = of_certificate.file(certificate, certificates(of_certificate, certificate))
+    data = of_key.raw(key)
+    try:
+        pem.check_key(data)
+    except ValueError as error:
+        raise Unauthenticated(f"secret {of_key.title}: key {key!r} {error}") from None
+    key_file = of_key.file(key, data)
+    try:
+        # Without a callback OpenSSL would ask the terminal for a passphrase, and wait.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(cert_file, key_file, password=lambda: "")
+    except (OSError, ValueError):
+        one = f"secret {of_certificate.title}, key {certificate!r}"
+        other = f"secret {of_key.title}, key {key!r}"
+        raise Unauthenticated(f"{other} is not the private key of the certificate in {one}: renew both") from None
+    return str(cert_file), str(key_file)
+
+
+def _from_jaas(secret: OpenSecret) -> UserCredentials:
+    """User and password from JAAS's words, as Java clients are given them; ``password`` comes first where it is."""
+    words = secret.text(JAAS)
+    module = next((name for name in _LOGIN_MODULES if name in words), None)
+    options = {name: _unescaped(quoted) or bare for name, quoted, bare in _JAAS_OPTION.findall(words)}
+    if module is None or not options.get("username"):
+        known = " or ".join(_LOGIN_MODULES)
+        raise Unauthenticated(f"secret {secret.title}: key {JAAS!r} is no {known} with a username and a password")
+    password = secret.text(PASSWORD) if PASSWORD in secret.keys else options.get("password", "")
+    if not password:
+        raise Unauthenticated(f"secret {secret.title}: key {JAAS!r} names no password, and there is no {PASSWORD!r}")
+    return UserCredentials(mechanism=_LOGIN_MODULES[module], username=options["username"], password=password)
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)

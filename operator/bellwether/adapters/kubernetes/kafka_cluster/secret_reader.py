@@ -1,0 +1,156 @@
+"""Read Kafka credentials from the Secrets that a policy refers to.
+
+In: names of Secrets and keys. Out: the value, or a file that only this process's user can read, for clients that
+want one; the files go when the reader does, or at the end of the process. No value ever appears in a message (law 11).
+Called by ``controllers`` and the command line when a connection is made.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bellwether.adapters.kubernetes.api_client import SECRETS, KubernetesClient, NotFound
+from bellwether.ports.errors import Unauthenticated
+
+# A connection that was made from what a Secret said before may still work with its files for a while.
+KEPT_SECONDS = 3600.0
+
+
+class OpenSecret:
+    """One Secret as it was when it was opened: what is taken from it belongs together, whoever writes it meanwhile."""
+
+    def __init__(self, title: str, data: Mapping[str, str], keep: Callable[[str, bytes], Path]) -> None:
+        self.title = title
+        self._data = data
+        self._keep = keep
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names of its values, in order."""
+        return tuple(sorted(self._data))
+
+    def raw(self, key: str) -> bytes:
+        """One value. Unauthenticated when there is no such key."""
+        if key not in self._data:
+            raise Unauthenticated(f"secret {self.title} has no key {key!r}; its keys: {', '.join(self.keys) or 'none'}")
+        try:
+            return base64.b64decode(self._data[key], validate=True)
+        except binascii.Error:
+            raise Unauthenticated(f"secret {self.title}: key {key!r} cannot be decoded") from None
+
+    def text(self, key: str) -> str:
+        """One value as text, without line ends behind it. Unauthenticated when it is missing, empty or not text."""
+        try:
+            found = self.raw(key).decode().rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise Unauthenticated(f"secret {self.title}: key {key!r} is not UTF-8 text") from None
+        if not found:
+            raise Unauthenticated(f"secret {self.title}: key {key!r} is empty")
+        return found
+
+    def file(self, key: str, content: bytes | None = None) -> Path:
+        """One value, or ``content`` that was made of it, as a file; another content has another path."""
+        return self._keep(f"{self.title}/{key}", self.raw(key) if content is None else content)
+
+
+class SecretReader:
+    """Reads the Secrets of one namespace. Keep it for as long as a client works with its files."""
+
+    def __init__(self, api: KubernetesClient, namespace: str, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._monotonic = monotonic
+        self._directory: Path | None = None
+        self._removal: weakref.finalize[..., SecretReader] | None = None
+        self._used: dict[Path, float] = {}
+        self._elsewhere: dict[str, SecretReader] = {}
+
+    @property
+    def api(self) -> KubernetesClient:
+        """Where it reads."""
+        return self._api
+
+    @property
+    def namespace(self) -> str:
+        """Whose Secrets it reads."""
+        return self._namespace
+
+    def of(self, namespace: str) -> SecretReader:
+        """A reader of that namespace, which lives as long as this one."""
+        if namespace == self._namespace:
+            return self
+        return self._elsewhere.setdefault(namespace, SecretReader(self._api, namespace, self._monotonic))
+
+    def __enter__(self) -> SecretReader:
+        """Read within a with statement."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the files."""
+        self.close()
+
+    def close(self) -> None:
+        """Remove the files now, and not only when nobody refers to the reader any more or the process ends."""
+        for reader in self._elsewhere.values():
+            reader.close()
+        if self._removal is not None:
+            self._removal()
+        self._directory = self._removal = None
+        self._used = {}
+
+    def open(self, name: str, wanted: str = "") -> OpenSecret:
+        """A Secret as it stands, by one request. Unauthenticated when there is none, Transient, Terminal.
+
+        ``wanted`` names the keys that a person is told to put into it.
+        """
+        title = f"{self._namespace}/{name}"
+        try:
+            found = self._api.get(SECRETS, self._namespace, name)
+        except NotFound:
+            remedy = f"create it with key {wanted}" if wanted else "create it"
+            raise Unauthenticated(f"secret {title} does not exist: {remedy}, or correct the reference") from None
+        return OpenSecret(title, found.get("data") or {}, self._file)
+
+    def value(self, name: str, key: str) -> str:
+        """One value as text. Unauthenticated when the Secret or its key is missing, or is not text."""
+        return self.open(name, repr(key)).text(key)
+
+    def file(self, name: str, key: str) -> Path:
+        """One value as a file. Its path changes with its content, so that a client notices a renewed certificate."""
+        return self.open(name, repr(key)).file(key)
+
+    def _file(self, title: str, data: bytes) -> Path:
+        now = self._monotonic()
+        digest = hashlib.sha256(b"\0".join((title.encode(), data))).hexdigest()
+        path = self._private() / digest[:32]
+        if not path.exists():
+            self._sweep(now)
+            draft = path.with_suffix(f".{os.getpid()}")
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(data)
+            draft.replace(path)
+        self._used[path] = now
+        return path
+
+    def _sweep(self, now: float) -> None:
+        """Remove what nobody has asked for in a long time: old keys do not pile up however often they are renewed."""
+        for path in [path for path, at in self._used.items() if now - at > KEPT_SECONDS]:
+            del self._used[path]
+            path.unlink(missing_ok=True)
+
+    def _private(self) -> Path:
+        """The directory that takes the files, made for the first of them: most processes need none."""
+        if self._directory is None:
+            self._directory = Path(tempfile.mkdtemp(prefix="bellwether-"))
+            self._removal = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
+        return self._directory

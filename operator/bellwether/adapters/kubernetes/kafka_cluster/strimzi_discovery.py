@@ -1,0 +1,245 @@
+"""Discover a Strimzi Kafka cluster: addresses, certificates, user, and operations under way on it.
+
+In: the name of a Kafka resource. Out: what was found, as values. Nothing is remembered: whoever asks again learns what
+has changed. ``Undiscovered`` names what is missing and the remedy; what a Secret lacks is Unauthenticated. Called by
+``connection_resolver`` for whoever connects, and by ``controllers.cluster_connection``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from bellwether.adapters.kubernetes.api_client import PODS, NotFound, Object, Resource
+from bellwether.adapters.kubernetes.kafka_cluster import strimzi_parsing as shapes
+from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
+    UserCredentials,
+    authorities,
+    user_credentials,
+)
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.api.v1alpha1.strimzi import Strimzi as Wanted
+from bellwether.core.model.strimzi import ANYBODY, Lack, Listener, Strimzi, choose, outside
+from bellwether.core.reasons import Reason
+from bellwether.ports.errors import BellwetherError, Terminal, Unauthenticated
+
+GROUP = "kafka.strimzi.io"
+VERSIONS = ("v1", "v1beta2")
+DEFAULT_USER = "bellwether"
+TLS, SCRAM = "tls", "scram-sha-512"
+
+_GROUPS = Resource("/apis", GROUP, "v1", "APIGroup")
+
+
+class Undiscovered(Terminal):
+    """Something of a Strimzi cluster is missing or not ready; ``reason`` is the one that the condition gets."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A cluster as it was found. ``outside`` is the listener of clients outside; None where it has none.
+
+    ``secret_reader`` are None where the listener asks nobody for a name, or the policy brings its own.
+    """
+
+    strimzi: Strimzi
+    listener: Listener
+    outside: Listener | None
+    ca_file: str
+    credentials: UserCredentials | None
+
+
+class StrimziClusters:
+    """Strimzi's objects, read for policies of the namespace whose Secrets the reader reads."""
+
+    def __init__(self, secrets: SecretReader) -> None:
+        self._secrets = secrets
+        self._api = secrets.api
+        self._namespace = secrets.namespace
+        self._version = VERSIONS[0]
+
+    def find(self, wanted: Wanted, *, own_user: bool = False, own_ca: bool = False, outside_as: str = "") -> Found:
+        """The cluster as it stands. Raises Undiscovered, Unauthenticated, Transient or Terminal.
+
+        ``own_user`` and ``own_ca``: the policy brings its own. ``outside_as`` names the listener of clients outside.
+        """
+        namespace = wanted.namespace or self._namespace
+        sight = _Sight(namespace, wanted.cluster_name, self._kafka(namespace, wanted.cluster_name))
+        if not shapes.admits(sight.kafka, self._namespace):
+            raise Undiscovered(
+                Reason.STRIMZI_NOT_SHARED,
+                f"{sight.title} does not admit policies of namespace {self._namespace}: annotate it with "
+                f"{shapes.SHARING_ANNOTATION}={self._namespace}, or make the policy in namespace {namespace}",
+            )
+        user = None if own_user else self._user(sight, wanted.user_name)
+        listener = _listener(sight, wanted, user, own_user)
+        if not listener.bootstrap:
+            raise _not_ready(sight.kafka, f"{sight.title} publishes no address of listener {listener.name}")
+        credentials = None
+        if user is not None and listener.authentication != ANYBODY:
+            credentials = self._credentials(sight, user)
+        return Found(
+            strimzi=Strimzi(
+                namespace=namespace,
+                name=wanted.cluster_name,
+                listener=listener.name,
+                user=user.name if user is not None and credentials is not None else "",
+                paused=shapes.paused(sight.kafka),
+            ),
+            listener=listener,
+            outside=outside(sight.listeners, outside_as),
+            ca_file=self._authorities(sight) if listener.tls and not own_ca else "",
+            credentials=credentials,
+        )
+
+    def at_work_now(self, known: Strimzi) -> Strimzi:
+        """A cluster that was found before, with what goes on by now. Raises Transient or Terminal."""
+        kafka = self._kafka(known.namespace, known.name)
+        return self.surroundings(replace(known, paused=shapes.paused(kafka)))
+
+    def surroundings(self, strimzi: Strimzi) -> Strimzi:
+        """The same with what goes on around it: rebalances that run, brokers' pods. Raises Transient or Terminal."""
+        labels = {shapes.CLUSTER_LABEL: strimzi.name}
+        try:
+            rebalances = self._api.list(self._kind("kafkarebalances", "KafkaRebalance"), strimzi.namespace, labels)
+        except NotFound:
+            rebalances = []  # Strimzi without Cruise Control's kinds
+        pods = self._api.list(PODS, strimzi.namespace, {**labels, shapes.BROKER_LABEL: "true"})
+        return replace(strimzi, rebalancing=shapes.rebalancing(rebalances), pods=shapes.pods(pods))
+
+    def _kafka(self, namespace: str, name: str) -> Object:
+        try:
+            return self._api.get(self._kind("kafkas", "Kafka"), namespace, name)
+        except NotFound:
+            self._learn_version()
+        kind = self._kind("kafkas", "Kafka")
+        found = self._api.find(kind, namespace, name)
+        if found is not None:
+            return found
+        raise Undiscovered(
+            Reason.STRIMZI_CLUSTER_MISSING,
+            f"there is no Kafka {name} in namespace {namespace}{self._others(kind, namespace)}: correct "
+            "spec.kafka.strimzi, or create it",
+        )
+
+    def _learn_version(self) -> None:
+        """Which version is served; asked when something is not there, which may be its kind."""
+        try:
+            served = {one["version"] for one in self._api.get(_GROUPS, "", "").get("versions") or ()}
+        except NotFound:
+            served = set()
+        known = [version for version in VERSIONS if version in served]
+        if not known:
+            there = f"serves {', '.join(sorted(served))} only" if served else "is not served"
+            raise Undiscovered(
+                Reason.STRIMZI_CLUSTER_MISSING,
+                f"API group {GROUP} {there} here: install Strimzi with its CRDs ({' or '.join(VERSIONS)}), or name the "
+                "cluster by spec.kafka.bootstrapServers",
+            )
+        self._version = known[0]
+
+    def _user(self, sight: _Sight, name: str | None) -> shapes.User | None:
+        """The KafkaUser to connect as; None where none is named and the usual one is not there."""
+        body = self._api.find(self._kind("kafkausers", "KafkaUser"), sight.namespace, name or DEFAULT_USER)
+        if body is None and name is None:
+            return None
+        if body is None:
+            raise _unfit(f"there is no KafkaUser {name} in namespace {sight.namespace}: create it, or correct userName")
+        user = shapes.user(body)
+        if user.cluster != sight.name:
+            whose = f"belongs to Kafka cluster {user.cluster}" if user.cluster else "names no Kafka cluster"
+            raise _unfit(f"KafkaUser {user.name} {whose}: its label {shapes.CLUSTER_LABEL} must be {sight.name}")
+        if user.authentication not in (TLS, SCRAM):
+            kind = user.authentication or "none"
+            raise _unfit(
+                f"KafkaUser {user.name} has authentication {kind}, for which Strimzi makes no Secret: choose {TLS} or "
+                f"{SCRAM}, or bring credentials in spec.kafka.tls or spec.kafka.sasl"
+            )
+        if not user.secret:
+            raise _not_ready(body, f"KafkaUser {user.name} has no Secret yet")
+        return user
+
+    def _credentials(self, sight: _Sight, user: shapes.User) -> UserCredentials:
+        try:
+            found = user_credentials(self._secrets.of(sight.namespace), user.secret)
+        except Unauthenticated as error:
+            raise Unauthenticated(f"KafkaUser {user.name}: {error}. Strimzi's user operator makes it") from None
+        if (found.mechanism is None) != (user.authentication == TLS):
+            raise _not_ready(sight.kafka, f"the Secret of KafkaUser {user.name} is not of kind {user.authentication}")
+        return found if found.mechanism is None else replace(found, username=user.username)
+
+    def _authorities(self, sight: _Sight) -> str:
+        """A file of everybody whom the cluster's brokers may be vouched for by."""
+        name = f"{sight.name}-cluster-ca-cert"
+        secrets = self._secrets.of(sight.namespace)
+        try:
+            path = authorities(secrets, name)
+        except Unauthenticated as error:
+            raise Unauthenticated(f"{sight.title}: {error}. Strimzi's cluster operator makes it") from None
+        more = [one for listener in sight.listeners if listener.own_certificate for one in listener.certificates]
+        if not more:
+            return path
+        content = "\n".join((Path(path).read_text(), *more)).encode()
+        return str(secrets.open(name).file("and those of listeners", content))
+
+    def _kind(self, plural: str, kind: str) -> Resource:
+        return Resource(f"/apis/{GROUP}/{self._version}", plural, f"{GROUP}/{self._version}", kind)
+
+    def _others(self, kind: Resource, namespace: str) -> str:
+        try:
+            names = sorted(str(one["metadata"]["name"]) for one in self._api.list(kind, namespace))
+        except BellwetherError:
+            return ""  # who may not list them is told less
+        return f"; there is: {', '.join(names) or 'none'}"
+
+
+@dataclass(frozen=True)
+class _Sight:
+    """One Kafka resource as it was just read."""
+
+    namespace: str
+    name: str
+    kafka: Object
+
+    @property
+    def title(self) -> str:
+        return f"Kafka {self.namespace}/{self.name}"
+
+    @cached_property
+    def listeners(self) -> tuple[Listener, ...]:
+        return shapes.listeners(self.kafka)
+
+
+def _listener(sight: _Sight, wanted: Wanted, user: shapes.User | None, own_user: bool) -> Listener:
+    """The listener to connect to, given who we can be there."""
+    if own_user:
+        accepted = tuple(dict.fromkeys(one.authentication for one in sight.listeners))
+        otherwise = "the policy brings credentials of its own"
+    elif user is None:
+        accepted = (ANYBODY,)
+        otherwise = (
+            f"there is no KafkaUser {DEFAULT_USER} in namespace {sight.namespace} (docs/strimzi.md has one to apply), "
+            "and spec.kafka.strimzi.userName names no other"
+        )
+    else:
+        accepted = (user.authentication,) if wanted.user_name else (user.authentication, ANYBODY)
+        otherwise = f"KafkaUser {user.name} has authentication {user.authentication}"
+    found = choose(sight.listeners, wanted.listener or "", accepted, otherwise)
+    if isinstance(found, Lack):
+        raise Undiscovered(found.reason, f"{sight.title}: {found.message}")
+    return found
+
+
+def _unfit(message: str) -> Undiscovered:
+    return Undiscovered(Reason.STRIMZI_USER_UNFIT, message)
+
+
+def _not_ready(body: Object, message: str) -> Undiscovered:
+    said = shapes.amiss(body)
+    because = f" (Strimzi says: {said})" if said else ": is Strimzi's operator running, and has it finished?"
+    return Undiscovered(Reason.STRIMZI_NOT_READY, f"{message}{because}")

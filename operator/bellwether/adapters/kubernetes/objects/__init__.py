@@ -1,0 +1,1 @@
+"""Objects that Bellwether keeps in Kubernetes: BrokerHealths, status, events, undo record, audit log."""

@@ -1,0 +1,191 @@
+"""Signal cache: signals and overrides as last seen through watches, aged on our own clock (law 5).
+
+In: BrokerHealth and Lease objects, from whatever threads the watches run in. Out: ``core.signals`` values for one
+policy's cycle. An entry is as old as the last renewal that we saw of its prober's Lease; until one was seen its age is
+None, and it is no evidence. Called by ``controllers`` (feeding) and through ``ports.kubernetes.SignalSource``
+(reading).
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from bellwether.adapters.kubernetes.api_client import Object
+from bellwether.adapters.kubernetes.managed_fields import owner_of
+from bellwether.api.v1alpha1 import brokerhealth
+from bellwether.api.v1alpha1.models import explain
+from bellwether.api.v1alpha1.signalentries import read_entries
+from bellwether.core.signals import Override, Signal
+from bellwether.ports.clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class _Pulse:
+    """One prober's Lease: its holder, the last renewal, when we saw it, and when it advanced (None: not yet)."""
+
+    holder: str
+    renewed: datetime | None
+    seen: float
+    advanced: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    signal: Signal
+    lease: str
+    prober: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Broker:
+    entries: tuple[_Entry, ...]
+    override: Override | None
+    problems: tuple[str, ...]
+    broker: int | None = None
+    generation: int | None = None
+
+
+class SignalBook:
+    """``ports.kubernetes.SignalSource`` for one policy; feed it only this policy's objects. Safe to use from several
+    threads.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._brokers: dict[str, _Broker] = {}
+        self._pulses: dict[str, _Pulse] = {}
+        self._versions: dict[str, int] = {}
+
+    def on_broker_health(self, found: Object) -> bool:
+        """A BrokerHealth was added or changed; True when its signals or its spec are news.
+
+        An older view than the last one, as a list may be that was asked for before a watch told more, is passed over.
+        """
+        name, now = found["metadata"]["name"], _read(found)
+        with self._lock:
+            if self._outdated(found):
+                return False
+            before = self._brokers.get(name)
+            self._brokers[name] = now
+            return before != now
+
+    def on_broker_health_gone(self, found: Object) -> bool:
+        """A BrokerHealth was deleted; True when it was known."""
+        with self._lock:
+            if self._outdated(found):
+                return False
+            return self._brokers.pop(found["metadata"]["name"], None) is not None
+
+    def _outdated(self, found: Object) -> bool:
+        """Whether a newer view of the object is known; resource versions of one kind are ordered (KEP-5504)."""
+        name, version = found["metadata"]["name"], str(found["metadata"].get("resourceVersion", ""))
+        if not version.isdigit():
+            return False
+        if int(version) < self._versions.get(name, 0):
+            return True
+        self._versions[name] = int(version)
+        return False
+
+    def on_lease(self, found: Object) -> bool:
+        """A prober's Lease was added or changed; True when the evidence of its prober turned from stale to fresh."""
+        spec = found.get("spec") or {}
+        name, holder, renewed = (
+            found["metadata"]["name"],
+            spec.get("holderIdentity") or "",
+            _time(spec.get("renewTime")),
+        )
+        now = self._clock.monotonic()
+        with self._lock:
+            last = self._pulses.get(name)
+            if last is None:
+                self._pulses[name] = _Pulse(holder, renewed, now, None)
+                return False
+            if (renewed, holder) == (last.renewed, last.holder):
+                return False
+            advanced = now
+            if renewed is not None and last.renewed is not None and renewed > last.renewed and holder == last.holder:
+                # After a gap in the watch an advance may be old news. The prober's clock is trusted for the distance
+                # between its own two renewals only, never for what time it is.
+                advanced = min(now, last.seen + (renewed - last.renewed).total_seconds())
+            self._pulses[name] = _Pulse(holder, renewed, now, advanced)
+            return last.advanced is None or last.holder != holder
+
+    def on_lease_gone(self, found: Object) -> bool:
+        """A prober's Lease was deleted; True when it was known. Its entries are no evidence from now on."""
+        with self._lock:
+            return self._pulses.pop(found["metadata"]["name"], None) is not None
+
+    def signals(self) -> tuple[Signal, ...]:
+        """The last word of every source, in order of broker, type and source."""
+        now = self._clock.monotonic()
+        with self._lock:
+            aged = [
+                _aged(entry, self._pulses.get(entry.lease), now)
+                for broker in self._brokers.values()
+                for entry in broker.entries
+            ]
+        return tuple(sorted(aged, key=lambda s: (s.broker, s.type, s.source)))
+
+    def overrides(self) -> tuple[Override, ...]:
+        """What people asked for, expired ones included, in order of broker."""
+        with self._lock:
+            found = [broker.override for broker in self._brokers.values() if broker.override is not None]
+        return tuple(sorted(found, key=lambda o: o.broker))
+
+    def generations(self) -> dict[int, int]:
+        """Of which generation of each broker's spec the override is."""
+        with self._lock:
+            found = [(broker.broker, broker.generation) for broker in self._brokers.values()]
+        return {broker: generation for broker, generation in found if broker is not None and generation is not None}
+
+    def problems(self) -> tuple[str, ...]:
+        """The entries that could not be read, each named with what is wrong with it."""
+        with self._lock:
+            return tuple(sorted(text for broker in self._brokers.values() for text in broker.problems))
+
+
+def _aged(entry: _Entry, pulse: _Pulse | None, now: float) -> Signal:
+    # A Lease in another prober's hands says nothing of the prober that wrote the entry.
+    if pulse is None or pulse.holder != entry.prober or pulse.advanced is None:
+        return entry.signal
+    return replace(entry.signal, age_seconds=max(0.0, now - pulse.advanced))
+
+
+def _read(found: Object) -> _Broker:
+    name, spec = found["metadata"]["name"], found.get("spec") or {}
+    broker = spec.get("brokerId")
+    if not isinstance(broker, int):
+        return _Broker((), None, (f"brokerhealth {name}: spec.brokerId is missing: let the operator make the object",))
+    good, bad = read_entries((found.get("status") or {}).get("signals"))
+    entries = tuple(_Entry(entry.to_core(broker, None), entry.lease_name, entry.prober_uid) for entry in good)
+    problems = [f"brokerhealth {name}: {unreadable}" for unreadable in bad]
+    override = None
+    try:
+        override = _override(broker, spec.get("override"), owner_of(found, "spec", "override"))
+    except ValidationError as error:
+        problems.append(f"brokerhealth {name}: spec.override is passed over: {explain(error)}")
+    return _Broker(entries, override, tuple(problems), broker, found["metadata"].get("generation"))
+
+
+def _override(broker: int, raw: Any, owner: str) -> Override | None:
+    if not raw:
+        return None
+    said = brokerhealth.Override.model_validate(raw)
+    reason = f"{said.reason} ({said.by})" if said.by else said.reason
+    return Override(broker, said.state, reason, said.until, said.by or owner, said.purpose)
+
+
+def _time(value: Any) -> datetime | None:
+    """A Lease's time; None where there is none or it cannot be read. A watch may have parsed it already."""
+    if isinstance(value, datetime):
+        return value
+    try:
+        return datetime.fromisoformat(str(value))
+    except ValueError:
+        return None

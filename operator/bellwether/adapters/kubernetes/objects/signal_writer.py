@@ -1,0 +1,210 @@
+"""Write a prober's signals: its own Lease, and its own entries in ``BrokerHealth.status.signals``.
+
+In: readings, as a prober has confirmed them. Out: one list-map entry per broker and source by server-side apply, on
+news only; freshness is the Lease's renewal, not the entry's. Most probers have one source; one that has several (a
+rule, an alert) holds one Lease for all of them. Each source is a field manager of its own, so that its entries are
+written and removed without a word about the others. Called by ``bellwether probe ...``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from dataclasses import replace
+
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KubernetesClient, NotFound, Object
+from bellwether.adapters.kubernetes.leases import HeldLease
+from bellwether.api.v1alpha1.signalentries import entry_of, read_entries
+from bellwether.core.signals import Signal
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Transient
+
+SOURCE_ANNOTATION = "bellwether.dev/source"
+TYPE_ANNOTATION = "bellwether.dev/signal-type"
+
+
+class ProberLease(HeldLease):
+    """One prober's Lease, named by its kind of signal and its source. Of several replicas one holds it, others wait.
+
+    Call ``beat`` after each finished round: a prober whose rounds hang must not look fresh, so without a beat for
+    ``duration_seconds`` the Lease is not renewed.
+    """
+
+    def __init__(
+        self,
+        api: KubernetesClient,
+        namespace: str,
+        policy: str,
+        signal_type: str,
+        source: str,
+        clock: Clock,
+        *,
+        duration_seconds: int = 10,
+        renew_seconds: float = 2.0,
+        uid: str | None = None,
+    ) -> None:
+        super().__init__(
+            api,
+            namespace,
+            object_names.prober_lease(policy, str(signal_type), source),
+            f"{namespace}/{policy}",
+            clock,
+            duration_seconds=duration_seconds,
+            renew_seconds=renew_seconds,
+            holder=uid,
+            annotations={TYPE_ANNOTATION: str(signal_type), SOURCE_ANNOTATION: source},
+            labels={object_names.PROBER_LABEL: "true", object_names.POLICY_LABEL: object_names.legal(policy)},
+        )
+        self._beaten = clock.monotonic()
+
+    def beat(self) -> None:
+        """A round of probes has just ended, whatever it found."""
+        self._beaten = self._clock.monotonic()
+
+    def _worth_renewing(self) -> bool:
+        return self._clock.monotonic() - self._beaten <= self._duration
+
+
+class SignalWriter:
+    """Writes one prober's entries while it holds ``lease``; safe to use from several threads.
+
+    ``source`` None means that every signal brings its own. Which word is news is the prober's to say: a word that says
+    what stands already is not written again.
+    """
+
+    def __init__(
+        self,
+        api: KubernetesClient,
+        namespace: str,
+        policy: str,
+        signal_type: str,
+        source: str | None,
+        lease: ProberLease,
+    ) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._policy = policy
+        self._type = str(signal_type)
+        self._source = source
+        self._lease = lease
+        self._lock = threading.Lock()
+        self._written: dict[tuple[int, str], Signal] = {}
+        self._sequence = 0
+
+    def write(self, signal: Signal) -> None:
+        """Replace this prober's entry on the signal's broker; Transient while the broker has no BrokerHealth yet."""
+        if signal.type != self._type or self._source not in (None, signal.source):
+            own = f"{self._type}/{self._source or 'any source'}"
+            raise ValueError(f"{signal.type}/{signal.source} is not this prober's: it is {own}")
+        with self._lock:
+            if _word(self._written.get((signal.broker, signal.source))) != _word(signal):
+                self._apply(signal)
+
+    def forget(self, broker: int, source: str | None = None) -> None:
+        """Take this prober's entry on a broker away; a broker that has none is fine. None means the one source."""
+        source = source or self._source
+        if source is None:
+            raise ValueError("a prober of several sources must say whose entry it forgets")
+        with self._lock:
+            self._written.pop((broker, source), None)
+            one = self._api.find(BROKER_HEALTHS, self._namespace, object_names.broker_health(self._policy, broker))
+            if one is not None and self._entry_of(one, source) is not None:
+                self._remove(one, source)
+
+    def check(self, sources: Collection[str] | None = None) -> tuple[int, ...]:
+        """Write those of our entries again that somebody removed; returns their brokers. One list request.
+
+        Given ``sources``, entries of ours of any other source are removed, those of an earlier process included.
+        """
+        labels = {object_names.POLICY_LABEL: object_names.legal(self._policy)}
+        found = {o["metadata"]["name"]: o for o in self._api.list(BROKER_HEALTHS, self._namespace, labels)}
+        again = set()
+        with self._lock:
+            if sources is not None:
+                self._keep(found, sources)
+            for (broker, source), signal in tuple(self._written.items()):
+                one = found.get(object_names.broker_health(self._policy, broker))
+                entry = self._entry_of(one, source)
+                if one is not None and (entry is None or entry.get("proberUID") != self._lease.holder):
+                    self._apply(signal)
+                    again.add(broker)
+        return tuple(sorted(again))
+
+    def standing(self) -> list[tuple[Signal, bool]]:
+        """The entries that stand under this prober's Lease, each with whether this very process wrote it."""
+        labels = {object_names.POLICY_LABEL: object_names.legal(self._policy)}
+        found = []
+        for one in self._api.list(BROKER_HEALTHS, self._namespace, labels):
+            for entry in read_entries(_entries(one))[0]:
+                if entry.type == self._type and entry.lease_name == self._lease.name:
+                    word = entry.to_core(int(one["spec"]["brokerId"]), None)
+                    found.append((word, entry.prober_uid == self._lease.holder))
+        return found
+
+    def _keep(self, found: dict[str, Object], sources: Collection[str]) -> None:
+        for key in [key for key in self._written if key[1] not in sources]:
+            del self._written[key]
+        for one in found.values():
+            left: Object | None = one
+            for entry in _entries(one):
+                ours = entry.get("type") == self._type and entry.get("leaseName") == self._lease.name
+                if ours and entry.get("source") not in sources and left is not None:
+                    left = self._remove(left, str(entry["source"]))
+
+    def _remove(self, one: Object, source: str) -> Object | None:
+        """Take one entry out of an object as it was just read; returns it as it is then, None when it is gone."""
+        name, manager = one["metadata"]["name"], self._manager_of(source)
+        # Applying nothing where nothing else stands would leave a status that is null, which the API refuses.
+        alone = set(one["status"]) == {"signals"} and len(_entries(one)) == 1
+        version = {"resourceVersion": one["metadata"]["resourceVersion"]}
+        try:
+            if alone:
+                emptied = {"metadata": version, "status": {"signals": []}}
+                return self._api.merge(BROKER_HEALTHS, self._namespace, name, emptied, sub="status")
+            return self._api.apply(BROKER_HEALTHS, self._namespace, name, {"status": {}}, manager, sub="status")
+        except NotFound:
+            return None  # it went meanwhile, and the entry with it
+
+    def _apply(self, signal: Signal) -> None:
+        name, key = object_names.broker_health(self._policy, signal.broker), (signal.broker, signal.source)
+        last = self._written.get(key)
+        if last is None:
+            standing = self._entry_of(self._api.find(BROKER_HEALTHS, self._namespace, name), signal.source)
+            signal = self._carry_on(signal, standing)
+        elif last.reading is signal.reading:
+            signal = replace(signal, since=last.since)
+        self._sequence += 1
+        entry = entry_of(signal, self._lease.holder, self._sequence, self._lease.name).body()
+        manager = self._manager_of(signal.source)
+        try:
+            self._api.apply(
+                BROKER_HEALTHS, self._namespace, name, {"status": {"signals": [entry]}}, manager, sub="status"
+            )
+        except NotFound:
+            self._written.pop(key, None)
+            raise Transient(
+                f"brokerhealth {self._namespace}/{name} does not exist yet: the operator makes it"
+            ) from None
+        self._written[key] = signal
+
+    def _carry_on(self, signal: Signal, entry: Object | None) -> Signal:
+        """A prober that starts again goes on with the since-time of its predecessor while the two agree."""
+        entries, _ = read_entries([entry] if entry is not None else None)
+        if entries and entries[0].reading is signal.reading:
+            return replace(signal, since=entries[0].since)
+        return signal
+
+    def _entry_of(self, found: Object | None, source: str) -> Object | None:
+        return next((e for e in _entries(found) if (e.get("type"), e.get("source")) == (self._type, source)), None)
+
+    def _manager_of(self, source: str) -> str:
+        return object_names.prober_manager(self._type, source)
+
+
+def _entries(found: Object | None) -> list[Object]:
+    return ((found or {}).get("status") or {}).get("signals") or []
+
+
+def _word(signal: Signal | None) -> tuple[str, ...] | None:
+    return None if signal is None else (signal.reading, signal.control, signal.message)

@@ -1,0 +1,109 @@
+"""Write status by server-side apply, only when it differs (law 8).
+
+In: a status as plain values. Out: server-side apply under the operator's own field manager, which never names
+``signal_cache``: those are the probers'. What somebody else writes over it, as a process that was frozen while it led
+may on waking up, is found through the watches and written anew. Called by ``controllers`` at the end of each cycle.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass
+
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import (
+    BROKER_HEALTHS,
+    POLICIES,
+    KubernetesClient,
+    NotFound,
+    Object,
+    Resource,
+)
+
+MANAGER = "bellwether-operator"
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What stands, as far as this process knows: the status, and the resource version that it was seen at."""
+
+    status: str
+    version: int
+
+
+class StatusWriter:
+    """Writes the operator's part of the status of policies and of BrokerHealths. Safe to use from several threads."""
+
+    def __init__(self, api: KubernetesClient) -> None:
+        self._api = api
+        self._lock = threading.Lock()
+        self._last: dict[tuple[str, str, str], _Written] = {}
+
+    def write_policy(self, namespace: str, name: str, status: Object) -> bool:
+        """Make this the policy's status; True when it had to be written. A policy that is gone is left in peace."""
+        return self._write(POLICIES, namespace, name, status)
+
+    def write_broker_health(self, namespace: str, policy: str, broker: int, status: Object) -> bool:
+        """Make this the operator's part of one broker's status; True when it had to be written."""
+        if "signals" in status:
+            raise ValueError("status.signals belongs to the probers: leave it out")
+        return self._write(BROKER_HEALTHS, namespace, object_names.broker_health(policy, broker), status)
+
+    def overwritten(self, resource: Resource, found: Object) -> bool:
+        """Whether a newer view of an object has another status than was written here last; if so it will be written.
+
+        Resource versions of one kind are ordered (KEP-5504): what is older than the last write says nothing.
+        """
+        key = (resource.plural, found["metadata"]["namespace"], found["metadata"]["name"])
+        with self._lock:
+            last = self._last.get(key)
+            if last is None or _version(found) <= last.version or _status_of(found) == last.status:
+                return False
+            del self._last[key]
+        return True
+
+    def saw(self, resource: Resource, found: Object) -> None:
+        """An object as it was just listed: what stands there need be neither read again nor written."""
+        metadata = found["metadata"]
+        with self._lock:
+            self._last[resource.plural, metadata["namespace"], metadata["name"]] = _Written(
+                _status_of(found), _version(found)
+            )
+
+    def forget(self, namespace: str, policy: str) -> None:
+        """Drop what is remembered of a policy that is gone."""
+        prefix = f"{object_names.broker_health(policy, 0)[:-1]}"
+        with self._lock:
+            for key in [k for k in self._last if k[1] == namespace and (k[2] == policy or k[2].startswith(prefix))]:
+                del self._last[key]
+
+    def _write(self, resource: Resource, namespace: str, name: str, status: Object) -> bool:
+        key, wanted = (resource.plural, namespace, name), json.dumps(status, sort_keys=True)
+        with self._lock:
+            last = self._last.get(key)
+        if last is not None and last.status == wanted:
+            return False
+        try:
+            # After a restart it may stand already.
+            found = self._api.get(resource, namespace, name) if last is None else None
+            if written := found is None or _status_of(found) != wanted:
+                found = self._api.apply(resource, namespace, name, {"status": status}, MANAGER, sub="status")
+        except NotFound:
+            with self._lock:
+                self._last.pop(key, None)
+            return False
+        with self._lock:
+            self._last[key] = _Written(wanted, _version(found))
+        return written
+
+
+def _status_of(found: Object) -> str:
+    """The operator's part of an object's status, as text that is the same for the same content."""
+    status = {key: value for key, value in (found.get("status") or {}).items() if key != "signals"}
+    return json.dumps(status, sort_keys=True)
+
+
+def _version(found: Object) -> int:
+    version = str(found["metadata"].get("resourceVersion", ""))
+    return int(version) if version.isdigit() else 0

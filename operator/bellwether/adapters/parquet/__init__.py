@@ -1,1 +1,0 @@
-"""What is kept in files by date and by name: samples, problems and plans, wherever a URI leads."""

@@ -1,0 +1,126 @@
+"""Run plan jobs as local processes: first the loads, then the plan, each ``python -m bellwether_load``.
+
+For the command line and for an operator without an image. Nothing waits for a process: ``look`` sees whether one has
+ended and starts the next. A process ends with us; a run that nobody knows any more is started again by whoever asks.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from bellwether.adapters.job_commands import Work, commands, last_words, spark_settings, submit_arguments
+from bellwether.api.v1alpha1.planrunner import Runner
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal
+from bellwether.ports.jobs import JobState, JobWord
+
+STEPS = ("loads", "plan")
+_ENDING_SECONDS = 5
+
+
+@dataclass
+class _Going:
+    """One run under way: which step, its process and what that says."""
+
+    commands: tuple[list[str], ...]
+    began: float
+    step: int = 0
+    process: subprocess.Popen[bytes] | None = None
+    log: IO[bytes] | None = None
+    ended: JobWord | None = None
+
+
+class ProcessJobs:
+    """The jobs of one policy on this machine; ``work`` makes the work of a run from its name."""
+
+    def __init__(self, work: Callable[[str], Work], runner: Runner, clock: Clock, python: str = sys.executable) -> None:
+        self._work = work
+        self._runner = runner
+        self._clock = clock
+        self._python = python
+        self._runs: dict[str, _Going] = {}
+
+    def start(self, run: str) -> None:
+        """Start the first step unless the run is known. Terminal when no process can be started."""
+        if run not in self._runs:
+            going = _Going(commands(self._work(run), self._runner, self._python), self._clock.monotonic())
+            self._begin(going)
+            self._runs[run] = going
+
+    def look(self, run: str) -> JobWord | None:
+        """What has become of it; starts the second step once the first has ended well."""
+        going = self._runs.get(run)
+        if going is None:
+            return None
+        if going.ended is None:
+            self._watch(going)
+        return going.ended or JobWord(JobState.ACTIVE, STEPS[going.step])
+
+    def said(self, run: str) -> list[str]:
+        """What the step under way has said so far, for whoever shows progress."""
+        going = self._runs.get(run)
+        return (
+            [] if going is None or going.log is None else Path(going.log.name).read_text(errors="replace").splitlines()
+        )
+
+    def close(self) -> None:
+        """End what runs."""
+        for going in self._runs.values():
+            self._end(going)
+        self._runs.clear()
+
+    def _watch(self, going: _Going) -> None:
+        status = going.process.poll() if going.process is not None else None
+        if status is None:
+            if self._clock.monotonic() - going.began > self._runner.timeout_seconds:
+                self._end(going)
+                text = f"{STEPS[going.step]}: not done within {self._runner.timeout_seconds} s"
+                going.ended = JobWord(JobState.FAILED, text)
+            return
+        if status != 0:
+            words = last_words(Path(going.log.name).read_text(errors="replace").splitlines()) if going.log else ""
+            text = f"{STEPS[going.step]}: exit status {status}: {words}".removesuffix(": ")
+            self._end(going)
+            going.ended = JobWord(JobState.FAILED, text)
+        elif going.step + 1 < len(going.commands):
+            self._end(going)
+            going.step += 1
+            self._begin(going)
+        else:
+            self._end(going)
+            going.ended = JobWord(JobState.SUCCEEDED)
+
+    def _begin(self, going: _Going) -> None:
+        settings = spark_settings(self._runner)
+        variables = {**os.environ, "PYSPARK_SUBMIT_ARGS": submit_arguments(settings)} if settings else dict(os.environ)
+        going.log = tempfile.NamedTemporaryFile(prefix="bellwether-plan-", suffix=".log")  # noqa: SIM115 - kept open
+        try:
+            going.process = subprocess.Popen(
+                going.commands[going.step], stdin=subprocess.DEVNULL, stdout=going.log, stderr=going.log, env=variables,
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise Terminal(f"{going.commands[going.step][0]}: cannot be started: {error.strerror}") from error
+
+    @staticmethod
+    def _end(going: _Going) -> None:
+        process, going.process = going.process, None
+        if process is not None and process.poll() is None:
+            # The whole session that we started: Spark's JVM is a child of the process.
+            os.killpg(process.pid, signal.SIGTERM)
+            try:
+                process.wait(_ENDING_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        if going.log is not None:
+            going.log.close()
+            going.log = None

@@ -1,0 +1,145 @@
+"""Prometheus client: one instant query at a time (``/api/v1/query``), bounded in time and in memory.
+
+In: a base URL, optionally a bearer token and the certificates of an authority. Out: an ``Answer``, or Transient or
+Terminal with a sentence that is the same for the same trouble and never holds the token. Called by ``bellwether probe
+prometheus``, from one thread per rule.
+"""
+
+from __future__ import annotations
+
+import ssl
+import threading
+import time
+from pathlib import Path
+
+import requests
+import urllib3.exceptions
+from requests.adapters import HTTPAdapter
+
+from bellwether.adapters.prometheus.query_response import SERIES_LIMIT, Answer, error_of, read_answer
+from bellwether.ports.errors import Terminal, Transient
+
+# A thousand brokers at a kilobyte of labels each are a quarter of it.
+BODY_LIMIT = 4 * 1024 * 1024
+_CHUNK = 65_536
+_CONNECTIONS = 32
+
+
+class PrometheusClient:
+    """One Prometheus. Safe to use from several threads; one body at a time is read and held in memory."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str = "",
+        ca: Path | None = None,
+        body_limit: int = BODY_LIMIT,
+        series_limit: int = SERIES_LIMIT,
+    ) -> None:
+        self._url = f"{url.rstrip('/')}/api/v1/query"
+        self._body_limit = body_limit
+        self._series_limit = series_limit
+        self._reading = threading.Lock()
+        self._session = requests.Session()
+        # Neither a .netrc nor a proxy of the environment may decide where the token goes.
+        self._session.trust_env = False
+        self._session.verify = str(ca) if ca is not None else (ssl.get_default_verify_paths().cafile or True)
+        adapter = HTTPAdapter(pool_connections=1, pool_maxsize=_CONNECTIONS, max_retries=0)
+        self._session.mount("http://", adapter)
+        self._session.mount("https://", adapter)
+        self._session.headers.update({"Accept": "application/json", "Accept-Encoding": "identity"})
+        if token:
+            self._session.headers["Authorization"] = f"Bearer {token}"
+
+    def ask(self, query: str, label: str, timeout_seconds: float) -> Answer:
+        """The values of a query, by what ``label`` says. Raises Transient or Terminal.
+
+        Looking up the server's name and reading its headers obey no deadline of ours: a caller that must go on asks
+        from a thread of its own.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        form = {"query": query, "timeout": f"{timeout_seconds:g}s", "limit": str(self._series_limit + 1)}
+        answer = self._send("POST", form, label, deadline)
+        if answer is None:
+            answer = self._send("GET", form, label, deadline)
+        if answer is None:
+            raise Terminal("takes neither POST nor GET: check url")
+        return answer
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._session.close()
+
+    def _send(self, method: str, form: dict[str, str], label: str, deadline: float) -> Answer | None:
+        """One request; None when it came to a gateway that does not let this method through."""
+        posted = method == "POST"
+        left = _left(deadline)
+        try:
+            with self._session.request(
+                method,
+                self._url,
+                data=form if posted else None,
+                params=None if posted else form,
+                timeout=(left, left),
+                stream=True,
+                allow_redirects=False,
+            ) as response:
+                if response.status_code in (405, 501):
+                    return None
+                with _Turn(self._reading, deadline):
+                    body = self._body(response, label, deadline)
+                    if response.status_code != 200:
+                        raise error_of(response.status_code, body)
+                    return read_answer(body, label, self._series_limit)
+        except requests.exceptions.SSLError as error:
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                raise Terminal("shows a certificate that is not trusted: check caSecretRef and url's host") from None
+            raise Terminal("does not speak TLS with us: check url's scheme and caSecretRef") from None
+        except (requests.Timeout, urllib3.exceptions.TimeoutError):
+            raise _too_slow() from None
+        except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema):
+            raise Terminal("cannot be asked: url is not that of an HTTP server") from None
+        except (requests.exceptions.InvalidHeader, UnicodeEncodeError):
+            raise Terminal("cannot be asked: the bearer token holds characters that a token cannot have") from None
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError):
+            raise Transient("cannot be reached, or ends the connection") from None
+
+    def _body(self, response: requests.Response, label: str, deadline: float) -> bytes:
+        """The body up to its limit; a server that drips bytes is left at the deadline."""
+        parts: list[bytes] = []
+        size = 0
+        while part := response.raw.read1(_CHUNK):
+            parts.append(part)
+            size += len(part)
+            if size > self._body_limit:
+                limit = self._body_limit // 1024
+                raise Terminal(f"answers with more than {limit} KiB: let the query yield one series for each {label}")
+            _left(deadline)
+        return b"".join(parts)
+
+
+class _Turn:
+    """A lock that is waited for until a deadline."""
+
+    def __init__(self, lock: threading.Lock, deadline: float) -> None:
+        self._lock = lock
+        self._deadline = deadline
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(timeout=_left(self._deadline)):
+            raise _too_slow()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise _too_slow()
+    return left
+
+
+def _too_slow() -> Transient:
+    return Transient("does not answer in time")

@@ -1,0 +1,110 @@
+"""Parse a Prometheus response to an instant query, which is not trusted.
+
+In: a body whose length is bounded already, and the label that names the broker. Out: an ``Answer``, or Terminal with
+what is wrong. Called by ``query_client``. A series that cannot be read keeps its place without a value: dropping it
+would make the remaining one of two look like the only one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from bellwether.ports.errors import Terminal, Transient
+
+SERIES_LIMIT = 10_000
+_LABEL_LIMIT = 256
+_WORDS_LIMIT = 200
+_WARNINGS_LIMIT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One value per series, by what the series' broker label says: None without that label, None without a number.
+
+    A value may be NaN or infinite, as Prometheus has such. ``warnings`` are the server's own words, cut short.
+    """
+
+    samples: tuple[tuple[str | None, float | None], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def read_answer(body: bytes, label: str, most: int = SERIES_LIMIT) -> Answer:
+    """Read the body of a query's success, of ``most`` series. Raises Terminal."""
+    said = _object(body)
+    if said.get("status") != "success":
+        raise Terminal(f"refuses the query: {_words(said.get('error')) or 'it does not say why'}")
+    data = said.get("data")
+    kind, result = (data.get("resultType"), data.get("result")) if isinstance(data, dict) else (None, None)
+    if kind != "vector" or not isinstance(result, list):
+        raise Terminal(
+            f"the query yields {_article(kind)}, not a vector: it must give one value for each series as of now"
+        )
+    if len(result) > most:
+        raise Terminal(f"the query yields more than {most} series: aggregate it by ({label})")
+    warnings = said.get("warnings")
+    told = warnings[:_WARNINGS_LIMIT] if isinstance(warnings, list) else []
+    return Answer(tuple(_sample(one, label) for one in result), tuple(_words(text) for text in told))
+
+
+def error_of(status: int, body: bytes) -> Transient | Terminal:
+    """What an answer other than a success means for whoever asked."""
+    try:
+        words = _words(_object(body).get("error"))
+    except Terminal:
+        words = ""
+    why = f": {words}" if words else ""
+    if status in (401, 403):
+        return Terminal(f"refuses the credentials ({status}): check bearerTokenSecretRef")
+    if status == 404:
+        return Terminal("has no /api/v1/query (404): check url, and its path")
+    if status in (400, 422):
+        return Terminal(f"refuses the query ({status}){why}")
+    if 300 <= status < 400:
+        return Terminal(f"redirects elsewhere ({status}), which is not followed: give the final address as url")
+    if status == 429 or status >= 500:
+        return Transient(f"cannot answer now ({status}){why}")
+    return Terminal(f"answers with status {status}{why}: check url")
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        said = json.loads(body)
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        raise Terminal("answers with something that is not Prometheus' JSON: check url") from None
+    return said
+
+
+def _sample(one: Any, label: str) -> tuple[str | None, float | None]:
+    one = one if isinstance(one, dict) else {}
+    labels, point = one.get("metric"), one.get("value")
+    name = labels.get(label) if isinstance(labels, dict) else None
+    text = point[1] if isinstance(point, list) and len(point) == 2 else None
+    return name[:_LABEL_LIMIT] if isinstance(name, str) and name else None, _number(text)
+
+
+def _number(text: Any) -> float | None:
+    """A sample's value; the API writes numbers as strings."""
+    if not isinstance(text, str) or len(text) > 64:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return math.nan if math.isnan(value) else value
+
+
+def _words(text: Any) -> str:
+    """Foreign words in one short line."""
+    if not isinstance(text, str):
+        return ""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 2 * _WORDS_LIMIT]).split())
+    return line if len(line) <= _WORDS_LIMIT else f"{line[:_WORDS_LIMIT]}..."
+
+
+def _article(kind: Any) -> str:
+    return f"a {kind}" if kind in ("matrix", "scalar", "string", "streams") else "something else"

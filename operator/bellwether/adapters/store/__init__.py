@@ -1,0 +1,1 @@
+"""Store of files by date and by name: samples, problems and plans, wherever a URI leads."""

@@ -1,0 +1,102 @@
+"""Convert Arrow columns to Python lists, for millions of rows, and check them against the expected schema.
+
+In: record batches. Out: lists of integers, floats, strings and tuples. Called by the readers of problems, loads and
+plans. Values come straight from Arrow's buffers: a scalar object for each would take minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.store_errors import StoreDamaged
+
+BATCH_ROWS = 65_536
+
+_LETTERS = {4: "i", 8: "q"}
+
+
+def batches(store: Store, path: str, schema: Any) -> Iterator[Any]:
+    """A Parquet file's columns of ``schema``, a batch at a time, each of the schema's type.
+
+    Raises StoreError; StoreDamaged names a column that is missing, of another type, or null where it must not be.
+    """
+    with store.parquet(path) as file, store.reading(path):
+        there = set(file.schema_arrow.names)
+        missing = [name for name in schema.names if name not in there]
+        if missing:
+            raise StoreDamaged(
+                f"{store.where(path)}: has no column {', '.join(missing)}: was it written by Bellwether?"
+            )
+        for batch in file.iter_batches(BATCH_ROWS, columns=schema.names, use_threads=False):
+            yield checked(batch, schema, store.where(path))
+
+
+def checked(batch: Any, schema: Any, where: str) -> Any:
+    """The batch's columns in the schema's order and types. StoreDamaged names the column that cannot be had so."""
+    arrays = []
+    for wanted in schema:
+        array = batch.column(wanted.name)
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        try:
+            array = array if array.type == wanted.type else array.cast(wanted.type)
+        except pa.ArrowException as error:
+            said = f"{where}: column {wanted.name} is {array.type} where {wanted.type} is wanted"
+            raise StoreDamaged(f"{said}: {str(error).splitlines()[0]}") from None
+        inner = array.flatten().null_count if pa.types.is_list(array.type) else 0
+        if inner or (array.null_count and not wanted.nullable):
+            raise StoreDamaged(f"{where}: column {wanted.name} holds nulls")
+        arrays.append(array)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def table_of(rows: Iterable[tuple[Any, ...]], schema: Any) -> Any:
+    """A table of rows whose fields stand in the schema's order."""
+    columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [() for _ in schema]
+    arrays = [pa.array(column, wanted.type) for column, wanted in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def integers(array: Any) -> list[int]:
+    """An integer column without nulls."""
+    return _raw(array, _LETTERS[array.type.bit_width // 8])
+
+
+def floats(array: Any) -> list[float | None]:
+    """A column of doubles; None for null."""
+    values = _raw(array, "d")
+    if not array.null_count:
+        return values
+    missing = integers(array.is_null().cast(pa.int32()))
+    return [None if gone else value for value, gone in zip(values, missing, strict=True)]
+
+
+def texts(array: Any) -> list[str]:
+    """A string column without nulls; equal strings are one object."""
+    packed = array.dictionary_encode()
+    words = packed.dictionary.to_pylist()
+    return [words[i] for i in integers(packed.indices)]
+
+
+def tuples(array: Any) -> list[tuple[int, ...]]:
+    """A column of lists of integers without nulls."""
+    values = integers(array.values)
+    return [tuple(values[start:end]) for start, end in pairwise(integers(array.offsets))]
+
+
+def _raw(array: Any, letter: str) -> list[Any]:
+    if not len(array):
+        return []
+    values: list[Any] = _view(array.buffers()[1], letter)[array.offset : array.offset + len(array)].tolist()
+    return values
+
+
+def _view(buffer: Any, letter: Any) -> memoryview:
+    return memoryview(buffer).cast("B").cast(letter)

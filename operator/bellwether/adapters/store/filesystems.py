@@ -1,0 +1,283 @@
+"""A store of files under one URI: a local path, or whatever pyarrow's file systems reach (file, s3, gs, abfs, hdfs).
+
+In: paths below the URI, bytes and tables. Out: the same, or ``StoreError``. A file appears whole or not at all: where
+renaming is cheap it is written under a name that begins with ``_tmp-`` and then moved, in an object store it is put at
+once. Readers, Spark's too, leave out names that begin with ``_`` or ``.``. Used by everything that keeps Parquet.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from bellwether.adapters.store.store_errors import StoreAway, StoreDamaged, StoreError, StoreMissing, StoreUnusable
+from bellwether.adapters.store.store_uri import Redacted
+
+TEMPORARY = "_tmp-"
+
+# What the errors of object stores say of themselves; those of a damaged page have no number either.
+_FAR = ("aws error", "azure", "google::cloud", "curl", "hdfs")
+# How object stores say that somebody may not do a thing, or is not whom he claims to be.
+_DENIED = ("access_denied", "accessdenied", "permission denied", "access_key_id", "invalidaccesskeyid", "signature")
+# Moving is one step there; in an object store it would be a copy of the whole.
+_RENAMING = ("local", "hdfs")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Stored:
+    """A file: its path below the store's URI, its size in bytes, and when it was written, by the store's clock."""
+
+    path: str
+    size: int
+    modified: datetime | None
+
+
+class Store:
+    """Files under one URI. Safe to share between threads."""
+
+    def __init__(self, system: Any, base: str, shown: Redacted) -> None:
+        self._system = system
+        self._base = base.rstrip("/")
+        self._shown = shown
+
+    @classmethod
+    def open(cls, uri: str) -> Store:
+        """A store at a local path or a URI; nothing is made there yet. Raises StoreUnusable, which hides secrets."""
+        shown = Redacted(uri)
+        if not shown.scheme:
+            if not uri.strip():
+                raise StoreUnusable("the store's URI is empty: give a directory, or a URI such as s3://bucket/path")
+            return cls(fs.LocalFileSystem(), str(Path(uri).absolute()), shown)
+        try:
+            system, base = fs.FileSystem.from_uri(uri)
+        except (pa.ArrowException, OSError, ImportError, ValueError) as error:
+            remedy = "give a directory, or a URI with file://, s3://, gs://, abfs:// or hdfs:// and what it needs"
+            raise StoreUnusable(f"{shown}: is no store: {shown.clean(_first_line(error))}: {remedy}") from None
+        if not base.strip("/") and system.type_name != "local":
+            raise StoreUnusable(f"{shown}: names no bucket: give one, as in {shown.scheme}://bucket/path")
+        return cls(system, base, shown)
+
+    def __repr__(self) -> str:
+        return f"Store({self})"
+
+    def __str__(self) -> str:
+        return str(self._shown)
+
+    def below(self, path: str) -> Store:
+        """A store at a directory of this one, which need not be there yet."""
+        return Store(self._system, self._full(path), self._shown.below(path))
+
+    def where(self, path: str) -> str:
+        """A path as messages name it: under the store's URI, without its secrets."""
+        return f"{str(self._shown).rstrip('/')}/{path}"
+
+    @property
+    def filesystem(self) -> tuple[Any, str]:
+        """pyarrow's own file system and the path of this store in it, for scans of many files."""
+        return self._system, self._base
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Write a whole file, over what was there. Raises StoreError."""
+        with self._put(path) as stream:
+            stream.write(data)
+
+    def write_table(self, path: str, table: Any, **options: Any) -> None:
+        """Write a table as one Parquet file; ``options`` are those of ``pyarrow.parquet.write_table``."""
+        with self._put(path) as stream:
+            pq.write_table(table, stream, **options)
+
+    def read_bytes(self, path: str) -> bytes:
+        """A whole file. Raises StoreError."""
+        with self._translated(path, "read"), self._system.open_input_stream(self._full(path), compression=None) as file:
+            return bytes(file.read())
+
+    def read_table(self, path: str, columns: list[str] | None = None) -> Any:
+        """A whole Parquet file as a table. Raises StoreError; StoreDamaged where it is none."""
+        with self.parquet(path) as file, self._translated(path, "read"):
+            return file.read(columns=columns)
+
+    @contextmanager
+    def parquet(self, path: str) -> Iterator[Any]:
+        """An open ``pyarrow.parquet.ParquetFile``: its metadata, or a row group at a time. Raises StoreError.
+
+        Reading from it may raise pyarrow's own errors; ``reading`` turns them into a StoreError.
+        """
+        with self._translated(path, "read"):
+            source = self._system.open_input_file(self._full(path))
+        with source:
+            with self._translated(path, "read"):
+                file = pq.ParquetFile(source, pre_buffer=False)
+            with file:
+                yield file
+
+    @contextmanager
+    def reading(self, path: str) -> Iterator[None]:
+        """Turns pyarrow's errors while a file is read into a StoreError that names it."""
+        with self._translated(path, "read"):
+            yield
+
+    @contextmanager
+    def stream(self, path: str) -> Iterator[Any]:
+        """A file to write piece by piece, which appears once the block has ended well. Raises StoreError.
+
+        For what is too large to be held at once. In an object store a block that fails leaves what it wrote for a
+        moment, as pyarrow completes an upload that is broken off; a killed process leaves nothing there.
+        """
+        renames = self._system.type_name in _RENAMING
+        draft = self._draft(path) if renames else path
+        try:
+            self._make_parent(path)
+            with self._translated(path, "written"), self._system.open_output_stream(self._full(draft)) as file:
+                yield file
+            if renames:
+                with self._translated(path, "written"):
+                    self._sync(self._full(draft))
+                    self._system.move(self._full(draft), self._full(path))
+                    self._sync(str(PurePosixPath(self._full(path)).parent))
+        except BaseException:
+            self._discard(draft)
+            raise
+
+    def list(self, prefix: str = "", *, temporary: bool = False) -> tuple[Stored, ...]:
+        """The files below a directory, at any depth, sorted by path; none when there is no such directory.
+
+        Names that begin with ``_`` or ``.`` are left out, and what is below them; ``temporary`` gives those alone that
+        an interrupted write left. Raises StoreError.
+        """
+        full = self._full(prefix) if prefix else self._base
+        with self._translated(prefix, "listed"):
+            found = self._system.get_file_info(fs.FileSelector(full or "/", recursive=True, allow_not_found=True))
+        files = []
+        for info in found:
+            if info.type != fs.FileType.File:
+                continue
+            path = info.path.removeprefix(self._base).lstrip("/")
+            name = path.rsplit("/", 1)[-1]
+            below = path.removeprefix(prefix).lstrip("/")
+            hidden = any(part.startswith(("_", ".")) for part in below.split("/"))
+            if name.startswith(TEMPORARY) if temporary else not hidden:
+                files.append(Stored(path, int(info.size or 0), info.mtime))
+        return tuple(sorted(files, key=lambda file: file.path))
+
+    def exists(self, path: str) -> bool:
+        """Whether a file, or a directory, is there. Raises StoreError."""
+        with self._translated(path, "looked at"):
+            return bool(self._system.get_file_info(self._full(path)).type != fs.FileType.NotFound)
+
+    def delete(self, path: str) -> None:
+        """Remove a file; nothing happens where there is none. Raises StoreError."""
+        with self._translated(path, "deleted"):
+            try:
+                self._system.delete_file(self._full(path))
+            except FileNotFoundError:
+                return
+
+    def delete_directory(self, path: str) -> None:
+        """Remove a directory and all that is in it; nothing happens where there is none. Raises StoreError."""
+        full = self._full(path)
+        with self._translated(path, "deleted"):
+            if self._system.get_file_info(full).type == fs.FileType.Directory:
+                self._system.delete_dir(full)
+
+    @contextmanager
+    def _put(self, path: str) -> Iterator[Any]:
+        if self._system.type_name in _RENAMING:
+            with self.stream(path) as file:
+                yield file
+            return
+        # Whole before it is sent: pyarrow completes an upload that is broken off.
+        whole = pa.BufferOutputStream()
+        yield whole
+        with self._translated(path, "written"), self._system.open_output_stream(self._full(path)) as file:
+            file.write(whole.getvalue())
+
+    def _full(self, path: str) -> str:
+        parts = path.split("/")
+        if not path or any(part in ("", ".", "..") for part in parts):
+            raise StoreUnusable(f"{path!r} is no path inside a store: use names joined by single slashes")
+        return f"{self._base}/{path}"
+
+    @staticmethod
+    def _draft(path: str) -> str:
+        folder, _, name = path.rpartition("/")
+        draft = f"{TEMPORARY}{uuid.uuid4().hex[:8]}-{name}"
+        return f"{folder}/{draft}" if folder else draft
+
+    def _make_parent(self, path: str) -> None:
+        if self._system.type_name in _RENAMING:
+            with self._translated(path, "written"):
+                self._system.create_dir(str(PurePosixPath(self._full(path)).parent), recursive=True)
+
+    def _sync(self, full: str) -> None:
+        """What was written survives the loss of power, where the file system is this machine's."""
+        if self._system.type_name == "local":
+            descriptor = os.open(full, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def _discard(self, draft: str) -> None:
+        try:
+            self._system.delete_file(self._full(draft))
+        except (OSError, pa.ArrowException):
+            return
+
+    @contextmanager
+    def _translated(self, path: str, what: str) -> Iterator[None]:
+        where = self.where(path)
+        try:
+            yield
+        except StoreError:
+            raise
+        except FileNotFoundError as error:
+            raise StoreMissing(f"{where}: cannot be {what}: there is no such file or directory") from error
+        except (OSError, pa.ArrowException) as error:
+            said = self._shown.clean(_said(error))
+            if what == "read" and _of_content(error):
+                message = f"{where}: is damaged, or no Parquet file: {said}"
+                raise StoreDamaged(f"{message}. Move it out of the store") from None
+            if not isinstance(error, OSError):
+                raise
+            self._refuse(error, f"{where}: cannot be {what}: {said}")
+
+    @staticmethod
+    def _refuse(error: OSError, message: str) -> None:
+        lower = message.lower()
+        if isinstance(error, PermissionError) or error.errno == errno.EROFS or any(word in lower for word in _DENIED):
+            raise StoreUnusable(f"{message}. Give this user the right to read, list, write and delete there") from None
+        if "no_such_bucket" in lower or "nosuchbucket" in lower:
+            raise StoreUnusable(f"{message}. Make the bucket, or correct its name") from None
+        if isinstance(error, NotADirectoryError | IsADirectoryError | FileExistsError):
+            raise StoreUnusable(f"{message}. A file stands where a directory is needed, or the reverse") from None
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreAway(f"{message}. Make room, or shorten the retention") from None
+        raise StoreAway(f"{message}. Check that the store can be reached") from None
+
+
+def _said(error: BaseException) -> str:
+    """What the system said; an object store's word has no number."""
+    number = getattr(error, "errno", None)
+    return os.strerror(number) if number else _first_line(error)
+
+
+def _of_content(error: OSError | pa.ArrowException) -> bool:
+    """Whether what was read is at fault: neither this machine's system nor an object store complains."""
+    if not isinstance(error, OSError):
+        return True
+    return not error.errno and not any(word in str(error).lower() for word in _FAR)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -1,0 +1,1 @@
+"""Rebalance problems, measured loads and plans in a store."""

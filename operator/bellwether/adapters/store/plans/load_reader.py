@@ -1,0 +1,53 @@
+"""Read the measured loads of a run from a store: the cost of leading each partition, packed.
+
+In: a store, the name of a problem and of the loads that were measured for it, the policy's objective. Out:
+``core.model.loads.Loads``, or a StoreError that names the file. Rows are streamed; what is kept is a few megabytes for
+hundreds of thousands of partitions. Called by ``plan_store``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from bellwether.adapters.store.columns import batches, integers, texts, tuples
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans import problem_files
+from bellwether.adapters.store.plans.plan_verification import load_table
+from bellwether.adapters.store.store_errors import StoreDamaged
+from bellwether.certificates.claims import STATISTICS
+from bellwether.certificates.loadtables import Unusable
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.model.loads import Loads
+from bellwether.core.rebalance.measured_loads import Measurement
+from bellwether.core.rebalance.problem import Terms
+from bellwether.core.settings.objective import Objective
+
+LOADS = "loads"
+
+_SCHEMA = pa.schema([problem_files.SCHEMA.field(name) for name in ("topic_id", "partition", "replicas")])
+
+
+def read_loads(store: Store, name: str, terms: Terms, objective: Objective, capacities: Mapping[int, int]) -> Loads:
+    """What was measured for a problem of these ``terms``, weighed as ``objective`` says.
+
+    A partition without a load row is left out. A load that no plan could rest on (not a number, negative, there twice)
+    is StoreDamaged: then nothing of it counts.
+    """
+    table = load_table(store.below(f"{LOADS}/{name}"), STATISTICS[str(objective.statistic)])
+    path = f"{problem_files.FOLDER}/{name}/{problem_files.PARTITIONS}"
+    found = Measurement(objective, capacities)
+    for batch in batches(store, path, _SCHEMA):
+        topic_ids, numbers, replicas = texts(batch.column(0)), integers(batch.column(1)), tuples(batch.column(2))
+        for topic_id, number, members in zip(topic_ids, numbers, replicas, strict=True):
+            try:
+                rates = table.of(topic_id, number)
+                if rates is not None:
+                    found.add(PartitionKey(topic_id, number), members, *rates)
+            except Unusable as error:
+                where = store.where(f"{LOADS}/{name}")
+                raise StoreDamaged(f"{where}: partition {number} of topic id {topic_id}: {error}") from None
+            except ValueError as error:
+                raise StoreDamaged(f"{store.where(path)}: topic id {topic_id}: {error}") from None
+    return found.loads(terms.made_at)

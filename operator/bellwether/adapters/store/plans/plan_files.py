@@ -1,0 +1,115 @@
+"""Rebalance plan files in a store: ``plans/<digest>/plan.json`` and ``moves.parquet``.
+
+In: a plan and its moves. Out: the same, moves one by one; and the plans that a store has, for their history. Called by
+the operator, the CLI and the page. The JSON is written last: a plan that has it is whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from bellwether.adapters.store.columns import batches, checked, integers, table_of, texts, tuples
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans import problem_files
+from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing
+from bellwether.core.rebalance.rebalance_plan import LoadMove, LoadPlan
+from bellwether.core.strict_json import Unreadable
+
+FOLDER = "plans"
+SUMS = "plan.json"
+MOVES = "moves.parquet"
+
+_BROKERS = pa.list_(pa.int32())
+
+SCHEMA = pa.schema(
+    [
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("topic_id", pa.string(), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        pa.field("replicas", _BROKERS, nullable=False),
+        pa.field("order", _BROKERS, nullable=False),
+        pa.field("from_leader", pa.int32(), nullable=False),
+        pa.field("to_leader", pa.int32(), nullable=False),
+        pa.field("load", pa.int64(), nullable=False),
+    ]
+)
+
+ORDER = [("topic", "ascending"), ("topic_id", "ascending"), ("partition", "ascending")]
+
+
+def write_plan(store: Store, plan: LoadPlan, moves: Iterable[LoadMove]) -> str:
+    """Write a plan under its digest; its path in the store."""
+    return write_columns(store, plan, table_of(moves, SCHEMA))
+
+
+def write_columns(store: Store, plan: LoadPlan, moves: Any) -> str:
+    """Write a plan whose moves are an Arrow table with the columns of ``SCHEMA``; its path in the store."""
+    folder = f"{FOLDER}/{plan.digest}"
+    table = pa.Table.from_batches([checked(moves.combine_chunks(), SCHEMA, f"plan {plan.digest}")]).sort_by(ORDER)
+    store.write_table(f"{folder}/{MOVES}", table, compression="zstd", row_group_size=262_144)
+    store.write_bytes(f"{folder}/{SUMS}", json.dumps(plan.document(), indent=1).encode())
+    return folder
+
+
+def read_plan(store: Store, digest: str) -> LoadPlan:
+    """What a plan says in sum. StoreDamaged names the field that cannot be read."""
+    path = f"{FOLDER}/{digest}/{SUMS}"
+    try:
+        plan = LoadPlan.read(json.loads(store.read_bytes(path)))
+    except (Unreadable, ValueError, RecursionError) as error:
+        raise StoreDamaged(f"{store.where(path)}: {error}") from None
+    if plan.digest != digest:
+        raise StoreDamaged(f"{store.where(path)}: digest is {plan.digest!r}: the plan of another folder was put here")
+    return plan
+
+
+def read_moves(store: Store, digest: str) -> Iterator[LoadMove]:
+    """A plan's moves, one by one, in order."""
+    for batch in batches(store, f"{FOLDER}/{digest}/{MOVES}", SCHEMA):
+        topics, ids = (texts(batch.column(c)) for c in ("topic", "topic_id"))
+        numbers, froms, tos, loads = (
+            integers(batch.column(c)) for c in ("partition", "from_leader", "to_leader", "load")
+        )
+        replicas, orders = (tuples(batch.column(c)) for c in ("replicas", "order"))
+        yield from map(LoadMove, topics, ids, numbers, replicas, orders, froms, tos, loads)
+
+
+def sources(store: Store, plan: LoadPlan) -> tuple[str | None, str | None]:
+    """The names of the problem and of the loads that a plan was made from, where the store leaves no doubt."""
+    posed = []
+    for stored in store.list(problem_files.FOLDER):
+        parts = stored.path.split("/")
+        if len(parts) == 3 and parts[-1] == problem_files.TERMS and _poses(store, parts[1], plan):
+            posed.append(parts[1])
+    problem = posed[0] if len(posed) == 1 else None
+    loads = {stored.path.split("/")[1] for stored in store.list("loads")}
+    if problem in loads:
+        return problem, problem
+    return problem, loads.pop() if len(loads) == 1 else None
+
+
+def _poses(store: Store, name: str, plan: LoadPlan) -> bool:
+    try:
+        terms = problem_files.read_terms(store, name)
+    except (StoreDamaged, StoreMissing):
+        return False
+    mine = (plan.cluster_id, plan.policy, plan.made_at, plan.objective)
+    return (terms.cluster_id, terms.policy, terms.made_at, terms.objective) == mine
+
+
+def plans(store: Store) -> tuple[LoadPlan, ...]:
+    """Every whole plan of the store, oldest problem first; what cannot be read is left out."""
+    found = []
+    for stored in store.list(FOLDER):
+        parts = stored.path.split("/")
+        if len(parts) != 3 or parts[-1] != SUMS:
+            continue
+        try:
+            found.append(read_plan(store, parts[1]))
+        except (StoreDamaged, StoreMissing):
+            continue
+    return tuple(sorted(found, key=lambda plan: (plan.made_at, plan.digest)))

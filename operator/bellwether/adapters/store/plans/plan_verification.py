@@ -1,0 +1,130 @@
+"""Verify a plan from three folders of a store: read problem, loads and plan, and pass them to ``certificates``.
+
+In: a store opened at each folder. Out: the verifier's report, or a StoreError where a file cannot be read. Partitions
+and moves are streamed; the loads alone are held. Called by ``bellwether verify-plan`` and by the operator.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from bellwether.adapters.store.columns import batches, floats, integers, texts, tuples
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans import plan_files, problem_files
+from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing
+from bellwether.certificates.checks import Report
+from bellwether.certificates.claims import STATISTICS, Unreadable, plan_of, problem_of
+from bellwether.certificates.loadtables import LoadTable
+from bellwether.certificates.movestreams import MoveRow
+from bellwether.certificates.sweeps import PartitionRow
+from bellwether.certificates.verifying import verify
+
+T = TypeVar("T")
+
+
+def recheck(
+    problem: Store, loads: Store, plan: Store, progress: Callable[[str, int, int], None] | None = None
+) -> Report:
+    """Check a plan. ``progress`` is told what is being read, how much of it, and of how many."""
+    tell = progress or (lambda *_: None)
+    posed = _read(problem, problem_files.TERMS, problem_of)
+    claimed = _read(plan, plan_files.SUMS, plan_of)
+    with problem.parquet(problem_files.PARTITIONS) as file:
+        total = int(file.metadata.num_rows)
+    table = load_table(loads, STATISTICS[posed.statistic], partial(tell, "loads"))
+    return verify(
+        posed,
+        _partitions(problem),
+        table,
+        claimed,
+        _moves(plan),
+        lambda done: tell("partitions", done, total),
+    )
+
+
+def load_table(store: Store, statistic: str, progress: Callable[[int, int], None] | None = None) -> LoadTable:
+    """One statistic (``median``, ``p95``, ``peak``) of every partition that the loads know."""
+    columns = (f"produce_{statistic}", f"consume_{statistic}")
+    schema = pa.schema(
+        [
+            pa.field("topic_id", pa.string(), nullable=False),
+            pa.field("partition", pa.int32(), nullable=False),
+            pa.field(columns[0], pa.float64()),
+            pa.field(columns[1], pa.float64()),
+        ]
+    )
+    files = [f.path for f in store.list() if f.path.endswith(".parquet")]
+    if not files:
+        raise StoreMissing(f"{store}: holds no Parquet files: name the folder that the loads job has written")
+    found = [batch for path in files for batch in batches(store, path, schema)]
+    whole = pa.Table.from_batches(found, schema=schema)
+    del found
+    ordered = whole.sort_by([("topic_id", "ascending"), ("partition", "ascending")])
+    del whole
+    table, done = LoadTable(columns=columns), 0
+    for batch in ordered.to_batches(max_chunksize=65_536):
+        topic_ids, numbers = texts(batch.column(0)), integers(batch.column(1))
+        table.extend(zip(topic_ids, numbers, floats(batch.column(2)), floats(batch.column(3)), strict=True))
+        done += len(topic_ids)
+        if progress is not None:
+            progress(done, ordered.num_rows)
+    return table
+
+
+def _partitions(store: Store) -> Iterator[PartitionRow]:
+    for batch in batches(store, problem_files.PARTITIONS, problem_files.SCHEMA):
+        topic, topic_id, number, replicas, isr, leader, held = batch.columns
+        yield from zip(
+            texts(topic),
+            texts(topic_id),
+            integers(number),
+            tuples(replicas),
+            tuples(isr),
+            integers(leader),
+            texts(held),
+            strict=True,
+        )
+
+
+def _moves(store: Store) -> Iterator[MoveRow]:
+    for batch in batches(store, plan_files.MOVES, plan_files.SCHEMA):
+        topic, topic_id, number, replicas, order, before, after, load = batch.columns
+        yield from zip(
+            texts(topic),
+            texts(topic_id),
+            integers(number),
+            tuples(replicas),
+            tuples(order),
+            integers(before),
+            integers(after),
+            integers(load),
+            strict=True,
+        )
+
+
+def _read(store: Store, name: str, read: Callable[[Any], T]) -> T:
+    data = store.read_bytes(name)
+    try:
+        return read(json.loads(data, object_pairs_hook=_once, parse_constant=_no_number))
+    except RecursionError:
+        raise StoreDamaged(f"{store.where(name)}: is nested too deeply") from None
+    except ValueError as error:  # Unreadable, broken JSON, or broken UTF-8
+        raise StoreDamaged(f"{store.where(name)}: {error}") from None
+
+
+def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise Unreadable(f"{name} stands there twice")
+        found[name] = value
+    return found
+
+
+def _no_number(word: str) -> Any:
+    raise Unreadable(f"{word} is no number")

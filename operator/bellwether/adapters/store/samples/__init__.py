@@ -1,0 +1,1 @@
+"""Samples in a store: written, compacted, read and expired."""

@@ -1,0 +1,150 @@
+"""Makes few files of many: an hour's rounds become one, and a day's files become one once the day is over.
+
+In: a store. Out: compacted files that say which rounds they hold; what they hold goes half an hour later. Killed at any
+point, every sample counts once (``sampling.coverage``), and the next run goes on. Called by ``bellwether sample``, on a
+thread of its own.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+import pyarrow.parquet as pq
+
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples.merging import AS_STORED, merged
+from bellwether.adapters.store.samples.sample_files import (
+    LONG_RUNS,
+    SHORT_RUNS,
+    Said,
+    SampleFile,
+    described,
+    holding,
+    readable,
+)
+from bellwether.adapters.store.store_errors import StoreDamaged, StoreError, StoreMissing
+from bellwether.sampling import coverage, filenames, fileplans
+
+# Whoever has a list of files may go on reading for so long.
+LINGER = timedelta(minutes=30)
+# An interrupted write leaves a file behind that nobody reads.
+FORGOTTEN = timedelta(hours=6)
+_TEMPORARY_PREFIX = filenames.FOLDER
+
+# Hours are merged again: then a group of each is held. Days are read by many workers at once.
+_SHORT_GROUP_ROWS, _LONG_GROUP_ROWS = 1 << 14, 1 << 20
+_MANY_ROUNDS = 200
+
+
+class Stopped(Exception):
+    """The work was broken off because the process is to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What one run did."""
+
+    written: int = 0
+    rows: int = 0
+    bytes: int = 0
+    removed: int = 0
+
+
+class Compactor:
+    """Keeps the files of one cluster's samples few. For one thread; other processes may do the same."""
+
+    def __init__(self, store: Store, cluster_id: str, said: Said, stopped: Callable[[], bool] = lambda: False) -> None:
+        """``said`` is told a path and why it is left out; ``stopped`` whether to break off."""
+        self._store = store
+        self._cluster = cluster_id
+        self._said = said
+        self._stopped = stopped
+        self._unreadable: set[str] = set()
+
+    def run(self, now: datetime) -> Done:
+        """Do all that is due. Raises StoreError, Stopped."""
+        done = Done()
+        listed = self._store.list(filenames.FOLDER)
+        for day in filenames.days(file.path for file in listed):
+            if sum(filenames.day_of(file.path) == day for file in listed) > 1:
+                done = _sum(done, self._day(day, now))
+        for file in self._store.list(_TEMPORARY_PREFIX, temporary=True):
+            if file.modified is not None and now - file.modified > FORGOTTEN:
+                self._store.delete(file.path)
+        return done
+
+    def _day(self, day: date, now: datetime) -> Done:
+        done = Done(removed=self._remove(day, now))
+        while True:
+            files = self._readable(day)
+            counting = coverage.current({path: file.rounds for path, file in files.items()})
+            groups = fileplans.merges(day, {path: files[path].rounds for path in counting}, now)
+            made = [self._merge(day, {path: files[path] for path in group}) for group in groups]
+            if not any(one.written for one in made):
+                return done
+            done = _sum(done, *made)
+
+    def _readable(self, day: date) -> dict[str, SampleFile]:
+        found = readable(self._store, day, self._said, cluster_id=self._cluster)
+        return {path: file for path, file in found.items() if path not in self._unreadable}
+
+    def _remove(self, day: date, now: datetime) -> int:
+        files = self._readable(day)
+        going = coverage.superfluous({path: file.rounds for path, file in files.items()})
+        removed = 0
+        for path, holder in going.items():
+            written = files[holder].stored.modified
+            if written is not None and now - written >= LINGER:
+                self._store.delete(path)
+                removed += 1
+        return removed
+
+    def _merge(self, day: date, files: dict[str, SampleFile]) -> Done:
+        """Write one file in the place of several; nothing where one of them cannot be read, or has gone."""
+        rounds = frozenset().union(*(file.rounds for file in files.values()))
+        path = filenames.compacted_path(day, rounds, uuid.uuid4().hex[:8])
+        try:
+            self._write(path, rounds, files)
+        except StoreMissing:
+            return Done()  # somebody else has compacted them meanwhile
+        except StoreDamaged as error:
+            self._blame(files, error)
+            return Done()
+        size = sum(file.size for file in self._store.list(filenames.folder(day)) if file.path == path)
+        return Done(1, sum(file.rows for file in files.values()), size)
+
+    def _write(self, path: str, rounds: frozenset[str], files: dict[str, SampleFile]) -> None:
+        schema = AS_STORED.with_metadata(described(self._cluster).metadata)
+        many = len(rounds) > _MANY_ROUNDS
+        group_rows, encoding = (_LONG_GROUP_ROWS, LONG_RUNS) if many else (_SHORT_GROUP_ROWS, SHORT_RUNS)
+        written = 0
+        with self._store.stream(path) as sink, pq.ParquetWriter(sink, schema, **encoding) as writer:
+            for part in merged(self._store, sorted(files)):
+                if self._stopped():
+                    raise Stopped
+                writer.write_table(part, row_group_size=group_rows)
+                written += part.num_rows
+            expected = sum(file.rows for file in files.values())
+            if written != expected:
+                raise StoreError(f"{self._store.where(path)}: has {written} rows in place of {expected}: not written")
+            # Only now: pyarrow completes a file that is broken off, and in an object store it is there for a moment.
+            writer.add_key_value_metadata(holding(rounds))
+
+    def _blame(self, files: dict[str, SampleFile], error: StoreDamaged) -> None:
+        """From now on leave out the file that the error names."""
+        for path in files:
+            if str(error).startswith(f"{self._store.where(path)}: "):
+                self._unreadable.add(path)
+                self._said(path, str(error))
+
+
+def _sum(*parts: Done) -> Done:
+    return Done(
+        sum(part.written for part in parts),
+        sum(part.rows for part in parts),
+        sum(part.bytes for part in parts),
+        sum(part.removed for part in parts),
+    )

@@ -1,0 +1,98 @@
+"""Compaction worker: a thread beside the sampler that compacts a store's files and removes old ones.
+
+In: a store, how many days to keep. Out: files compacted and days removed, now and then. Started by ``bellwether
+sample``. What goes wrong is said once and tried again; rounds do not wait for it.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol
+
+import structlog
+
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples.compaction import Compactor, Stopped
+from bellwether.adapters.store.samples.retention import expire
+from bellwether.adapters.store.store_errors import StoreError
+from bellwether.ports.clock import Clock
+
+UPKEEP_SECONDS = 300.0
+
+
+class Observer(Protocol):
+    """Is told what was done, for metrics; ``telemetry.sampling`` has the real one."""
+
+    def compacted(self, size: int, removed: int) -> None:
+        """Files were made into one, and files went that are no longer needed."""
+        ...
+
+    def expired(self, days: int) -> None:
+        """So many days went."""
+        ...
+
+    def refused(self) -> None:
+        """The store took nothing."""
+        ...
+
+
+class Upkeep:
+    """The upkeep of one cluster's samples. ``start`` it once the cluster is known, and ``stop`` it at the end."""
+
+    def __init__(self, store: Store, keep_days: int, clock: Clock, observer: Observer) -> None:
+        self._store = store
+        self._keep_days = keep_days
+        self._clock = clock
+        self._observer = observer
+        self._log = structlog.get_logger(__name__)
+        self._said: set[str] = set()
+        self._stop = threading.Event()
+        self._compactor: Compactor | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self, cluster_id: str) -> None:
+        """Begin, unless it has begun."""
+        if self._thread is None:
+            self._compactor = Compactor(self._store, cluster_id, self._leave_out, self._stop.is_set)
+            self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
+            self._thread.start()
+
+    def stop(self, timeout_seconds: float = 10.0) -> None:
+        """Break off what is under way, which leaves no trace."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(timeout_seconds)
+
+    def once(self) -> None:
+        """Do what is due."""
+        now = self._clock.now()
+        try:
+            if self._compactor is not None:
+                done = self._compactor.run(now)
+                self._observer.compacted(done.bytes, done.removed)
+                if done.written:
+                    self._log.info("compacted", files=done.written, rows=done.rows, bytes=done.bytes)
+            gone = expire(self._store, self._keep_days, now.date(), lambda day, why: self._once(str(day), why))
+            self._observer.expired(len(gone))
+            if gone:
+                self._log.info("removed old samples", days=[day.isoformat() for day in gone])
+        except Stopped:
+            return
+        except StoreError as error:
+            self._observer.refused()
+            self._once("upkeep", str(error))
+        else:
+            self._said.discard("upkeep")
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self.once()
+            self._stop.wait(UPKEEP_SECONDS)
+
+    def _leave_out(self, path: str, why: str) -> None:
+        self._once(path, why)
+
+    def _once(self, what: str, why: str) -> None:
+        if what not in self._said:
+            self._said.add(what)
+            self._log.warning("left out" if what != "upkeep" else "upkeep failed; it is tried again", error=why)

@@ -1,0 +1,78 @@
+"""Last sample of some partitions: log end offsets of partitions that cannot be asked any more.
+
+In: a store that ``bellwether sample`` keeps, and partitions. Out: where each ended on its leader when it was last
+sampled. The newest files are read first, and no more than are needed. Called by ``bellwether doctor``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bellwether.adapters.store.columns import batches, integers, texts
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples.sample_files import SCHEMA, Said, current_files, days
+from bellwether.adapters.store.store_errors import StoreMissing
+from bellwether.core.doctor.risks import Sample
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.sampling import filenames
+
+MOST_FILES = 3000
+"""How many files are looked into for a partition that was never sampled: two days of rounds that nobody compacted."""
+
+_COLUMNS = ("at", "topic_id", "partition", "leader", "leader_epoch", "end_offset")
+_PLAIN = {"topic_id": pa.string()}
+
+
+def last_samples(
+    store: Store, cluster_id: str, wanted: Collection[PartitionKey], said: Said | None = None
+) -> Mapping[PartitionKey, Sample]:
+    """The last sample of each of these partitions that has one. Raises StoreError; ``said`` hears of files left out."""
+    found: dict[PartitionKey, Sample] = {}
+    missing = set(wanted)
+    for _, path in zip(range(MOST_FILES), _newest_first(store, cluster_id, said), strict=False):
+        if not missing:
+            break
+        try:
+            for key, sample in _samples(store, path, wanted):
+                if key not in found or found[key].at < sample.at:
+                    found[key] = sample
+        except StoreMissing:
+            continue  # compacted since it was listed: what it held is in a file of its day
+        missing -= set(found)
+    return found
+
+
+def _newest_first(store: Store, cluster_id: str, said: Said | None) -> Iterator[str]:
+    for day in reversed(days(store)):
+        paths = current_files(store, day, cluster_id=cluster_id, said=said)
+        yield from sorted(paths, key=_until, reverse=True)
+
+
+def _until(path: str) -> str:
+    """The last minute that a file has samples of, as HHMM."""
+    name = filenames.name_of(path)
+    return name.split("-")[2] if filenames.is_compacted(path) else name[:4]
+
+
+def _samples(store: Store, path: str, wanted: Collection[PartitionKey]) -> Iterator[tuple[PartitionKey, Sample]]:
+    topics = pa.array(sorted({key.topic_id for key in wanted}), pa.string())
+    schema = pa.schema([SCHEMA.field(name) for name in _COLUMNS])
+    for batch in batches(store, path, _plain(schema)):
+        known = pc.and_(pc.is_in(batch.column("topic_id"), topics), pc.is_valid(batch.column("end_offset")))
+        some = batch.filter(known)
+        columns = (integers(some.column(n)) for n in ("partition", "leader", "leader_epoch", "end_offset"))
+        ats = integers(some.column("at").cast(pa.int64()))
+        for topic_id, at, index, leader, epoch, end in zip(texts(some.column("topic_id")), ats, *columns, strict=True):
+            key = PartitionKey(topic_id, index)
+            if key in wanted:
+                yield key, Sample(end, datetime.fromtimestamp(at, UTC), leader, epoch)
+
+
+def _plain(schema: Any) -> Any:
+    """The schema with names as strings."""
+    return pa.schema([pa.field(f.name, _PLAIN.get(f.name, f.type), nullable=f.nullable) for f in schema])

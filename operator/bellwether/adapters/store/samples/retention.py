@@ -1,0 +1,42 @@
+"""Removes the samples of days that are older than one wants to keep.
+
+In: a store, how many days, a date. Out: what was removed. Called by ``bellwether sample``, beside compaction. Foreign
+files stay where they are, and so does the folder that holds them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import date
+
+from bellwether.adapters.store.filesystems import TEMPORARY, Store
+from bellwether.sampling import filenames, fileplans
+
+
+def expire(store: Store, keep_days: int, today: date, said: Callable[[date, str], None]) -> tuple[date, ...]:
+    """Keep the newest ``keep_days`` days that have samples; the days that went. Raises StoreError.
+
+    ``said`` is told of days that are yet to come: they count for nothing until they are past, or a person moves them.
+    """
+    samples: dict[date, list[str]] = defaultdict(list)
+    foreign: set[date] = set()
+    for file in (*store.list(filenames.FOLDER), *store.list(filenames.FOLDER, temporary=True)):
+        day = filenames.day_of(file.path)
+        if day is None:
+            continue
+        if filenames.is_round(file.path) or filenames.is_compacted(file.path):
+            samples[day].append(file.path)
+        elif filenames.name_of(file.path).startswith(TEMPORARY):
+            samples.setdefault(day, []).append(file.path)
+        else:
+            foreign.add(day)
+    for day in fileplans.astray(samples, today):
+        said(day, f"{store.where(filenames.folder(day))}: is yet to come: a clock has jumped. Move it out of the store")
+    going = fileplans.expired(samples, keep_days, today)
+    for day in going:
+        for path in samples[day]:
+            store.delete(path)
+        if day not in foreign:
+            store.delete_directory(filenames.folder(day))
+    return tuple(going)

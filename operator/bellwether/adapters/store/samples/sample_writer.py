@@ -1,0 +1,47 @@
+"""Write rounds of samples into a store that belongs to one cluster.
+
+In: rounds. Out: files. Called by ``bellwether sample``. Two samplers may write into one store at once: their files have
+names of their own, and readers take the first sample of each minute.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples import sample_files
+from bellwether.adapters.store.store_errors import StoreUnusable
+from bellwether.sampling.rows import Rows
+
+
+class SampleWriter:
+    """Writes one cluster's rounds; ``begun`` is told the cluster's id once its first round is in the store."""
+
+    def __init__(self, store: Store, begun: Callable[[str], None] = lambda _: None) -> None:
+        self._store = store
+        self._begun = begun
+        self._cluster = ""
+
+    def write(self, rows: Rows) -> int:
+        """Write a round; the bytes that it took. Raises StoreError; StoreUnusable for a store of another cluster."""
+        if not self._cluster:
+            self._refuse_strangers(rows.cluster_id)
+        size = sample_files.write_round(self._store, rows, secrets.token_hex(4))
+        if not self._cluster:
+            self._cluster = rows.cluster_id
+            self._begun(rows.cluster_id)
+        return size
+
+    def _refuse_strangers(self, cluster_id: str) -> None:
+        """Look at the newest day: a store is one cluster's, as readers of its samples must not mix two."""
+        for day in reversed(sample_files.days(self._store)):
+            found = {file.cluster_id for file in sample_files.readable(self._store, day).values()}
+            if found and cluster_id not in found:
+                others = ", ".join(sorted(found))
+                raise StoreUnusable(
+                    f"{self._store}: has samples of Kafka cluster {others}, and this is {cluster_id}: "
+                    "give each cluster a store of its own"
+                )
+            if found:
+                return

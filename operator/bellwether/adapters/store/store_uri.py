@@ -1,0 +1,52 @@
+"""Redact a store's URI for display: no user, password or options, any of which may be a secret."""
+
+from __future__ import annotations
+
+import copy
+import re
+from urllib.parse import parse_qsl, unquote
+
+# Options of pyarrow's file systems that tell nothing; the others may be keys and tokens.
+_HARMLESS = {"region", "scheme", "endpoint_override", "allow_bucket_creation", "allow_bucket_deletion", "retry_limit"}
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_HIDDEN = "***"
+
+
+class Redacted:
+    """A URI that hides what may be secret, and cleans other people's messages of it."""
+
+    def __init__(self, uri: str) -> None:
+        self._secrets: tuple[str, ...] = ()
+        found = _SCHEME.match(uri)
+        self.scheme = found.group(1).lower() if found else ""
+        if not self.scheme:
+            self._uri = self._shown = uri
+            return
+        rest, _, query = uri.partition("?")
+        head, slashes, tail = rest.partition("//")
+        authority, slash, path = tail.partition("/")
+        user, _at, host = authority.rpartition("@")
+        # abfs://container@account names no secret before the @, but cannot be told from one that does.
+        self._shown = f"{head}{slashes}{host}{slash}{path}"
+        secrets = {query, user, *user.split(":", 1)}
+        secrets |= {value for key, value in parse_qsl(query, keep_blank_values=True) if key not in _HARMLESS}
+        secrets |= {unquote(secret) for secret in secrets}
+        self._uri = uri
+        # A word of three letters would be found everywhere, and is hardly a secret.
+        self._secrets = tuple(sorted((secret for secret in secrets if len(secret) > 3), key=len, reverse=True))
+
+    def __str__(self) -> str:
+        return self._shown
+
+    def below(self, path: str) -> Redacted:
+        """The URI of something below, which hides the same."""
+        lower = copy.copy(self)
+        lower._shown = f"{self._shown.rstrip('/')}/{path}"
+        return lower
+
+    def clean(self, message: str) -> str:
+        """A message without the URI's secrets."""
+        message = message.replace(self._uri, self._shown)
+        for secret in self._secrets:
+            message = message.replace(secret, _HIDDEN)
+        return message

@@ -1,0 +1,257 @@
+"""Webhook server: a small HTTP server for notifications from one authenticated sender, bounded in cost.
+
+In: where to listen, who may come in, and a function that takes a body. Out: bodies, one at a time, each bounded;
+answers that tell a stranger nothing. Called by ``bellwether probe alertmanager``. The server runs on a thread of its
+own. A connection is for one request and lives for a few seconds at most, whatever its other end does; while as many are
+open as may be, further ones wait unaccepted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import structlog
+from aiohttp import web
+
+from bellwether.adapters.webhook_auth import ServerFiles, TokenFile
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
+
+BODY_LIMIT = 1024 * 1024
+CONNECTION_SECONDS = 10.0
+MOST_CONNECTIONS = 32
+_BACKLOG = 128
+_ALIVE_SECONDS = 5.0
+
+# Each malformed request would be a traceback: the metrics count them.
+_SILENT = logging.getLogger("bellwether.webhook")
+_SILENT.disabled = True
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Webhook:
+    """The server. ``receive`` raises ValueError for a body that is not understood, Transient when it is to come again.
+
+    ``token`` None lets everybody in. ``on_answer`` is told each answer's status, for metrics. Port 0 takes a free one.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        receive: Callable[[bytes], None],
+        ready: Callable[[], bool],
+        token: TokenFile | None,
+        files: ServerFiles | None,
+        clock: Clock,
+        *,
+        on_answer: Callable[[int], None] = lambda _status: None,
+    ) -> None:
+        self._address = (host, port)
+        self._receive = receive
+        self._ready = ready
+        self._token = token
+        self._files = files
+        self._clock = clock
+        self._on_answer = on_answer
+        self._log = structlog.get_logger(__name__)
+        self._said: set[str] = set()
+        self._sockets: list[socket.socket] = []
+        self._beat = clock.monotonic()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+        self._serving = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="webhook", daemon=True)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._sockets[0].getsockname()[1])
+
+    def start(self) -> None:
+        """Listen, and begin to serve. Terminal when that address cannot be listened at."""
+        host, port = self._address
+        try:
+            if host:
+                family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+                listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+            else:
+                both = socket.has_dualstack_ipv6()
+                family = socket.AF_INET6 if both else socket.AF_INET
+                listening = socket.create_server(("", port), family=family, dualstack_ipv6=both, backlog=_BACKLOG)
+        except OSError as error:
+            raise Terminal(f"--listen {host}:{port}: {error.strerror or error}: choose a free address") from error
+        listening.setblocking(False)
+        self._sockets = [listening]
+        self._thread.start()
+        self._serving.wait(_ALIVE_SECONDS)
+
+    def alive(self) -> bool:
+        """Whether it is serving."""
+        return self._thread.is_alive() and self._clock.monotonic() - self._beat < _ALIVE_SECONDS
+
+    def stop(self, timeout_seconds: float = 2.0) -> None:
+        """End; what is under way is cut off."""
+        loop, stopping = self._loop, self._stopping
+        if loop is not None and stopping is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended by itself
+                loop.call_soon_threadsafe(stopping.set)
+            self._thread.join(timeout_seconds)
+        for listening in self._sockets:
+            listening.close()
+
+    async def _serve(self) -> None:
+        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
+        self._loop.set_exception_handler(lambda _loop, facts: self._say("a connection broke", facts.get("exception")))
+        app = web.Application(client_max_size=BODY_LIMIT, middlewares=[self._guarded])
+        app.router.add_post("/alerts", self._alerts)
+        app.router.add_get("/healthz", self._healthy)
+        app.router.add_get("/readyz", self._readiness)
+        runner = web.AppRunner(
+            app, access_log=None, logger=_SILENT, auto_decompress=False, lingering_time=0, shutdown_timeout=0.5
+        )
+        await runner.setup()
+        accepting = asyncio.create_task(self._accept(runner))
+        self._serving.set()
+        pulse = asyncio.create_task(self._pulse())
+        await asyncio.wait(
+            [accepting, pulse, asyncio.create_task(self._stopping.wait())], return_when=asyncio.FIRST_COMPLETED
+        )
+        for task in (accepting, pulse):
+            task.cancel()
+            if task.done() and not task.cancelled() and task.exception() is not None:
+                self._log.error("the webhook has stopped serving", error=str(task.exception()))
+        await runner.cleanup()
+
+    async def _pulse(self) -> None:
+        while True:
+            self._beat = self._clock.monotonic()
+            await asyncio.sleep(0.5)
+
+    async def _accept(self, runner: web.AppRunner) -> None:
+        loop, places = asyncio.get_running_loop(), asyncio.Semaphore(MOST_CONNECTIONS)
+        opening: set[asyncio.Task[None]] = set()
+        while True:
+            await places.acquire()
+            try:
+                accepted, _ = await loop.sock_accept(self._sockets[0])
+            except OSError as error:
+                places.release()
+                self._say("a connection cannot be accepted", error)
+                await asyncio.sleep(0.5)
+                continue
+            task = asyncio.create_task(self._open(runner, accepted, places))
+            opening.add(task)
+            task.add_done_callback(opening.discard)
+
+    async def _open(self, runner: web.AppRunner, accepted: socket.socket, places: asyncio.Semaphore) -> None:
+        accepted.setblocking(False)
+        loop, server = asyncio.get_running_loop(), runner.server
+        assert server is not None  # noqa: S101 - the runner was set up
+        encryption: dict[str, Any] = {}
+        connection = _Connection(server(), places.release, loop)
+        try:
+            if self._files is not None:
+                encryption = {"ssl": self._files.context(), "ssl_handshake_timeout": CONNECTION_SECONDS / 2}
+            await loop.connect_accepted_socket(lambda: connection, accepted, **encryption)
+        except (OSError, asyncio.CancelledError, Terminal) as error:  # a handshake that failed is an OSError
+            accepted.close()
+            connection.end()
+            if isinstance(error, Terminal):
+                self._say("no connection can be encrypted", error)
+
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Turn whatever happens into an answer without details, and count it."""
+        try:
+            answer = await handler(request)
+        except web.HTTPException as refusal:
+            answer = web.Response(status=refusal.status)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            self._log.exception("a notification broke the webhook", error=str(error)[:200])
+            answer = web.Response(status=500)
+        answer.force_close()
+        self._on_answer(answer.status)
+        return answer
+
+    async def _alerts(self, request: web.Request) -> web.StreamResponse:
+        if self._token is not None:
+            try:
+                admitted = self._token.admits(request.headers.get("Authorization", ""))
+            except Terminal as error:
+                self._say("nobody is let in", error)
+                return web.Response(status=503)
+            if not admitted:
+                self._say("somebody without the right token was turned away", None)
+                return web.Response(status=401, headers={"WWW-Authenticate": "Bearer"})
+        body = await request.read()
+        try:
+            self._receive(body)
+        except ValueError as error:
+            self._say("a body that is no notification was refused", error)
+            return web.Response(status=400)
+        except Transient:
+            return web.Response(status=503, headers={"Retry-After": "5"})
+        return web.Response(status=200)
+
+    async def _healthy(self, _request: web.Request) -> web.StreamResponse:
+        return web.Response(status=200)
+
+    async def _readiness(self, _request: web.Request) -> web.StreamResponse:
+        return web.Response(status=200 if self._ready() else 503)
+
+    def _say(self, event: str, error: object) -> None:
+        """Say it once; the metrics count the rest."""
+        if event not in self._said:
+            self._said.add(event)
+            self._log.warning(event, error=None if error is None else str(error))
+
+
+class _Connection(asyncio.Protocol):
+    """Passes everything on to the server's own protocol, and ends the connection when its time is over."""
+
+    def __init__(self, inner: Any, on_end: Callable[[], None], loop: asyncio.AbstractEventLoop) -> None:
+        self._inner = inner
+        self._on_end = on_end
+        self._loop = loop
+        self._timer: asyncio.TimerHandle | None = None
+        self._ended = False
+
+    def end(self) -> None:
+        """Its place is free again."""
+        if not self._ended:
+            self._ended = True
+            self._on_end()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a stream socket's
+        self._timer = self._loop.call_later(CONNECTION_SECONDS, transport.abort)
+        self._inner.connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self.end()
+        self._inner.connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._inner.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        said: bool | None = self._inner.eof_received()
+        return said
+
+    def pause_writing(self) -> None:
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._inner.resume_writing()

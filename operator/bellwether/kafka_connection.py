@@ -1,0 +1,159 @@
+"""Kafka connection settings as one value that feeds every client: addresses, TLS, SASL.
+
+Built by ``adapters/kubernetes`` (from a policy and its Secrets), by ``cli`` and by the composition roots; read by
+``adapters/kafka``, whose ``confluent_config`` turns one into each client's own words. It imports no client, so
+everybody may hold one. Its secrets are hidden from ``repr``, hence from logs and tracebacks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Protocol(StrEnum):
+    """Kafka's ``security.protocol``."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def tls(self) -> bool:
+        """Whether the bytes are encrypted."""
+        return self in (Protocol.SSL, Protocol.SASL_SSL)
+
+    @property
+    def sasl(self) -> bool:
+        """Whether the client names itself by SASL."""
+        return self in (Protocol.SASL_PLAINTEXT, Protocol.SASL_SSL)
+
+
+class Mechanism(StrEnum):
+    """The SASL mechanisms that are supported."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+    OAUTHBEARER = "OAUTHBEARER"
+
+
+class Hidden(str):
+    """Text that ``repr`` does not show: a traceback with local variables, or a printed dictionary, keeps the secret."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<hidden>"
+
+
+Names = tuple[tuple[str, str], ...]
+"""Pairs of a field of ours and what the person who set it calls it, such as ``spec.kafka.tls.caSecretRef``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuth:
+    """Where tokens for OAUTHBEARER come from: the client credentials of RFC 6749 (4.4).
+
+    ``ca_file`` empty means the system's trust store. Raises ValueError naming the field that is missing or wrong.
+    """
+
+    token_endpoint: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    scope: str = ""
+    ca_file: str = ""
+    names: Names = field(default=(), repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "client_secret", Hidden(self.client_secret))
+        missing = [name for name in ("client_id", "client_secret") if not getattr(self, name)]
+        if missing:
+            raise ValueError(f"OAUTHBEARER needs {', '.join(missing)}")
+        if not self.token_endpoint.startswith("https://") or "@" in self.token_endpoint:
+            raise ValueError("token_endpoint must begin with https:// and name no user: secrets travel to it")
+
+    def called(self, name: str) -> str:
+        """A field as the person who set it knows it."""
+        return dict(self.names).get(name, name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Security:
+    """How connections are encrypted and authenticated.
+
+    ``ca_file`` empty means the system's trust store; ``cert_file`` and ``key_file`` (PEM, the key without a passphrase)
+    are the client's own certificate. Raises ValueError naming the field for combinations that cannot work. ``names``
+    is for messages alone: two that differ in nothing else are equal.
+    """
+
+    protocol: Protocol = Protocol.PLAINTEXT
+    mechanism: Mechanism | None = None
+    username: str = ""
+    password: str = field(default="", repr=False)
+    oauth: OAuth | None = None
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    verify_hostname: bool = True
+    names: Names = field(default=(), repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "protocol", Protocol(self.protocol))
+        object.__setattr__(self, "mechanism", None if self.mechanism is None else Mechanism(self.mechanism))
+        object.__setattr__(self, "password", Hidden(self.password))
+        if self.protocol.sasl:
+            wanted = ("oauth",) if self.mechanism is Mechanism.OAUTHBEARER else ("username", "password")
+            missing = [name for name in ("mechanism", *wanted) if not getattr(self, name)]
+            if missing:
+                raise ValueError(f"{self.protocol} needs {', '.join(missing)}: set them, or choose PLAINTEXT or SSL")
+        if self.key_file and not self.cert_file:
+            raise ValueError("key_file is set without cert_file: set both, or neither")
+
+    @property
+    def whom(self) -> str:
+        """Who the client says that it is, for messages."""
+        if self.oauth is not None:
+            return f"client {self.oauth.client_id!r}"
+        return f"user {self.username!r}" if self.protocol.sasl else "this client"
+
+    def called(self, name: str) -> str:
+        """A field as the person who set it knows it; a file that nobody named otherwise by its path."""
+        known = dict(self.names).get(name)
+        return known if known is not None else f"{name} {getattr(self, name)}" if name.endswith("_file") else name
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where a cluster is and how to speak to it; ``bootstrap`` are ``host:port`` addresses.
+
+    Raises ValueError naming the address that is not ``host:port``.
+    """
+
+    bootstrap: tuple[str, ...]
+    security: Security = field(default_factory=Security)
+    client_id: str = "bellwether"
+
+    def __post_init__(self) -> None:
+        if not self.bootstrap:
+            raise ValueError("bootstrap is empty: name at least one host:port")
+        for address in self.bootstrap:
+            split_address(address)
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of ``host:port`` or ``[ipv6]:port``; ValueError names what is wrong with it."""
+    host, colon, port = address.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise ValueError(f"bootstrap address {address!r} is not host:port (an IPv6 host needs brackets, no scheme)")
+    if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError(f"bootstrap address {address!r} is not host:port, as in kafka.example:9092")
+    return host, int(port)
+
+
+def join_address(host: str, port: int) -> str:
+    """The inverse of ``split_address``."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

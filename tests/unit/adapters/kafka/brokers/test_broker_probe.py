@@ -1,0 +1,210 @@
+"""How far a question to a broker comes, against peers that are no well-behaved brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe, _which_addresses
+from bellwether.adapters.kafka.connection.connection_errors import Stage
+from bellwether.kafka_connection import Connection, Security
+from bellwether.ports.errors import Terminal, Unauthenticated
+from realparts.ports import HeldPorts
+from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, web_server
+from waiting import limit
+
+PLAIN = BrokerProbe(Connection(("127.0.0.1:1",)))
+
+
+def described(error: int = 0, message: str | None = None, **configs: str | None) -> Callable[[Any], Any]:
+    result = DescribeConfigsResponse.DescribeConfigsResult
+    return lambda request: DescribeConfigsResponse(
+        throttle_time_ms=0,
+        results=[
+            result(
+                error_code=error,
+                error_message=message,
+                resource_type=4,
+                resource_name=request.resources[0].resource_name,
+                configs=[
+                    result.DescribeConfigsResourceResult(
+                        name=name.replace("_", "."), value=value, read_only=True, config_source=4, is_sensitive=False
+                    )
+                    for name, value in configs.items()
+                ],
+            )
+        ],
+    )
+
+
+def test_the_broker_itself_is_asked_and_says_where_it_is() -> None:
+    advertised = "INTERNAL://10.0.0.1:9092, EXTERNAL://[2001:db8::1]:9094,BROKEN"
+    with ScriptedBroker({DescribeConfigsRequest: described(advertised_listeners=advertised)}) as broker:
+        answer = PLAIN.ask(broker.address, 7, 20)
+    assert answer.ok
+    assert answer.advertised == {"INTERNAL": "10.0.0.1:9092", "EXTERNAL": "[2001:db8::1]:9094"}
+    assert not answer.weaker
+    asked = broker.asked(DescribeConfigsRequest)[0].resources[0]
+    assert (asked.resource_type, asked.resource_name) == (4, "7")
+
+
+def test_a_broker_that_advertises_nothing_of_its_own_advertises_its_listeners_but_not_all_interfaces() -> None:
+    configs = described(advertised_listeners=None, listeners="A://h:1,B://:2,C://0.0.0.0:3,D://[::]:4")
+    with ScriptedBroker({DescribeConfigsRequest: configs}) as broker:
+        assert PLAIN.ask(broker.address, 1, 20).advertised == {"A": "h:1"}
+
+
+def test_what_a_broker_says_anew_is_heard_although_equal_answers_are_read_once() -> None:
+    said = {"advertised_listeners": "A://h:1"}
+
+    def answer(request: Any) -> Any:
+        return described(**said)(request)
+
+    with ScriptedBroker({DescribeConfigsRequest: answer}) as broker:
+        assert PLAIN.ask(broker.address, 71, 20).advertised == {"A": "h:1"}
+        assert PLAIN.ask(broker.address, 71, 20).advertised == {"A": "h:1"}
+        said["advertised_listeners"] = "A://h:2"
+        assert PLAIN.ask(broker.address, 71, 20).advertised == {"A": "h:2"}
+        assert len(broker.asked(DescribeConfigsRequest)) == 3
+
+
+def test_a_huge_answer_is_read_and_not_remembered() -> None:
+    huge = {"advertised_listeners": "A://h:1", "junk": "x" * 20_000}
+    with ScriptedBroker({DescribeConfigsRequest: described(**huge)}) as broker:
+        for _ in range(3):
+            assert PLAIN.ask(broker.address, 72, 20).advertised == {"A": "h:1"}
+    assert _which_addresses(4, 72, Connection(("x:1",)).client_id)._remembered.cache_info().currsize == 0
+
+
+def test_another_broker_at_the_address_is_named_as_the_wrong_one() -> None:
+    refusal = described(42, "Unexpected broker id, expected 2 or empty string, but received 1")
+    with ScriptedBroker({DescribeConfigsRequest: refusal}) as broker:
+        answer = PLAIN.ask(broker.address, 1, 20)
+    assert (answer.ok, answer.stage) == (False, Stage.WRONG_BROKER)
+    assert "expected 2" in answer.message
+
+
+def test_a_missing_permission_makes_the_answer_weaker_and_names_the_acl() -> None:
+    with ScriptedBroker({DescribeConfigsRequest: described(31)}) as broker:
+        answer = PLAIN.ask(broker.address, 1, 20)
+    assert (answer.ok, answer.weaker) == (True, True)
+    assert "ACL DescribeConfigs on Cluster" in answer.message
+
+
+def test_any_other_refusal_is_a_failed_request() -> None:
+    with ScriptedBroker({DescribeConfigsRequest: described(-1, "it broke")}) as broker:
+        answer = PLAIN.ask(broker.address, 1, 20)
+    assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
+    assert "UNKNOWN_SERVER_ERROR (it broke)" in answer.message
+
+
+@pytest.mark.parametrize("peer", [silent, dripping])
+def test_a_peer_that_never_finishes_an_answer_is_left(peer: Any) -> None:
+    with ScriptedBroker(raw=peer) as broker:
+        answer = PLAIN.ask(broker.address, 1, limit(0.3))
+    assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
+    assert "no answer in time" in answer.message
+
+
+def test_a_broker_that_answers_the_first_request_and_then_freezes_is_left(
+    leap: Callable[[float], None],
+) -> None:
+    def late(_: Any) -> Any:
+        leap(1000)
+        return described()(_)
+
+    with ScriptedBroker({DescribeConfigsRequest: late}) as broker:
+        answer = PLAIN.ask(broker.address, 1, 200)
+    assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
+
+
+@pytest.mark.parametrize(
+    ("security", "stage"),
+    [
+        (Security(protocol="SSL"), Stage.TLS),
+        (
+            Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="p"),
+            Stage.SASL,
+        ),
+    ],
+    ids=["tls", "sasl"],
+)
+def test_the_stage_says_where_a_black_hole_swallowed_the_question(security: Security, stage: Stage) -> None:
+    with ScriptedBroker(raw=silent) as broker:
+        answer = BrokerProbe(Connection((broker.address,), security)).ask(broker.address, 1, limit(0.3))
+    assert (answer.ok, answer.stage) == (False, stage)
+
+
+def test_a_refused_connection_is_no_silence() -> None:
+    with HeldPorts() as ports:
+        address = f"127.0.0.1:{ports.take()}"
+        answer = PLAIN.ask(address, 1, 20)
+    assert (answer.ok, answer.stage) == (False, Stage.CONNECT)
+    assert address in answer.message
+    assert not answer.silent
+
+
+@pytest.mark.parametrize("peer", [hanging_up, web_server])
+def test_what_is_no_broker_fails_the_request(peer: Any) -> None:
+    with ScriptedBroker(raw=peer) as broker:
+        answer = PLAIN.ask(broker.address, 1, 20)
+    assert (answer.ok, answer.stage) == (False, Stage.REQUEST)
+
+
+def test_an_unusable_certificate_here_says_nothing_about_the_broker() -> None:
+    probe = BrokerProbe(Connection(("127.0.0.1:1",), Security(protocol="SSL", ca_file="/nowhere/ca.pem")))
+    with ScriptedBroker(raw=silent) as broker, pytest.raises(Terminal, match="ca_file /nowhere/ca"):
+        probe.ask(broker.address, 1, 1)
+
+
+def guarded(takes: Callable[[], bool]) -> ScriptedBroker:
+    """A broker that asks for a password, and takes it or not."""
+
+    def authenticate(_: Any) -> Any:
+        error, message = (0, None) if takes() else (58, "Authentication failed: Invalid username or password")
+        return SaslAuthenticateResponse(error_code=error, error_message=message, auth_bytes=b"", session_lifetime_ms=0)
+
+    return ScriptedBroker(
+        {
+            SaslHandshakeRequest: lambda _: SaslHandshakeResponse(error_code=0, mechanisms=["PLAIN"]),
+            SaslAuthenticateRequest: authenticate,
+            DescribeConfigsRequest: described(advertised_listeners="A://h:1"),
+        }
+    )
+
+
+PLAIN_USER = Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="p")  # type: ignore[arg-type]
+
+
+def test_a_refusal_says_nothing_about_the_broker_while_nobody_takes_the_credentials() -> None:
+    with guarded(lambda: False) as broker:
+        probe = BrokerProbe(Connection((broker.address,), PLAIN_USER))
+        for _ in range(3):
+            with pytest.raises(Unauthenticated, match="refused user 'u'"):
+                probe.ask(broker.address, 1, 20)
+
+
+def test_a_refusal_counts_against_the_broker_while_another_takes_the_credentials() -> None:
+    with guarded(lambda: False) as broker, guarded(lambda: True) as other:
+        probe = BrokerProbe(Connection((broker.address,), PLAIN_USER))
+        assert probe.ask(other.address, 2, 20).ok
+        answer = probe.ask(broker.address, 1, 20)
+    assert (answer.ok, answer.stage) == (False, Stage.SASL)
+
+
+def test_credentials_that_were_taken_long_ago_may_be_at_fault_by_now() -> None:
+    takes = [True, False]
+    with guarded(lambda: takes.pop(0)) as broker:
+        probe = BrokerProbe(Connection((broker.address,), PLAIN_USER), credit_seconds=0)
+        assert probe.ask(broker.address, 1, 20).ok
+        with pytest.raises(Unauthenticated):
+            probe.ask(broker.address, 1, 20)

@@ -1,0 +1,91 @@
+"""What a decoder must stand: damaged answers, and answers of a newer Kafka with fields and errors unknown to us."""
+
+from __future__ import annotations
+
+import random
+import socket
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
+
+from bellwether.adapters.kafka.connection.broker_connection import Dialogue
+from bellwether.adapters.kafka.connection.connection_errors import Broken, error_name
+from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.kafka_connection import Connection
+from testkit.scriptedbroker import ScriptedBroker, versions
+
+UNKNOWN_TAG = bytes([1, 77, 3, 1, 2, 3])
+"""One tagged field, number 77, of three bytes (KIP-482)."""
+
+
+def frame_of(response: Any, version: int) -> bytearray:
+    """A response as a broker sends it, without its length; the correlation id is to be filled in."""
+    response.API_VERSION = version
+    response.with_header(correlation_id=0)
+    return bytearray(response.encode(header=True, framed=False))
+
+
+def saying(make: Callable[[], bytes]) -> Callable[[socket.socket], None]:
+    """A peer that answers every request with what ``make`` gives."""
+
+    def serve(sock: socket.socket) -> None:
+        while head := sock.recv(65536):
+            frame = bytearray(make())
+            frame[:4] = head[8:12]
+            sock.sendall(struct.pack(">i", len(frame)) + frame)
+
+    return serve
+
+
+def opened(broker: ScriptedBroker) -> Dialogue:
+    return Dialogue.open(broker.address, Connection((broker.address,)), Deadline(20))
+
+
+def test_a_damaged_answer_breaks_the_connection_and_nothing_else() -> None:
+    chance, whole = random.Random(5), frame_of(versions(features={"metadata.version": 25})(None), 3)
+
+    def damaged() -> bytes:
+        frame = bytearray(whole)
+        for _ in range(2):
+            # The last bytes are tagged fields, the most intricate part.
+            frame[chance.randrange(chance.choice((4, len(frame) - 40)), len(frame))] = chance.randrange(256)
+        return bytes(frame[: chance.choice((len(frame), chance.randrange(4, len(frame))))])
+
+    unreadable = 0
+    with ScriptedBroker(raw=saying(damaged)) as broker:
+        for _ in range(200):
+            try:
+                opened(broker).close()
+            except Broken:
+                unreadable += 1
+    assert unreadable > 50
+
+
+@pytest.mark.parametrize("size", [b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\x07"])
+def test_a_list_that_claims_to_be_huge_costs_nothing(size: bytes) -> None:
+    frame = bytes(4) + struct.pack(">h", 0) + size + bytes(12)
+    with ScriptedBroker(raw=saying(lambda: frame)) as broker, pytest.raises(Broken, match="cannot be read"):
+        opened(broker)
+
+
+def test_fields_and_errors_of_a_newer_kafka_do_not_keep_the_rest_from_being_read() -> None:
+    topic = MetadataResponse.MetadataResponseTopic
+    metadata = frame_of(
+        MetadataResponse(
+            throttle_time_ms=0,
+            brokers=[],
+            cluster_id="c",
+            controller_id=1,
+            topics=[topic(error_code=999, name="new", partitions=[]), topic(error_code=0, name="old", partitions=[])],
+        ),
+        12,
+    )
+    assert metadata[-1] == 0, "no tagged field yet"
+    with ScriptedBroker({ApiVersionsRequest: versions()}) as broker, opened(broker) as dialogue:
+        dialogue.exchange = lambda *_: bytes(metadata[:-1] + UNKNOWN_TAG)  # type: ignore[method-assign]
+        request = MetadataRequest(version=12, topics=None)
+        answer = dialogue.ask(request, MetadataResponse, Deadline(20))
+    assert [(t.name, error_name(t.error_code)) for t in answer.topics] == [("new", "ERROR_999"), ("old", "NONE")]

@@ -1,0 +1,243 @@
+"""Who is asked, in which order, and what it means when nobody answers."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import socket
+import ssl
+import struct
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.x509 import load_pem_x509_certificate
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.sasl import SaslHandshakeRequest, SaslHandshakeResponse
+
+from bellwether.adapters.kafka.connection.broker_connection import Dialogue
+from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.transport import Deadline
+from bellwether.core.model.cluster import Broker
+from bellwether.kafka_connection import Connection, Security
+from bellwether.ports.errors import Terminal, Transient
+from realparts.tls import Authority
+from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
+from waiting import limit
+
+PATIENT = Limits(opening_seconds=300, finding_seconds=300, request_seconds=300, read_seconds=900)
+"""Nobody is silent: who answers may take its time, as the machine is not ours alone."""
+PASSING = Limits(opening_seconds=limit(1), finding_seconds=300, request_seconds=300, read_seconds=900)
+"""Somebody may be silent, and another answers."""
+PLAIN = Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="s3cr3t")
+
+
+def address(dialogue: Dialogue, _: Deadline) -> str:
+    return dialogue.address
+
+
+def broker(number: int) -> Broker:
+    return Broker(number, host="h", port=number)
+
+
+def read(*addresses: str, security: Security | None = None) -> str:
+    return Nodes(Connection(addresses, security or Security()), PATIENT).read(address)
+
+
+class TestOrder:
+    def test_brokers_that_metadata_names_come_with_the_bootstrap_addresses(self) -> None:
+        nodes = Nodes(Connection(("boot:1", "h:2")))
+        assert nodes.addresses() == ("boot:1", "h:2")
+        nodes.learn([broker(1), broker(2)])
+        assert nodes.addresses() == ("h:1", "h:2", "boot:1")
+
+    def test_a_fenced_broker_and_one_without_an_address_are_not_learned(self) -> None:
+        nodes = Nodes(Connection(("boot:1",)))
+        nodes.learn([broker(1), dataclasses.replace(broker(2), fenced=True), Broker(3)])
+        assert nodes.addresses() == ("h:1", "boot:1")
+
+    def test_metadata_without_any_broker_is_not_believed(self) -> None:
+        nodes = Nodes(Connection(("boot:1",)))
+        nodes.learn([broker(1)])
+        nodes.learn([])
+        assert nodes.addresses() == ("h:1", "boot:1")
+
+    def test_brokers_to_avoid_come_last_also_where_they_are_bootstrap_addresses(self) -> None:
+        nodes = Nodes(Connection(("h:1", "boot:1")))
+        nodes.learn([broker(1), broker(2)])
+        nodes.avoid([1])
+        assert nodes.addresses() == ("h:2", "boot:1", "h:1")
+        nodes.avoid([])
+        assert nodes.addresses() == ("h:1", "h:2", "boot:1")
+
+
+class TestReads:
+    @pytest.mark.parametrize("peer", [silent, dripping, hanging_up, web_server])
+    def test_a_peer_in_trouble_is_passed_over_and_not_tried_first_again(self, peer: Any) -> None:
+        with ScriptedBroker(raw=peer) as first, ScriptedBroker() as second:
+            nodes = Nodes(Connection((first.address, second.address)), PASSING)
+            assert nodes.read(address) == second.address
+            assert nodes.addresses() == (second.address, first.address)
+
+    def test_the_one_that_answered_last_is_asked_first(self) -> None:
+        with ScriptedBroker(raw=hanging_up) as first, ScriptedBroker() as second, ScriptedBroker() as third:
+            nodes = Nodes(Connection((first.address, second.address, third.address)), PATIENT)
+            nodes.read(address)
+            assert nodes.addresses() == (second.address, third.address, first.address)
+
+    def test_many_silent_brokers_cost_no_more_than_the_limit_of_a_read(self, leap: Callable[[float], None]) -> None:
+        with contextlib.ExitStack() as stack:
+            asked: list[socket.socket] = []
+
+            def swallow(sock: socket.socket) -> None:
+                asked.append(sock)
+                leap(300)
+                sock.sendall(struct.pack(">i", 100))
+                silent(sock)
+
+            peers = [stack.enter_context(ScriptedBroker(raw=swallow)) for _ in range(8)]
+            limits = Limits(opening_seconds=300, request_seconds=300, read_seconds=1000)
+            with pytest.raises(Transient):
+                Nodes(Connection(tuple(peer.address for peer in peers)), limits).read(address)
+            assert len(asked) == 4
+
+    def test_a_broker_that_answers_with_an_error_is_not_the_first_choice_of_the_next_read(self) -> None:
+        def refuses(dialogue: Dialogue, _: Deadline) -> str:
+            raise Transient(f"{dialogue.address} cannot tell now")
+
+        with ScriptedBroker() as one, ScriptedBroker() as other:
+            nodes = Nodes(Connection((one.address, other.address)), PATIENT)
+            first = nodes.read(address)
+            with pytest.raises(Transient, match="cannot tell now"):
+                nodes.read(refuses)
+            assert nodes.read(address) != first
+
+
+class TestNobodyAnswers:
+    def test_refused_connections_are_transient_and_named(self) -> None:
+        with pytest.raises(Transient, match=r"127\.0\.0\.1:1: cannot connect.*Check that Kafka runs"):
+            read("127.0.0.1:1")
+
+    def test_the_same_word_of_many_is_said_once(self) -> None:
+        with pytest.raises(Transient) as caught:
+            read(*(f"127.0.0.1:{port}" for port in range(1, 6)))
+        assert str(caught.value).count("cannot connect") == 1
+        assert "127.0.0.1:1, 127.0.0.1:2, 127.0.0.1:3 and 2 more" in str(caught.value)
+
+    def test_what_speaks_another_protocol_is_terminal(self) -> None:
+        with ScriptedBroker(raw=web_server) as peer, pytest.raises(Terminal, match="does not speak the Kafka protocol"):
+            read(peer.address)
+
+    def test_a_name_that_does_not_exist_is_terminal(self) -> None:
+        with pytest.raises(Terminal, match=r"nowhere\.invalid cannot be resolved"):
+            read("nowhere.invalid:9092")
+
+    def test_a_broker_that_hangs_up_is_a_wrong_configuration_only_until_it_has_once_worked(self) -> None:
+        with ScriptedBroker(raw=hanging_up) as peer, pytest.raises(Terminal, match="closed the connection"):
+            read(peer.address)
+        answers: dict[Any, Any] = {ApiVersionsRequest: versions()}
+        with ScriptedBroker(answers) as peer:
+            nodes = Nodes(Connection((peer.address,)), PATIENT)
+            nodes.read(address)
+            peer.forget(ApiVersionsRequest)
+            with pytest.raises(Transient, match="closed the connection"):
+                nodes.read(address)
+
+    def test_a_cluster_that_is_too_old_is_terminal(self) -> None:
+        def old(_: Any) -> Any:
+            return ApiVersionsResponse(error_code=35, api_keys=[], version=0)
+
+        with ScriptedBroker({ApiVersionsRequest: old}) as peer, pytest.raises(Terminal, match=r"older than Kafka 2\.8"):
+            read(peer.address)
+
+
+class TestTelling:
+    def test_opening_and_every_request_are_told_with_their_outcome(self) -> None:
+        def ask_twice(dialogue: Dialogue, deadline: Deadline) -> None:
+            request = SaslHandshakeRequest(version=1, mechanism="PLAIN")
+            dialogue.ask(request, SaslHandshakeResponse, deadline)
+            peer.forget(SaslHandshakeRequest)
+            dialogue.ask(request, SaslHandshakeResponse, deadline)
+
+        def handshake(_: Any) -> Any:
+            return SaslHandshakeResponse(error_code=0, mechanisms=["PLAIN"])
+
+        told: list[tuple[str, str]] = []
+        answers: dict[Any, Any] = {ApiVersionsRequest: versions(), SaslHandshakeRequest: handshake}
+        with ScriptedBroker(answers) as peer:
+            connection = Connection((peer.address,))
+            nodes = Nodes(connection, PATIENT, observe=lambda what, outcome, _seconds: told.append((what, outcome)))
+            with pytest.raises((Transient, Terminal)):
+                nodes.read(ask_twice)
+        assert told == [("Open", "ok"), ("SaslHandshake", "ok"), ("SaslHandshake", "Request")]
+
+    def test_a_connection_that_fails_is_told_by_the_stage_that_it_reached(self) -> None:
+        told: list[tuple[str, str]] = []
+        nodes = Nodes(Connection(("127.0.0.1:1",)), PATIENT, observe=lambda what, came, _: told.append((what, came)))
+        with pytest.raises(Transient):
+            nodes.read(address)
+        assert told == [("Open", "Connect")]
+
+    def test_when_the_brokers_certificates_end_is_told(self, tmp_path: Path) -> None:
+        authority = Authority(tmp_path)
+        chain, key = authority.issue("broker")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(chain, key)
+        with ScriptedBroker() as behind, TlsFront(context, behind.port) as front:
+            told: list[float] = []
+            security = Security(protocol="SSL", ca_file=str(authority.path))  # type: ignore[arg-type]
+            nodes = Nodes(Connection((front.address,), security), PATIENT, certified=told.append)
+            assert nodes.read(address) == front.address
+        assert told == [load_pem_x509_certificate(chain.read_bytes()).not_valid_after_utc.timestamp()]
+
+    def test_without_tls_there_is_no_certificate_to_tell_of(self) -> None:
+        told: list[float] = []
+        with ScriptedBroker() as peer:
+            Nodes(Connection((peer.address,)), PATIENT, certified=told.append).read(address)
+        assert told == []
+
+
+class TlsFront:
+    """Takes TLS off each connection and hands it on to a port."""
+
+    def __init__(self, context: ssl.SSLContext, port: int) -> None:
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._context, self._port = context, port
+        self.address = f"127.0.0.1:{self._server.getsockname()[1]}"
+
+    def __enter__(self) -> TlsFront:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            plain, _ = self._server.accept()
+            near = self._context.wrap_socket(plain, server_side=True)
+            far = socket.create_connection(("127.0.0.1", self._port))
+            threading.Thread(target=self._pump, args=(far, near), daemon=True).start()
+            self._pump(near, far)
+
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+
+
+class TestSecrets:
+    def test_a_connection_lost_while_the_password_is_sent_does_not_print_it(self) -> None:
+        def handshake(_: Any) -> Any:
+            return SaslHandshakeResponse(error_code=0, mechanisms=["PLAIN"])
+
+        with ScriptedBroker({SaslHandshakeRequest: handshake}) as peer:
+            with pytest.raises(Terminal) as caught:
+                read(peer.address, security=PLAIN)
+            assert any(b"\0u\0s3cr3t" in frame for frame in peer.frames), "the password did not get as far"
+        told = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+        shown = [line for line in told.splitlines() if "s3cr3t" in line and "in frame" not in line]
+        assert shown == []

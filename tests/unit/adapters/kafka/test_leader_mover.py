@@ -1,0 +1,203 @@
+"""What is sent to move leaders, and what Kafka's answers, late ones and none at all are taken for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kafka.protocol.admin.topics import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+)
+from kafka.protocol.metadata import ApiVersionsRequest
+
+from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.leader_mover import MOST_PARTITIONS, KafkaMover
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.kafka_connection import Connection
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.ports.kafka import Outcome, Reorder
+from testkit.scriptedbroker import ScriptedBroker, hanging_up, silent, versions
+
+A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
+PATIENT = Limits(opening_seconds=2, finding_seconds=20, request_seconds=20)
+"""Who answers may take its time, as the machine is not ours alone."""
+
+
+def mover(*addresses: str, limits: Limits = PATIENT) -> KafkaMover:
+    return KafkaMover(Nodes(Connection(addresses), limits))
+
+
+def altered(results: dict[TopicPartition, tuple[int, str | None]], error: int = 0) -> Callable[[Any], Any]:
+    topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
+    return lambda _: AlterPartitionReassignmentsResponse(
+        throttle_time_ms=0,
+        allow_replication_factor_change=False,
+        error_code=error,
+        error_message="top",
+        responses=[
+            topic(
+                name=name.topic,
+                partitions=[
+                    topic.ReassignablePartitionResponse(
+                        partition_index=name.partition, error_code=code, error_message=message
+                    )
+                ],
+            )
+            for name, (code, message) in results.items()
+        ],
+    )
+
+
+def elected(results: dict[TopicPartition, tuple[int, str | None]], error: int = 0) -> Callable[[Any], Any]:
+    topic = ElectLeadersResponse.ReplicaElectionResult
+    return lambda _: ElectLeadersResponse(
+        throttle_time_ms=0,
+        error_code=error,
+        replica_election_results=[
+            topic(
+                topic=name.topic,
+                partition_result=[
+                    topic.PartitionResult(partition_id=name.partition, error_code=code, error_message=message)
+                ],
+            )
+            for name, (code, message) in results.items()
+        ],
+    )
+
+
+def test_a_reorder_forbids_a_changed_replication_factor_and_carries_its_time_limit() -> None:
+    answer = altered({A0: (0, None), A1: (39, "no"), B0: (3, None)})
+    with ScriptedBroker({AlterPartitionReassignmentsRequest: answer}) as broker:
+        outcomes = mover(broker.address).reorder([Reorder(A0, (2, 1)), Reorder(B0, (3, 1)), Reorder(A1, (1, 2))])
+        (sent,) = broker.asked(AlterPartitionReassignmentsRequest)
+    assert sent.allow_replication_factor_change is False
+    assert 0 < sent.timeout_ms <= 20_000
+    assert {(t.name, p.partition_index): tuple(p.replicas) for t in sent.topics for p in t.partitions} == {
+        A0: (2, 1),
+        A1: (1, 2),
+        B0: (3, 1),
+    }
+    assert [t.name for t in sent.topics] == ["a", "b"]
+    assert outcomes == {
+        A0: Outcome(),
+        A1: Outcome("INVALID_REPLICA_ASSIGNMENT", "no"),
+        B0: Outcome("UNKNOWN_TOPIC_OR_PARTITION", ""),
+    }
+
+
+def test_a_cluster_without_the_guard_is_asked_in_the_version_that_it_knows() -> None:
+    old = versions({AlterPartitionReassignmentsRequest: (0, 0)})
+    answers = {ApiVersionsRequest: old, AlterPartitionReassignmentsRequest: altered({A0: (0, None)})}
+    with ScriptedBroker(answers) as broker:
+        assert mover(broker.address).reorder([Reorder(A0, (2, 1))])[A0].ok
+        assert broker.asked(AlterPartitionReassignmentsRequest)[0].version == 0
+
+
+def test_a_cancel_sends_null_replicas() -> None:
+    with ScriptedBroker({AlterPartitionReassignmentsRequest: altered({A0: (85, None)})}) as broker:
+        outcomes = mover(broker.address).cancel([A0])
+        (sent,) = broker.asked(AlterPartitionReassignmentsRequest)
+    assert sent.topics[0].partitions[0].replicas is None
+    assert outcomes[A0].error == "NO_REASSIGNMENT_IN_PROGRESS"
+
+
+def test_an_election_is_preferred_and_names_its_partitions() -> None:
+    answer = elected({A0: (0, None), A1: (84, "not needed"), B0: (80, "not in ISR")})
+    with ScriptedBroker({ElectLeadersRequest: answer}) as broker:
+        outcomes = mover(broker.address).elect([A0, A1, B0])
+        (sent,) = broker.asked(ElectLeadersRequest)
+    assert sent.election_type == 0
+    assert {t.topic: list(t.partitions) for t in sent.topic_partitions} == {"a": [0, 1], "b": [0]}
+    assert [outcomes[name].ok for name in (A0, A1, B0)] == [True, True, False]
+    assert outcomes[B0].error == "PREFERRED_LEADER_NOT_AVAILABLE"
+
+
+def test_nothing_to_do_sends_nothing_as_an_empty_election_would_mean_all_partitions() -> None:
+    with ScriptedBroker() as broker:
+        nothing = mover(broker.address)
+        assert nothing.elect([]) == nothing.reorder([]) == nothing.cancel([]) == {}
+        assert broker.seen == []
+
+
+def test_more_than_the_controller_takes_at_once_is_refused_before_it_is_sent() -> None:
+    many = [TopicPartition("a", index) for index in range(MOST_PARTITIONS + 1)]
+    with pytest.raises(ValueError, match="at most 9000"):
+        mover("127.0.0.1:1").elect(many)
+
+
+def test_a_partition_named_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="named twice"):
+        mover("127.0.0.1:1").reorder([Reorder(A0, (1, 2)), Reorder(A0, (2, 1))])
+
+
+def test_silence_about_one_partition_is_an_error_of_that_partition() -> None:
+    with ScriptedBroker({ElectLeadersRequest: elected({A0: (0, None)})}) as broker:
+        outcomes = mover(broker.address).elect([A0, B0])
+    assert outcomes[A0].ok
+    assert outcomes[B0].error == "UNKNOWN_SERVER_ERROR"
+    assert "does not mention" in outcomes[B0].message
+
+
+def test_a_late_answer_is_not_taken_for_success_and_not_sent_again(leap: Callable[[float], None]) -> None:
+    def late(request: Any) -> Any:
+        leap(1000)
+        return altered({A0: (0, None)})(request)
+
+    with ScriptedBroker({AlterPartitionReassignmentsRequest: late}) as first, ScriptedBroker() as second:
+        one = mover(first.address, second.address)
+        with pytest.raises(Transient, match="may have been carried out"):
+            one.reorder([Reorder(A0, (2, 1))])
+        assert len(first.asked(AlterPartitionReassignmentsRequest)) == 1
+        assert second.seen == []
+
+
+def test_a_connection_lost_after_sending_is_transient_and_not_sent_again() -> None:
+    with ScriptedBroker() as first, ScriptedBroker() as second:
+        with pytest.raises(Transient, match="may have been carried out"):
+            mover(first.address, second.address).elect([A0])
+        assert second.seen == []
+
+
+@pytest.mark.parametrize("peer", [silent, hanging_up])
+def test_a_broker_that_cannot_be_spoken_to_is_passed_over_before_anything_is_sent(peer: Any) -> None:
+    with (
+        ScriptedBroker(raw=peer) as first,
+        ScriptedBroker({ElectLeadersRequest: elected({A0: (0, None)})}) as second,
+    ):
+        assert mover(first.address, second.address).elect([A0])[A0].ok
+
+
+def test_a_missing_permission_is_terminal_and_names_the_acl() -> None:
+    for answer in (elected({A0: (31, None), B0: (31, None)}), elected({}, error=31)):
+        with ScriptedBroker({ElectLeadersRequest: answer}) as broker:
+            with pytest.raises(Terminal, match="Alter on Cluster") as caught:
+                mover(broker.address).elect([A0, B0])
+            assert broker.address in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "message"),
+    [
+        (7, Transient, "REQUEST_TIMED_OUT.*may have been carried out"),
+        (41, Transient, "NOT_CONTROLLER"),
+        (-1, Transient, "UNKNOWN_SERVER_ERROR"),
+        (42, Terminal, "INVALID_REQUEST"),
+    ],
+)
+def test_an_error_of_the_whole_request_is_raised_by_what_to_do_next(
+    code: int, kind: type[Exception], message: str
+) -> None:
+    with (
+        ScriptedBroker({AlterPartitionReassignmentsRequest: altered({}, error=code)}) as broker,
+        pytest.raises(kind, match=message),
+    ):
+        mover(broker.address).reorder([Reorder(A0, (2, 1))])
+
+
+def test_the_promised_limit_covers_finding_a_broker_and_the_request() -> None:
+    limits = Limits()
+    assert mover("127.0.0.1:1", limits=limits).request_timeout_seconds == limits.mutation_seconds == 4.0

@@ -1,0 +1,330 @@
+"""What constructed metadata is read as: identities, reassignments, ELR, fenced brokers, topics that cannot be read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import pytest
+from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
+from kafka.protocol.admin.topics import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
+
+from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.metadata_reader import KafkaReader, topic_id
+from bellwether.core.model.cluster import Broker, Partition, PartitionKey
+from bellwether.kafka_connection import Connection
+from bellwether.ports.errors import Terminal, Transient, Unauthorized
+from testkit.scriptedbroker import ScriptedBroker, versions
+
+ID = UUID("e42f1285-8d55-4f11-9d4f-494cd7c59edc")
+KEPT = topic_id(ID)
+ELR = {"eligible.leader.replicas.version": 1}
+Answers = dict[Any, Callable[[Any], Any]]
+
+
+def partition(index: int, *, isr: Sequence[int] = (1, 2, 3), leader: int = 1) -> Any:
+    return MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(
+        error_code=0,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=5,
+        replica_nodes=[1, 2, 3],
+        isr_nodes=list(isr),
+        offline_replicas=[],
+    )
+
+
+def topic(name: str, *partitions: Any, error: int = 0, internal: bool = False) -> Any:
+    return MetadataResponse.MetadataResponseTopic(
+        error_code=error, name=name, topic_id=ID, is_internal=internal, partitions=list(partitions)
+    )
+
+
+def metadata(*topics: Any, brokers: Sequence[int] = (1, 2), error: int = 0) -> Callable[[Any], Any]:
+    return lambda _: MetadataResponse(
+        throttle_time_ms=0,
+        brokers=[
+            MetadataResponse.MetadataResponseBroker(node_id=n, host="127.0.0.1", port=n, rack=f"r{n}") for n in brokers
+        ],
+        cluster_id="the-cluster",
+        controller_id=1,
+        topics=list(topics),
+        error_code=error,
+    )
+
+
+def moves(
+    *found: Mapping[tuple[str, int], tuple[Sequence[int], Sequence[int]]], error: int = 0
+) -> Callable[[Any], Any]:
+    """Each call answers with the next of ``found``, the last one for good."""
+    left = list(found) or [{}]
+    kind = ListPartitionReassignmentsResponse.OngoingTopicReassignment
+
+    def answer(_: Any) -> Any:
+        now = left.pop(0) if len(left) > 1 else left[0]
+        return ListPartitionReassignmentsResponse(
+            throttle_time_ms=0,
+            error_code=error,
+            error_message=None,
+            topics=[
+                kind(
+                    name=name,
+                    partitions=[
+                        kind.OngoingPartitionReassignment(
+                            partition_index=index,
+                            replicas=[1, 2, 3],
+                            adding_replicas=list(adding),
+                            removing_replicas=list(removing),
+                        )
+                    ],
+                )
+                for (name, index), (adding, removing) in now.items()
+            ],
+        )
+
+    return answer
+
+
+def described(*fenced: int, error: int = 0) -> Callable[[Any], Any]:
+    return lambda _: DescribeClusterResponse(
+        throttle_time_ms=0,
+        error_code=error,
+        endpoint_type=1,
+        cluster_id="the-cluster",
+        controller_id=1,
+        brokers=[
+            DescribeClusterResponse.DescribeClusterBroker(
+                broker_id=n, host="127.0.0.1", port=n, rack=None, is_fenced=n in fenced
+            )
+            for n in (1, 2, *fenced)
+        ],
+    )
+
+
+def answers(*topics: Any, features: Mapping[str, int] | None = None, **others: Callable[[Any], Any]) -> Answers:
+    return {
+        ApiVersionsRequest: others.get("versions", versions(features=features)),
+        MetadataRequest: others.get("metadata", metadata(*topics)),
+        ListPartitionReassignmentsRequest: others.get("moves", moves()),
+        DescribeClusterRequest: others.get("described", described()),
+    }
+
+
+def reader(broker: ScriptedBroker) -> KafkaReader:
+    patient = Limits(opening_seconds=300, request_seconds=300, read_seconds=900)
+    return KafkaReader(Nodes(Connection((broker.address,)), patient))
+
+
+def test_a_partition_is_named_by_kafka_s_own_form_of_the_topic_id() -> None:
+    with ScriptedBroker(answers(topic("a", partition(1), partition(0, leader=-1)))) as broker:
+        cluster = reader(broker).read()
+    assert cluster.cluster_id == "the-cluster"
+    assert cluster.brokers[1] == Broker(1, "r1", "127.0.0.1", 1)
+    assert KEPT == "5C8ShY1VTxGdT0lM18We3A"
+    first, second = cluster.partitions
+    assert first == Partition("a", KEPT, 0, (1, 2, 3), (1, 2, 3), None, 5)
+    assert second == dataclasses.replace(first, index=1, leader=1)
+
+
+def test_the_time_that_a_large_answer_takes_to_decode_is_not_the_broker_s(
+    monkeypatch: pytest.MonkeyPatch, leap: Callable[[float], None]
+) -> None:
+    decode = MetadataResponse.decode
+
+    def slowly(*args: Any, **options: Any) -> Any:
+        leap(1000)
+        return decode(*args, **options)
+
+    monkeypatch.setattr(MetadataResponse, "decode", slowly)
+    with ScriptedBroker(answers(topic("a", partition(0)))) as broker:
+        nodes = Nodes(Connection((broker.address,)), Limits(opening_seconds=200, request_seconds=200, read_seconds=600))
+        assert len(KafkaReader(nodes).read().partitions) == 1
+        assert len(broker.asked(ListPartitionReassignmentsRequest)) == 2, "asked once more after the decoding"
+
+
+def test_a_broker_that_is_slow_to_answer_is_still_held_to_its_time(leap: Callable[[float], None]) -> None:
+    def late(request: Any) -> Any:
+        leap(1000)
+        return metadata(topic("a", partition(0)))(request)
+
+    with ScriptedBroker(answers(metadata=late)) as broker:
+        nodes = Nodes(
+            Connection((broker.address,)), Limits(opening_seconds=200, request_seconds=200, read_seconds=2000)
+        )
+        with pytest.raises(Transient):
+            KafkaReader(nodes).read()
+
+
+def test_metadata_is_asked_for_without_creating_topics() -> None:
+    with ScriptedBroker(answers(topic("a", partition(0)))) as broker:
+        reader(broker).partitions(["a", "a", "b"])
+        (sent,) = broker.asked(MetadataRequest)
+    assert sent.allow_auto_topic_creation is False
+    assert [t.name for t in sent.topics] == ["a", "b"]
+
+
+def test_internal_topics_are_marked() -> None:
+    with ScriptedBroker(answers(topic("__consumer_offsets", partition(0), internal=True))) as broker:
+        assert reader(broker).read().partitions[0].internal
+
+
+def test_fenced_brokers_are_kept_apart_from_those_that_can_lead() -> None:
+    with ScriptedBroker(answers(topic("a", partition(0)), described=described(3))) as broker:
+        cluster = reader(broker).read()
+    assert cluster.brokers[3].fenced
+    assert cluster.live == {1, 2}
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        {"versions": versions({DescribeClusterRequest: (0, 1)})},
+        {"described": described(error=31)},
+    ],
+    ids=["older", "not authorised"],
+)
+def test_a_cluster_that_cannot_say_who_is_fenced_is_read_all_the_same(without: dict[str, Any]) -> None:
+    with ScriptedBroker(answers(topic("a", partition(0)), **without)) as broker:
+        assert set(reader(broker).read().brokers) == {1, 2}
+
+
+@pytest.mark.parametrize("turns", [[{("a", 0): ([4], [2])}, {}], [{}, {("a", 0): ([4], [2])}]], ids=["ends", "begins"])
+def test_a_reassignment_that_ends_or_begins_while_metadata_is_read_is_seen(turns: list[Any]) -> None:
+    with ScriptedBroker(answers(topic("a", partition(0), partition(1)), moves=moves(*turns))) as broker:
+        moving, still = reader(broker).partitions(["a"])
+    assert (moving.adding, moving.removing, moving.reassigning) == ((4,), (2,), True)
+    assert not still.reassigning
+
+
+@pytest.mark.parametrize("code", [3, 17, 100])
+def test_a_topic_that_is_gone_is_absent(code: int) -> None:
+    with ScriptedBroker(answers(topic("a", partition(0)), topic("b", error=code))) as broker:
+        assert [p.topic for p in reader(broker).partitions(["a", "b"])] == ["a"]
+
+
+def test_a_topic_that_this_user_may_not_see_is_terminal_and_names_the_acl() -> None:
+    with ScriptedBroker(answers(topic("b", error=29))) as broker, pytest.raises(Terminal, match="Describe on Topic"):
+        reader(broker).read()
+
+
+def test_a_topic_that_cannot_be_described_now_is_transient() -> None:
+    with ScriptedBroker(answers(topic("b", error=5))) as broker, pytest.raises(Transient, match="LEADER_NOT_AVAILABLE"):
+        reader(broker).read()
+
+
+def test_reassignments_that_this_user_may_not_see_are_terminal_and_name_the_acl() -> None:
+    denied = answers(topic("a", partition(0)), moves=moves(error=31))
+    with ScriptedBroker(denied) as broker, pytest.raises(Terminal, match="ACL Describe on Cluster"):
+        reader(broker).read()
+
+
+def test_a_cluster_without_topic_ids_is_terminal() -> None:
+    old = answers(topic("a", partition(0)), versions=versions({MetadataRequest: (0, 9)}))
+    with ScriptedBroker(old) as broker, pytest.raises(Terminal, match=r"Kafka 2\.8"):
+        reader(broker).read()
+
+
+def test_an_error_of_the_whole_metadata_is_raised() -> None:
+    failing = answers(metadata=metadata(error=-1))
+    with ScriptedBroker(failing) as broker, pytest.raises(Transient, match="UNKNOWN_SERVER_ERROR"):
+        reader(broker).read()
+
+
+class TestEligibleLeaders:
+    @staticmethod
+    def paged(request: Any) -> Any:
+        """Partition 0 on the first page, partition 1 on the second."""
+        kind = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+        index = 0 if request.cursor is None else request.cursor.partition_index
+        return DescribeTopicPartitionsResponse(
+            throttle_time_ms=0,
+            topics=[
+                kind(
+                    error_code=0,
+                    name="a",
+                    topic_id=ID,
+                    is_internal=False,
+                    partitions=[
+                        kind.DescribeTopicPartitionsResponsePartition(
+                            error_code=0,
+                            partition_index=index,
+                            leader_id=-1,
+                            leader_epoch=5,
+                            replica_nodes=[1, 2, 3],
+                            isr_nodes=[],
+                            eligible_leader_replicas=[index + 2],
+                            last_known_elr=[1] if index else None,
+                            offline_replicas=[],
+                        )
+                    ],
+                )
+            ],
+            next_cursor=DescribeTopicPartitionsResponse.Cursor(topic_name="a", partition_index=1)
+            if index == 0
+            else None,
+        )
+
+    def test_they_are_read_page_by_page_for_topics_with_replicas_out_of_the_isr(self) -> None:
+        topics = [topic("a", partition(0, isr=()), partition(1, isr=(1,))), topic("b", partition(0))]
+        with ScriptedBroker(answers(*topics, features=ELR) | {DescribeTopicPartitionsRequest: self.paged}) as broker:
+            cluster = reader(broker).read()
+            asked = broker.asked(DescribeTopicPartitionsRequest)
+        assert [[t.name for t in request.topics] for request in asked] == [["a"], ["a"]]
+        assert cluster.by_key[PartitionKey(KEPT, 0)].elr == (2,)
+        assert {p.elr for p in cluster.partitions if p.index == 1} == {(3,)}
+        assert [(p.topic, p.index, p.last_known_elr) for p in cluster.partitions] == [
+            ("a", 0, ()),
+            ("a", 1, (1,)),
+            ("b", 0, ()),
+        ]
+
+    @pytest.mark.parametrize(("features", "kept"), [(ELR, True), ({}, False), ({next(iter(ELR)): 0}, False)])
+    def test_whether_the_cluster_keeps_any_is_read_from_its_features(
+        self, features: Mapping[str, int], kept: bool
+    ) -> None:
+        with ScriptedBroker(answers(topic("a", partition(0)), features=features)) as broker:
+            assert reader(broker).read().keeps_elr is kept
+
+    @pytest.mark.parametrize(
+        ("isr", "known"),
+        [
+            ((1, 2, 3), versions(features=ELR)),
+            ((1,), versions()),
+            ((1,), versions({DescribeTopicPartitionsRequest: (0, -1)}, ELR)),
+        ],
+        ids=["full isr", "feature off", "request unknown"],
+    )
+    def test_they_are_not_asked_for_where_there_can_be_none(self, isr: Sequence[int], known: Any) -> None:
+        with ScriptedBroker(answers(topic("a", partition(0, isr=isr)), versions=known)) as broker:
+            assert reader(broker).read().partitions[0].elr == ()
+            assert broker.asked(DescribeTopicPartitionsRequest) == []
+
+
+def test_who_is_not_shown_all_topics_is_told_so_though_kafka_leaves_them_out_in_silence() -> None:
+    def some(request: Any) -> Any:
+        asked = [one.name for one in request.topics or []]
+        hidden = [topic(name, error=29) for name in asked if name != "mine"]
+        return metadata(topic("mine", partition(0)), *hidden)(request)
+
+    with (
+        ScriptedBroker(answers(metadata=some)) as broker,
+        pytest.raises(Unauthorized, match=r"does not let this user see topic .*: grant the ACL Describe on Topic \*"),
+    ):
+        reader(broker).read()
+
+
+def test_a_cluster_without_internal_topics_is_read_all_the_same() -> None:
+    def all_but_missing(request: Any) -> Any:
+        missing = [topic(one.name, error=3) for one in request.topics or []]
+        return metadata(topic("mine", partition(0)), *missing)(request)
+
+    with ScriptedBroker(answers(metadata=all_but_missing)) as broker:
+        assert [p.topic for p in reader(broker).read().partitions] == ["mine"]

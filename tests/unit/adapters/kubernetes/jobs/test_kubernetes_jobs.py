@@ -1,0 +1,248 @@
+"""A rebalance's job as a Kubernetes Job: what it asks for, that it is made once, and what is read from it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+import structlog
+
+from bellwether.adapters.job_commands import Work
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import JOBS, PODS
+from bellwether.adapters.kubernetes.jobs.job_manifest import manifest
+from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
+from bellwether.api.v1alpha1 import LeadershipPolicy
+from bellwether.api.v1alpha1.rebalance import Rebalance
+from bellwether.ports.errors import Terminal
+from bellwether.ports.jobs import JobState, JobWord
+from testkit import apiobjects
+from testkit.apistores import MemoryApi
+
+RUN = "at-20261121-0400"
+NAME = "bellwether-plan-main-at-20261121-0400"
+EXECUTORS: dict[str, Any] = {
+    "type": "SparkOnKubernetes",
+    "serviceAccountName": "spark",
+    "executors": {
+        "instances": 3,
+        "resources": {"cpu": "1500m", "memory": "2Gi"},
+        "podTemplateRef": {"name": "executors", "key": "pod.yaml"},
+    },
+}
+
+
+def asked(**runner: Any) -> tuple[LeadershipPolicy, Rebalance]:
+    policy = LeadershipPolicy.read(apiobjects.runner(**runner))
+    assert policy.spec.rebalance is not None
+    return policy, policy.spec.rebalance
+
+
+def made(**runner: Any) -> Any:
+    policy, rebalance = asked(**runner)
+    return manifest(policy, rebalance, Work.of(policy, rebalance, RUN, "cluster-1"))
+
+
+def settings(job: Any) -> dict[str, str]:
+    container = job["spec"]["template"]["spec"]["containers"][0]
+    said = next(v["value"] for v in container["env"] if v["name"] == "PYSPARK_SUBMIT_ARGS")
+    return dict(word.split("=", 1) for word in shlex.split(said) if word.startswith("spark."))
+
+
+class TestManifest:
+    def test_loads_come_first_and_the_plan_after_them_in_one_pod(self):
+        pod = made()["spec"]["template"]["spec"]
+        first, then = pod["initContainers"][0], pod["containers"][0]
+        assert (first["command"], first["args"][0]) == (["python", "-m", "bellwether_load"], "loads")
+        assert (then["command"], then["args"][0]) == (["python", "-m", "bellwether_load"], "plan")
+        assert first["image"] == then["image"] == "bellwether:dev"
+
+    def test_it_belongs_to_its_policy_and_is_found_by_name_and_labels(self):
+        job = made()
+        assert job["metadata"]["name"] == NAME
+        assert job["metadata"]["ownerReferences"][0]["kind"] == "LeadershipPolicy"
+        labels = {object_names.POLICY_LABEL: "main", object_names.RUN_LABEL: RUN}
+        assert job["metadata"]["labels"] == labels
+        assert job["spec"]["template"]["metadata"]["labels"] == labels
+
+    def test_a_long_policy_name_still_makes_a_name(self):
+        assert len(object_names.plan_job("p" * 63, RUN)) <= 63
+        assert object_names.plan_job("p" * 63, RUN) != object_names.plan_job("p" * 62, RUN)
+
+    def test_it_is_bounded_in_time_in_tries_and_in_how_long_it_is_kept(self):
+        spec = made(timeoutSeconds=600)["spec"]
+        assert (spec["activeDeadlineSeconds"], spec["backoffLimit"], spec["ttlSecondsAfterFinished"]) == (600, 1, 86400)
+
+    def test_its_pod_may_do_little(self):
+        pod = made()["spec"]["template"]["spec"]
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        for container in (*pod["initContainers"], *pod["containers"]):
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+
+    def test_what_it_may_use_is_limited_so_that_the_jvm_knows_its_cores(self):
+        container = made(resources={"cpu": "3", "memory": "6Gi"})["spec"]["template"]["spec"]["containers"][0]
+        assert container["resources"] == {
+            "requests": {"cpu": "3", "memory": "6Gi"},
+            "limits": {"cpu": "3", "memory": "6Gi"},
+        }
+
+    def test_a_claim_is_mounted_where_the_history_lies(self):
+        body = apiobjects.rebalance(
+            history={"uri": "/loads"}, runner={"image": "x", "persistentVolumeClaim": {"claimName": "kept"}}
+        )
+        policy = LeadershipPolicy.read(body)
+        assert policy.spec.rebalance is not None
+        pod = manifest(policy, policy.spec.rebalance, Work.of(policy, policy.spec.rebalance, RUN, ""))["spec"][
+            "template"
+        ]["spec"]
+        assert {"name": "history", "persistentVolumeClaim": {"claimName": "kept"}} in pod["volumes"]
+        for container in (*pod["initContainers"], *pod["containers"]):
+            assert {"name": "history", "mountPath": "/loads"} in container["volumeMounts"]
+
+    def test_credentials_come_from_a_secret_and_are_not_in_the_manifest(self):
+        containers = made(environmentSecretRef={"name": "store"})["spec"]["template"]["spec"]["containers"]
+        assert containers[0]["envFrom"] == [{"secretRef": {"name": "store"}}]
+
+    def test_in_one_pod_spark_is_told_where_it_may_write_and_nothing_of_executors(self):
+        assert settings(made()) == {"spark.local.dir": "/tmp/spark"}
+
+    def test_a_policys_own_settings_beat_ours_and_nothing_is_put_into_them(self):
+        found = settings(
+            made(sparkConf=[{"name": "spark.local.dir", "value": "/fast"}, {"name": "spark.x", "value": "$(POD_IP) y"}])
+        )
+        assert found == {"spark.local.dir": "/fast", "spark.x": "$$(POD_IP) y"}
+
+
+class TestSparkOnKubernetes:
+    def test_the_pod_is_the_driver_and_makes_its_executors_itself(self):
+        job = made(**EXECUTORS)
+        pod = job["spec"]["template"]["spec"]
+        assert pod["serviceAccountName"] == "spark"
+        assert pod["automountServiceAccountToken"] is True
+        assert pod["containers"][0]["args"][-2:] == ["--master", "k8s://https://kubernetes.default.svc"]
+        found = settings(job)
+        assert found["spark.driver.host"] == "$(POD_IP)"
+        assert found["spark.kubernetes.driver.pod.name"] == "$(POD_NAME)"
+        assert found["spark.kubernetes.container.image"] == "bellwether:dev"
+        assert found["spark.executor.instances"] == "3"
+        assert (found["spark.executor.cores"], found["spark.kubernetes.executor.limit.cores"]) == ("2", "1500m")
+        assert found["spark.executor.memory"] == "1228m"
+
+    def test_the_executors_template_comes_from_a_configmap(self):
+        job = made(**EXECUTORS)
+        pod = job["spec"]["template"]["spec"]
+        items = [{"key": "pod.yaml", "path": "executor.yaml"}]
+        assert {"name": "templates", "configMap": {"name": "executors", "items": items}} in pod["volumes"]
+        assert {"name": "templates", "mountPath": "/etc/bellwether"} in pod["containers"][0]["volumeMounts"]
+        assert settings(job)["spark.kubernetes.executor.podTemplateFile"] == "/etc/bellwether/executor.yaml"
+
+    def test_a_claim_is_mounted_in_the_executors_as_in_the_driver(self):
+        claim = {"claimName": "kept"}
+        body = apiobjects.rebalance(
+            history={"uri": "/loads"}, runner={"image": "x", **EXECUTORS, "persistentVolumeClaim": claim}
+        )
+        policy = LeadershipPolicy.read(body)
+        assert policy.spec.rebalance is not None
+        found = settings(manifest(policy, policy.spec.rebalance, Work.of(policy, policy.spec.rebalance, RUN, "")))
+        volume = "spark.kubernetes.executor.volumes.persistentVolumeClaim.history"
+        assert (found[f"{volume}.mount.path"], found[f"{volume}.options.claimName"]) == ("/loads", "kept")
+
+    def test_values_that_kubernetes_puts_in_stand_before_the_variable_that_uses_them(self):
+        env = made(**EXECUTORS)["spec"]["template"]["spec"]["containers"][0]["env"]
+        order = [variable["name"] for variable in env]
+        assert order.index("POD_IP") < order.index("PYSPARK_SUBMIT_ARGS")
+
+
+def jobs(api: MemoryApi) -> KubernetesJobs:
+    policy, rebalance = asked()
+    return KubernetesJobs(api, policy, rebalance, "cluster-1")
+
+
+def put_pod(api: MemoryApi, name: str = "pod-1", **status: Any) -> None:
+    labels = {object_names.POLICY_LABEL: "main", object_names.RUN_LABEL: RUN}
+    api.put(PODS, {"metadata": {"name": name, "namespace": "default", "labels": labels}, "status": status})
+
+
+class TestJobs:
+    def test_a_job_is_made_once_however_often_it_is_started_and_by_whom(self):
+        api = MemoryApi()
+        jobs(api).start(RUN)
+        jobs(api).start(RUN)
+        assert [job["metadata"]["name"] for job in api.all(JOBS)] == [NAME]
+        assert api.writes == [f"create jobs {NAME}"]
+
+    def test_a_job_is_found_by_another_process(self):
+        api = MemoryApi()
+        jobs(api).start(RUN)
+        assert jobs(api).look(RUN) == JobWord(JobState.ACTIVE)
+
+    def test_a_job_that_is_not_there_or_goes_is_none(self):
+        api = MemoryApi()
+        assert jobs(api).look(RUN) is None
+        jobs(api).start(RUN)
+        api.merge(JOBS, "default", NAME, {"metadata": {"deletionTimestamp": "2026-11-21T12:00:00Z"}})
+        assert jobs(api).look(RUN) is None
+
+    def test_a_job_that_is_complete_has_succeeded(self):
+        api = MemoryApi()
+        jobs(api).start(RUN)
+        suspended = {"type": "Suspended", "status": "False"}
+        complete = {"type": "Complete", "status": "True"}
+        api.merge(JOBS, "default", NAME, {"status": {"conditions": [suspended, complete]}})
+        assert jobs(api).look(RUN) == JobWord(JobState.SUCCEEDED)
+
+    def test_a_job_that_failed_says_why_in_its_pods_last_words(self):
+        api = MemoryApi()
+        jobs(api).start(RUN)
+        failed = {
+            "type": "Failed",
+            "status": "True",
+            "reason": "BackoffLimitExceeded",
+            "message": "Job has reached ...",
+        }
+        api.merge(JOBS, "default", NAME, {"status": {"conditions": [failed]}})
+        said = {"exitCode": 3, "reason": "Error", "message": "  9.1 s  Spark is up\nerror: loads/x: is empty\n"}
+        put_pod(api, initContainerStatuses=[{"name": "loads", "state": {"terminated": said}}])
+        assert jobs(api).look(RUN) == JobWord(
+            JobState.FAILED,
+            f"Job {NAME}: BackoffLimitExceeded: loads: Error, exit status 3: error: loads/x: is empty",
+        )
+
+    def test_a_job_that_was_killed_for_its_memory_says_so(self):
+        api = MemoryApi()
+        jobs(api).start(RUN)
+        failed = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}
+        api.merge(JOBS, "default", NAME, {"status": {"conditions": [failed]}})
+        put_pod(
+            api,
+            containerStatuses=[{"name": "plan", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}],
+        )
+        word = jobs(api).look(RUN)
+        assert word is not None
+        assert word.message == f"Job {NAME}: BackoffLimitExceeded: plan: OOMKilled, exit status 137"
+
+    def test_without_a_right_to_pods_the_jobs_own_condition_is_told(self):
+        api = MemoryApi()
+        jobs(api).start(RUN)
+        failed = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too long"}
+        api.merge(JOBS, "default", NAME, {"status": {"conditions": [failed]}})
+        api.refuse("list", PODS, Terminal("not allowed"))
+        ours = jobs(api)
+        with structlog.testing.capture_logs() as logs:
+            words = [ours.look(RUN) for _ in range(3)]
+        assert words == [JobWord(JobState.FAILED, f"Job {NAME}: DeadlineExceeded: too long")] * 3
+        assert [(entry["log_level"], entry["why"]) for entry in logs] == [("warning", "not allowed")]
+
+    @pytest.mark.parametrize("reason", ["ErrImagePull", "ImagePullBackOff"])
+    def test_an_image_that_cannot_be_pulled_is_told_while_the_job_waits(self, reason: str):
+        api = MemoryApi()
+        jobs(api).start(RUN)
+        waiting = {"waiting": {"reason": reason, "message": "no such image"}}
+        put_pod(api, initContainerStatuses=[{"name": "loads", "state": waiting}])
+        assert jobs(api).look(RUN) == JobWord(JobState.ACTIVE, f"{reason}: no such image")

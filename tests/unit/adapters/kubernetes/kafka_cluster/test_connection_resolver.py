@@ -1,0 +1,206 @@
+"""A policy's words and Secrets as a connection, and whose fault it is where none comes of it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.kubernetes.api_client import SECRETS
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.kafka_connection import Connection, Mechanism, Protocol
+from bellwether.ports.errors import Unauthenticated
+from realparts.tls import Authority
+from testkit import apiobjects
+from testkit.apistores import MemoryApi
+
+
+class Desk:
+    """Secrets of one namespace, and the connection that a policy makes of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.api = MemoryApi()
+        self.secrets = SecretReader(self.api, "default")
+        self.authority = Authority(folder)
+        certificate, key = self.authority.issue("bellwether")
+        self.certificate, self.key = certificate.read_bytes(), key.read_bytes()
+        self.put("ca", **{"ca.crt": self.authority.path.read_bytes()})
+        self.put("pair", **{"tls.crt": self.certificate, "tls.key": self.key})
+        self.put("tls-user", **{"user.crt": self.certificate, "user.key": self.key})
+        words = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="u" password="hunter2";'
+        self.put("scram-user", password=b"hunter2", **{"sasl.jaas.config": words.encode()})
+        self.put("kafka-user", password=b"hunter2\n")
+
+    def put(self, name: str, **data: bytes) -> None:
+        encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
+        self.api.put(SECRETS, {"metadata": {"name": name, "namespace": "default"}, "data": encoded})
+
+    def connect(self, **kafka: Any) -> Connection:
+        policy = LeadershipPolicy.read(apiobjects.policy(kafka=apiobjects.kafka(**kafka)))
+        return connection(policy.spec.kafka, self.secrets)
+
+    def refusal(self, **kafka: Any) -> str:
+        with pytest.raises(Unauthenticated) as caught:
+            self.connect(**kafka)
+        assert "hunter2" not in str(caught.value)
+        return str(caught.value)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path / "tls")
+    yield made
+    made.secrets.close()
+
+
+CA = {"caSecretRef": {"name": "ca", "key": "ca.crt"}}
+PAIR = {"certificateSecretRef": {"name": "pair", "key": "tls.crt"}, "keySecretRef": {"name": "pair", "key": "tls.key"}}
+
+
+@pytest.mark.parametrize(
+    ("kafka", "protocol", "mechanism"),
+    [
+        pytest.param({}, Protocol.PLAINTEXT, None, id="in the clear"),
+        pytest.param({"tls": {}}, Protocol.SSL, None, id="TLS"),
+        pytest.param({"tls": {**CA, **PAIR}}, Protocol.SSL, None, id="mutual TLS"),
+        pytest.param({"tls": CA, "sasl": apiobjects.SASL}, Protocol.SASL_SSL, Mechanism.SCRAM_SHA_512, id="SCRAM"),
+        pytest.param(
+            {"sasl": {**apiobjects.SASL, "mechanism": "PLAIN", "allowPlaintext": True}},
+            Protocol.SASL_PLAINTEXT,
+            Mechanism.PLAIN,
+            id="PLAIN in the clear",
+        ),
+        pytest.param(
+            {"tls": CA, "sasl": apiobjects.oauth_sasl()}, Protocol.SASL_SSL, Mechanism.OAUTHBEARER, id="tokens"
+        ),
+        pytest.param({"tls": CA, "userSecretRef": {"name": "tls-user"}}, Protocol.SSL, None, id="a KafkaUser's pair"),
+        pytest.param(
+            {"tls": CA, "userSecretRef": {"name": "scram-user"}},
+            Protocol.SASL_SSL,
+            Mechanism.SCRAM_SHA_512,
+            id="a KafkaUser's password",
+        ),
+    ],
+)
+def test_what_is_named_decides_how_it_is_connected(
+    desk: Desk, kafka: dict[str, Any], protocol: Protocol, mechanism: Mechanism | None
+):
+    security = desk.connect(**kafka).security
+    assert (security.protocol, security.mechanism) == (protocol, mechanism)
+
+
+def test_a_kafka_user_has_its_own_name_and_password(desk: Desk):
+    security = desk.connect(tls=CA, userSecretRef={"name": "scram-user"}).security
+    assert (security.username, security.password) == ("u", "hunter2")
+
+
+def test_a_pair_is_written_to_files(desk: Desk):
+    for kafka in ({"tls": {**CA, **PAIR}}, {"tls": CA, "userSecretRef": {"name": "tls-user"}}):
+        security = desk.connect(**kafka).security
+        assert Path(security.cert_file).read_bytes() == desk.certificate
+        assert Path(security.key_file).read_bytes() == desk.key
+        assert Path(security.ca_file).read_bytes().strip() == desk.authority.path.read_bytes().strip()
+
+
+def test_a_client_s_secret_and_its_authority_come_from_secrets(desk: Desk):
+    found = desk.connect(tls=CA, sasl=apiobjects.oauth_sasl(scope="kafka", caSecretRef={"name": "ca"})).security.oauth
+    assert found is not None
+    assert (found.client_id, found.client_secret, found.scope) == ("bellwether", "hunter2", "kafka")
+    assert Path(found.ca_file).exists()
+
+
+def test_an_authority_without_a_key_is_every_certificate_of_the_secret(desk: Desk, tmp_path: Path):
+    old = Authority(tmp_path / "old").path.read_bytes()
+    desk.put("main-cluster-ca-cert", **{"ca.crt": desk.authority.path.read_bytes(), "ca-2025.crt": old})
+    found = desk.connect(tls={"caSecretRef": {"name": "main-cluster-ca-cert"}}).security
+    assert Path(found.ca_file).read_bytes().count(b"BEGIN CERTIFICATE") == 2
+
+
+def test_the_same_secrets_make_the_same_connection(desk: Desk):
+    kafka = {"tls": {**CA, **PAIR}, "sasl": apiobjects.SASL}
+    assert desk.connect(**kafka) == desk.connect(**kafka)
+
+
+@pytest.mark.parametrize(
+    ("kafka", "said"),
+    [
+        pytest.param(
+            {"tls": {"caSecretRef": {"name": "nowhere", "key": "ca.crt"}}},
+            "spec.kafka.tls.caSecretRef: secret default/nowhere does not exist: create it with key 'ca.crt'",
+            id="no Secret with the authority",
+        ),
+        pytest.param(
+            {"tls": {"caSecretRef": {"name": "kafka-user", "key": "password"}}},
+            "spec.kafka.tls.caSecretRef: secret default/kafka-user: key 'password' holds no PEM certificate",
+            id="no certificate",
+        ),
+        pytest.param(
+            {"tls": {**PAIR, "keySecretRef": {"name": "pair", "key": "other"}}},
+            "spec.kafka.tls.keySecretRef: secret default/pair has no key 'other'; its keys: tls.crt, tls.key",
+            id="half a pair",
+        ),
+        pytest.param(
+            {"tls": {**PAIR, "keySecretRef": {"name": "pair", "key": "tls.crt"}}},
+            "spec.kafka.tls.keySecretRef: secret default/pair: key 'tls.crt' holds no PEM private key: it holds a cert",
+            id="a certificate in place of a key",
+        ),
+        pytest.param(
+            {"tls": {**PAIR, "certificateSecretRef": {"name": "pair", "key": "tls.key"}}},
+            "spec.kafka.tls.certificateSecretRef: secret default/pair: key 'tls.key' holds no PEM certificate",
+            id="a key in place of a certificate",
+        ),
+        pytest.param(
+            {"tls": {}, "sasl": {**apiobjects.SASL, "passwordSecretRef": {"name": "kafka-user", "key": "passwort"}}},
+            "spec.kafka.sasl.passwordSecretRef: secret default/kafka-user has no key 'passwort'; its keys: password",
+            id="no such key",
+        ),
+        pytest.param(
+            {"tls": {}, "userSecretRef": {"name": "ca"}},
+            "spec.kafka.userSecretRef: secret default/ca is not that of a user",
+            id="no user's Secret",
+        ),
+        pytest.param(
+            {"tls": {}, "sasl": apiobjects.oauth_sasl(clientSecretRef={"name": "nowhere", "key": "secret"})},
+            "spec.kafka.sasl.oauth.clientSecretRef: secret default/nowhere does not exist: create it with key 'secret'",
+            id="no client's secret",
+        ),
+        pytest.param(
+            {"tls": {}, "sasl": apiobjects.oauth_sasl(caSecretRef={"name": "kafka-user", "key": "password"})},
+            "spec.kafka.sasl.oauth.caSecretRef: secret default/kafka-user: key 'password' holds no PEM certificate",
+            id="no authority for the token endpoint",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_of_its_field(desk: Desk, kafka: dict[str, Any], said: str):
+    assert desk.refusal(**kafka).startswith(said)
+
+
+def test_everything_is_called_by_its_field(desk: Desk):
+    plain = desk.connect(tls={**CA, **PAIR}, sasl=apiobjects.SASL).security
+    assert plain.called("ca_file") == "spec.kafka.tls.caSecretRef (ca, ca.crt)"
+    assert plain.called("cert_file") == "spec.kafka.tls.certificateSecretRef (pair, tls.crt)"
+    assert plain.called("password") == "spec.kafka.sasl.passwordSecretRef (kafka-user, password)"
+    assert plain.called("verify_hostname") == "spec.kafka.tls.verifyHostname"
+    user = desk.connect(tls=CA, userSecretRef={"name": "tls-user"}).security
+    assert user.called("cert_file") == "spec.kafka.userSecretRef (tls-user)"
+    oauth = desk.connect(tls=CA, sasl=apiobjects.oauth_sasl()).security.oauth
+    assert oauth is not None
+    assert oauth.called("client_secret") == "spec.kafka.sasl.oauth.clientSecretRef (kafka-user, password)"
+
+
+def test_each_secret_is_read_once_so_that_a_pair_belongs_together(desk: Desk, monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+    get = desk.api.get
+
+    def counted(resource: Any, namespace: str, name: str) -> Any:
+        asked.append(name)
+        return get(resource, namespace, name)
+
+    monkeypatch.setattr(desk.api, "get", counted)
+    desk.connect(tls={**CA, **PAIR}, sasl=apiobjects.SASL)
+    assert sorted(asked) == ["ca", "kafka-user", "pair"]

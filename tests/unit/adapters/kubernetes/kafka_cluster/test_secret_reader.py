@@ -1,0 +1,107 @@
+"""Credentials as files: private, and gone when nobody works with them any more."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from bellwether.adapters.kubernetes.api_client import SECRETS
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import KEPT_SECONDS, SecretReader
+from testkit.apistores import MemoryApi
+
+ONE_FILE = """
+import sys
+from bellwether.adapters.kubernetes.api_client import SECRETS
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import KEPT_SECONDS, SecretReader
+from testkit.apistores import MemoryApi
+
+api = MemoryApi()
+api.put(SECRETS, {"metadata": {"name": "ca", "namespace": "default"}, "data": {"ca.crt": "eA=="}})
+kept = SecretReader(api, "default")
+print(kept.file("ca", "ca.crt"), flush=True)
+{ends}
+"""
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary directories are made."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def api() -> MemoryApi:
+    made = MemoryApi()
+    made.put(SECRETS, {"metadata": {"name": "ca", "namespace": "default"}, "data": {"ca.crt": "eA=="}})
+    return made
+
+
+def test_a_file_is_for_this_user_alone(api: MemoryApi, directory: Path):
+    reader = SecretReader(api, "default")
+    path = reader.file("ca", "ca.crt")
+    assert path.read_bytes() == b"x"
+    assert [oct(p.stat().st_mode & 0o777) for p in (path, path.parent)] == ["0o600", "0o700"]
+
+
+def test_a_reader_that_writes_no_file_makes_no_directory(api: MemoryApi, directory: Path):
+    reader = SecretReader(api, "default")
+    assert reader.value("ca", "ca.crt") == "x"
+    assert list(directory.iterdir()) == []
+
+
+def test_a_renewed_secret_stands_beside_the_old_one(api: MemoryApi, directory: Path):
+    with SecretReader(api, "default") as reader:
+        before = reader.file("ca", "ca.crt")
+        api.merge(SECRETS, "default", "ca", {"data": {"ca.crt": "eQ=="}})
+        after = reader.file("ca", "ca.crt")
+        assert (before.read_bytes(), after.read_bytes()) == (b"x", b"y")
+        assert before.parent == after.parent
+    assert list(directory.iterdir()) == []
+
+
+def test_old_keys_do_not_pile_up_however_often_they_are_renewed(api: MemoryApi, directory: Path):
+    now = 0.0
+    with SecretReader(api, "default", lambda: now) as reader:
+        paths = []
+        for value in ("eQ==", "eg==", "YQ=="):
+            now += KEPT_SECONDS * 0.6
+            api.merge(SECRETS, "default", "ca", {"data": {"ca.crt": value}})
+            paths.append(reader.file("ca", "ca.crt"))
+        assert [path.exists() for path in paths] == [False, True, True]
+
+
+def test_files_go_when_the_reader_is_closed_and_come_back_when_it_is_asked_again(api: MemoryApi, directory: Path):
+    reader = SecretReader(api, "default")
+    reader.file("ca", "ca.crt")
+    reader.close()
+    reader.close()
+    assert list(directory.iterdir()) == []
+    assert reader.file("ca", "ca.crt").read_bytes() == b"x"
+
+
+def test_files_go_when_nobody_refers_to_the_reader(api: MemoryApi, directory: Path):
+    SecretReader(api, "default").file("ca", "ca.crt")
+    gc.collect()
+    assert list(directory.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        pytest.param("", id="it is done"),
+        pytest.param("raise KeyboardInterrupt", id="it is interrupted"),
+    ],
+)
+def test_files_go_when_the_process_ends(tmp_path: Path, ends: str):
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    code = ONE_FILE.replace("{ends}", ends)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert Path(done.stdout.strip()).parent.parent == tmp_path, done.stderr
+    assert list(tmp_path.iterdir()) == []

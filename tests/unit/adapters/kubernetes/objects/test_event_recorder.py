@@ -1,0 +1,153 @@
+"""News for people: told, counted where it recurs, bounded where it flaps, and in the log where it is refused."""
+
+from __future__ import annotations
+
+import pytest
+import structlog
+
+from bellwether.adapters.kubernetes.api_client import EVENTS, NotFound, Object
+from bellwether.adapters.kubernetes.objects.event_recorder import DISTINCT, PER_MINUTE, SERIES_SECONDS, EventWriter
+from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.ports.errors import Terminal, Transient
+from testkit import apiobjects
+from testkit.apistores import MemoryApi
+
+
+@pytest.fixture
+def api() -> MemoryApi:
+    return MemoryApi()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def writer(api: MemoryApi, clock: ManualClock) -> EventWriter:
+    return EventWriter(api, clock, "pod-1")
+
+
+def about(broker: int = 1) -> Object:
+    return {**apiobjects.health(broker), "apiVersion": "bellwether.dev/v1alpha1"}
+
+
+def series(api: MemoryApi) -> list[tuple[str, int]]:
+    """Notes with how often each was told, in order of the notes."""
+    return sorted((e["note"], e.get("series", {}).get("count", 1)) for e in api.all(EVENTS))
+
+
+def test_the_same_words_are_told_once(api: MemoryApi, writer: EventWriter) -> None:
+    assert writer.post(about(), "Demoted", "broker 1 is demoted")
+    assert not writer.post(about(), "Demoted", "broker 1 is demoted")
+    assert series(api) == [("broker 1 is demoted", 1)]
+
+
+def test_what_happens_twice_is_counted_and_not_told_twice(
+    api: MemoryApi, writer: EventWriter, clock: ManualClock
+) -> None:
+    for _ in range(3):
+        writer.post(about(), "Demoted", "broker 1 is demoted", again=True)
+        clock.advance(SERIES_SECONDS)
+    assert series(api) == [("broker 1 is demoted", 3)]
+    (event,) = api.all(EVENTS)
+    assert event["series"]["lastObservedTime"] > event["eventTime"]
+
+
+def test_what_recurs_within_seconds_is_counted_once_they_are_over(
+    api: MemoryApi, writer: EventWriter, clock: ManualClock
+) -> None:
+    for _ in range(40):
+        writer.post(about(), "Demoted", "broker 1 is demoted", again=True)
+    assert api.writes == [api.writes[0]]
+    writer.flush()
+    assert series(api) == [("broker 1 is demoted", 1)]
+    clock.advance(SERIES_SECONDS)
+    writer.flush()
+    assert series(api) == [("broker 1 is demoted", 40)]
+    api.writes.clear()
+    clock.advance(SERIES_SECONDS)
+    writer.flush()
+    assert api.writes == [], "once it is written, rest"
+
+
+def test_long_after_it_was_told_it_is_told_anew(api: MemoryApi, writer: EventWriter, clock: ManualClock) -> None:
+    writer.post(about(), "Demoted", "broker 1 is demoted", again=True)
+    clock.advance(601)
+    assert writer.post(about(), "Demoted", "broker 1 is demoted", again=True)
+    assert len(api.all(EVENTS)) == 2
+
+
+def test_ever_new_words_of_one_reason_become_one_series_with_the_newest(
+    api: MemoryApi, writer: EventWriter, clock: ManualClock
+) -> None:
+    for n in range(30):
+        writer.post(about(), "StorageSlow", f"{100 + n} ms", again=True)
+        clock.advance(SERIES_SECONDS)
+    told = series(api)
+    assert len(told) == DISTINCT + 1
+    assert told[-1] == ("129 ms", 30 - DISTINCT)
+
+
+def test_other_brokers_and_other_reasons_are_told_apart(api: MemoryApi, writer: EventWriter) -> None:
+    writer.post(about(1), "Demoted", "kept from leading")
+    writer.post(about(2), "Demoted", "kept from leading")
+    writer.post(about(1), "Promoted", "kept from leading")
+    writer.post(about(1), "Demoted", "kept from leading", warning=True)
+    assert len(api.all(EVENTS)) == 4
+
+
+def test_a_policy_that_flaps_with_a_thousand_brokers_stays_within_its_budget(
+    api: MemoryApi, writer: EventWriter, clock: ManualClock
+) -> None:
+    for second in range(120):
+        for broker in range(1000):
+            writer.post(about(broker), f"Reason{second}", "down", again=True, budget="default/main")
+        clock.advance(1)
+    assert 2 * PER_MINUTE <= len(api.writes) <= 3 * PER_MINUTE
+
+
+def test_one_policys_flapping_leaves_the_others_theirs(writer: EventWriter) -> None:
+    for broker in range(2 * PER_MINUTE):
+        writer.post(about(broker), "Down", "down", budget="default/main")
+    assert not writer.post(about(5000), "Down", "down", budget="default/main")
+    assert writer.post(about(6000), "Down", "down", budget="default/other")
+
+
+def test_that_events_are_left_out_is_told_once_and_counted(writer: EventWriter, clock: ManualClock) -> None:
+    with structlog.testing.capture_logs() as logs:
+        for broker in range(2 * PER_MINUTE):
+            writer.post(about(broker), "Down", "down", budget="default/main")
+        clock.advance(60)
+        writer.post(about(5000), "Down", "down", budget="default/main")
+    assert [entry["event"] for entry in logs] == [
+        "too many events; the log goes on, events are left out",
+        "events are posted again",
+    ]
+    assert logs[1]["left_out"] == PER_MINUTE
+
+
+def test_an_event_that_is_refused_is_told_in_the_log_and_posted_when_it_may_be(
+    api: MemoryApi, writer: EventWriter
+) -> None:
+    api.refuse("create", EVENTS, Terminal("user ann lacks the verb 'create' on events"))
+    with structlog.testing.capture_logs() as logs:
+        assert not writer.post(about(), "Demoted", "broker 2 is demoted")
+    assert [(entry["reason"], entry["why"]) for entry in logs] == [
+        ("Demoted", "user ann lacks the verb 'create' on events")
+    ]
+    api.refuse("create", EVENTS, None)
+    assert writer.post(about(), "Demoted", "broker 2 is demoted")
+    assert series(api) == [("broker 2 is demoted", 1)]
+
+
+@pytest.mark.parametrize("error", [NotFound("expired"), Terminal("no patch"), Transient("away")])
+def test_a_series_that_cannot_be_written_is_told_anew(
+    api: MemoryApi, writer: EventWriter, clock: ManualClock, error: Terminal | Transient
+) -> None:
+    writer.post(about(), "Demoted", "broker 1 is demoted", again=True)
+    api.refuse("merge", EVENTS, error)
+    clock.advance(SERIES_SECONDS)
+    assert not writer.post(about(), "Demoted", "broker 1 is demoted", again=True)
+    assert writer.post(about(), "Demoted", "broker 1 is demoted", again=True)
+    assert len(api.all(EVENTS)) == 2

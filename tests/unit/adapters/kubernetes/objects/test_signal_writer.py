@@ -1,0 +1,139 @@
+"""One prober's entries, of one source or of many: written on news, removed without a word about anybody else's."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
+from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
+from bellwether.core.signals import Reading, Signal, SignalType
+from testkit.apiobjects import entry, health
+from testkit.apistores import MemoryApi
+
+RULES = SignalType.PROMETHEUS
+SINCE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def word(source: str, broker: int = 1, reading: Reading = Reading.FAILING, **more: Any) -> Signal:
+    return Signal(broker, RULES, source, reading, **{"since": SINCE, **more})
+
+
+@pytest.fixture
+def api() -> MemoryApi:
+    api = MemoryApi()
+    for broker in (1, 2):
+        body = health(broker)
+        body["metadata"]["labels"] = {object_names.POLICY_LABEL: "main"}
+        api.put(BROKER_HEALTHS, body)
+    return api
+
+
+def writer_of(api: MemoryApi, source: str | None = None, uid: str = "uid-1") -> SignalWriter:
+    lease = ProberLease(api, "default", "main", RULES, source or "rules", SystemClock(), uid=uid)
+    return SignalWriter(api, "default", "main", RULES, source, lease)
+
+
+def sources(api: MemoryApi, broker: int = 1) -> list[str]:
+    status = api.get(BROKER_HEALTHS, "default", f"main-{broker}").get("status") or {}
+    return sorted(e["source"] for e in status.get("signals") or [])
+
+
+def test_every_source_has_its_own_entry_under_one_lease(api: MemoryApi) -> None:
+    writer = writer_of(api)
+    writer.write(word("flush"))
+    writer.write(word("idle", reading=Reading.PASSING))
+    found = api.get(BROKER_HEALTHS, "default", "main-1")["status"]["signals"]
+    assert {(e["source"], e["reading"]) for e in found} == {("flush", "Failing"), ("idle", "Passing")}
+    assert {e["leaseName"] for e in found} == {"bellwether-prober-main-prometheus-rules"}
+
+
+def test_a_source_is_forgotten_without_touching_the_others(api: MemoryApi) -> None:
+    writer = writer_of(api)
+    for source in ("flush", "idle"):
+        for broker in (1, 2):
+            writer.write(word(source, broker))
+    writer.forget(1, "flush")
+    assert (sources(api, 1), sources(api, 2)) == (["idle"], ["flush", "idle"])
+
+
+def test_a_prober_of_many_sources_must_say_whose_entry_goes(api: MemoryApi) -> None:
+    with pytest.raises(ValueError, match="must say whose"):
+        writer_of(api).forget(1)
+
+
+def test_a_prober_of_one_source_writes_no_other(api: MemoryApi) -> None:
+    with pytest.raises(ValueError, match="Prometheus/idle is not this prober's: it is Prometheus/flush"):
+        writer_of(api, "flush").write(word("idle"))
+
+
+def test_a_word_that_stands_is_not_written_again_for_any_source(api: MemoryApi) -> None:
+    writer = writer_of(api)
+    writer.write(word("flush"))
+    writer.write(word("idle"))
+    before = len(api.writes)
+    writer.write(word("flush", value=3.0))
+    writer.write(word("idle", value=3.0))
+    assert len(api.writes) == before
+
+
+def test_entries_of_sources_that_are_no_longer_wanted_go_those_of_an_earlier_process_too(api: MemoryApi) -> None:
+    writer_of(api, uid="uid-0").write(word("dropped-while-down"))
+    writer = writer_of(api)
+    writer.write(word("flush"))
+    writer.write(word("idle"))
+    assert writer.check({"idle"}) == ()
+    assert sources(api) == ["idle"]
+    assert writer.check({"idle"}) == ()
+
+
+def test_nobody_elses_entries_are_taken_for_unwanted_ones(api: MemoryApi) -> None:
+    standing = [entry("eu-west-1a"), entry("other-prober", type="Prometheus", leaseName="another-lease")]
+    api.merge(BROKER_HEALTHS, "default", "main-1", {"status": {"signals": standing}}, sub="status")
+    writer_of(api).check(())
+    assert sources(api) == ["eu-west-1a", "other-prober"]
+
+
+def test_entries_that_somebody_removed_are_written_again(api: MemoryApi) -> None:
+    writer = writer_of(api)
+    for source in ("flush", "idle"):
+        writer.write(word(source))
+    api.merge(BROKER_HEALTHS, "default", "main-1", {"status": {"signals": []}}, sub="status")
+    assert writer.check({"flush", "idle"}) == (1,)
+    assert sources(api) == ["flush", "idle"]
+
+
+def test_a_prober_that_starts_again_keeps_the_since_time_of_each_source(api: MemoryApi) -> None:
+    first, second = writer_of(api, uid="uid-0"), writer_of(api)
+    first.write(word("flush"))
+    first.write(word("idle", reading=Reading.PASSING))
+    later = SINCE + timedelta(hours=1)
+    second.write(word("flush", since=later))
+    second.write(word("idle", since=later))
+    found = {e["source"]: e["since"] for e in api.get(BROKER_HEALTHS, "default", "main-1")["status"]["signals"]}
+    assert found == {"flush": "2026-01-02T03:04:05Z", "idle": "2026-01-02T04:04:05Z"}
+
+
+def test_what_stands_is_told_with_whether_this_process_wrote_it(api: MemoryApi) -> None:
+    writer_of(api, uid="uid-earlier").write(word("flush", value=2.0))
+    writer = writer_of(api)
+    writer.write(word("idle", broker=2))
+    writer_of(api, "elsewhere", uid="uid-other").write(word("elsewhere"))
+    found = {(w.broker, w.source): (w.reading, w.since, w.value, own) for w, own in writer.standing()}
+    assert found == {
+        (1, "flush"): (Reading.FAILING, SINCE, 2.0, False),
+        (2, "idle"): (Reading.FAILING, SINCE, None, True),
+    }
+
+
+def test_a_broken_entry_does_not_hide_the_others_that_stand(api: MemoryApi) -> None:
+    writer = writer_of(api)
+    writer.write(word("idle"))
+    found = api.get(BROKER_HEALTHS, "default", "main-1")
+    found["status"]["signals"] += [{"type": RULES.value, "source": "broken", "leaseName": 5}, "nonsense"]
+    api.put(BROKER_HEALTHS, found)
+    assert [w.source for w, _ in writer.standing()] == ["idle"]

@@ -1,0 +1,144 @@
+"""Bodies that nobody vouches for: each becomes samples or one sentence, whatever it holds."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.adapters.prometheus.query_response import SERIES_LIMIT, error_of, read_answer
+from bellwether.ports.errors import Terminal, Transient
+
+
+def body(result: Any, kind: str = "vector", **more: Any) -> bytes:
+    return json.dumps({"status": "success", "data": {"resultType": kind, "result": result}, **more}).encode()
+
+
+def series(broker: Any, value: Any) -> dict[str, Any]:
+    return {"metric": {"broker": broker, "pod": "x"}, "value": [1767225600.123, value]}
+
+
+def test_each_series_gives_its_label_and_its_value() -> None:
+    found = read_answer(body([series("1", "0.25"), series("main-kafka-2", "1e3")]), "broker")
+    assert found.samples == (("1", 0.25), ("main-kafka-2", 1000.0))
+
+
+def test_nothing_is_an_answer_too() -> None:
+    assert read_answer(body([]), "broker").samples == ()
+
+
+def test_nan_and_infinity_come_through_as_such() -> None:
+    ((_, nan), (_, inf), (_, low)) = read_answer(
+        body([series("1", "NaN"), series("2", "+Inf"), series("3", "-Inf")]), "broker"
+    ).samples
+    assert nan is not None
+    assert math.isnan(nan)
+    assert (inf, low) == (math.inf, -math.inf)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        {"metric": {"broker": "1"}, "value": [0, 5]},
+        {"metric": {"broker": "1"}, "value": [0, "five"]},
+        {"metric": {"broker": "1"}, "value": "5"},
+        {"metric": {"broker": "1"}, "value": [0, "5", "6"]},
+        {"metric": {"broker": "1"}, "histogram": [0, {"count": "3", "sum": "9"}]},
+        {"metric": {"broker": "1"}, "value": [0, "1" * 100]},
+    ],
+)
+def test_a_value_that_is_no_number_keeps_its_series_without_a_value(one: Any) -> None:
+    assert read_answer(body([one]), "broker").samples == (("1", None),)
+
+
+@pytest.mark.parametrize("metric", [{}, {"broker": ""}, {"broker": 1}, {"other": "1"}, None, [], "broker"])
+def test_a_series_without_the_label_is_kept_as_nobodys(metric: Any) -> None:
+    assert read_answer(body([{"metric": metric, "value": [0, "5"]}]), "broker").samples == ((None, 5.0),)
+
+
+def test_an_endless_label_is_cut() -> None:
+    ((name, _),) = read_answer(body([series("x" * 1_000_000, "1")]), "broker").samples
+    assert name == "x" * 256
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [("matrix", "a matrix"), ("scalar", "a scalar"), ("string", "a string"), ("soup", "something")]
+)
+def test_any_other_result_is_refused_by_its_kind(kind: str, words: str) -> None:
+    with pytest.raises(Terminal, match=f"yields {words}"):
+        read_answer(body([], kind), "broker")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [b"", b"<html>sorry</html>", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"status":"success"}', b"9" * 9999],
+)
+def test_what_is_not_prometheus_json_is_refused(bad: bytes) -> None:
+    with pytest.raises(Terminal):
+        read_answer(bad, "broker")
+
+
+def test_an_error_with_status_200_is_the_servers_refusal() -> None:
+    with pytest.raises(Terminal, match="refuses the query: parse error"):
+        read_answer(b'{"status":"error","errorType":"bad_data","error":"parse error"}', "broker")
+
+
+def test_too_many_series_are_refused_with_the_remedy() -> None:
+    many = [series(str(n), "1") for n in range(SERIES_LIMIT + 1)]
+    with pytest.raises(Terminal, match=r"more than 10000 series: aggregate it by \(broker\)"):
+        read_answer(body(many), "broker")
+    assert len(read_answer(body(many[:-1]), "broker").samples) == SERIES_LIMIT
+
+
+def test_warnings_are_few_short_and_on_one_line() -> None:
+    found = read_answer(body([], warnings=["a\nb\x1b[31m" + "c" * 500] * 9 + [5]), "broker")
+    assert len(found.warnings) == 3
+    assert found.warnings[0].startswith("a b [31mccc")
+    assert len(found.warnings[0]) == 203
+    assert read_answer(body([], warnings={"no": "list"}), "broker").warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [
+        (302, Terminal, "redirects elsewhere"),
+        (400, Terminal, "refuses the query .400.: parse error"),
+        (401, Terminal, "check bearerTokenSecretRef"),
+        (403, Terminal, "check bearerTokenSecretRef"),
+        (404, Terminal, "check url"),
+        (418, Terminal, "status 418: parse error"),
+        (422, Terminal, "refuses the query .422.: parse error"),
+        (429, Transient, "cannot answer now"),
+        (500, Transient, "cannot answer now"),
+        (503, Transient, "cannot answer now .503.: parse error"),
+    ],
+)
+def test_every_status_says_what_to_do(status: int, kind: type[Exception], words: str) -> None:
+    error = error_of(status, b'{"status":"error","error":"parse error"}')
+    assert type(error) is kind
+    with pytest.raises(kind, match=words):
+        raise error
+
+
+def test_an_error_page_in_html_does_not_get_into_the_words() -> None:
+    assert str(error_of(502, b"<html><body>bad gateway</body></html>")) == "cannot answer now (502)"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(json_values)
+def test_whatever_stands_in_the_result_is_read_or_refused(value: Any) -> None:
+    for said in (value, {"status": "success", "data": value}):
+        with pytest.raises(Terminal):
+            read_answer(json.dumps(said).encode(), "broker")
+    samples = read_answer(body([value]), "broker").samples
+    assert samples == ((None, None),) or isinstance(value, dict)

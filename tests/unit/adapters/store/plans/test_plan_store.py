@@ -1,0 +1,168 @@
+"""What an operator keeps in a store for its rebalances: nothing that lies there is taken on trust."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans import plan_files, problem_files
+from bellwether.adapters.store.plans.plan_store import KEPT, Rechecked, Shelf
+from bellwether.adapters.store.store_errors import PlanUnfit, StoreDamaged
+from bellwether.core.rebalance.problem import BrokerSlot, Problem
+from bellwether.core.rebalance.rebalance_plan import LoadMove, LoadPlan
+from bellwether.core.settings.objective import Objective
+from testkit.loadplanning import again, loads, planned, problem, slot, write_loads
+
+NAME = "kafka.main.at-1"
+POSED = problem(*(slot(i, (1, 2, 3)) for i in range(6)))
+KNOWN = loads(POSED, *([100.0] * 6))
+
+
+def made(posed: Problem = POSED) -> tuple[LoadPlan, tuple[LoadMove, ...]]:
+    return planned(posed, KNOWN)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.open(str(tmp_path / "store"))
+
+
+@pytest.fixture
+def shelf(store: Store) -> Shelf:
+    return Shelf(store, "memory-cluster", "kafka/main")
+
+
+def work(store: Store, plan: LoadPlan | None = None, moves: tuple[LoadMove, ...] | None = None) -> LoadPlan:
+    """What the job leaves."""
+    usual, usual_moves = made()
+    write_loads(store, NAME, KNOWN)
+    plan_files.write_plan(store, plan or usual, moves if moves is not None else usual_moves)
+    return plan or usual
+
+
+def test_a_problem_is_there_once_it_was_put(shelf: Shelf, store: Store):
+    assert not shelf.has_problem(NAME)
+    shelf.put_problem(NAME, POSED)
+    assert shelf.has_problem(NAME)
+    assert problem_files.read_problem(store, NAME) == POSED
+
+
+def test_the_plan_of_a_problem_is_found_among_others_and_rechecked(shelf: Shelf, store: Store):
+    shelf.put_problem(NAME, POSED)
+    another = replace(POSED, terms=replace(POSED.terms, made_at=POSED.terms.made_at.replace(hour=3)))
+    work(store, *made(another))
+    plan = work(store)
+    assert shelf.plan_for(NAME) == Rechecked(plan, 0)
+
+
+def test_leaders_that_may_not_stay_are_counted(shelf: Shelf, store: Store):
+    brokers = tuple(BrokerSlot(b, f"rack-{b}") for b in (1, 2, 3))
+    racks = problem(*POSED.partitions, brokers=brokers, objective=Objective(preferred_racks=("rack-2",)))
+    shelf.put_problem(NAME, racks)
+    work(store, *planned(racks, KNOWN))
+    assert shelf.plan_for(NAME).forced == 6
+
+
+def test_a_job_that_brought_no_plan_is_told(shelf: Shelf):
+    shelf.put_problem(NAME, POSED)
+    with pytest.raises(PlanUnfit, match=rf"holds no plan of problem {NAME}"):
+        shelf.plan_for(NAME)
+
+
+def test_a_plan_that_boasts_is_refused(shelf: Shelf, store: Store):
+    plan, moves = made()
+    boast = replace(plan, after=replace(plan.after, max=plan.after.max / 2))
+    shelf.put_problem(NAME, POSED)
+    work(store, boast, moves)
+    with pytest.raises(PlanUnfit, match=rf"plan {plan.digest} is refused: .*after"):
+        shelf.plan_for(NAME)
+
+
+def test_a_plan_that_moves_more_than_its_digest_names_is_refused(shelf: Shelf, store: Store):
+    plan, moves = made()
+    shelf.put_problem(NAME, POSED)
+    work(store, plan, moves[:-1])
+    with pytest.raises(PlanUnfit, match="plan digest"):
+        shelf.plan_for(NAME)
+
+
+def test_a_plan_of_other_loads_is_refused(shelf: Shelf, store: Store):
+    shelf.put_problem(NAME, POSED)
+    work(store)
+    write_loads(store, NAME, loads(POSED, *([101.0] * 6)))
+    with pytest.raises(PlanUnfit, match="is refused"):
+        shelf.plan_for(NAME)
+
+
+def test_an_approved_plan_is_taken_up_with_all_its_moves(shelf: Shelf, store: Store):
+    plan = work(store)
+    taken = shelf.accepted(plan.digest)
+    assert (taken.digest, taken.made_at, sorted(taken.moves)) == (plan.digest, plan.made_at, sorted(made()[1]))
+
+
+def test_moves_that_were_changed_after_the_approval_are_refused(shelf: Shelf, store: Store):
+    plan, moves = made()
+    other = (*moves[:-1], moves[-1]._replace(order=(2, 1, 3), to_leader=2))
+    assert again(plan, other).digest != plan.digest
+    work(store, plan, other)
+    with pytest.raises(PlanUnfit, match=r"its moves have the digest [0-9a-f]{16}, somebody changed them"):
+        shelf.accepted(plan.digest)
+
+
+def test_the_plan_of_another_cluster_is_refused(store: Store):
+    plan = work(store)
+    with pytest.raises(PlanUnfit, match="is for Kafka cluster memory-cluster, not for another"):
+        Shelf(store, "another", "kafka/main").accepted(plan.digest)
+
+
+def test_the_plan_of_another_policy_is_refused(store: Store):
+    plan = work(store)
+    with pytest.raises(PlanUnfit, match="is of policy kafka/main, not of kafka/other"):
+        Shelf(store, "memory-cluster", "kafka/other").accepted(plan.digest)
+
+
+def test_a_plan_that_is_gone_is_told(shelf: Shelf):
+    with pytest.raises(PlanUnfit, match="plan 0123456789abcdef is not in the store any more"):
+        shelf.accepted("0123456789abcdef")
+
+
+def test_a_plan_put_into_the_folder_of_another_is_refused(shelf: Shelf, store: Store):
+    plan = work(store)
+    for name in (plan_files.SUMS, plan_files.MOVES):
+        data = store.read_bytes(f"{plan_files.FOLDER}/{plan.digest}/{name}")
+        store.write_bytes(f"{plan_files.FOLDER}/0123456789abcdef/{name}", data)
+    with pytest.raises(StoreDamaged, match="the plan of another folder was put here"):
+        shelf.accepted("0123456789abcdef")
+
+
+def test_of_a_policys_problems_the_last_few_stay_and_those_of_others_all(shelf: Shelf, store: Store):
+    for number in range(KEPT + 2):
+        shelf.put_problem(f"kafka.main.at-{number}", POSED)
+        write_loads(store, f"kafka.main.at-{number}", KNOWN)
+        shelf.put_problem(f"kafka.other.at-{number}", POSED)
+    shelf.tidy("kafka.main.")
+    left = {f.path.split("/")[1] for f in store.list(problem_files.FOLDER)}
+    assert {name for name in left if name.startswith("kafka.main.")} == {
+        f"kafka.main.at-{n}" for n in range(2, KEPT + 2)
+    }
+    assert len(left) == KEPT + KEPT + 2
+    assert {f.path.split("/")[1] for f in store.list("loads")} == {f"kafka.main.at-{n}" for n in range(2, KEPT + 2)}
+
+
+def test_a_policy_whose_name_goes_on_after_a_dot_keeps_its_problems(shelf: Shelf, store: Store):
+    for number in range(KEPT + 2):
+        shelf.put_problem(f"kafka.main.at-{number}", POSED)
+        shelf.put_problem(f"kafka.main.eu.at-{number}", POSED)
+    shelf.tidy("kafka.main.")
+    left = {f.path.split("/")[1] for f in store.list(problem_files.FOLDER)}
+    assert len(left) == KEPT + KEPT + 2
+    assert {f"kafka.main.eu.at-{number}" for number in range(KEPT + 2)} <= left
+
+
+def test_a_store_below_hides_what_the_store_hides():
+    below = Store.open("s3://key:secret@bucket/x?region=eu-west-1").below("problems/a")
+    assert str(below) == "s3://bucket/x/problems/a"
+    assert below.where("problem.json") == "s3://bucket/x/problems/a/problem.json"

@@ -1,0 +1,147 @@
+"""A rebalance's jobs as local processes: one step after the other, never waited for, ended with us."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.job_commands import Work
+from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.adapters.process_jobs import ProcessJobs
+from bellwether.api.v1alpha1.planrunner import Runner
+from bellwether.ports.errors import Terminal
+from bellwether.ports.jobs import JobState, JobWord
+
+RUN = "at-1"
+# Stands for Python: says how it was called and does what the folder's files tell it.
+SCRIPT = """#!/bin/sh
+echo "$3 $*" >> "$FOLDER/called"
+echo "conf: $PYSPARK_SUBMIT_ARGS"
+if [ -e "$FOLDER/$3.hangs" ]; then echo $$ > "$FOLDER/new"; mv "$FOLDER/new" "$FOLDER/pid"; sleep 60; fi
+if [ -e "$FOLDER/$3.fails" ]; then echo "   0.1 s  Spark is up"; echo "error: $3 cannot be done" >&2; exit 1; fi
+"""
+
+
+def work(run: str) -> Work:
+    return Work(run, f"default.main.{run}", "/store", 7)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "python").write_text(SCRIPT)
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setenv("FOLDER", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def jobs(folder: Path) -> Iterator[ProcessJobs]:
+    made = ProcessJobs(work, Runner(), SystemClock(), str(folder / "python"))
+    yield made
+    made.close()
+
+
+def ended(jobs: ProcessJobs) -> JobWord:
+    for _ in range(500):
+        word = jobs.look(RUN)
+        assert word is not None
+        if word.state is not JobState.ACTIVE:
+            return word
+        time.sleep(0.01)
+    raise AssertionError("it does not end")
+
+
+def called(folder: Path) -> list[str]:
+    path = folder / "called"
+    return [line.split()[0] for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_the_loads_are_measured_first_and_the_plan_is_made_then(jobs: ProcessJobs, folder: Path):
+    jobs.start(RUN)
+    assert ended(jobs) == JobWord(JobState.SUCCEEDED)
+    assert called(folder) == ["loads", "plan"]
+    assert "--store /store --name default.main.at-1 --days 7" in (folder / "called").read_text()
+
+
+def test_a_run_that_was_started_is_not_started_again(jobs: ProcessJobs, folder: Path):
+    jobs.start(RUN)
+    jobs.start(RUN)
+    ended(jobs)
+    jobs.start(RUN)
+    assert ended(jobs) == JobWord(JobState.SUCCEEDED)
+    assert called(folder) == ["loads", "plan"]
+
+
+def test_a_step_that_fails_ends_the_run_and_its_last_words_say_why(jobs: ProcessJobs, folder: Path):
+    (folder / "loads.fails").touch()
+    jobs.start(RUN)
+    assert ended(jobs) == JobWord(JobState.FAILED, "loads: exit status 1: error: loads cannot be done")
+    assert called(folder) == ["loads"]
+
+
+def test_nobody_waits_for_a_step(jobs: ProcessJobs, folder: Path):
+    (folder / "loads.hangs").touch()
+    began = time.monotonic()
+    jobs.start(RUN)
+    assert jobs.look(RUN) == JobWord(JobState.ACTIVE, "loads")
+    assert time.monotonic() - began < 5
+
+
+def test_what_takes_too_long_is_ended_and_has_failed(folder: Path):
+    clock = ManualClock()
+    (folder / "plan.hangs").touch()
+    jobs = ProcessJobs(work, Runner(timeout_seconds=60), clock, str(folder / "python"))
+    jobs.start(RUN)
+    while jobs.look(RUN) != JobWord(JobState.ACTIVE, "plan") or not (folder / "pid").exists():
+        time.sleep(0.01)
+    clock.advance(61)
+    assert jobs.look(RUN) == JobWord(JobState.FAILED, "plan: not done within 60 s")
+    assert gone(folder)
+
+
+def test_what_runs_ends_with_us(jobs: ProcessJobs, folder: Path):
+    (folder / "loads.hangs").touch()
+    jobs.start(RUN)
+    while not (folder / "pid").exists():
+        time.sleep(0.01)
+    jobs.close()
+    assert gone(folder)
+    assert jobs.look(RUN) is None
+
+
+def test_a_run_that_nobody_started_is_not_known(jobs: ProcessJobs):
+    assert jobs.look("another") is None
+    assert jobs.said("another") == []
+
+
+def test_sparks_settings_reach_it(folder: Path):
+    runner = Runner.model_validate({"sparkConf": [{"name": "spark.x", "value": "two words"}]})
+    (folder / "loads.hangs").touch()
+    jobs = ProcessJobs(work, runner, SystemClock(), str(folder / "python"))
+    jobs.start(RUN)
+    while not (folder / "pid").exists():
+        time.sleep(0.01)
+    assert jobs.said(RUN) == ["conf: --conf 'spark.x=two words' pyspark-shell"]
+    jobs.close()
+
+
+def test_a_program_that_is_not_there_is_named():
+    jobs = ProcessJobs(work, Runner(), SystemClock(), "/nowhere/python")
+    with pytest.raises(Terminal, match="/nowhere/python: cannot be started: No such file"):
+        jobs.start(RUN)
+
+
+def gone(folder: Path) -> bool:
+    pid = int((folder / "pid").read_text())
+    for _ in range(500):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.01)
+    return False

@@ -1,0 +1,356 @@
+"""The webhook over real sockets on loopback: who gets in, and what nobody can make it do."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import http.client
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from bellwether.adapters import webhook_server
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.webhook_auth import ServerFiles, TokenFile
+from bellwether.adapters.webhook_server import BODY_LIMIT, MOST_CONNECTIONS, Webhook
+from bellwether.ports.errors import Terminal, Transient
+from realparts.tls import Authority
+from waiting import limit
+
+TOKEN = "a-token-that-nobody-guesses"
+
+
+class Hook:
+    """A webhook and what it took. ``trouble`` is raised instead of taking."""
+
+    def __init__(self, folder: Path, *, host: str = "127.0.0.1", authority: Authority | None = None) -> None:
+        self.token_file = folder / "token"
+        self.token_file.write_text(f"{TOKEN}\n")
+        self.took: list[bytes] = []
+        self.statuses: list[int] = []
+        self.trouble: Exception | None = None
+        self.is_ready = True
+        self.authority = authority
+        files = ServerFiles(*authority.issue("webhook")) if authority else None
+        self.server = Webhook(
+            host,
+            0,
+            self.take,
+            lambda: self.is_ready,
+            TokenFile(self.token_file),
+            files,
+            SystemClock(),
+            on_answer=self.statuses.append,
+        )
+        self.server.start()
+
+    def take(self, body: bytes) -> None:
+        if self.trouble is not None:
+            raise self.trouble
+        self.took.append(body)
+
+    def ask(
+        self,
+        method: str = "POST",
+        path: str = "/alerts",
+        body: Any = b"{}",
+        authorization: str | None = f"Bearer {TOKEN}",
+        **headers: str,
+    ) -> tuple[int, bytes]:
+        if self.authority:
+            context = ssl.create_default_context(cafile=str(self.authority.path))
+            client: http.client.HTTPConnection = http.client.HTTPSConnection(
+                "127.0.0.1", self.server.port, timeout=limit(20), context=context
+            )
+        else:
+            client = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=limit(20))
+        try:
+            known = {} if authorization is None else {"Authorization": authorization}
+            client.request(method, path, body, {**known, **headers}, encode_chunked=not isinstance(body, bytes))
+            answer = client.getresponse()
+            assert answer.getheader("Connection") == "close"
+            return answer.status, answer.read()
+        finally:
+            client.close()
+
+    def open(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.server.port), timeout=limit(20))
+
+
+@pytest.fixture
+def hook(tmp_path: Path) -> Iterator[Hook]:
+    hook = Hook(tmp_path)
+    yield hook
+    hook.server.stop()
+
+
+def until_closed(one: socket.socket) -> float:
+    began = time.monotonic()
+    try:
+        while one.recv(4096):
+            pass
+    except ConnectionError:
+        pass
+    return time.monotonic() - began
+
+
+def test_a_body_of_whoever_knows_the_token_is_taken(hook: Hook) -> None:
+    assert hook.ask(body=b'{"version": "4"}') == (200, b"")
+    assert hook.took == [b'{"version": "4"}']
+    assert hook.statuses == [200]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer ",
+        TOKEN,
+        f"Basic {TOKEN}",
+        f"Bearer {TOKEN}x",
+        f"Bearer {TOKEN[:-1]}",
+        f"Bearer {TOKEN.upper()}",
+        "Bearer \xe9\xe8",
+        "Bearer " + "x" * 4000,
+    ],
+)
+def test_whoever_does_not_know_it_is_turned_away_without_a_word_and_unread(hook: Hook, given: str | None) -> None:
+    with capture_logs() as logs:
+        assert [hook.ask(body=b"x" * 1000, authorization=given) for _ in range(3)] == [(401, b"")] * 3
+    assert hook.took == []
+    assert len(logs) == 1
+    assert TOKEN not in str(logs)
+
+
+def test_a_new_token_is_let_in_beside_the_old_one_and_then_instead_of_it(hook: Hook) -> None:
+    hook.token_file.write_text(f"{TOKEN}\nthe-token-of-tomorrow\n")
+    assert hook.ask()[0] == 200
+    assert hook.ask(authorization="Bearer the-token-of-tomorrow")[0] == 200
+    hook.token_file.write_text("the-token-of-tomorrow")
+    assert hook.ask()[0] == 401
+    assert hook.ask(authorization="bearer the-token-of-tomorrow")[0] == 200
+
+
+@pytest.mark.parametrize("content", [None, "", "\n \n", "short"])
+def test_while_there_is_no_usable_token_nobody_is_let_in_and_senders_shall_try_again(
+    hook: Hook, content: str | None
+) -> None:
+    if content is None:
+        hook.token_file.unlink()
+    else:
+        hook.token_file.write_text(content)
+    assert hook.ask()[0] == 503
+    assert hook.ask(authorization=f"Bearer {(content or '').strip()}")[0] == 503
+    assert hook.took == []
+    hook.token_file.write_text(TOKEN)
+    assert hook.ask()[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("trouble", "status"), [(ValueError("bad"), 400), (Transient("not now"), 503), (RuntimeError("bug"), 500)]
+)
+def test_what_cannot_be_taken_is_answered_without_details(hook: Hook, trouble: Exception, status: int) -> None:
+    hook.trouble = trouble
+    assert hook.ask() == (status, b"")
+    hook.trouble = None
+    assert hook.ask()[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/alerts", 405), ("POST", "/", 404), ("PUT", "/x", 404)]
+)
+def test_there_is_nothing_else(hook: Hook, method: str, path: str, status: int) -> None:
+    assert hook.ask(method, path) == (status, b"")
+
+
+def test_health_and_readiness_need_no_token(hook: Hook) -> None:
+    assert hook.ask("GET", "/healthz", authorization=None)[0] == 200
+    assert hook.ask("GET", "/readyz", authorization=None)[0] == 200
+    hook.is_ready = False
+    assert hook.ask("GET", "/readyz", authorization=None)[0] == 503
+
+
+def test_a_body_up_to_the_limit_is_taken_and_one_above_is_not(hook: Hook) -> None:
+    assert hook.ask(body=b"x" * BODY_LIMIT)[0] == 200
+    try:
+        status = hook.ask(body=b"x" * (8 * BODY_LIMIT))[0]
+    except ConnectionError:
+        status = 413  # it hung up while we still sent
+    assert status == 413
+    assert [len(b) for b in hook.took] == [BODY_LIMIT]
+
+
+def test_a_body_in_pieces_without_a_length_is_bounded_as_well(hook: Hook) -> None:
+    sent = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal sent
+        while sent < 64 * BODY_LIMIT:
+            sent += 65536
+            yield b"x" * 65536
+
+    with contextlib.suppress(ConnectionError):  # it may hang up while we still send
+        assert hook.ask(body=endless(), **{"Transfer-Encoding": "chunked"})[0] == 413
+    assert sent < 64 * BODY_LIMIT
+    assert hook.took == []
+
+
+def test_a_compressed_body_is_not_blown_up(hook: Hook) -> None:
+    small = gzip.compress(b"0" * 10_000_000)
+    assert hook.ask(body=small, **{"Content-Encoding": "gzip"})[0] == 200
+    assert hook.took == [small]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"POST /alerts HTTP/1.1\r\nHost: x\r\n",
+        b"POST /alerts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+        + TOKEN.encode()
+        + b"\r\nContent-Length: 9\r\n\r\n{",
+    ],
+)
+def test_a_connection_that_dawdles_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
+    monkeypatch.setattr(webhook_server, "CONNECTION_SECONDS", 0.5)
+    hook = Hook(tmp_path)
+    with hook.open() as slow:
+        slow.sendall(said)
+        assert until_closed(slow) < 15
+    monkeypatch.setattr(webhook_server, "CONNECTION_SECONDS", 60)
+    assert hook.ask()[0] == 200
+    hook.server.stop()
+
+
+def test_however_many_dawdle_the_one_who_is_entitled_gets_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook_server, "CONNECTION_SECONDS", 3.0)
+    hook = Hook(tmp_path)
+    idle = [hook.open() for _ in range(MOST_CONNECTIONS + 8)]
+    assert hook.ask()[0] == 200
+    assert hook.server.alive()
+    for one in idle:
+        one.close()
+    hook.server.stop()
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        b"\x16\x03\x01\x02\x00",
+        b"\x00" * 5000,
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /alerts HTTP/1.1\r\n" + b"A: b\r\n" * 500,
+        b"POST /alerts HTTP/1.1\r\nX: " + b"y" * 200_000,
+        b"POST /alerts HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+    ],
+    ids=["tls", "zeros", "version", "headers", "header", "length"],
+)
+def test_noise_is_no_trouble_and_fills_no_log(hook: Hook, noise: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(20):
+        with hook.open() as one:
+            try:
+                one.sendall(noise)
+                one.shutdown(socket.SHUT_WR)
+            except ConnectionError:
+                continue
+            until_closed(one)
+    assert hook.ask()[0] == 200
+    assert len(caplog.records) <= 1
+    assert hook.took == [b"{}"]
+
+
+def test_a_flood_is_answered_by_one_thread_to_the_last_sender(hook: Hook) -> None:
+    with ThreadPoolExecutor(100) as senders:
+        statuses = list(senders.map(lambda n: hook.ask(body=b"x" * n)[0], range(500)))
+    assert statuses == [200] * 500
+    assert sorted(map(len, hook.took)) == list(range(500))
+    assert sum(t.name == "webhook" for t in threading.enumerate()) == 1
+
+
+def test_over_tls_a_renewed_certificate_is_shown_without_a_restart(tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "tls")
+    hook = Hook(tmp_path, authority=authority)
+
+    def shown() -> int:
+        context = ssl.create_default_context(cafile=str(authority.path))
+        with hook.open() as plain, context.wrap_socket(plain, server_hostname="localhost") as encrypted:
+            certificate = encrypted.getpeercert()
+            assert certificate
+            return int(str(certificate["serialNumber"]), 16)
+
+    first = shown()
+    assert hook.ask()[0] == 200
+    authority.issue("webhook")
+    assert shown() != first
+    (tmp_path / "tls" / "webhook.pem").write_text("half a certificate")
+    assert hook.ask()[0] == 200  # an exchange that is under way changes nothing
+    with hook.open() as plain:
+        plain.sendall(b"POST /alerts HTTP/1.1\r\n\r\n")
+        until_closed(plain)
+    assert hook.ask()[0] == 200
+    hook.server.stop()
+
+
+def test_it_listens_on_every_address_when_no_host_is_given(tmp_path: Path) -> None:
+    hook = Hook(tmp_path, host="")
+    assert hook.ask()[0] == 200
+    hook.server.stop()
+
+
+def test_an_address_that_is_taken_is_named(hook: Hook) -> None:
+    second = Webhook("127.0.0.1", hook.server.port, hook.take, lambda: True, None, None, SystemClock())
+    with pytest.raises(Terminal, match=r"--listen 127.0.0.1:\d+: .*choose a free address"):
+        second.start()
+
+
+def test_when_stopped_it_neither_serves_nor_listens(hook: Hook) -> None:
+    port = hook.server.port
+    assert hook.server.alive()
+    with hook.open() as idle:
+        hook.server.stop()
+        assert until_closed(idle) < 15
+    assert not hook.server.alive()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=2)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"fifteen-letters", b"\xff" * 40, f"{TOKEN}\nshort\n".encode(), b"\n".join([TOKEN.encode()] * 9)],
+)
+def test_a_token_file_that_will_not_do_is_named_with_the_remedy_and_without_the_token(
+    tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "token"
+    path.write_bytes(content)
+    with pytest.raises(Terminal, match="openssl rand") as refused:
+        TokenFile(path).load()
+    assert str(path) in str(refused.value)
+    assert TOKEN not in str(refused.value)
+
+
+def test_files_that_hold_no_certificate_are_named(tmp_path: Path) -> None:
+    certificate, key = Authority(tmp_path).issue("server")
+    key.write_text("no key")
+    with pytest.raises(Terminal, match=r"--tls-cert .*server\.pem, --tls-key .*server-key\.pem"):
+        ServerFiles(certificate, key).context()
+    with pytest.raises(Terminal, match="No such file"):
+        ServerFiles(tmp_path / "absent", key).context()
+
+
+def test_no_token_shows_in_a_traceback_with_local_variables(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text(TOKEN)
+    file = TokenFile(path)
+    file.load()
+    assert TOKEN not in repr(vars(file))
