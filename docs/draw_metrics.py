@@ -12,14 +12,14 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from bellwether.telemetry.lags import LagMetrics
-from bellwether.telemetry.metrics import OperatorMetrics
-from bellwether.telemetry.plugins import PluginMetrics
-from bellwether.telemetry.probing import ProbeMetrics
-from bellwether.telemetry.queries import QueryMetrics
-from bellwether.telemetry.registries import LATENCY_BUCKETS
-from bellwether.telemetry.sampling import SamplingMetrics
-from bellwether.telemetry.webhooks import WebhookMetrics
+from bellwether.telemetry.metrics.lag_metrics import LagMetrics
+from bellwether.telemetry.metrics.metric_registry import LATENCY_BUCKETS
+from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
+from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from bellwether.telemetry.metrics.query_metrics import QueryMetrics
+from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
+from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics
 
 PAGE = Path(__file__).parent / "reference" / "metrics.md"
 

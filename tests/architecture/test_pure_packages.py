@@ -16,11 +16,12 @@ PURE: Mapping[str, str] = {
         operator shlex statistics typing bellwether.core
     """,
     "bellwether/core/settings/schedule.py": "cronsim",
-    "bellwether/traces": """
-        __future__ collections dataclasses datetime hashlib json math re typing bellwether.core bellwether.traces
+    "bellwether/recording/traces": """
+        __future__ collections dataclasses datetime hashlib json math re typing bellwether.core
+        bellwether.recording.traces
     """,
-    "bellwether/certificates": """
-        __future__ array bisect collections dataclasses fractions hashlib json math typing bellwether.certificates
+    "bellwether/plan_verifier": """
+        __future__ array bisect collections dataclasses fractions hashlib json math typing bellwether.plan_verifier
     """,
 }
 """What each package may import, its modules included; a file besides that what its package may."""
@@ -77,9 +78,9 @@ def test_everything_that_is_allowed_is_in_use() -> None:
         ("core/model/cluster.py", "from ... import ports", "....ports"),
         ("core/model/cluster.py", "def late(): import socket", "socket"),
         ("core/reasons.py", "import os", "os"),
-        ("traces/lines.py", "import time", "time"),
-        ("certificates/bounds.py", "import numpy", "numpy"),
-        ("certificates/bounds.py", "from bellwether.core import reasons", "bellwether.core.reasons"),
+        ("recording/traces/trace_lines.py", "import time", "time"),
+        ("plan_verifier/load_bounds.py", "import numpy", "numpy"),
+        ("plan_verifier/load_bounds.py", "from bellwether.core import reasons", "bellwether.core.reasons"),
     ],
 )
 def test_an_import_that_is_not_allowed_is_named(tmp_path: Path, module: str, statement: str, name: str) -> None:

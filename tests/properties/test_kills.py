@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.adapters.memory.faults import Interruptions, Killed
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.settings.policy import Election
 from bellwether.core.signals import OverrideState, Reading
+from bellwether.testing.fault_injection import Interruptions, Killed
+from bellwether.testing.memory_world import MemorySite
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.adapters.memory.faults import Interruptions, Killed
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.settings.policy import Waves
 from bellwether.core.signals import Reading
+from bellwether.testing.fault_injection import Interruptions, Killed
+from bellwether.testing.memory_world import MemorySite
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 

@@ -11,8 +11,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.faults import Killed
 from bellwether.core.demotion.decisions import part
 from bellwether.core.model.strimzi import Pod, Strimzi
 from bellwether.core.rebalance.waves import Agenda
@@ -20,6 +18,8 @@ from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.placement import Placement
 from bellwether.core.settings.policy import Demotion, Policy
 from bellwether.core.signals import OverrideState, Reading
+from bellwether.testing.fault_injection import Killed
+from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.operators import Operator
 from testkit.plays import WAVING, Play, Step, befalling, maintaining, perform, scripts, trouble
 from testkit.rebalancing import accepted, loadmove, settings

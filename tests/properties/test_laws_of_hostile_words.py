@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.signalentries import SIGNAL_LIMIT
 from bellwether.core.demotion.decisions import decide
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.settings.detection import Detection, Reachability
 from bellwether.core.settings.policy import Demotion, Mode, Policy
+from bellwether.testing.memory_world import ManualClock
 from testkit import apiobjects
 from testkit.builders import cluster, partition, snapshot
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.core.model.undo_record import EntryState
 from bellwether.core.settings.policy import Demotion
 from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
+from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 from testkit.plays import Play

@@ -7,12 +7,12 @@ from dataclasses import replace
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import Cause, EntryState
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Demotion, Promotion, Waves
 from bellwether.core.signals import Reading
+from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 from testkit.plays import Play, Step, befalling, maintaining, perform, scripts, trouble

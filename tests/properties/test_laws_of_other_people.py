@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.core.execution.recovery import project
 from bellwether.core.signals import Reading
+from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.builders import site
 from testkit.operators import Operator
 from testkit.plays import Play

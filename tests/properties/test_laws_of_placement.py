@@ -8,7 +8,6 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.rack_ranking import Rankings
@@ -20,6 +19,7 @@ from bellwether.core.settings.objective import WHOLE
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Policy
 from bellwether.core.signals import Reading
+from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.builders import cluster, decisions, demoted, record, snapshot, verdicts
 from testkit.operators import Operator
 from testkit.plays import WAVING, Play, Step, befalling, perform, racing, scripts, trouble

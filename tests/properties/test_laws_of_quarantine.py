@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.core.settings.policy import Policy
+from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.quarantinesites import LIMIT_SECONDS, LOSS_SECONDS, LOST_SECONDS, QuarantineSite, strict
 
 Event = tuple[str, int, int]

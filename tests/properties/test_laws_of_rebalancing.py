@@ -11,12 +11,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.undo_record import Application, Ending
 from bellwether.core.rebalance.rebalance_plan import LoadMove
 from bellwether.core.rebalance.waves import Accepted, Agenda
 from bellwether.core.signals import Reading
+from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.operators import Operator
 from testkit.plays import GENEROUS, Play, Step, befalling, perform, racing, scripts, trouble
 from testkit.rebalancing import accepted, loadmove, settings

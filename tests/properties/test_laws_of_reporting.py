@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.faults import Killed
 from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
+from bellwether.testing.fault_injection import Killed
+from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.plays import Play, Step, befalling, perform, scripts, trouble
 from testkit.strategies import memory_clusters
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading
+from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.plays import Play, Step, befalling, perform, racing, scripts, trouble
 from testkit.strategies import memory_clusters
 

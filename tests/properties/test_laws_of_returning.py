@@ -7,10 +7,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.core.detection.health_states import Standing
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Reading
+from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.plays import WAVING, Play, Step, befalling, passing_time, perform, scripts, sickness, trouble
 from testkit.strategies import memory_clusters
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.core.doctor.remediation import Tools, advise
 from bellwether.core.doctor.risks import MIN_ISR, OFFLINE, Diagnosis, Facts, Risk, diagnose, examine
 from bellwether.core.model.cluster import Cluster
+from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.strategies import Act, clusters, deeds, memory_clusters
 
 TOOLS = Tools("broker:9092")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.faults import Fate, Faults
 from bellwether.core.signals import Reading
+from bellwether.testing.fault_injection import Fate, Faults
+from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.builders import site
 from testkit.operators import GRACE_SECONDS, Operator
 from testkit.plays import Play, Step, perform, scripts, trouble

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.faults import Fate, FaultyReader, Interruptions, Killed
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.model.cluster import Partition
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState
 from bellwether.execute import READ_BACK_TRIES
+from bellwether.testing.fault_injection import Fate, FaultyReader, Interruptions, Killed
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_world import MemorySite
 from testkit.builders import name
 from testkit.operators import Operator
 

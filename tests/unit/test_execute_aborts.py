@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from bellwether.adapters.memory.faults import Fate, Faults, Interruptions
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import EntryState, UndoRecord
@@ -18,6 +16,8 @@ from bellwether.execute import READ_BACK_PAUSE_SECONDS, READ_BACK_TRIES, Executi
 from bellwether.ports.errors import Fenced, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 from bellwether.ports.world import World
+from bellwether.testing.fault_injection import Fate, Faults, Interruptions
+from bellwether.testing.memory_world import MemorySite
 from testkit.builders import decisions, name, site, verdicts
 
 BATCHES = Policy(name="main", election=Election(batch_size=2))

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.demotion.decisions import commanded
 from bellwether.core.detection.health_states import Standing
 from bellwether.core.model.cluster import Cluster, Partition
@@ -23,6 +22,7 @@ from bellwether.gather import Memory
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
 from bellwether.ports.kafka import ClusterReader
 from bellwether.reconcile import turn
+from bellwether.testing.memory_world import MemorySite
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 

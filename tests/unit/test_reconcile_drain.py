@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.policy import Demotion, Mode, Policy
 from bellwether.core.signals import OverrideState, Reading
+from bellwether.testing.memory_world import MemorySite
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 

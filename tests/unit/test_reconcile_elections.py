@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.planning.preferred_election import AUTO, AutoRebalance
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode
 from bellwether.core.signals import Reading
+from bellwether.testing.memory_world import MemorySite
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.signals import OverrideState, Reading
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_world import MemorySite
 from testkit.operators import POLICY, Operator
 
 MARK = "leader.replication.throttled.replicas"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.telemetry.metrics import OperatorMetrics
+from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
+from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.quarantinesites import LIMIT_SECONDS, QuarantineSite
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Mode, Policy, Waves
 from bellwether.core.signals import OverrideState, Reading
+from bellwether.testing.memory_world import MemorySite
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 

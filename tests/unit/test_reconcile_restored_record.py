@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Policy, Waves
 from bellwether.core.signals import OverrideState, Reading
-from bellwether.telemetry.metrics import OperatorMetrics
+from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_world import MemorySite
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 

@@ -7,9 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.configs import MemoryConfigs
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.doctor.risks import FLOOR_SECONDS, MIN_ISR, Risk
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reporting.report import Report
@@ -19,6 +16,9 @@ from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.ports.kafka import ConfigReader
 from bellwether.ports.world import World
 from bellwether.reconcile import turn
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_configs import MemoryConfigs
+from bellwether.testing.memory_world import MemorySite
 
 POLICY = Policy(name="main", mode=Mode.OBSERVE)
 

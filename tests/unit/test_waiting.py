@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 import waiting
-from bellwether.adapters.memory.worlds import ManualClock
+from bellwether.testing.memory_world import ManualClock
 from waiting import TooLate, done, limit, slowness, until
 
 

@@ -31,9 +31,9 @@ from bellwether.core.rebalance.lifecycle import Run
 from bellwether.garbage import collect_seldom
 from bellwether.ports.errors import BellwetherError
 from bellwether.telemetry import logs
-from bellwether.telemetry.health import Health, HealthServer
-from bellwether.telemetry.metrics import OperatorMetrics
-from bellwether.telemetry.pulses import Pulse
+from bellwether.telemetry.health_server import Health, HealthServer
+from bellwether.telemetry.heartbeat import Pulse
+from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 
 log = structlog.get_logger(__name__)
 

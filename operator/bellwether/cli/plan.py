@@ -17,9 +17,9 @@ from bellwether.adapters.store.plans import plan_files
 from bellwether.cli.verifyplan import plain
 from bellwether.core.rebalance.rebalance_plan import LoadPlan
 from bellwether.pages.figures import Unit, change, percent
-from bellwether.pages.histories import moment
-from bellwether.pages.planpage import measure, plan_page, unit_of_load, verdict
-from bellwether.pages.stories import Story, tell
+from bellwether.pages.plan_history import moment
+from bellwether.pages.plan_page import measure, plan_page, unit_of_load, verdict
+from bellwether.pages.plan_summary import Story, tell
 from bellwether.ports.errors import BellwetherError, Terminal
 
 _BAR = 40

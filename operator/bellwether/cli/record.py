@@ -13,18 +13,18 @@ import click
 
 from bellwether import __version__
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.files.traces import Full, TraceWriter
 from bellwether.adapters.kafka.reconnecting_reader import RenewedReader
 from bellwether.adapters.kubernetes.api_client import POLICIES, connect
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.durations import duration
-from bellwether.cli.recorder import Metadata, Recorder, Scope
 from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.ports.kafka import ClusterReader
-from bellwether.traces.anonymity import Anonymity
-from bellwether.traces.lines import Header
+from bellwether.recording.recorder import Metadata, Recorder, Scope
+from bellwether.recording.trace_files import Full, TraceWriter
+from bellwether.recording.traces.anonymization import Anonymity
+from bellwether.recording.traces.trace_lines import Header
 
 SAY_SECONDS = 30.0
 MEGABYTE = 1_000_000

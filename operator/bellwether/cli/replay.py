@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from bellwether.adapters.files.traces import TraceReader
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether.replays.comparisons import Difference, differences
-from bellwether.replays.playing import Replay
-from bellwether.replays.settings import NO_LOADS, setting, settings_of_file, without_effect
-from bellwether.traces.lines import UnreadableTrace, text_of
+from bellwether.recording.replay.replay_comparison import Difference, differences
+from bellwether.recording.replay.replay_run import Replay
+from bellwether.recording.replay.replay_settings import NO_LOADS, setting, settings_of_file, without_effect
+from bellwether.recording.trace_files import TraceReader
+from bellwether.recording.traces.trace_lines import UnreadableTrace, text_of
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

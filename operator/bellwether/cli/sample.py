@@ -32,10 +32,10 @@ from bellwether.ports.errors import Terminal
 from bellwether.sampling.rounds import Rounds, Sources
 from bellwether.sampling.sampler import Sampler
 from bellwether.sampling.schedules import Schedule
-from bellwether.telemetry.health import Health
+from bellwether.telemetry.health_server import Health
+from bellwether.telemetry.heartbeat import STUCK_SECONDS
 from bellwether.telemetry.logs import configure
-from bellwether.telemetry.pulses import STUCK_SECONDS
-from bellwether.telemetry.sampling import SamplingMetrics
+from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 # Metadata of a large cluster takes its time; it must leave some for the questions of the same round.

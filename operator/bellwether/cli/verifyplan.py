@@ -20,7 +20,7 @@ from rich.table import Table
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.plan_verification import recheck
-from bellwether.certificates.checks import Report
+from bellwether.plan_verifier.check_report import Report
 from bellwether.ports.errors import BellwetherError
 
 REFUSED, UNREADABLE = 1, 2

@@ -18,8 +18,8 @@ from bellwether.core.quarantine.agent import Process
 from bellwether.core.settings.detection import WARDEN
 from bellwether.core.settings.policy import QuarantineMode
 from bellwether.ports.errors import Transient
-from bellwether.ports.quarantine import BrokerProcess as Beside
 from bellwether.quarantine.agent_loop import Warden
+from bellwether.quarantine.agent_ports import BrokerProcess as Beside
 from bellwether.quarantine.broker_process import KAFKA, BrokerProcess
 from bellwether.quarantine.order_reader import BrokerOrders
 from bellwether.telemetry.logs import configure

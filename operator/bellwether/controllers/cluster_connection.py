@@ -38,7 +38,7 @@ from bellwether.ports.errors import BellwetherError, Terminal
 from bellwether.ports.kafka import ClusterReader, ConfigReader, LeaderMover, MarginReader
 from bellwether.ports.kubernetes import UndoRecords
 from bellwether.ports.world import World
-from bellwether.telemetry.pulses import Attended
+from bellwether.telemetry.heartbeat import Attended
 
 
 class Refused(Terminal):

@@ -40,7 +40,7 @@ from bellwether.gather import Memory
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient, WrongCluster
 from bellwether.reconcile import NOTHING, turn
-from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
+from bellwether.telemetry.heartbeat import STUCK_SECONDS, Pulse
 
 log = structlog.get_logger(__name__)
 

@@ -20,7 +20,7 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.adapters.kubernetes.tls_verification import as_kubectl
 from bellwether.api.v1alpha1.models import GROUP, VERSION
 from bellwether.controllers.policy_controller import PolicyLoop
-from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
+from bellwether.telemetry.heartbeat import STUCK_SECONDS, Pulse
 
 BEAT_SECONDS = 1.0
 

@@ -16,7 +16,7 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, 
 from bellwether.controllers.definitions import REMEDY, missing_definitions
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Transient
-from bellwether.telemetry.pulses import Pulse
+from bellwether.telemetry.heartbeat import Pulse
 
 ASK_SECONDS = 3.0
 TRAILS_SECONDS = 30.0

@@ -1,6 +1,6 @@
 """Ports to what Kubernetes keeps for a reconcile: undo record, Lease, signals, audit trail.
 
-Implemented by ``adapters.kubernetes``, by ``adapters.files`` and, for tests and replays, by ``adapters.memory``. Every
+Implemented by ``adapters.kubernetes``, by ``adapters.files`` and, for tests and replays, by ``testing``. Every
 method answers or raises one of ``ports.errors``.
 """
 

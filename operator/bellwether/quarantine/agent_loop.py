@@ -19,7 +19,7 @@ from bellwether.core.settings.policy import Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.ports.quarantine import BrokerProcess, Orders
+from bellwether.quarantine.agent_ports import BrokerProcess, Orders
 
 TICK_SECONDS = 0.5
 READ_SECONDS = 1.0

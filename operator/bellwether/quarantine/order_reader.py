@@ -1,4 +1,5 @@
-"""Read the quarantine order of a broker from ``status.quarantine`` of its BrokerHealth (``ports.quarantine.Orders``).
+"""Read the quarantine order of a broker from ``status.quarantine`` of its BrokerHealth
+(``quarantine.agent_ports.Orders``).
 
 In: a client, the policy, the broker. Out: the order that stands, as it is at this moment, and the id of another broker
 of the policy that is paused. Called by ``bellwether warden`` each second; its time limit is short, as the broker may be

@@ -20,14 +20,14 @@ from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.sampling.rounds import Round
 from bellwether.sampling.rows import Rows
 from bellwether.sampling.schedules import Schedule
-from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
+from bellwether.telemetry.heartbeat import STUCK_SECONDS, Pulse
 
 # At 200,000 partitions one takes some 20 MB.
 MOST_KEPT = 10
 
 
 class Observer(Protocol):
-    """Is told what happens, for metrics; ``telemetry.sampling`` has the real one."""
+    """Is told what happens, for metrics; ``telemetry.metrics.sampler_metrics`` has the real one."""
 
     def sampled(self, seconds: float, rows: int, known: int, failing: Collection[int], whole: bool) -> None:
         """A round has ended."""

@@ -2,7 +2,7 @@
 
 Every composition root calls ``configure`` once, first. A JSON line has ``time``, ``level``, ``logger`` and ``event``, a
 traceback is one field, ``exception``; whatever the thread has bound (policy, broker, epoch) stands in each. A value is
-hidden by the name of its key, at any depth (law 11). A trouble that stands is told once in a while (``repeats``).
+hidden by the name of its key, at any depth (law 11). A trouble that stands is told once in a while (``log_dedup``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Literal, TextIO
 
 import structlog
 
-from bellwether.telemetry.repeats import Repeats
+from bellwether.telemetry.log_dedup import Repeats
 
 Format = Literal["auto", "json", "console"]
 

@@ -10,8 +10,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.demotion.decisions import decide
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.model.snapshot import Snapshot
@@ -19,6 +17,8 @@ from bellwether.core.planning.plan import devise
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.core.settings.policy import Election, Policy
 from bellwether.core.signals import OverrideState
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_world import MemorySite
 from testkit.operators import POLICY, Operator
 
 RACKS = ("a", "b", "c")

@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import pytest
 
-from bellwether.adapters.memory.faults import Fate, Interruptions, Killed
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState
 from bellwether.ports.kafka import Reorder
+from bellwether.testing.fault_injection import Fate, Interruptions, Killed
 from testkit.kafkasites import KafkaSite
 from testkit.operators import Operator
 from testkit.subjects import KafkaSubject, partition

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from bellwether.adapters.files.traces import TraceReader
 from bellwether.cli.main import main
-from bellwether.replays.comparisons import differences
-from bellwether.replays.playing import Replay
-from bellwether.replays.timelines import Timeline
-from bellwether.traces.clustersections import read_cluster
-from bellwether.traces.patches import patched
+from bellwether.recording.replay.replay_comparison import differences
+from bellwether.recording.replay.replay_run import Replay
+from bellwether.recording.replay.replay_timeline import Timeline
+from bellwether.recording.trace_files import TraceReader
+from bellwether.recording.traces.cluster_section import read_cluster
+from bellwether.recording.traces.merge_patch import patched
 from testkit.sites import demoted
 
 if TYPE_CHECKING:

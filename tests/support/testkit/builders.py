@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.worlds import START, MemorySite
 from bellwether.core.demotion.decisions import BrokerHold, Decisions
 from bellwether.core.detection.health_states import Standing
 from bellwether.core.detection.verdicts import Verdict
@@ -21,6 +19,8 @@ from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report, report
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal, SignalType
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_world import START, MemorySite
 
 CLUSTER_ID = "memory-cluster"
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from bellwether.adapters.memory.worlds import START
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.fault_tolerance import Margins, Quorum
@@ -17,6 +16,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import WARDEN
 from bellwether.core.settings.policy import Mode, Policy, Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal, SignalType
+from bellwether.testing.memory_world import START
 from testkit.builders import after, cluster, decisions, partition, record, verdicts
 
 GOOD, BAD, SILENT = Reading.PASSING, Reading.FAILING, Reading.UNKNOWN

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.cli import byhand
+from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.testing.memory_world import MemorySite
 
 
 class Route(MemoryRoute):

@@ -15,12 +15,12 @@ from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.adapters.memory.records import MemoryRecords, MemoryRecordStore
-from bellwether.adapters.memory.worlds import MemoryLeadership, MemoryLease, MemorySignals
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import LeaderMover, Outcome, Reorder
 from bellwether.ports.world import World
+from bellwether.testing.memory_records import MemoryRecords, MemoryRecordStore
+from bellwether.testing.memory_world import MemoryLeadership, MemoryLease, MemorySignals
 from waiting import limit, until
 
 PATIENT = Limits(

@@ -18,7 +18,7 @@ from typing import Any
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.cli.main import main
 from bellwether.controllers import policy_manager
-from bellwether.telemetry.pulses import Pulse
+from bellwether.telemetry.heartbeat import Pulse
 
 REACHED = "reached its point:"
 WENT_ON = "went on after:"

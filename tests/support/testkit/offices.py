@@ -16,7 +16,6 @@ from bellwether.adapters.kubernetes.leases import ClusterLease
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Link, Linker
 from bellwether.controllers.finalizer import Custody
@@ -26,7 +25,8 @@ from bellwether.core.model.condition import Condition
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.world import World
-from bellwether.telemetry.metrics import OperatorMetrics
+from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
+from bellwether.testing.memory_world import MemorySite
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 from testkit.builders import site

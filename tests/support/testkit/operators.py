@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from bellwether.adapters.memory.faults import Faults, Interruptions
-from bellwether.adapters.memory.records import MemoryRecordStore
 from bellwether.core.demotion.decisions import Decide, decide
 from bellwether.core.rebalance.waves import Agenda
 from bellwether.core.reporting.report import Report
@@ -17,6 +15,8 @@ from bellwether.gather import Memory
 from bellwether.ports.errors import Fenced, Transient
 from bellwether.ports.world import World
 from bellwether.reconcile import turn
+from bellwether.testing.fault_injection import Faults, Interruptions
+from bellwether.testing.memory_records import MemoryRecordStore
 
 POLICY = Policy(
     name="main",

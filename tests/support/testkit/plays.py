@@ -12,13 +12,13 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.faults import Faults, Interruptions, Killed
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.settings.policy import Demotion, Election, Waves
 from bellwether.core.signals import Reading
+from bellwether.testing.fault_injection import Faults, Interruptions, Killed
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_world import MemorySite
 from testkit.operators import POLICY, Operator
 from testkit.strategies import Act, deeds, fates
 from testkit.watchers import Watcher

@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.wardens import MemoryMargins, MemoryProcess
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.quarantine_order import PATIENCE_SECONDS, Confinement
 from bellwether.core.quarantine.agent import Command, Read
@@ -21,6 +18,9 @@ from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.gather import Memory
 from bellwether.ports.errors import Transient
 from bellwether.quarantine.agent_loop import TICK_SECONDS, Warden
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_process import MemoryMargins, MemoryProcess
+from bellwether.testing.memory_world import MemorySite
 from testkit.operators import GRACE_SECONDS, Operator
 
 SESSION_SECONDS = 9.0

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from bellwether.adapters.memory.worlds import START
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.undo_record import Application
 from bellwether.core.rebalance.problem import NOBODY
@@ -15,6 +14,7 @@ from bellwether.core.rebalance.rebalance_plan import LoadMove
 from bellwether.core.rebalance.waves import Accepted
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance, Waves
+from bellwether.testing.memory_world import START
 
 DIGEST = "0123456789abcdef"
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from hypothesis import strategies as st
 
-from bellwether.certificates.checks import Report
-from bellwether.certificates.claims import plan_of, problem_of
-from bellwether.certificates.loadtables import LoadTable
-from bellwether.certificates.verifying import verify
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.rebalance.problem import NOBODY, BrokerSlot, PartitionSlot, Problem
 from bellwether.core.rebalance.rebalance_plan import LoadMove, LoadPlan
 from bellwether.core.settings.objective import Objective
+from bellwether.plan_verifier.check_report import Report
+from bellwether.plan_verifier.load_table import LoadTable
+from bellwether.plan_verifier.plan_documents import plan_of, problem_of
+from bellwether.plan_verifier.plan_verifier import verify
 from testkit.loadplanning import Loads, problem
 
 _RACKS = ("a", "b", "c")

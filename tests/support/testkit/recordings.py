@@ -12,17 +12,17 @@ from typing import Any
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, PODS, POLICIES
-from bellwether.adapters.memory.views import MemoryReader
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.api.v1alpha1.brokerhealth import BrokerHealth
 from bellwether.api.v1alpha1.conditions import Condition
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import timestamp
 from bellwether.api.v1alpha1.signalentries import entry_of
-from bellwether.cli.recorder import Metadata, Recorder, Scope
 from bellwether.controllers.reporting.status import broker_status
 from bellwether.core.reporting.report import Report
-from bellwether.traces.lines import Header, Instant, read_instant
+from bellwether.recording.recorder import Metadata, Recorder, Scope
+from bellwether.recording.traces.trace_lines import Header, Instant, read_instant
+from bellwether.testing.memory_kafka import MemoryReader
+from bellwether.testing.memory_world import MemorySite
 from testkit import apiobjects, scenarios
 from testkit.apistores import MemoryApi
 from testkit.brokerpods import pod

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from bellwether.adapters.kafka.brokers.log_dirs import Sizes
 from bellwether.adapters.kafka.brokers.log_ends import Ends
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.ports.errors import BellwetherError
 from bellwether.sampling.rounds import Sources
+from bellwether.testing.memory_world import ManualClock
 
 
 def partition(topic: str, index: int, leader: int | None, epoch: int = 4) -> Partition:

@@ -14,14 +14,14 @@ from typing import Any
 
 import yaml
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.rebalance.waves import Accepted, Agenda
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState, Reading, SignalType
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_world import MemorySite
 from testkit import apiobjects
 from testkit.operators import Operator
 from testkit.rebalancing import accepted, loadmove

@@ -43,7 +43,10 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "e2e/test_demo.py": ("/examples/demo/*",),
     "e2e/test_faults.py": ("/tests/bench/faults/*",),
     "integration/alerts/test_a_broker_cut_off.py": ("/helm/bellwether/files/*", "telemetry/*", "probes/*"),
-    "integration/alerts/test_real_faults.py": ("/helm/bellwether/files/alerts/*", "telemetry/metrics*"),
+    "integration/alerts/test_real_faults.py": (
+        "/helm/bellwether/files/alerts/*",
+        "telemetry/metrics/operator_metrics*",
+    ),
     "integration/chart/test_installing.py": ("/helm/bellwether/*",),
     "integration/chart/test_spark_rights.py": ("/helm/bellwether/templates/spark*", "/spark/bellwether_load/jobs/*"),
     "integration/doctor/test_last_replica_lost.py": ("/examples/placement/last-replica-lost/*", "cli/lossy*"),
@@ -64,8 +67,8 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "controllers/deletion*",
         "controllers/exports*",
     ),
-    "integration/operator/test_health.py": ("controllers/readiness*", "telemetry/health*"),
-    "integration/operator/test_logs.py": (*_LOOPS, "telemetry/logs*", "telemetry/repeats*"),
+    "integration/operator/test_health.py": ("controllers/readiness*", "telemetry/health_server*"),
+    "integration/operator/test_logs.py": (*_LOOPS, "telemetry/logs*", "telemetry/log_dedup*"),
     "integration/operator/test_operator_kills.py": (*_KEEPING, *_MOVING, "execute.py"),
     "integration/operator/test_overrides.py": (*_MOVING, "cli/overrides*"),
     "integration/operator/test_planned_on_spark.py": ("controllers/rebalance_controller*", "core/rebalance/*"),
@@ -77,7 +80,12 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/operator/test_quarantine.py": ("core/quarantine/*", "quarantine/*"),
     "integration/operator/test_reachability.py": _JUDGING,
     "integration/operator/test_rebalancing.py": ("controllers/rebalance_controller*", "core/rebalance/*"),
-    "integration/operator/test_recording.py": ("cli/record*", "cli/replay*", "adapters/memory/retold*"),
+    "integration/operator/test_recording.py": (
+        "cli/record*",
+        "cli/replay*",
+        "recording/*",
+        "testing/replayed_cluster*",
+    ),
     "integration/operator/test_rolling_restart.py": (
         "core/demotion/drain_check*",
         "core/model/maintenance*",
@@ -127,7 +135,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "spark/test_clusters.py": ("/spark/bellwether_load/*",),
     "spark/test_processes.py": ("/spark/bellwether_load/jobs/*",),
     "spark/test_sessions.py": ("/spark/bellwether_load/jobs/*",),
-    "unit/cli/test_verifyplan_at_size.py": ("certificates/*", "cli/verifyplan*"),
+    "unit/cli/test_verifyplan_at_size.py": ("plan_verifier/*", "cli/verifyplan*"),
 }
 """What each file of slow tests is there for, as patterns of paths: of the product's, or with a slash of the tree's."""
 

@@ -7,13 +7,13 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.faults import Fate
-from bellwether.adapters.memory.worlds import START
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey
 from bellwether.core.model.restoration_waves import Coming, Returning
 from bellwether.core.model.undo_record import Cause, Demoted, Entry, EntryState, UndoRecord
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
+from bellwether.testing.fault_injection import Fate
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_world import START
 
 Act = Callable[[MemoryCluster], object]
 """Something that befalls a cluster; a no-op where it makes no sense any more."""

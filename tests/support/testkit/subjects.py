@@ -16,13 +16,13 @@ from bellwether.adapters.kafka.connection.broker_pool import Nodes
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.configs import MemoryConfigs
-from bellwether.adapters.memory.unclean import MemoryUnclean
-from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.core.model.cluster import Partition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import ClusterReader, ConfigReader, LeaderMover, UncleanElections
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_configs import MemoryConfigs
+from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.testing.memory_unclean_elections import MemoryUnclean
 from testkit.kafkasites import PATIENT
 from waiting import limit, until
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.configs import MemoryConfigs
-from bellwether.adapters.memory.views import MemoryReader, MemoryRoute
 from bellwether.cli.examining import Examiner
 from bellwether.core.doctor.risks import Sample
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_configs import MemoryConfigs
+from bellwether.testing.memory_kafka import MemoryReader, MemoryRoute
 
 Ends = dict[TopicPartition, dict[int, int]]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from bellwether.adapters.memory.records import MemoryRecordStore
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
 from bellwether.ports.kafka import ClusterReader, LeaderMover, Outcome, Reorder
 from bellwether.ports.world import World
+from bellwether.testing.memory_records import MemoryRecordStore
 
 
 class Watcher:

@@ -11,11 +11,11 @@ import pytest
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.job_commands import Work
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.adapters.process_jobs import ProcessJobs
 from bellwether.api.v1alpha1.planrunner import Runner
 from bellwether.ports.errors import Terminal
 from bellwether.ports.jobs import JobState, JobWord
+from bellwether.testing.memory_world import ManualClock
 
 RUN = "at-1"
 # Stands for Python: says how it was called and does what the folder's files tell it.

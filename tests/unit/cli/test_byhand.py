@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bellwether.adapters import undo_record_codec
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.cli.main import main
 from bellwether.core.settings.placement import Placement, Preference
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_world import MemorySite
 from testkit.handwork import lead_to
 from testkit.operators import POLICY, Operator
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.cli import byhand
 from bellwether.cli.main import main
+from bellwether.testing.memory_world import MemorySite
 from testkit.builders import name, site
 from testkit.handwork import Route, lead_to
 

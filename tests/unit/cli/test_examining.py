@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.configs import MemoryConfigs
-from bellwether.adapters.memory.views import MemoryReader
 from bellwether.cli.examining import Examination, Examiner, no_samples
 from bellwether.core.doctor.risks import MIN_ISR, Risk, Sample
 from bellwether.ports.errors import Terminal, Unauthorized
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_configs import MemoryConfigs
+from bellwether.testing.memory_kafka import MemoryReader
 from testkit.builders import START, name
 from testkit.wards import MemoryEnds, MemoryWard, Told
 

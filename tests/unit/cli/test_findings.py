@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from bellwether.adapters.memory.clusters import MemoryCluster
 from bellwether.cli import findings
 from bellwether.cli.examining import Examination
 from bellwether.core.doctor.remediation import Tools
 from bellwether.core.doctor.risks import Risk, Sample
+from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.builders import START, name
 from testkit.wards import MemoryWard
 

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.cli import history as verb
 from bellwether.cli.main import main
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Moves, Outcome, PlanStep
+from bellwether.testing.memory_world import ManualClock
 from testkit.apistores import MemoryApi
 
 FALL = BrokerChange(2, True, "signals", "StorageSlow", "80 ms", ("StorageLatency b2: Failing: 80 ms",))

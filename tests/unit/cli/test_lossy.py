@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.unclean import MemoryUnclean
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.cli.examining import Examination
 from bellwether.cli.lossy import Refused, Unled, elect_uncleanly
 from bellwether.core.doctor.risks import Risk, Sample
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports.errors import Transient
 from bellwether.ports.kafka import Outcome
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_unclean_elections import MemoryUnclean
+from bellwether.testing.memory_world import ManualClock
 from testkit.builders import START, name
 from testkit.strategies import Act, deeds, memory_clusters
 from testkit.wards import MemoryWard

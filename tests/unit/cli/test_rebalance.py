@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bellwether.adapters.kubernetes.api_client import POLICIES
-from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.adapters.store.filesystems import Store
 from bellwether.cli import planasking, rebalance, rebalancing
 from bellwether.cli.main import main
 from bellwether.cli.planfigures import rate
 from bellwether.core.signals import Reading
+from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.testing.memory_world import MemorySite
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 from testkit.builders import site

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.files.traces import TraceReader, TraceWriter
 from bellwether.adapters.kubernetes.api_client import POLICIES
-from bellwether.adapters.memory.views import MemoryReader
 from bellwether.cli import record as verb
 from bellwether.cli.main import main
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Transient
+from bellwether.recording.trace_files import TraceReader, TraceWriter
+from bellwether.testing.memory_kafka import MemoryReader
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 from testkit.builders import site

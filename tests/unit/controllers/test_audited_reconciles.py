@@ -8,10 +8,10 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
-from bellwether.adapters.memory.faults import Faults, Killed
 from bellwether.core.reporting.audit import AuditEntry
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.ports.errors import Terminal
+from bellwether.testing.fault_injection import Faults, Killed
 from testkit.offices import Office
 
 

@@ -13,14 +13,14 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import LEASES, SECRETS
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.adapters.memory.worlds import START, ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.controllers import cluster_connection
 from bellwether.controllers.cluster_connection import LeaseTimes, Linker, Refused
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import Terminal
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.testing.memory_world import START, ManualClock
 from realparts.tls import Authority
 from testkit import apiobjects
 from testkit.apistores import MemoryApi

@@ -12,9 +12,6 @@ from bellwether.adapters.kubernetes.api_client import EVENTS, SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.controllers import cluster_connection
 from bellwether.controllers.cluster_connection import LeaseTimes, Linker
@@ -24,6 +21,9 @@ from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated, Unauthorized
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.testing.memory_world import ManualClock
 from realparts.tls import Authority
 from testkit import apiobjects
 from testkit.apistores import MemoryApi

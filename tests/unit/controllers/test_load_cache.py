@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.adapters.store.store_errors import StoreAway, StoreDamaged, StoreError, StoreMissing
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.controllers.load_cache import AGAIN_SECONDS, AWAITED_SECONDS, LoadReading, Wish
@@ -16,6 +15,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import Run, RunState
 from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.rebalance import Rebalance
+from bellwether.testing.memory_world import ManualClock
 from testkit import apiobjects
 from testkit.builders import after
 

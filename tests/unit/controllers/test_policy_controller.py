@@ -8,7 +8,6 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, EVENTS, LEASES, POLICIES
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.adapters.memory.faults import Faults
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Refused
 from bellwether.controllers.finalizer import FINALIZER
@@ -19,6 +18,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.ports.kafka import ClusterReader
+from bellwether.testing.fault_injection import Faults
 from testkit.apiobjects import kafka
 from testkit.offices import Office
 

@@ -10,10 +10,10 @@ from typing import Any
 import kopf
 import pytest
 
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.controllers import policy_manager
 from bellwether.controllers.policy_manager import Loops, register
-from bellwether.telemetry.pulses import Pulse
+from bellwether.telemetry.heartbeat import Pulse
+from bellwether.testing.memory_world import ManualClock
 from testkit import apiobjects
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.api.v1alpha1.models import InvalidObject
 from bellwether.controllers.reporting import status as rendered_status
@@ -25,7 +24,8 @@ from bellwether.core.settings.detection import WARDEN, Detection
 from bellwether.core.settings.policy import Mode, Policy, QuarantineMode
 from bellwether.gather import Memory
 from bellwether.quarantine.order_reader import command_of
-from bellwether.telemetry.metrics import OperatorMetrics
+from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
+from bellwether.testing.memory_world import ManualClock
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 from testkit.builders import after, demoted, record, said

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, NotFound
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.controllers.readiness import TRAILS_SECONDS, Readiness
 from bellwether.ports.errors import Terminal
+from bellwether.testing.memory_world import ManualClock
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 from waiting import limit

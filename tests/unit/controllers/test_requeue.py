@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.adapters.memory.worlds import MemorySite
 from bellwether.controllers.requeue import Pace
 from bellwether.core.demotion.restoration import Wait
 from bellwether.core.model.undo_record import UndoRecord
@@ -15,6 +14,7 @@ from bellwether.core.planning.preferred_election import Balance
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Reading
+from bellwether.testing.memory_world import MemorySite
 from testkit.builders import decisions, returning, said, site
 from testkit.operators import POLICY, Operator
 

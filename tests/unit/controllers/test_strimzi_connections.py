@@ -10,9 +10,6 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import PODS, SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Undiscovered
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.views import MemoryMover, MemoryReader, MemoryRoute
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.controllers import cluster_connection
 from bellwether.controllers.cluster_connection import LeaseTimes, Link, Linker
@@ -21,6 +18,9 @@ from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
+from bellwether.testing.memory_world import ManualClock
 from realparts.tls import Authority
 from testkit import apiobjects, strimzis
 from testkit.apistores import MemoryApi

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pytest
 
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.controllers.policy_controller import PolicyLoop
 from bellwether.controllers.policy_manager import Loops
 from bellwether.controllers.requeue import Pace
@@ -18,6 +17,7 @@ from bellwether.core.signals import Reading
 from bellwether.ports.errors import Transient
 from bellwether.ports.kafka import ClusterReader
 from bellwether.ports.world import World
+from bellwether.testing.memory_world import ManualClock
 from testkit.offices import Office
 from waiting import limit, until
 

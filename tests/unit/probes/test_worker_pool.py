@@ -4,8 +4,8 @@ import threading
 import time
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.probes.worker_pool import Question, Questions
+from bellwether.testing.memory_world import ManualClock
 from waiting import limit, until
 
 

@@ -9,9 +9,6 @@ from datetime import timedelta
 
 import pytest
 
-from bellwether.adapters.memory.clusters import MemoryCluster
-from bellwether.adapters.memory.wardens import MemoryOrders, MemoryProcess
-from bellwether.adapters.memory.worlds import START, ManualClock
 from bellwether.core.model.quarantine_order import PATIENCE_SECONDS
 from bellwether.core.quarantine.agent import Command, Process
 from bellwether.core.settings.detection import WARDEN
@@ -19,7 +16,10 @@ from bellwether.core.settings.policy import Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Transient
 from bellwether.quarantine.agent_loop import TICK_SECONDS, Warden
-from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_process import MemoryOrders, MemoryProcess
+from bellwether.testing.memory_world import START, ManualClock
 from waiting import until
 
 

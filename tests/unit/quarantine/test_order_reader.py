@@ -9,13 +9,13 @@ import pytest
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
-from bellwether.adapters.memory.worlds import START
 from bellwether.api.v1alpha1.quarantine import QuarantineStatus
 from bellwether.core.model.quarantine_order import Confinement
 from bellwether.core.quarantine.agent import Command, Read
 from bellwether.core.settings.detection import WARDEN
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.quarantine.order_reader import BrokerOrders
+from bellwether.testing.memory_world import START
 from testkit.apiobjects import entry, health
 from testkit.apistores import MemoryApi
 from testkit.builders import after

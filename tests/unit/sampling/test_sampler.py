@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import structlog
 
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.adapters.store.store_errors import StoreAway
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports.errors import Terminal, Transient
@@ -19,7 +18,8 @@ from bellwether.sampling.rounds import Rounds
 from bellwether.sampling.rows import Rows
 from bellwether.sampling.sampler import MOST_KEPT, Sampler
 from bellwether.sampling.schedules import Schedule
-from bellwether.telemetry.sampling import SamplingMetrics
+from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
+from bellwether.testing.memory_world import ManualClock
 from testkit.sampledsites import Site, partition
 from waiting import limit
 

@@ -16,7 +16,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, Conflict, KubernetesClient, NotFound, Object
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient
-from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
+from bellwether.telemetry.heartbeat import STUCK_SECONDS, Pulse
 
 CLUSTER_ANNOTATION = "bellwether.dev/kafka-cluster-id"
 POLICY_ANNOTATION = "bellwether.dev/policy"

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from bellwether.telemetry.pulses import STUCK_SECONDS
+from bellwether.telemetry.heartbeat import STUCK_SECONDS
 
 # The longest single request, to a large cluster's metadata, and some.
 SHORTEST_BOUND_SECONDS = 10.0

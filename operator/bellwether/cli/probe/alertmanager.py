@@ -21,8 +21,8 @@ from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import split_address
 from bellwether.probes.alertmanager.alert_receiver import Alerts
 from bellwether.telemetry.logs import configure
-from bellwether.telemetry.probing import ProbeMetrics
-from bellwether.telemetry.webhooks import WebhookMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics
 
 SOURCE = "webhook"
 BROKERS_SECONDS = 5.0

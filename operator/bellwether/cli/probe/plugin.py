@@ -26,8 +26,8 @@ from bellwether.probes.plugins.broker_listeners import Listeners
 from bellwether.probes.plugins.plugin_api import Kind
 from bellwether.probes.plugins.plugin_probe import PluggedProbe
 from bellwether.telemetry.logs import configure
-from bellwether.telemetry.plugins import PluginMetrics
-from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 ROSTER_SECONDS = 10.0
 

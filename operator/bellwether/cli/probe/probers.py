@@ -20,8 +20,8 @@ from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from bellwether.probes.outbox import Outbox
-from bellwether.telemetry.probing import ProbeMetrics
-from bellwether.telemetry.pulses import STUCK_SECONDS, Pulse
+from bellwether.telemetry.heartbeat import STUCK_SECONDS, Pulse
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 POLICY_SECONDS = 10.0
 CHECK_SECONDS = 30.0

@@ -26,8 +26,8 @@ from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
 from bellwether.probes.prometheus.prometheus_probe import Answer, Asker, PrometheusProbe
 from bellwether.telemetry.logs import configure
-from bellwether.telemetry.probing import ProbeMetrics
-from bellwether.telemetry.queries import QueryMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from bellwether.telemetry.metrics.query_metrics import QueryMetrics
 
 # Names the prober in its Lease; the source of each signal is its rule.
 SOURCE = "rules"

@@ -25,7 +25,7 @@ from bellwether.kafka_connection import Connection
 from bellwether.probes.reachability.broker_addresses import TwoSides
 from bellwether.probes.reachability.reachability_probe import ReachabilityProbe
 from bellwether.telemetry.logs import configure
-from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 ROSTER_SECONDS = 10.0
 CREDIT_SECONDS = 5.0

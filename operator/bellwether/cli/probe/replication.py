@@ -25,9 +25,9 @@ from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
 from bellwether.probes.replication.lag_round import Soundings
 from bellwether.probes.replication.replication_probe import ReplicationProbe
-from bellwether.telemetry.lags import LagMetrics
 from bellwether.telemetry.logs import configure
-from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.metrics.lag_metrics import LagMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 
 def replication(

@@ -17,8 +17,8 @@ from bellwether.cli.commands.probe.sharedoptions import HEALTH_PORT
 from bellwether.cli.probe.probers import Probe, ProbeDied, Prober
 from bellwether.core.settings.detection import Detection
 from bellwether.ports.errors import BellwetherError
-from bellwether.telemetry.health import Health, HealthServer
-from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.health_server import Health, HealthServer
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 
 class Settings(Protocol):

@@ -44,8 +44,8 @@ from bellwether.core.signals import Signal
 from bellwether.gather import Memory
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
-from bellwether.telemetry.brokers import Patience
-from bellwether.telemetry.metrics import OperatorMetrics
+from bellwether.telemetry.metrics.broker_metrics import Patience
+from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 
 log = structlog.get_logger(__name__)
 

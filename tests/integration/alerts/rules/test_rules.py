@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from prometheus_client import generate_latest
 
-from bellwether.telemetry.plugins import PluginMetrics
-from bellwether.telemetry.probing import ProbeMetrics
-from bellwether.telemetry.queries import QueryMetrics
-from bellwether.telemetry.sampling import SamplingMetrics
-from bellwether.telemetry.webhooks import WebhookMetrics
+from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from bellwether.telemetry.metrics.query_metrics import QueryMetrics
+from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
+from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics
 from testkit import alertrules
 from testkit.alertcases import ALL
 from testkit.alertcases.cases import Case, of_policy, series

@@ -12,10 +12,10 @@ from random import Random
 
 import pytest
 
-from bellwether.adapters.files import traces
-from bellwether.adapters.files.traces import Full, TraceReader, TraceWriter
 from bellwether.ports.errors import Terminal
-from bellwether.traces.lines import Header, Instant
+from bellwether.recording import trace_files
+from bellwether.recording.trace_files import Full, TraceReader, TraceWriter
+from bellwether.recording.traces.trace_lines import Header, Instant
 
 T0 = datetime(2026, 11, 21, 9, tzinfo=UTC)
 HEADER = Header("main", "default", T0, "cluster-a")
@@ -109,7 +109,7 @@ def test_a_missing_file_is_refused(tmp_path: Path):
 
 
 def test_a_line_without_end_is_not_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(traces, "LONGEST_LINE", 1_000_000)
+    monkeypatch.setattr(trace_files, "LONGEST_LINE", 1_000_000)
     with gzip.open(tmp_path / "bomb.jsonl.gz", "wb") as stream:
         for _ in range(30):
             stream.write(b" " * 1_000_000)

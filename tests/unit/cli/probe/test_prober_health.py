@@ -11,14 +11,14 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import POLICIES
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.commands.probe.sharedoptions import shared_options
 from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import serve_metrics
 from bellwether.core.signals import SignalType
-from bellwether.telemetry.health import HealthServer
-from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.health_server import HealthServer
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from bellwether.testing.memory_world import ManualClock
 from realparts.ports import HeldPorts
 from testkit.apiobjects import policy
 from testkit.apistores import MemoryApi

@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, PO
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.cli.probe.probers import Prober
 from bellwether.core.signals import Reading, Signal, SignalType
-from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from testkit.apiobjects import health, policy
 from testkit.apistores import MemoryApi
 from waiting import limit, until

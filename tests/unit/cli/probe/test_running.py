@@ -17,7 +17,7 @@ from bellwether.cli.probe.probers import Prober
 from bellwether.cli.probe.running import run_beside_a_broker
 from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import SignalType
-from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from testkit.apiobjects import policy
 from testkit.apistores import MemoryApi
 from waiting import limit, until

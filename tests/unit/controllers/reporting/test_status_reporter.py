@@ -14,7 +14,6 @@ from bellwether.adapters.kubernetes.api_client import (
     OutdatedDefinition,
     Resource,
 )
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.controllers.reporting.status_reporter import Notices
 from bellwether.core.detection.health_states import Standing
@@ -25,7 +24,8 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.gather import Memory
 from bellwether.ports.errors import Fenced, Terminal, Transient
-from bellwether.telemetry.metrics import OperatorMetrics
+from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
+from bellwether.testing.memory_world import ManualClock
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 from testkit.builders import after, cluster, decisions, partition, record, said, snapshot, verdict, verdicts

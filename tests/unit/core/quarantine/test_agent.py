@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from bellwether.adapters.memory.worlds import START
 from bellwether.core.model.quarantine_order import PATIENCE_SECONDS, RENEW_SECONDS
 from bellwether.core.quarantine.agent import Act, Command, Process, Read, Watch, failed, relieve, step
 from bellwether.core.signals import Reading
+from bellwether.testing.memory_world import START
 
 
 def order(number: int = 1, renewal: int = 0, epoch: int = 1, limit: float = 600.0) -> Command:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.memory.worlds import START
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import Ending, LeftOut
 from bellwether.core.reasons import SENTENCES, Reason
@@ -29,6 +28,7 @@ from bellwether.core.rebalance.lifecycle import (
 from bellwether.core.rebalance.rebalance_plan import LoadPlan
 from bellwether.core.settings.rebalance import Approval, Rebalance
 from bellwether.core.settings.schedule import Schedule
+from bellwether.testing.memory_world import START
 from testkit.builders import after
 from testkit.loadplanning import loads, problem, slot
 from testkit.loadplanning import planned as plan_for

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from bellwether.certificates.claims import plan_of, problem_of
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether.core.rebalance.problem import NOBODY, Problem
 from bellwether.core.rebalance.rebalance_plan import LoadPlan, is_move, move_of, plan_digest, problem_digest
 from bellwether.core.strict_json import Unreadable
+from bellwether.plan_verifier.plan_documents import plan_of, problem_of
 from testkit.loadplanning import loads, planned, problem, slot, weigh
 from testkit.rechecking import load_problems, rechecked
 

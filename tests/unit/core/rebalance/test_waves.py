@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.memory.worlds import START
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.snapshot import Refused
 from bellwether.core.model.undo_record import Ending, Entry, EntryState, LeftOut, UndoRecord
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.waves import Accepted, Agenda, Progress, take_up
 from bellwether.core.settings.policy import Mode, Policy
+from bellwether.testing.memory_world import START
 from testkit.builders import after, cluster, decisions, entry, partition, record, returning, snapshot, verdicts
 from testkit.loadplanning import loads, planned, problem, slot
 from testkit.rebalancing import DIGEST, accepted, application, loadmove, policy, settings

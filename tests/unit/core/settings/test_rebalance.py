@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from bellwether.adapters.memory.worlds import START
 from bellwether.core.settings.policy import Policy
 from bellwether.core.settings.rebalance import Approval, Rebalance, Waves
+from bellwether.testing.memory_world import START
 
 
 def test_a_policy_rebalances_nothing_unless_it_says_so():

@@ -16,8 +16,8 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Transient
 from bellwether.probes.alertmanager import alert_receiver
 from bellwether.probes.alertmanager.alert_receiver import Alerts, NotReady
-from bellwether.telemetry.probing import ProbeMetrics
-from bellwether.telemetry.webhooks import WebhookMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics
 from waiting import until
 
 SETTINGS = Alertmanager(alerts=("DiskSlow", "NicDown"))

@@ -9,7 +9,7 @@ from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes.connections.connection_activity import Look
 from bellwether.probes.connections.self_reachability import SelfReachabilityProbe, measure_once
-from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from waiting import until
 
 QUICK: Any = SelfReachability(period_seconds=0.01, quiet_after_seconds=0.1)  # type: ignore[arg-type]

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.model.cluster import Broker
 from bellwether.ports.errors import Transient
 from bellwether.probes.plugins.broker_listeners import Listeners
+from bellwether.testing.memory_world import ManualClock
 from testkit.answers import Said
 
 

@@ -17,8 +17,8 @@ from bellwether.probes.plugins import plugin_probe
 from bellwether.probes.plugins.plugin_api import Measurement
 from bellwether.probes.plugins.plugin_call import attempted
 from bellwether.probes.plugins.plugin_probe import MOST_AT_ONCE, PluggedProbe
-from bellwether.telemetry.plugins import PluginMetrics
-from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from waiting import limit, until
 
 FAST: Any = Plugin(

@@ -11,11 +11,11 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.settings.detection import Prometheus, PrometheusRule
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.prometheus.prometheus_probe import PrometheusProbe
+from bellwether.testing.memory_world import ManualClock
 from waiting import limit, until
 
 Samples = list[tuple[str | None, float | None]]

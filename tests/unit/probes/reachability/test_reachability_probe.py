@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
@@ -17,7 +16,8 @@ from bellwether.probes.reachability.broker_watch import Seat
 from bellwether.probes.reachability.reachability_probe import ReachabilityProbe
 from bellwether.probes.reachability.round_scheduler import Round, Rounds
 from bellwether.probes.worker_pool import Question, Questions
-from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from bellwether.testing.memory_world import ManualClock
 from testkit.answers import Said
 from waiting import until
 

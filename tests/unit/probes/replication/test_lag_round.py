@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.replication.lag_round import MAP_SECONDS, NoAnswer, Soundings
+from bellwether.testing.memory_world import ManualClock
 from testkit.lagging import Word
 
 SETTINGS = ReplicationLag()

@@ -16,8 +16,8 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Transient
 from bellwether.probes.replication.lag_round import NoAnswer, Soundings
 from bellwether.probes.replication.replication_probe import ReplicationProbe, measure_once, reading
-from bellwether.telemetry.lags import LagMetrics
-from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.metrics.lag_metrics import LagMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from testkit.lagging import Word
 from waiting import until
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.probes.storage.disk_write import FILE_NAME, WRITE_BYTES, DiskWriter, words
 from bellwether.probes.storage.storage_probe import StorageProbe, measure_once
-from bellwether.telemetry.probing import ProbeMetrics
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from bellwether.testing.memory_world import ManualClock
 from waiting import limit, until
 
 QUICK: Any = StorageLatency(

@@ -16,13 +16,13 @@ from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import problem_files
 from bellwether.adapters.store.plans.plan_verification import load_table
 from bellwether.adapters.store.store_errors import StoreDamaged
-from bellwether.certificates.claims import STATISTICS
-from bellwether.certificates.loadtables import Unusable
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.loads import Loads
 from bellwether.core.rebalance.measured_loads import Measurement
 from bellwether.core.rebalance.problem import Terms
 from bellwether.core.settings.objective import Objective
+from bellwether.plan_verifier.load_table import Unusable
+from bellwether.plan_verifier.plan_documents import STATISTICS
 
 LOADS = "loads"
 

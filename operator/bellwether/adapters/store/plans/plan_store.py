@@ -17,12 +17,12 @@ from bellwether.adapters.store.plans import plan_files, problem_files
 from bellwether.adapters.store.plans.load_reader import LOADS, read_loads
 from bellwether.adapters.store.plans.plan_verification import recheck
 from bellwether.adapters.store.store_errors import PlanUnfit, StoreDamaged, StoreMissing
-from bellwether.certificates.sweeps import FORCED
 from bellwether.core.model.loads import Loads
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.rebalance_plan import LoadPlan, plan_digest
 from bellwether.core.rebalance.waves import Accepted
 from bellwether.core.settings.objective import Objective
+from bellwether.plan_verifier.partition_sums import FORCED
 
 KEPT = 5
 """How many problems of a policy stay, with their loads: to recheck a plan by. Plans stay all, for their history."""

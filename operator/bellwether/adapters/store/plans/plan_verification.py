@@ -1,4 +1,4 @@
-"""Verify a plan from three folders of a store: read problem, loads and plan, and pass them to ``certificates``.
+"""Verify a plan from three folders of a store: read problem, loads and plan, and pass them to ``plan_verifier``.
 
 In: a store opened at each folder. Out: the verifier's report, or a StoreError where a file cannot be read. Partitions
 and moves are streamed; the loads alone are held. Called by ``bellwether verify-plan`` and by the operator.
@@ -17,12 +17,12 @@ from bellwether.adapters.store.columns import batches, floats, integers, texts, 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files, problem_files
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing
-from bellwether.certificates.checks import Report
-from bellwether.certificates.claims import STATISTICS, Unreadable, plan_of, problem_of
-from bellwether.certificates.loadtables import LoadTable
-from bellwether.certificates.movestreams import MoveRow
-from bellwether.certificates.sweeps import PartitionRow
-from bellwether.certificates.verifying import verify
+from bellwether.plan_verifier.check_report import Report
+from bellwether.plan_verifier.load_table import LoadTable
+from bellwether.plan_verifier.move_stream import MoveRow
+from bellwether.plan_verifier.partition_sums import PartitionRow
+from bellwether.plan_verifier.plan_documents import STATISTICS, Unreadable, plan_of, problem_of
+from bellwether.plan_verifier.plan_verifier import verify
 
 T = TypeVar("T")
 

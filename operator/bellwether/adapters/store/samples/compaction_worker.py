@@ -21,7 +21,7 @@ UPKEEP_SECONDS = 300.0
 
 
 class Observer(Protocol):
-    """Is told what was done, for metrics; ``telemetry.sampling`` has the real one."""
+    """Is told what was done, for metrics; ``telemetry.metrics.sampler_metrics`` has the real one."""
 
     def compacted(self, size: int, removed: int) -> None:
         """Files were made into one, and files went that are no longer needed."""

@@ -9,8 +9,8 @@ import pytest
 from bellwether.adapters.kafka.connection import transport
 from bellwether.adapters.kafka.connection.connection_errors import Broken, Stage
 from bellwether.adapters.kafka.connection.transport import Deadline, HiddenBytes, Wire
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.kafka_connection import Security
+from bellwether.testing.memory_world import ManualClock
 
 
 class Peer:

@@ -8,10 +8,10 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import PODS
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import LOOK_SECONDS, PodWatch, Wanted, by_broker
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.core.model.strimzi import Pod
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.testing.memory_world import ManualClock
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 from testkit.brokerpods import pod

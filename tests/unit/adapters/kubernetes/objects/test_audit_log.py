@@ -14,10 +14,10 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, Conflict, Object, Resource
 from bellwether.adapters.kubernetes.objects import audit_log
 from bellwether.adapters.kubernetes.objects.audit_log import AGAIN_SECONDS, FULL, KEPT_DAYS, SEGMENTS, ConfigMapTrail
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Outcome
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.telemetry import logs
+from bellwether.testing.memory_world import ManualClock
 from testkit.apistores import MemoryApi
 
 DONE = Outcome(4, 2)

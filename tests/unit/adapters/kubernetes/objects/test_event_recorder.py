@@ -7,8 +7,8 @@ import structlog
 
 from bellwether.adapters.kubernetes.api_client import EVENTS, NotFound, Object
 from bellwether.adapters.kubernetes.objects.event_recorder import DISTINCT, PER_MINUTE, SERIES_SECONDS, EventWriter
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.ports.errors import Terminal, Transient
+from bellwether.testing.memory_world import ManualClock
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 

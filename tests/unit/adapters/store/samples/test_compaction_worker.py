@@ -3,11 +3,11 @@ from datetime import timedelta
 import pytest
 import structlog
 
-from bellwether.adapters.memory.worlds import ManualClock
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples import sample_files
 from bellwether.adapters.store.samples.compaction_worker import Upkeep
-from bellwether.telemetry.sampling import SamplingMetrics
+from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
+from bellwether.testing.memory_world import ManualClock
 from testkit.sampled import CLUSTER, DAY, MIDNIGHT, held, rows, told
 from waiting import until
 

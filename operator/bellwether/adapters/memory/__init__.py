@@ -1,1 +1,0 @@
-"""The shipped fake: a cluster in memory with the vices of the real one."""

@@ -1,0 +1,275 @@
+"""One self-contained page about a load plan: how good it is, what it moves, how to approve it and how to check it.
+
+In: a story. Out: HTML, the same for the same story. Called by ``bellwether plan --html``.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from bellwether.core.rebalance.problem import NOBODY
+from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.core.settings.objective import WHOLE
+from bellwether.pages.broker_charts import broker_chart
+from bellwether.pages.figures import Unit, change, percent
+from bellwether.pages.markup import Child, Markup, join, tag
+from bellwether.pages.page_style import STYLE
+from bellwether.pages.plan_history import history_charts, history_table, moment
+from bellwether.pages.plan_summary import Story
+from bellwether.pages.rack_views import by_rack, flow_table, rack_chart
+
+ANNOTATION = "bellwether.dev/approve-plan"
+
+# A page that loads nothing says so, should anything in it ever try.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def plan_page(story: Story) -> str:
+    """The page."""
+    plan = story.plan
+    unit = Unit.of(max(plan.before.max, plan.after.max, plan.certificate.bound))
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", f"Load plan {plan.digest} of {plan.policy}"),
+        tag("style", Markup(STYLE)),
+    )
+    sections = (
+        _opening(plan, unit),
+        _brokers(story, unit),
+        _racks(story, unit),
+        _moves(story),
+        _history(story, unit),
+        _deciding(story),
+        _asked(plan),
+        _all_brokers(story, unit),
+    )
+    page = tag("html", head, tag("body", tag("main", *sections)), lang="en")
+    return f"<!DOCTYPE html>\n{page}\n"
+
+
+def measure(plan: LoadPlan, unit: Unit) -> str:
+    """What a relative load is measured in."""
+    if any(b.capacity != WHOLE for b in plan.brokers):
+        return f"load, {unit.name} per {WHOLE} units of capacity"
+    return f"load, {unit.name}"
+
+
+def verdict(plan: LoadPlan, unit: Unit) -> str:
+    """The plan in two sentences."""
+    proof, most = plan.certificate, unit.said(plan.after.max)
+    if not plan.moved.partitions and not plan.moved.reordered:
+        did = f"Nothing moves: the busiest broker stays at {most}"
+    else:
+        less = change(plan.before.max, plan.after.max)
+        did = f"The busiest broker goes from {unit.said(plan.before.max)} to {most} ({less})"
+    if proof.gap is None:
+        return f"{did}. Nothing is proved of how much lower it could be."
+    bound = f"No plan can bring it below {unit.said(proof.bound)}"
+    if proof.gap <= 0:
+        return f"{did}. {bound}, so this one is the best there is."
+    near = "less than 0.01 %" if proof.gap < 0.0001 else f"at most {percent(proof.gap, 2)}"
+    return f"{did}. {bound}, so this one is {near} above the best."
+
+
+def _opening(plan: LoadPlan, unit: Unit) -> Markup:
+    moved = plan.moved
+    least = unit_of_load(moved.lower_bound)
+    alone = f"; {moved.reordered:,} more change their order alone" if moved.reordered else ""
+    tiles = (
+        _tile(
+            "busiest broker",
+            f"{unit.bare(plan.before.max)} → {unit.said(plan.after.max)}",
+            change(plan.before.max, plan.after.max),
+        ),
+        _tile("bound", unit.said(plan.certificate.bound), "no plan has a lower maximum"),
+        _tile("gap to the bound", percent(plan.certificate.gap, 2), "how much better a perfect plan could be, at most"),
+        _tile(
+            "spread",
+            f"{percent(plan.before.spread)} → {percent(plan.after.spread)}",
+            "busiest broker over the mean, less 1",
+        ),
+        _tile(
+            "leaders that move",
+            f"{moved.partitions:,}",
+            f"of {plan.partitions:,} partitions" + alone,
+        ),
+        _tile("load that moves", unit_of_load(moved.load), f"at least {least} must, for this maximum"),
+    )
+    return join(
+        tag("h1", "Load plan ", tag("code", plan.digest)),
+        tag(
+            "p",
+            f"Policy {plan.policy}, Kafka cluster ",
+            tag("code", plan.cluster_id),
+            f", as of {moment(plan.made_at)}",
+            class_="soft",
+        ),
+        tag("p", verdict(plan, unit), class_="lead"),
+        tag("div", *tiles, class_="tiles"),
+    )
+
+
+def unit_of_load(load: int) -> str:
+    """Hundredths of a byte/s as people read them."""
+    return Unit.of(load / 100).said(load / 100)
+
+
+def _tile(name: str, figure: str, note: str) -> Markup:
+    return tag("div", tag("span", name), tag("b", figure), tag("span", note), class_="tile")
+
+
+def _brokers(story: Story, unit: Unit) -> Markup:
+    plan = story.plan
+    shut = sum(not b.open for b in plan.brokers)
+    note = f"{len(plan.brokers) - shut:,} open brokers" + (f", {shut:,} closed" if shut else "")
+    return tag(
+        "section",
+        tag("h2", "Load per broker"),
+        tag("p", f"{note}. Load is what leading and following cost, by the weights below.", class_="soft"),
+        broker_chart(plan, unit, measure(plan, unit)),
+    )
+
+
+def _racks(story: Story, unit: Unit) -> Markup | None:
+    if len(by_rack(story.plan)) < 2:
+        return None
+    chart = rack_chart(story.plan, unit, measure(story.plan, unit))
+    return tag("section", tag("h2", "Per rack"), chart, flow_table(story, unit))
+
+
+def _moves(story: Story) -> Markup:
+    plan = story.plan
+    if not story.heaviest:
+        return tag("section", tag("h2", "Heaviest moves"), tag("p", "No leader moves."))
+    racks = {b.id: b.rack for b in plan.brokers}
+
+    def place(broker: int) -> str:
+        if broker == NOBODY:
+            return "nobody"
+        rack = racks.get(broker)
+        return f"{broker} ({rack})" if rack else str(broker)
+
+    scale = Unit.of(story.heaviest[0].load / 100)
+    head = ("partition", "from broker", "to broker", f"load, {scale.name}", "of all that moves")
+    rows = [
+        tag(
+            "tr",
+            tag("td", str(move.name), class_="name"),
+            tag("td", place(move.from_leader)),
+            tag("td", place(move.to_leader)),
+            tag("td", scale.bare(move.load / 100), class_="n"),
+            tag("td", percent(move.load / plan.moved.load if plan.moved.load else 0.0), class_="n"),
+        )
+        for move in story.heaviest
+    ]
+    more = plan.moved.partitions - len(rows)
+    where = f"{story.store.rstrip('/')}/plans/{plan.digest}/moves.parquet"
+    names = tag("tr", *(tag("th", name, class_="n" if i > 2 else None) for i, name in enumerate(head)))
+    return tag(
+        "section",
+        tag("h2", "Heaviest moves"),
+        tag("div", tag("table", names, *rows), class_="scroll"),
+        tag("p", f"and {more:,} lighter ones: ", tag("code", where), class_="soft") if more > 0 else None,
+        class_="long",
+    )
+
+
+def _history(story: Story, unit: Unit) -> Markup:
+    unit = Unit.of(max(max(p.before.max, p.after.max) for p in story.history)) if story.history else unit
+    charts = history_charts(story.history, unit)
+    table = history_table(story.history, story.plan.digest, unit)
+    if charts is None:
+        return tag(
+            "section", tag("h2", "History"), tag("p", "This is the policy's only plan in the store.", class_="soft")
+        )
+    return tag("section", tag("h2", "History"), charts, table, class_="long")
+
+
+_COVERS = "The digest covers the problem, the loads and every new order: an approval of it approves nothing else."
+_CHECK = (
+    "Anybody can check what this page claims, from the files alone, by code that shares nothing with the plan's maker:"
+)
+
+
+def _deciding(story: Story) -> Markup:
+    plan = story.plan
+    namespace, _, name = plan.policy.rpartition("/")
+    where = ["-n", namespace] if namespace else []
+    mark = f"{ANNOTATION}={plan.digest}"
+    store = story.store.rstrip("/") or "STORE"
+    folders = ("--problem", f"{store}/problems/{story.problem}", "--loads", f"{store}/loads/{story.loads}")
+    approve = ("kubectl", "annotate", "leadershippolicy", name, *where, "--overwrite", mark)
+    verify = ("bellwether", "verify-plan", *folders, "--plan", f"{store}/plans/{plan.digest}")
+    of = join("digest ", tag("code", plan.digest), ", of the problem ", tag("code", plan.problem_digest))
+    return tag(
+        "section",
+        tag("h2", "Approve it, or check it"),
+        tag("p", "Where the policy waits for a person's word:"),
+        tag("pre", shlex.join(approve)),
+        tag("p", _COVERS, class_="soft"),
+        tag("p", _CHECK),
+        tag("pre", shlex.join(verify)),
+        tag("p", of, class_="soft"),
+    )
+
+
+def _asked(plan: LoadPlan) -> Markup:
+    asked = plan.objective
+    racks = ", ".join(asked.preferred_racks) or "none"
+    cap = "none" if asked.max_moves is None else f"{asked.max_moves:,} leaders, and whoever must move"
+    rows: tuple[tuple[str, str], ...] = (
+        ("a partition's load is its", str(asked.statistic)),
+        ("a byte from a producer", f"{asked.produce_weight} %"),
+        ("a byte to a follower", f"{asked.replication_weight} %"),
+        ("a byte to a consumer", f"{asked.consume_weight} %"),
+        ("a byte that a follower takes", f"{asked.follow_weight} %"),
+        ("preferred racks", racks),
+        ("cap on moves", cap),
+        ("partitions", f"{plan.partitions:,}"),
+        ("without a measured load: they stay", f"{plan.without_load:,}"),
+        ("held: they stay", f"{plan.held:,}"),
+        ("largest load that has a choice", Unit.of(plan.certificate.largest_item).said(plan.certificate.largest_item)),
+    )
+    table = tag("table", *(tag("tr", tag("td", name), tag("td", said, class_="n")) for name, said in rows))
+    return tag("section", tag("h2", "What was asked"), table)
+
+
+def _all_brokers(story: Story, unit: Unit) -> Markup:
+    names = (
+        "broker",
+        "rack",
+        "capacity",
+        f"before, {unit.name}",
+        f"after, {unit.name}",
+        "leaders gone",
+        "leaders come",
+        "",
+    )
+    head = tag("tr", *(tag("th", name, class_=None if name in ("rack", "") else "n") for name in names))
+    rows: list[Child] = []
+    for b in story.plan.brokers:
+        figures = (
+            f"{b.capacity:,}",
+            unit.bare(b.before),
+            unit.bare(b.after),
+            f"{story.left.get(b.id, 0):,}",
+            f"{story.came.get(b.id, 0):,}",
+        )
+        rows.append(
+            tag(
+                "tr",
+                tag("td", b.id, class_="n"),
+                tag("td", b.rack or "–"),
+                *(tag("td", figure, class_="n") for figure in figures),
+                tag("td", "" if b.open else "closed"),
+            )
+        )
+    table = tag("div", tag("table", head, *rows), class_="scroll")
+    return tag(
+        "section",
+        tag("details", tag("summary", f"All {len(story.plan.brokers):,} brokers in figures"), table),
+        class_="long",
+    )

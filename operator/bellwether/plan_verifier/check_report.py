@@ -1,0 +1,95 @@
+"""Report of a verification: one line per check, with the plan's value, the verified value and any error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+EXAMPLES = 5
+"""So many faults of one kind are told in words; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that must hold. ``faults`` is empty when it does. Figures are as they are to be shown."""
+
+    name: str
+    faults: tuple[str, ...] = ()
+    said: str = ""
+    found: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it holds."""
+        return not self.faults
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "check": self.name,
+            "passed": self.passed,
+            "said": self.said,
+            "found": self.found,
+            "faults": list(self.faults),
+        }
+
+
+@dataclass(frozen=True)
+class Report:
+    """All checks of one plan, and what was proved in figures. ``notes`` are worth knowing and refuse nothing."""
+
+    digest: str
+    checks: tuple[Check, ...]
+    figures: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything that the plan claims is so."""
+        return all(check.passed for check in self.checks)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Everything that is wrong, check by check."""
+        return tuple(f"{check.name}: {fault}" for check in self.checks for fault in check.faults)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "digest": self.digest,
+            "passed": self.passed,
+            "checks": [check.document() for check in self.checks],
+            "figures": self.figures,
+            "notes": list(self.notes),
+        }
+
+
+class Faults:
+    """Collects what is wrong, by check: the first few in words, and how many there are."""
+
+    def __init__(self) -> None:
+        self._words: dict[str, list[str]] = {}
+        self._counts: dict[str, int] = {}
+
+    def add(self, check: str, fault: str) -> None:
+        """One more fault of a check."""
+        words = self._words.setdefault(check, [])
+        self._counts[check] = self._counts.get(check, 0) + 1
+        if len(words) < EXAMPLES:
+            words.append(fault)
+
+    def extend(self, check: str, faults: Iterable[str]) -> None:
+        """More faults of a check."""
+        for fault in faults:
+            self.add(check, fault)
+
+    def of(self, check: str) -> tuple[str, ...]:
+        """The faults of a check, the last of them a count of those not told."""
+        words = self._words.get(check, [])
+        more = self._counts.get(check, 0) - len(words)
+        return (*words, f"and {more} more of this kind") if more else tuple(words)
+
+    def any(self, *checks: str) -> bool:
+        """Whether one of these checks has a fault."""
+        return any(self._words.get(check) for check in checks)

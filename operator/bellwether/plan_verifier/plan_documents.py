@@ -1,0 +1,199 @@
+"""Parse ``problem.json`` and ``plan.json`` strictly, without trusting what they claim.
+
+In: parsed JSON. Out: values, or ``Unreadable``, which names the field. Negative weights and figures that cannot be are
+read all the same: to refuse them is the verifier's work.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+FORMAT = 1
+STATISTICS = {"Median": "median", "P95": "p95", "Peak": "peak"}
+LARGEST = 2**63 - 1
+
+
+class Unreadable(ValueError):
+    """A file that cannot be understood: names the field, and what was wanted there."""
+
+
+class Broker(NamedTuple):
+    """A broker of the problem."""
+
+    id: int
+    rack: str | None
+    capacity: int
+    open: bool
+
+
+@dataclass(frozen=True)
+class Problem:
+    """``problem.json``: the weights in percent, racks in order of preference, the cap on moves, and the brokers."""
+
+    document: dict[str, Any]
+    statistic: str
+    produce: int
+    replication: int
+    consume: int
+    follow: int
+    racks: tuple[str, ...]
+    max_moves: int | None
+    brokers: tuple[Broker, ...]
+
+
+class Figures(NamedTuple):
+    """What a plan says of its balance."""
+
+    max: float
+    mean: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``plan.json``: what is claimed. ``weights`` are as they stand there, names and all."""
+
+    document: dict[str, Any]
+    problem_digest: str
+    digest: str
+    before: Figures
+    after: Figures
+    weights: dict[str, Any]
+    bound: float
+    gap: float | None
+    largest_item: float
+    moved: dict[str, int]
+    counts: dict[str, int]
+    brokers: tuple[tuple[Broker, float, float], ...]
+
+
+def problem_of(document: Any) -> Problem:
+    """The problem that a document poses."""
+    names = {"format", "clusterId", "policy", "madeAt", "objective", "brokers"}
+    _object(document, "problem.json", names)
+    _format(document)
+    for name in ("clusterId", "policy", "madeAt"):
+        _text(document, name)
+    weights = ("produceWeight", "replicationWeight", "consumeWeight", "followWeight")
+    objective = _object(document["objective"], "objective", {"statistic", *weights, "preferredRacks", "maxMoves"})
+    if objective["statistic"] not in STATISTICS:
+        raise Unreadable(f"objective.statistic is {objective['statistic']!r}: one of {', '.join(STATISTICS)} is wanted")
+    racks = objective["preferredRacks"]
+    if not isinstance(racks, list) or not all(isinstance(rack, str) for rack in racks):
+        raise Unreadable("objective.preferredRacks: a list of names is wanted")
+    most = objective["maxMoves"]
+    produce, replication, consume, follow = (_whole(objective, name, "objective.") for name in weights)
+    return Problem(
+        document,
+        objective["statistic"],
+        produce,
+        replication,
+        consume,
+        follow,
+        tuple(racks),
+        None if most is None else _whole(objective, "maxMoves", "objective."),
+        tuple(_broker(b, f"brokers[{i}]", {"why"}) for i, b in enumerate(_list(document, "brokers"))),
+    )
+
+
+def plan_of(document: Any) -> Plan:
+    """What a document claims of a plan."""
+    shared = {"format", "clusterId", "policy", "madeAt", "objective"}
+    sums = ("partitions", "withoutLoad", "held")
+    names = {*shared, "problemDigest", "digest", "before", "after", "certificate", "moved", "brokers", *sums}
+    _object(document, "plan.json", names)
+    _format(document)
+    certificate = _object(document["certificate"], "certificate", {"weights", "bound", "gap", "largestItem"})
+    if not isinstance(certificate["weights"], dict):
+        raise Unreadable("certificate.weights: an object of broker ids and whole numbers is wanted")
+    parts = ("partitions", "reordered", "load", "lowerBound")
+    moved = _object(document["moved"], "moved", set(parts))
+    brokers = []
+    for i, raw in enumerate(_list(document, "brokers")):
+        broker = _broker(raw, f"brokers[{i}]", {"before", "after"})
+        where = f"brokers[{i}]."
+        brokers.append((broker, _number(raw, "before", where), _number(raw, "after", where)))
+    return Plan(
+        document,
+        _text(document, "problemDigest"),
+        _text(document, "digest"),
+        _figures(document, "before"),
+        _figures(document, "after"),
+        certificate["weights"],
+        _number(certificate, "bound", "certificate."),
+        None if certificate["gap"] is None else _number(certificate, "gap", "certificate."),
+        _number(certificate, "largestItem", "certificate."),
+        {name: _whole(moved, name, "moved.") for name in parts},
+        {name: _whole(document, name) for name in sums},
+        tuple(brokers),
+    )
+
+
+def _object(value: Any, where: str, names: set[str]) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Unreadable(f"{where}: a JSON object is wanted")
+    if "format" in names:
+        _format(value)  # what another version adds is not a misspelling
+    if missing := names - value.keys():
+        raise Unreadable(f"{where}: missing: {', '.join(sorted(missing))}")
+    if more := value.keys() - names:
+        raise Unreadable(f"{where}: unknown: {', '.join(sorted(more))}")
+    return value
+
+
+def _format(document: dict[str, Any]) -> None:
+    version = document.get("format")
+    if version != FORMAT or isinstance(version, bool):
+        raise Unreadable(f"format is {version!r}: this version reads format {FORMAT} only")
+
+
+def _broker(raw: Any, where: str, more: set[str]) -> Broker:
+    _object(raw, where, {"id", "rack", "capacity", "open", *more})
+    if raw["rack"] is not None and not isinstance(raw["rack"], str):
+        raise Unreadable(f"{where}.rack: text or null is wanted")
+    if not isinstance(raw["open"], bool):
+        raise Unreadable(f"{where}.open: true or false is wanted")
+    capacity = _whole(raw, "capacity", f"{where}.")
+    if capacity < 1:
+        raise Unreadable(f"{where}.capacity is 0: 1 or more is wanted")
+    return Broker(_whole(raw, "id", f"{where}."), raw["rack"], capacity, raw["open"])
+
+
+def _figures(document: dict[str, Any], name: str) -> Figures:
+    raw = _object(document[name], name, {"max", "mean", "spread"})
+    return Figures(*(_number(raw, part, f"{name}.") for part in ("max", "mean", "spread")))
+
+
+def _text(document: dict[str, Any], name: str) -> str:
+    value = document[name]
+    if not isinstance(value, str) or not value:
+        raise Unreadable(f"{name}: text is wanted")
+    return value
+
+
+def _list(document: dict[str, Any], name: str) -> list[Any]:
+    value = document[name]
+    if not isinstance(value, list):
+        raise Unreadable(f"{name}: a list is wanted")
+    return value
+
+
+def _whole(document: dict[str, Any], name: str, where: str = "") -> int:
+    value = document[name]
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= LARGEST:
+        raise Unreadable(f"{where}{name} is {_short(value)}: a whole number, 0 or more, is wanted")
+    return value
+
+
+def _number(document: dict[str, Any], name: str, where: str) -> float:
+    value = document[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise Unreadable(f"{where}{name} is {_short(value)}: a number is wanted")
+    return float(value)
+
+
+def _short(value: Any) -> str:
+    said = repr(value)
+    return said if len(said) <= 60 else f"{said[:57]}..."

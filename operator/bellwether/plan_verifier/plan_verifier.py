@@ -1,0 +1,228 @@
+"""Verify a plan: problem, loads and moves in, a report with one line per check out.
+
+Nothing is taken from the plan but its moves and its weights; all else that it claims is derived anew and compared.
+Called by ``bellwether verify-plan``, and by the operator before a plan is shown for approval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from bellwether.plan_verifier.check_report import Check, Faults, Report
+from bellwether.plan_verifier.load_bounds import Balance, balance, dual_bound, item_bound, largest_item, least_moved
+from bellwether.plan_verifier.load_table import LoadTable
+from bellwether.plan_verifier.move_stream import MOVES, MoveRow, MoveStream
+from bellwether.plan_verifier.partition_sums import (
+    ELIGIBLE,
+    FACTS,
+    FORCED,
+    LOADS,
+    ORDERED,
+    ORDERS,
+    PROBLEM,
+    STAY,
+    PartitionRow,
+    Sums,
+    sweep,
+)
+from bellwether.plan_verifier.plan_documents import LARGEST, Broker, Figures, Plan, Problem
+
+ERROR = Fraction(1, 10**9)
+"""Relative error that is allowed to figures that were rounded to a double."""
+
+AIM = Fraction(1, 1000)
+"""The gap to aim at, besides what indivisible loads cost."""
+
+BROKERS = "brokers of the problem"
+SAME = "made for this problem"
+PROBLEM_DIGEST = "problem digest"
+DIGEST = "plan digest"
+CAP = "cap on moves"
+COUNTS = "counts"
+WEIGHTS = "weights"
+PER_BROKER = "load per broker"
+
+_SWEPT = (PROBLEM, LOADS, MOVES, FACTS, ORDERS, ELIGIBLE, STAY, FORCED, ORDERED)
+
+
+def verify(
+    problem: Problem,
+    partitions: Iterable[PartitionRow],
+    loads: LoadTable,
+    plan: Plan,
+    moves: Iterable[MoveRow],
+    progress: Callable[[int], None] | None = None,
+) -> Report:
+    """Check everything that a plan claims. ``progress`` is told of the partitions that were read."""
+    faults = Faults()
+    twins = sorted({b.id for b in problem.brokers if sum(o.id == b.id for o in problem.brokers) > 1})
+    faults.extend(BROKERS, (f"broker {b} is listed twice" for b in twins))
+    if not any(b.open for b in problem.brokers):
+        faults.add(BROKERS, "no broker is open: nobody could lead anything")
+    _same(problem, plan, faults)
+    stream = MoveStream(moves, plan.problem_digest, faults)
+    sums = sweep(problem, partitions, loads, stream, faults, progress)
+    checks = [_of(BROKERS, faults, found=f"{sum(b.open for b in problem.brokers)} of {len(problem.brokers)} open")]
+    checks += [_of(SAME, faults)]
+    checks += [
+        _compared(PROBLEM_DIGEST, plan.problem_digest, sums.problem_digest, "problem or loads are not those it is for"),
+        _compared(DIGEST, plan.digest, sums.plan_digest, "the moves are not those that the digest names"),
+    ]
+    found = {PROBLEM: f"{sums.partitions:,}", MOVES: f"{sums.moved + sums.reordered:,}", FORCED: f"{sums.forced:,}"}
+    checks += [_of(name, faults, found=found.get(name, "")) for name in _SWEPT]
+    checks += [_cap(problem, sums), _counts(plan, sums)]
+    if faults.any(BROKERS):
+        return Report(plan.digest, tuple(checks))
+    return _proved(problem, plan, sums, checks, faults)
+
+
+def _proved(problem: Problem, plan: Plan, sums: Sums, checks: list[Check], faults: Faults) -> Report:
+    before = balance(problem.brokers, sums, sums.led_before)
+    after = balance(problem.brokers, sums, sums.led_after)
+    checks += [_brokers(problem.brokers, plan, sums)]
+    checks += _balances("before", plan.before, before) + _balances("after", plan.after, after)
+    weights = _weights(problem.brokers, plan, faults)
+    checks.append(_of(WEIGHTS, faults, found=f"{len(weights)} above 0" if weights else ""))
+    item = largest_item(problem.brokers, sums)
+    least = least_moved(problem.brokers, sums, after.max)
+    checks += [_figure("largest item", plan.largest_item, item)]
+    checks += [_whole("moved load", plan.moved["load"], sums.moved_load)]
+    checks += [_whole("least that must move", plan.moved["lowerBound"], least, allowed=1)]
+    figures: dict[str, Any] = {
+        "partitions": sums.partitions,
+        "moved": sums.moved,
+        "reordered": sums.reordered,
+        "movedLoad": sums.moved_load,
+        "movedLoadLowerBound": least,
+        "before": _document(before),
+        "after": _document(after),
+        "largestItem": float(item),
+    }
+    if not weights:
+        return Report(plan.digest, tuple(checks), figures)
+    dual = dual_bound(problem.brokers, sums, weights)
+    bound = item_bound(problem.brokers, sums, dual)
+    gap = after.max / bound - 1 if bound else None if after.max else Fraction(0)
+    checks += [_figure("bound", plan.bound, bound), _gap(plan.gap, gap)]
+    aim = AIM + (item / bound if bound else 0)
+    kept = gap is not None and gap <= aim
+    figures |= {"dualBound": float(dual), "bound": float(bound), "gap": None if gap is None else float(gap)}
+    figures |= {"aim": float(aim), "aimKept": kept}
+    note = f"the gap is {'within' if kept else 'above'} the {_percent(aim)} to aim at: 0.1 % and one item on top"
+    return Report(plan.digest, tuple(checks), figures, (note,))
+
+
+def _same(problem: Problem, plan: Plan, faults: Faults) -> None:
+    for name in ("clusterId", "policy", "madeAt", "objective"):
+        if plan.document[name] != problem.document[name]:
+            said, wanted = plan.document[name], problem.document[name]
+            faults.add(SAME, f"{name} is {said!r} in the plan and {wanted!r} in the problem")
+
+
+def _cap(problem: Problem, sums: Sums) -> Check:
+    most = problem.max_moves
+    if most is None:
+        return Check(CAP, said="none", found=f"{sums.moved:,}")
+    allowed = max(most, sums.forced)
+    faults = () if sums.moved <= allowed else (f"{sums.moved} leaders change where {allowed} may",)
+    return Check(CAP, faults, f"{most:,}", f"{sums.moved:,}")
+
+
+def _counts(plan: Plan, sums: Sums) -> Check:
+    pairs = (
+        ("partitions", plan.counts["partitions"], sums.partitions),
+        ("withoutLoad", plan.counts["withoutLoad"], sums.without_load),
+        ("held", plan.counts["held"], sums.held),
+        ("moved.partitions", plan.moved["partitions"], sums.moved),
+        ("moved.reordered", plan.moved["reordered"], sums.reordered),
+    )
+    faults = tuple(f"{name} is {said}, there are {found}" for name, said, found in pairs if said != found)
+    return Check(COUNTS, faults, found=f"{sums.moved:,} + {sums.reordered:,} orders")
+
+
+def _weights(brokers: Sequence[Broker], plan: Plan, faults: Faults) -> dict[int, int]:
+    """The weights above 0, or none where something is wrong with them."""
+    free = {str(b.id): b.id for b in brokers if b.open}
+    known = {str(b.id) for b in brokers}
+    found = {}
+    for name, weight in plan.weights.items():
+        if not isinstance(weight, int) or isinstance(weight, bool) or not 0 <= weight <= LARGEST:
+            faults.add(WEIGHTS, f"broker {name!r} has the weight {weight!r}: a whole number, 0 or more, is wanted")
+        elif name not in free:
+            what = "is closed" if name in known else "is no broker of the problem"
+            faults.add(WEIGHTS, f"broker {name!r} has a weight and {what}")
+        elif weight:
+            found[free[name]] = weight
+    if not found and not faults.any(WEIGHTS):
+        faults.add(WEIGHTS, "all are 0: they prove nothing")
+    return {} if faults.any(WEIGHTS) else found
+
+
+def _brokers(brokers: Sequence[Broker], plan: Plan, sums: Sums) -> Check:
+    faults = Faults()
+    if [b for b, _, _ in plan.brokers] != list(brokers):
+        faults.add(PER_BROKER, "the plan's brokers are not those of the problem, in its order")
+    else:
+        for b, *said in plan.brokers:
+            for when, claimed, led in zip(("before", "after"), said, (sums.led_before, sums.led_after), strict=True):
+                exact = Fraction(sums.base[b.id] + led[b.id], b.capacity)
+                if not _close(claimed, exact):
+                    faults.add(PER_BROKER, f"broker {b.id} {when} is {claimed!r}, there is {float(exact)!r}")
+    return Check(PER_BROKER, faults.of(PER_BROKER), found=f"{len(brokers)} brokers")
+
+
+def _balances(when: str, said: Figures, found: Balance) -> list[Check]:
+    return [
+        _figure(f"maximum {when}", said.max, found.max),
+        _figure(f"mean {when}", said.mean, found.mean),
+        _ratio(f"spread {when}", said.spread, found.spread),
+    ]
+
+
+def _of(name: str, faults: Faults, found: str = "") -> Check:
+    return Check(name, faults.of(name), found=found)
+
+
+def _compared(name: str, said: str, found: str, means: str) -> Check:
+    faults = () if said == found else (f"the plan says {said!r}, the files give {found}: {means}",)
+    return Check(name, faults, said[:16], found[:16])
+
+
+def _figure(name: str, said: float, found: Fraction) -> Check:
+    faults = () if _close(said, found) else (f"the plan says {said!r}, the files give {float(found)!r}",)
+    return Check(name, faults, f"{said:,.2f}", f"{float(found):,.2f}")
+
+
+def _ratio(name: str, said: float, found: Fraction) -> Check:
+    fine = abs(Fraction(said) - found) <= ERROR * (1 + abs(found))
+    faults = () if fine else (f"the plan says {said!r}, the files give {float(found)!r}",)
+    return Check(name, faults, _percent(said), _percent(found))
+
+
+def _gap(said: float | None, found: Fraction | None) -> Check:
+    if found is None:
+        faults = () if said is None else (f"the plan says {said!r}, and the bound of 0 leaves none",)
+        return Check("gap", faults, "none" if said is None else _percent(said), "none")
+    if said is None:
+        return Check("gap", (f"the plan says none, the files give {float(found)!r}",), "none", _percent(found))
+    return _ratio("gap", said, found)
+
+
+def _whole(name: str, said: int, found: int, allowed: int = 0) -> Check:
+    fine = abs(said - found) <= max(allowed, 0)
+    faults = () if fine else (f"the plan says {said}, the files give {found}",)
+    return Check(name, faults, f"{said:,}", f"{found:,}")
+
+
+def _close(said: float, exact: Fraction) -> bool:
+    return abs(Fraction(said) - exact) <= ERROR * abs(exact)
+
+
+def _percent(share: float | Fraction) -> str:
+    return f"{float(share):.4%}".replace("%", " %")
+
+
+def _document(found: Balance) -> dict[str, float]:
+    return {"max": float(found.max), "mean": float(found.mean), "spread": float(found.spread)}

@@ -1,0 +1,87 @@
+"""Recorded status: verdicts, flap counters and conditions that the operator wrote while a trace was recorded.
+
+In: the ``said`` section: a broker's ``verdict`` and ``flapping`` as its status had them, and its condition ``Demoted``.
+Out: verdicts and flap counters for a replay to begin with, as after a take-over, and ``Word`` values to compare with.
+Called by ``replay_run`` and ``replay_timeline``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from bellwether.api.v1alpha1.brokerhealth import BrokerVerdict, Flapping
+from bellwether.core.detection.verdicts import Verdict
+from bellwether.core.model.flap_damping import Flaps
+from bellwether.recording.traces.merge_patch import Document, Json
+
+_VERDICT = ("standing", "reason", "message", "since", "restartedAt", "resumedAt")
+"""Of a verdict the part that the next one hangs on; the evidence stands in the signals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One broker's standing and whether it is demoted."""
+
+    standing: str
+    reason: str
+    demoted: bool
+
+    def __str__(self) -> str:
+        return f"{self.standing} {self.reason}{', demoted' if self.demoted else ''}"
+
+
+def said_section(healths: Mapping[int, Mapping[str, Any]]) -> dict[str, Json]:
+    """What a trace keeps of the operator's words: each broker's verdict and its condition ``Demoted``."""
+    section: dict[str, Json] = {}
+    for broker, status in healths.items():
+        row: dict[str, Json] = {}
+        if isinstance(status.get("verdict"), Mapping):
+            row["verdict"] = {k: v for k in _VERDICT if (v := status["verdict"].get(k)) is not None}
+        if isinstance(status.get("flapping"), Mapping):
+            row["flapping"] = {k: v for k, v in status["flapping"].items() if v is not None}
+        demoted = next((c for c in status.get("conditions") or () if c.get("type") == "Demoted"), None)
+        if demoted is not None:
+            row["demoted"] = {k: str(demoted.get(k, "")) for k in ("status", "reason", "message")}
+        if row:
+            section[str(broker)] = row
+    return section
+
+
+def verdicts_of(section: Document) -> dict[int, Verdict]:
+    """The verdicts to carry on from; what cannot be read is left out, as after a take-over."""
+    verdicts = {}
+    for broker, row in section.items():
+        try:
+            found = BrokerVerdict.model_validate(row["verdict"]).to_core(int(broker))
+        except (KeyError, TypeError, ValueError, ValidationError):
+            continue
+        if found is not None:
+            verdicts[int(broker)] = found
+    return verdicts
+
+
+def flaps_of(section: Document) -> dict[int, Flaps]:
+    """The flap counters to carry on from; what cannot be read counts as none."""
+    flaps = {}
+    for broker, row in section.items():
+        try:
+            flaps[int(broker)] = Flapping.model_validate(row["flapping"]).to_core()
+        except (KeyError, TypeError, ValueError, ValidationError):
+            continue
+    return flaps
+
+
+def words_of(section: Document) -> dict[int, Word]:
+    """What the operator said of each broker."""
+    words = {}
+    for broker, row in section.items():
+        verdict, demoted = row.get("verdict") or {}, row.get("demoted") or {}
+        if verdict:
+            words[int(broker)] = Word(
+                str(verdict.get("standing")), str(verdict.get("reason")), demoted.get("status") == "True"
+            )
+    return words

@@ -1,0 +1,242 @@
+"""Run a replay: the real reconcile over a recorded trace, in memory.
+
+In: a trace's instants and the settings to judge by. Out: a ``Timeline``. What was seen then is seen again at the same
+moments; what the operator does now happens in memory. A turn is taken at every instant that brings more than a sign of
+life, every second while anything is not settled, and when a dwell or a stabilization ends. Called by ``bellwether
+replay``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from bellwether.core.demotion.requeue import appointment
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Policy
+from bellwether.core.signals import Override, Signal
+from bellwether.gather import Memory
+from bellwether.ports.errors import Transient
+from bellwether.ports.world import World
+from bellwether.reconcile import turn
+from bellwether.recording.replay.recorded_status import flaps_of, verdicts_of
+from bellwether.recording.replay.replay_settings import Setting, limits_loads, policy_of
+from bellwether.recording.replay.replay_timeline import Timeline
+from bellwether.recording.traces.cluster_section import cluster_section, read_cluster
+from bellwether.recording.traces.merge_patch import Document, Json
+from bellwether.recording.traces.trace_lines import Header, Instant
+from bellwether.recording.traces.trace_sections import (
+    KAFKA,
+    aged,
+    read_demoted,
+    read_overrides,
+    read_pods,
+    read_returning,
+    read_signals,
+)
+from bellwether.recording.traces.trace_state import following
+from bellwether.testing.memory_kafka import MemoryMover, MemoryReader
+from bellwether.testing.memory_records import MemoryRecords, MemoryRecordStore
+from bellwether.testing.memory_world import ManualClock, MemoryLeadership, MemoryLease
+from bellwether.testing.replayed_cluster import RetoldCluster
+
+STEP_SECONDS = 1.0
+STEADY_SECONDS = 5.0
+"""How often a turn is taken while something is amiss that time alone will hardly change, as the policy loop does."""
+
+YOUNG_SECONDS = 300.0
+"""A verdict that has stood for longer waits for no dwell, session or grace any more."""
+
+_SIGNS_OF_LIFE = frozenset({"heard"})
+_NOTHING: Document = {}
+
+
+@dataclass
+class Played:
+    """``ports.kubernetes.SignalSource``: what was known of signals and overrides at the moment of the clock."""
+
+    clock: ManualClock
+    state: Document = field(default_factory=dict)
+    _section: Document = field(default_factory=dict)
+    _read: tuple[Signal, ...] = ()
+
+    def signals(self) -> tuple[Signal, ...]:
+        """Every source's last word, aged by when its Lease was seen to advance."""
+        section = self.state.get("signals", _NOTHING)
+        if section is not self._section:  # read anew only when it has changed
+            self._section, self._read = section, read_signals(section)
+        return aged(self._read, self.state.get("heard", _NOTHING), self.clock.monotonic())
+
+    def overrides(self) -> tuple[Override, ...]:
+        """What people had asked for, expired ones included."""
+        return read_overrides(self.state.get("overrides", _NOTHING))
+
+
+class PlayedReader(MemoryReader):
+    """Reads the retold cluster, but not while the recorder could not read the real one: nor could the operator then."""
+
+    def __init__(self, cluster: RetoldCluster, played: Played) -> None:
+        super().__init__(cluster)
+        self._played = played
+
+    def read(self) -> Cluster:
+        """The cluster as it stands. Raises Transient while the recording says that no broker answered."""
+        trouble = self._played.state.get("away", _NOTHING).get(KAFKA)
+        if trouble is not None:
+            raise Transient(str(trouble))
+        return super().read()
+
+
+class Replay:
+    """One trace under one choice of settings: ``replay_settings`` replace the recorded ones, ``changes`` alter either.
+
+    Without ``plan`` it is only judged and decided: much faster where there are many partitions.
+    """
+
+    def __init__(
+        self,
+        header: Header,
+        settings: Document | None = None,
+        changes: Iterable[Setting] = (),
+        *,
+        plan: bool = True,
+    ) -> None:
+        self.header = header
+        self.timeline = Timeline(plan and header.partitions)
+        self.turns = 0
+        self.limited_loads = False
+        """Whether settings limit brokers by load, which counts for nothing here."""
+        self._plan = plan
+        self._settings = settings
+        self._changes = tuple(changes)
+        self._clock = ManualClock(header.started)
+        self._signals = Played(self._clock)
+        self._state: dict[str, Json] = {}
+        self._policy: Policy | None = None
+        self._cluster: RetoldCluster | None = None
+        self._world: World | None = None
+        self._memory: Memory | None = None
+        self._due = 0.0
+        self._fresh: object = None
+
+    def play(self, instants: Iterable[Instant]) -> Timeline:
+        """The whole trace. Raises UnreadableTrace, Terminal, InvalidObject."""
+        for instant in instants:
+            self._until(instant.at)
+            self._meet(instant)
+            if set(instant.news) - _SIGNS_OF_LIFE or self._wanted():
+                self._turn()
+        return self.timeline
+
+    def _until(self, at: float) -> None:
+        """The seconds in which nothing was recorded: time passes, and evidence grows stale."""
+        for moment in self._seconds(at):
+            self._clock.advance(moment - self._clock.monotonic())
+            if self._wanted():
+                self._turn()
+        self._clock.advance(max(0.0, at - self._clock.monotonic()))
+
+    def _seconds(self, at: float) -> Iterator[float]:
+        """Whole seconds up to ``at``, and moments in between at which a turn is due.
+
+        Where all is settled and stale nothing can change, and they are skipped.
+        """
+        while self._memory is not None:
+            now = self._clock.monotonic()
+            whole = math.floor(now) + STEP_SECONDS
+            following = min(whole, self._due) if self._due > now else whole
+            if following >= at or not (math.isfinite(self._due) or self._ageing()):
+                return
+            yield following
+
+    def _meet(self, instant: Instant) -> None:
+        self._state = following(self._state, instant.news)
+        self._signals.state = self._state
+        if "policy" in instant.news or self._policy is None:
+            settings = self._settings if self._settings is not None else self._state.get("policy", _NOTHING)
+            self.limited_loads |= limits_loads(settings)
+            self._policy = policy_of(settings, self.header.policy, self.header.namespace, self._changes).policy()
+        if "cluster" in instant.news:
+            self._retell()
+        self.timeline.heard(self._now(), instant.news, self._state)
+
+    def _retell(self) -> None:
+        now = read_cluster(self._state["cluster"])
+        if not self._plan:
+            now = read_cluster(cluster_section(now, partitions=False))
+        if self._cluster is not None:
+            self._cluster.retell(now)
+            return
+        self._cluster = RetoldCluster(now)
+        demoted = read_demoted(self._state.get("demoted", _NOTHING))
+        returning = read_returning(self._state.get("returning", _NOTHING))
+        records = MemoryRecords(MemoryRecordStore(UndoRecord(now.cluster_id, 0, demoted, returning=returning)))
+        self._world = World(
+            clusters=PlayedReader(self._cluster, self._signals),
+            leaders=MemoryMover(self._cluster),
+            records=records,
+            leadership=MemoryLeadership(MemoryLease(self._clock)),
+            signals=self._signals,
+            clock=self._clock,
+        )
+        said = self._state.get("said", _NOTHING)
+        self._memory = Memory(records.take_over(now.cluster_id), verdicts_of(said), flaps=flaps_of(said))
+
+    def _turn(self) -> None:
+        if self._world is None or self._memory is None or self._policy is None:
+            return  # the cluster was not read yet
+        before, began = self._memory, self._now()
+        try:
+            pods = read_pods(self._state["pods"]) if "pods" in self._state else None
+            report, self._memory = turn(replace(self._world, pods=pods), self._policy, before)
+        except Transient:
+            self._due = self._clock.monotonic() + STEP_SECONDS  # no broker answers
+            return
+        self.turns += 1
+        self._fresh = self._freshness()
+        self.timeline.took(began, report, frozenset(before.record.demoted))
+        self._due = self._clock.monotonic() + _pause(report, self._memory, self._policy)
+
+    def _wanted(self) -> bool:
+        """Whether a turn is due, or evidence has turned fresh or stale."""
+        return self._clock.monotonic() >= self._due or self._fresh != self._freshness()
+
+    def _freshness(self) -> object:
+        """Which signals count as evidence by the patience of their kind, and which overrides hold."""
+        policy, now = self._policy, self._now()
+        if policy is None:
+            return None
+        fresh = []
+        for signal in self._signals.signals():
+            patience = policy.detection.patience(signal.type, signal.source)
+            aged = signal.age_seconds
+            fresh.append(patience is not None and aged is not None and aged <= patience)
+        return tuple(fresh), tuple(o.active(now) for o in self._signals.overrides())
+
+    def _ageing(self) -> bool:
+        """Whether anything that counts now will not count later, by the mere passing of time."""
+        found = self._freshness()
+        return found is not None and any(any(part) for part in found)  # type: ignore[attr-defined]
+
+    def _now(self) -> datetime:
+        return self._clock.now()
+
+
+def _pause(report: Report, memory: Memory, policy: Policy) -> float:
+    """How long until time alone may change something; infinite when everybody is well and nothing is displaced."""
+    ailing = [b for b in report.brokers if b.verdict.standing != "Healthy" or b.hold is not None]
+    if not ailing and report.settled and memory.record.empty:
+        return math.inf
+    ages = [(report.now - b.verdict.since).total_seconds() for b in ailing if b.verdict.standing != "Recovering"]
+    waiting = len(ages) < len(ailing) or any(age <= YOUNG_SECONDS for age in ages)
+    step = STEP_SECONDS if waiting or not report.settled else STEADY_SECONDS
+    met = (
+        appointment(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=policy, now=report.now)
+        for b in report.brokers
+    )
+    waves = (b.way.wait.again_seconds for b in report.brokers if b.way is not None and b.way.wait is not None)
+    return min([step, *(seconds for seconds in (*met, *waves) if seconds is not None)])

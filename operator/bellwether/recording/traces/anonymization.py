@@ -1,0 +1,97 @@
+"""Anonymize a trace: replace names by digests, so that it can be shown to others.
+
+In: the values that a recorder has seen. Out: the same values, where names of topics, sources, racks and the cluster are
+digests, and free text is gone: what a client library wrote into a message is nobody's to know. A digest is keyed by the
+cluster's id, so it is the same in every trace of one cluster, and whoever does not know that id cannot try names out.
+Called by the recorder; nothing is taken out twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from bellwether.core.model.cluster import Broker, Cluster, Partition
+from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.undo_record import Demoted
+from bellwether.core.signals import Override, Signal
+from bellwether.recording.traces.merge_patch import Document, Json
+
+_KEPT_WORDS = frozenset({"standing", "reason", "since", "status", "restartedAt", "resumedAt", "last"})
+
+
+class Anonymity:
+    """The digests of one cluster's names."""
+
+    def __init__(self, cluster_id: str) -> None:
+        self._key = hashlib.blake2b(cluster_id.encode(), digest_size=32).digest()
+        self._known: dict[tuple[str, str], str] = {}
+
+    def name(self, kind: str, text: str) -> str:
+        """``kind`` and a digest of ``text``."""
+        known = self._known.get((kind, text))
+        if known is None:
+            digest = hashlib.blake2b(f"{kind}/{text}".encode(), digest_size=6, key=self._key).hexdigest()
+            known = self._known[kind, text] = f"{kind}-{digest}"
+        return known
+
+    def signals(self, signals: Iterable[Signal]) -> tuple[Signal, ...]:
+        """Signals with their sources as digests, and without what they say in words."""
+        return tuple(replace(s, source=self.name("source", s.source), message="") for s in signals)
+
+    def overrides(self, overrides: Iterable[Override]) -> tuple[Override, ...]:
+        """Overrides without their reasons."""
+        return tuple(replace(o, reason="") for o in overrides)
+
+    def pods(self, pods: Mapping[int, Pod]) -> dict[int, Pod]:
+        """Pods with their names as digests."""
+        return {broker: replace(pod, name=self.name("pod", pod.name)) for broker, pod in pods.items()}
+
+    def demoted(self, demoted: Mapping[int, Demoted]) -> dict[int, Demoted]:
+        """Demotions without their messages."""
+        return {broker: replace(one, message="") for broker, one in demoted.items()}
+
+    def cluster(self, cluster: Cluster) -> Cluster:
+        """A cluster with its topics, racks and its own id as digests; Kafka's internal topics keep their names."""
+        return Cluster(
+            self.name("cluster", cluster.cluster_id),
+            {b.id: self._broker(b) for b in cluster.brokers.values()},
+            tuple(self._partition(p) for p in cluster.partitions),
+        )
+
+    def said(self, said: Document) -> dict[str, Json]:
+        """What the operator said of a broker: standing, reason, times and numbers."""
+        kept: dict[str, Json] = {}
+        for key, value in said.items():
+            if isinstance(value, Mapping):
+                kept[key] = self.said(value)
+            elif isinstance(value, bool | int | float) or key in _KEPT_WORDS:
+                kept[key] = value
+        return kept
+
+    def settings(self, settings: Document) -> dict[str, Json]:
+        """A policy's settings with the names of sources as in the signals."""
+        detection: dict[str, Any] = dict(settings.get("detection") or {})
+        if "externalReachability" in detection:
+            reachability = dict(detection["externalReachability"])
+            reachability.pop("listener", None)
+            reachability["vantages"] = [self.name("source", v) for v in reachability.get("vantages") or ()]
+            detection["externalReachability"] = reachability
+        if detection.get("prometheus"):
+            rules = [{**r, "name": self.name("source", r["name"])} for r in detection["prometheus"]["rules"]]
+            rules = [{**r, "query": "left out", "preset": "", "brokerLabel": "broker"} for r in rules]
+            detection["prometheus"] = {**detection["prometheus"], "rules": rules}
+        if detection.get("alertmanager"):
+            alerts = [self.name("source", a) for a in detection["alertmanager"]["alerts"]]
+            detection["alertmanager"] = {**detection["alertmanager"], "alerts": alerts, "brokerLabel": "broker"}
+        return {**settings, "detection": detection}
+
+    def _broker(self, broker: Broker) -> Broker:
+        rack = None if broker.rack is None else self.name("rack", broker.rack)
+        return Broker(broker.id, rack, fenced=broker.fenced)
+
+    def _partition(self, partition: Partition) -> Partition:
+        topic = partition.topic if partition.internal else self.name("topic", partition.topic)
+        return replace(partition, topic=topic, topic_id=self.name("id", partition.topic_id))

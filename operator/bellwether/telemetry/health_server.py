@@ -1,0 +1,125 @@
+"""Health server: ``/healthz`` and ``/readyz`` for the kubelet, beside ``/metrics`` on one port.
+
+In: checks, each of which says in words what is amiss, or None. Out: 200, or 503 with the reasons, one a line. A check
+must not wait for anything that a stuck thread may hold: it is what finds the stuck thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+Check = Callable[[], Iterable[str]]
+"""What is amiss, each in words for a person; nothing while all is well."""
+
+
+class Health:
+    """What a process says of its own state. Alive and ready until a check says otherwise."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._alive: list[Check] = []
+        self._ready: list[Check] = []
+
+    def watch(self, check: Check) -> None:
+        """What this finds amiss can be cured by a restart only."""
+        with self._lock:
+            self._alive.append(check)
+
+    def require(self, check: Check) -> None:
+        """While this finds something amiss the process cannot do its work, and a restart would not help."""
+        with self._lock:
+            self._ready.append(check)
+
+    def dead(self) -> list[str]:
+        """Why the process must be started anew; empty while it is alive."""
+        return self._all(self._alive)
+
+    def unready(self) -> list[str]:
+        """Why it cannot do its work now; empty while it can."""
+        return self._all(self._ready)
+
+    def _all(self, checks: list[Check]) -> list[str]:
+        with self._lock:
+            standing = list(checks)
+        found: list[str] = []
+        for check in standing:
+            try:
+                found += check()
+            except Exception as error:
+                found.append(f"a check of its own failed: {type(error).__name__}: {error}")
+        return found
+
+
+class _DualStack(ThreadingHTTPServer):
+    """Takes IPv4 and IPv6: the kubelet asks at whatever address the pod has."""
+
+    address_family = socket.AF_INET6
+
+    def server_bind(self) -> None:
+        """Bind without keeping IPv4 out."""
+        self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
+
+
+class HealthServer:
+    """Serves one port until it is closed, in threads of its own. ``registry`` is served as ``/metrics``.
+
+    Raises OSError when the port cannot be had.
+    """
+
+    def __init__(self, health: Health, port: int, registry: CollectorRegistry | None = None) -> None:
+        server = _DualStack if socket.has_dualstack_ipv6() else ThreadingHTTPServer
+        self._server = server(("", port), _handler(health, registry))
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        """The port; another than was asked for where that was 0."""
+        return int(self._server.server_address[1])
+
+    def close(self) -> None:
+        """Serve no more."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def _handler(health: Health, registry: CollectorRegistry | None) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        """One request."""
+
+        timeout = 5.0
+        server_version, sys_version = "bellwether", ""
+
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0].rstrip("/")
+            if path in ("/healthz", "/readyz"):
+                amiss = health.dead() if path == "/healthz" else [*health.dead(), *health.unready()]
+                text = "".join(f"{line}\n" for line in amiss) or "ok\n"
+                self._answer(503 if amiss else 200, "text/plain; charset=utf-8", text.encode())
+            elif path == "/metrics" and registry is not None:
+                self._answer(200, CONTENT_TYPE_LATEST, generate_latest(registry))
+            else:
+                self._answer(404, "text/plain; charset=utf-8", b"ask for /healthz or /readyz\n")
+
+        do_HEAD = do_GET  # noqa: N815 - the name that http.server looks for
+
+        def _answer(self, status: int, kind: str, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                with contextlib.suppress(ConnectionError):  # whoever asked has hung up
+                    self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing: the kubelet asks every few seconds."""
+
+    return Handler

@@ -1,0 +1,37 @@
+"""Prometheus metrics of a prober with a plug-in signal type, beside those of every prober.
+
+Told by ``probes.plugins.plugin_probe`` what is measured. Labels are bounded: brokers of one cluster, five results.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import Counter
+
+from bellwether.core.signals import Signal
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+
+
+class PluginMetrics:
+    """Counts of one kind's measurements, in the prober's registry."""
+
+    def __init__(self, metrics: ProbeMetrics) -> None:
+        self._metrics = metrics
+        self._measurements = Counter(
+            "bellwether_probe_plugin_measurements",
+            "Measurements of a plugged-in kind, by result (passing, failing, no evidence, broken, hanging).",
+            ["broker", "result"],
+            registry=metrics.registry,
+        )
+
+    def measured(self, broker: int, result: str) -> None:
+        """One measurement."""
+        self._measurements.labels(broker, result).inc()
+
+    def judged(self, signal: Signal) -> None:
+        """A broker's reading."""
+        self._metrics.judged(signal)
+
+    def gone(self, broker: int) -> None:
+        """The broker is no longer measured: its series go."""
+        self._measurements.remove_by_labels({"broker": str(broker)})
+        self._metrics.gone(broker)

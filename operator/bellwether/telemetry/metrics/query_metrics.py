@@ -1,0 +1,56 @@
+"""Prometheus metrics of the Prometheus prober's queries, beside those of every prober.
+
+Told by ``probes.prometheus.prometheus_probe`` what it asks and finds. Labels are bounded: a policy has at most 32
+rules.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from bellwether.core.signals import Signal
+from bellwether.telemetry.metrics.metric_registry import LATENCY_BUCKETS
+from bellwether.telemetry.metrics.probe_metrics import READING_VALUES, ProbeMetrics
+
+
+class QueryMetrics:
+    """Counts and times of one policy's queries, in the prober's registry."""
+
+    def __init__(self, metrics: ProbeMetrics) -> None:
+        self._queries = Counter(
+            "bellwether_probe_queries",
+            "Queries to Prometheus, by rule and result (ok, failed, timeout).",
+            ["rule", "result"],
+            registry=metrics.registry,
+        )
+        self._seconds = Histogram(
+            "bellwether_probe_query_seconds",
+            "Time until Prometheus answered.",
+            ["rule"],
+            buckets=LATENCY_BUCKETS,
+            registry=metrics.registry,
+        )
+        self._reading = Gauge(
+            "bellwether_probe_rule_reading",
+            "What a rule says of a broker: 1 passing, 0 failing, -1 unknown.",
+            ["rule", "broker"],
+            registry=metrics.registry,
+        )
+
+    def asked(self, rule: str, result: str, seconds: float) -> None:
+        """One question."""
+        self._queries.labels(rule, result).inc()
+        if result == "ok":
+            self._seconds.labels(rule).observe(seconds)
+
+    def judged(self, signal: Signal) -> None:
+        """A broker's reading."""
+        self._reading.labels(signal.source, signal.broker).set(READING_VALUES[signal.reading])
+
+    def gone(self, rule: str, broker: int | None = None) -> None:
+        """A rule is no longer asked, or a broker is no longer known: their series go."""
+        if broker is not None:
+            self._reading.remove_by_labels({"rule": rule, "broker": str(broker)})
+            return
+        for metric in (self._queries, self._seconds, self._reading):
+            metric.remove_by_labels({"rule": rule})

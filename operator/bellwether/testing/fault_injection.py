@@ -1,0 +1,263 @@
+"""Fault injection into the ports: lost and late answers, refusals, races, and killed processes.
+
+``FaultyMover``, ``FaultyReader`` and ``FaultyRecords`` wrap the ports of one process; ``Faults`` holds the script that
+they share. ``Interruptions`` kills the process right before or right after its n-th side effect.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TypeVar
+
+from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
+from bellwether.core.model.undo_record import UndoRecord
+from bellwether.ports.errors import BellwetherError, Transient
+from bellwether.ports.kafka import ClusterReader, LeaderMover, Outcome, Reorder
+from bellwether.ports.kubernetes import UndoRecords
+from bellwether.ports.world import World
+
+T = TypeVar("T")
+
+
+class Fate(StrEnum):
+    """What becomes of a request that the caller is told nothing about."""
+
+    LOST = "Lost"
+    """It never arrives."""
+
+    UNANSWERED = "Unanswered"
+    """It is carried out now; only the answer is lost."""
+
+    LATE = "Late"
+    """It is carried out later: at the next ``Faults.deliver``, though the caller has long given up."""
+
+
+@dataclass
+class Faults:
+    """The script: what happens to the next requests of each kind (``read``, ``partitions``, ``reorder``, ``elect``,
+    ``cancel``, ``save``, ``take_over``), and which late requests still travel.
+    """
+
+    late: deque[Callable[[], object]] = field(default_factory=deque)
+    _fates: dict[str, deque[Fate | None]] = field(default_factory=dict)
+    _refusals: dict[str, dict[TopicPartition, Outcome]] = field(default_factory=dict)
+    _races: dict[str, deque[Callable[[], None]]] = field(default_factory=dict)
+
+    def fail_next(self, kind: str, fate: Fate = Fate.LOST, *, times: int = 1, after: int = 0) -> None:
+        """The next ``times`` requests of a kind end in Transient, once ``after`` more have passed unharmed."""
+        self._fates.setdefault(kind, deque()).extend([*[None] * after, *[fate] * times])
+
+    def refuse(self, kind: str, name: TopicPartition, error: str = "UNKNOWN_SERVER_ERROR") -> None:
+        """One partition of the requests of a kind is answered with an error and not carried out, until ``relent``."""
+        self._refusals.setdefault(kind, {})[name] = Outcome(error, "refused by the fault script")
+
+    def relent(self) -> None:
+        """No partition is refused and no further request fails; late ones still travel."""
+        self._refusals.clear()
+        self._fates.clear()
+
+    def race(self, kind: str, act: Callable[[], None]) -> None:
+        """Let something happen after the caller's last check, right before its next request of a kind arrives."""
+        self._races.setdefault(kind, deque()).append(act)
+
+    def deliver(self) -> int:
+        """Carry out every late request, in the order in which they were sent; returns how many.
+
+        An error that one meets now (a fenced write, a cluster that is down) is an answer that nobody waits for.
+        """
+        count = len(self.late)
+        for _ in range(count):
+            with suppress(BellwetherError):
+                self.late.popleft()()
+        return count
+
+    def refusals(self, kind: str) -> Mapping[TopicPartition, Outcome]:
+        """The partitions that are refused in requests of a kind."""
+        return self._refusals.get(kind, {})
+
+    def meet(self, kind: str, request: Callable[[], T]) -> T:
+        """Send one request through the script. Raises Transient where the script says that no answer comes."""
+        races = self._races.get(kind)
+        if races:
+            races.popleft()()
+        fates = self._fates.get(kind)
+        fate = fates.popleft() if fates else None
+        if fate is None:
+            return request()
+        if fate is Fate.UNANSWERED:
+            request()
+        elif fate is Fate.LATE:
+            self.late.append(request)
+        raise Transient(f"no answer to {kind} in time")
+
+    def around(self, world: World) -> World:
+        """The same process, with every port that can fail put behind this script."""
+        return replace(
+            world,
+            clusters=FaultyReader(world.clusters, self),
+            leaders=FaultyMover(world.leaders, self),
+            records=FaultyRecords(world.records, self),
+        )
+
+
+class FaultyReader:
+    """``ports.kafka.ClusterReader`` behind a script. ``lag`` makes metadata stale, as a broker that is behind shows
+    it.
+    """
+
+    def __init__(self, inner: ClusterReader, faults: Faults) -> None:
+        self.inner = inner
+        self.faults = faults
+        self._last: Cluster | None = None
+        self._stale = 0
+
+    def lag(self, reads: int = 1) -> None:
+        """The next ``reads`` answers to ``read`` are what the last one was."""
+        self._stale = reads
+
+    def read(self) -> Cluster:
+        """The cluster, or what it was at the last read."""
+        if self._stale and self._last is not None:
+            self._stale -= 1
+            return self._last
+        self._last = self.faults.meet("read", self.inner.read)
+        return self._last
+
+    def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
+        """Fresh partitions."""
+        return self.faults.meet("partitions", lambda: self.inner.partitions(topics))
+
+    def avoid(self, brokers: Collection[int]) -> None:
+        """Passed on."""
+        self.inner.avoid(brokers)
+
+
+class FaultyMover:
+    """``ports.kafka.LeaderMover`` behind a script: requests may be lost, late, unanswered, or refused in part."""
+
+    def __init__(self, inner: LeaderMover, faults: Faults) -> None:
+        self.inner = inner
+        self.faults = faults
+        self.request_timeout_seconds = inner.request_timeout_seconds
+
+    def reorder(self, orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
+        """Reorder all but the refused partitions."""
+        refused = self.faults.refusals("reorder")
+        passed = [o for o in orders if o.name not in refused]
+        outcomes = self.faults.meet("reorder", lambda: self.inner.reorder(passed))
+        return {o.name: refused.get(o.name) or outcomes[o.name] for o in orders}
+
+    def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+        """Elect in all but the refused partitions."""
+        return self._by_name("elect", self.inner.elect, names)
+
+    def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+        """Cancel in all but the refused partitions."""
+        return self._by_name("cancel", self.inner.cancel, names)
+
+    def _by_name(
+        self,
+        kind: str,
+        send: Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, Outcome]],
+        names: Sequence[TopicPartition],
+    ) -> Mapping[TopicPartition, Outcome]:
+        refused = self.faults.refusals(kind)
+        passed = [n for n in names if n not in refused]
+        outcomes = self.faults.meet(kind, lambda: send(passed))
+        return {n: refused.get(n) or outcomes[n] for n in names}
+
+
+class FaultyRecords:
+    """``ports.kubernetes.UndoRecords`` behind a script."""
+
+    def __init__(self, inner: UndoRecords, faults: Faults) -> None:
+        self.inner = inner
+        self.faults = faults
+
+    def take_over(self, cluster_id: str) -> UndoRecord:
+        """Take over, if the answer comes."""
+        return self.faults.meet("take_over", lambda: self.inner.take_over(cluster_id))
+
+    def save(self, record: UndoRecord) -> None:
+        """Save, if the answer comes."""
+        self.faults.meet("save", lambda: self.inner.save(record))
+
+
+class Killed(BaseException):
+    """The process is gone: no ``except Exception`` holds that up, as nothing catches SIGKILL."""
+
+
+class Interruptions:
+    """Counts every side effect of a process and kills it at one of them.
+
+    ``at`` is the number of the side effect, from 1 (``None``: never, only count); ``before`` kills in front of it
+    instead of behind. ``effects`` lists what was done, in order. A killed process stays dead: any further call raises.
+    """
+
+    def __init__(self, at: int | None = None, *, before: bool = False) -> None:
+        self.at = at
+        self.before = before
+        self.effects: list[str] = []
+        self.dead = False
+
+    def around(self, world: World) -> World:
+        """The same process, mortal."""
+        return replace(world, leaders=_MortalMover(world.leaders, self), records=_MortalRecords(world.records, self))
+
+    def meet(self, effect: str, act: Callable[[], T]) -> T:
+        """Carry out one side effect, unless the process dies at it. Raises Killed."""
+        if self.dead:
+            raise Killed(f"dead since {self.at}")
+        due = self.at == len(self.effects) + 1
+        if due and self.before:
+            self._die(effect)
+        try:
+            answer = act()
+        finally:
+            self.effects.append(effect)
+        if due:
+            self._die(effect)
+        return answer
+
+    def _die(self, effect: str) -> None:
+        self.dead = True
+        raise Killed(f"{'before' if self.before else 'after'} side effect {self.at}: {effect}")
+
+
+class _MortalMover:
+    def __init__(self, inner: LeaderMover, life: Interruptions) -> None:
+        self.inner = inner
+        self.life = life
+        self.request_timeout_seconds = inner.request_timeout_seconds
+
+    def reorder(self, orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
+        return self.life.meet("reorder", lambda: self.inner.reorder(orders))
+
+    def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+        return self.life.meet("elect", lambda: self.inner.elect(names))
+
+    def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+        return self.life.meet("cancel", lambda: self.inner.cancel(names))
+
+
+class _MortalRecords:
+    def __init__(self, inner: UndoRecords, life: Interruptions) -> None:
+        self.inner = inner
+        self.life = life
+        self._last: UndoRecord | None = None
+
+    def take_over(self, cluster_id: str) -> UndoRecord:
+        self._last = self.life.meet("take_over", lambda: self.inner.take_over(cluster_id))
+        return self._last
+
+    def save(self, record: UndoRecord) -> None:
+        # Saving what was saved last writes nothing, so it is no side effect to die at.
+        if record == self._last and not self.life.dead:
+            self.inner.save(record)
+        else:
+            self.life.meet("save", lambda: self.inner.save(record))
+            self._last = record

@@ -1,0 +1,194 @@
+"""Kafka ports over a simulated cluster: metadata reads, reorders and elections.
+
+Request handling follows Kafka 4's controller, error names included. The vices are the real ones: a request names a
+topic by name, compares nothing with what the caller believed, and reports success for a replica set that it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
+from bellwether.ports.errors import Transient
+from bellwether.ports.kafka import Outcome, Reorder
+from bellwether.testing.memory_cluster import MemoryCluster
+
+MAX_RECORDS_PER_USER_OPERATION = 10_000
+"""``QuorumController.MAX_RECORDS_PER_USER_OP``: a request that would write more fails whole."""
+
+
+class MemoryRoute:
+    """Which broker a client talks through: one that is not suspect while there is one, another after a time-out."""
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        self.cluster = cluster
+        self.avoided: frozenset[int] = frozenset()
+        self._silent: set[int] = set()
+
+    def through(self) -> int:
+        """The broker that answers this request. Raises Transient when the one that was tried does not answer."""
+        live = [b.id for b in sorted(self.cluster.brokers.values(), key=lambda b: b.id) if b.alive]
+        if not live:
+            raise Transient("no broker of the cluster answers: all are down")
+        broker = min(live, key=lambda b: (b in self._silent, b in self.avoided, b))
+        if self.cluster.brokers[broker].frozen:
+            self._silent.add(broker)
+            raise Transient(f"broker {broker} did not answer in time; the next request goes to another one")
+        self._silent.discard(broker)
+        return broker
+
+
+class MemoryReader:
+    """``ports.kafka.ClusterReader`` over a simulated cluster."""
+
+    def __init__(self, cluster: MemoryCluster, route: MemoryRoute | None = None) -> None:
+        self.cluster = cluster
+        self.route = route or MemoryRoute(cluster)
+
+    def read(self) -> Cluster:
+        """The cluster as it stands. Raises Transient when the broker that was asked does not answer."""
+        self.route.through()
+        return self.cluster.snapshot()
+
+    def partitions(self, topics: Collection[str]) -> tuple[Partition, ...]:
+        """Some topics' partitions as they stand. Raises Transient when the broker that was asked does not answer."""
+        self.route.through()
+        return self.cluster.partitions(frozenset(topics))
+
+    def avoid(self, brokers: Collection[int]) -> None:
+        """Ask other brokers first from now on."""
+        self.route.avoided = frozenset(brokers)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One request that reached the cluster, and through which broker: what a test looks at afterwards."""
+
+    kind: str
+    names: tuple[TopicPartition, ...]
+    through: int
+    orders: tuple[tuple[int, ...], ...] = ()
+
+
+class MemoryMover:
+    """``ports.kafka.LeaderMover`` over a simulated cluster. ``sent`` keeps every request that was carried out.
+
+    Raises ValueError, as the real one does, for a partition that is named twice; an empty request is not sent.
+    ``allow_rf_change`` plays a cluster without KIP-860, where another number of replicas is not refused either.
+    """
+
+    def __init__(
+        self,
+        cluster: MemoryCluster,
+        request_timeout_seconds: float = 2.0,
+        *,
+        route: MemoryRoute | None = None,
+        allow_rf_change: bool = False,
+    ) -> None:
+        self.cluster = cluster
+        self.request_timeout_seconds = request_timeout_seconds
+        self.allow_rf_change = allow_rf_change
+        self.route = route or MemoryRoute(cluster)
+        self.sent: list[Sent] = []
+
+    def reorder(self, orders: Sequence[Reorder]) -> Mapping[TopicPartition, Outcome]:
+        """AlterPartitionReassignments. Raises Transient when the broker that was asked does not answer."""
+        if not orders:
+            return {}
+        self._send("reorder", [r.name for r in orders], [r.order for r in orders])
+        if len(orders) > MAX_RECORDS_PER_USER_OPERATION:
+            changing = [r for r in orders if (p := self.cluster.find(r.name)) and p.replicas != tuple(r.order)]
+            if len(changing) > MAX_RECORDS_PER_USER_OPERATION:
+                return _too_large([r.name for r in orders])
+        return {r.name: self._reorder(r.name, tuple(r.order)) for r in orders}
+
+    def elect(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+        """ElectLeaders, preferred. Raises Transient when the broker that was asked does not answer."""
+        if not names:
+            return {}
+        self._send("elect", names)
+        if len(names) > MAX_RECORDS_PER_USER_OPERATION:
+            moving = [n for n in names if self._first_may_lead(n)]
+            if len(moving) > MAX_RECORDS_PER_USER_OPERATION:
+                return _too_large(names)
+        return {name: self._elect(name) for name in names}
+
+    def cancel(self, names: Sequence[TopicPartition]) -> Mapping[TopicPartition, Outcome]:
+        """Cancel reassignments. Raises Transient when the broker that was asked does not answer."""
+        if not names:
+            return {}
+        self._send("cancel", names)
+        return {name: self._cancel(name) for name in names}
+
+    def _send(
+        self,
+        kind: str,
+        names: Sequence[TopicPartition],
+        orders: Sequence[tuple[int, ...]] = (),
+    ) -> None:
+        if len(set(names)) != len(names):
+            raise ValueError(f"a partition is named twice in one {kind} request")
+        through = self.route.through()
+        if not self.cluster.quorum:
+            raise Transient("the controller has no quorum: the broker's answer did not come in time")
+        self.sent.append(Sent(kind, tuple(names), through, tuple(tuple(o) for o in orders)))
+
+    def _reorder(self, name: TopicPartition, order: tuple[int, ...]) -> Outcome:
+        p = self.cluster.find(name)
+        if p is None:
+            return _unknown(name)
+        unregistered = [b for b in order if b not in self.cluster.brokers]
+        if not order:
+            return Outcome(
+                "INVALID_REPLICA_ASSIGNMENT", "The manual partition assignment includes an empty replica list."
+            )
+        if len(set(order)) != len(order):
+            return Outcome(
+                "INVALID_REPLICA_ASSIGNMENT", f"The manual partition assignment {order} names a broker twice."
+            )
+        if unregistered:
+            return Outcome(
+                "INVALID_REPLICA_ASSIGNMENT",
+                f"The manual partition assignment includes broker {unregistered[0]}, but no such broker is registered.",
+            )
+        if not self.allow_rf_change and len(order) != len(set(p.replicas) - set(p.removing)):
+            return Outcome(
+                "INVALID_REPLICATION_FACTOR",
+                f"The replication factor is changed from {len(p.replicas)} to {len(order)}, which is not allowed.",
+            )
+        self.cluster.assign(p, order)
+        return Outcome()
+
+    def _elect(self, name: TopicPartition) -> Outcome:
+        p = self.cluster.find(name)
+        if p is None:
+            return _unknown(name)
+        if p.leader == p.replicas[0]:
+            return Outcome("ELECTION_NOT_NEEDED", "The preferred replica leads already.")
+        if not self.cluster.elect_preferred(p):
+            return Outcome("PREFERRED_LEADER_NOT_AVAILABLE", f"Broker {p.replicas[0]} cannot lead {name} cleanly.")
+        return Outcome()
+
+    def _cancel(self, name: TopicPartition) -> Outcome:
+        p = self.cluster.find(name)
+        if p is None:
+            return _unknown(name)
+        if not p.reassigning:
+            return Outcome("NO_REASSIGNMENT_IN_PROGRESS", f"No reassignment of {name} is in flight.")
+        if not set(p.isr) - set(p.adding):
+            return Outcome("INVALID_REPLICA_ASSIGNMENT", f"Reverting {name} would need an unclean leader election.")
+        self.cluster.revert(p)
+        return Outcome()
+
+    def _first_may_lead(self, name: TopicPartition) -> bool:
+        p = self.cluster.find(name)
+        return p is not None and p.leader != p.replicas[0] and p.replicas[0] in p.isr
+
+
+def _unknown(name: TopicPartition) -> Outcome:
+    return Outcome("UNKNOWN_TOPIC_OR_PARTITION", f"There is no partition {name}.")
+
+
+def _too_large(names: Sequence[TopicPartition]) -> dict[TopicPartition, Outcome]:
+    return dict.fromkeys(names, Outcome("POLICY_VIOLATION", "Unable to perform excessively large batch operation."))

@@ -1,0 +1,105 @@
+"""Broker process, quarantine orders and fault tolerance in memory, for the quarantine agent's ports.
+
+``MemoryProcess`` pauses and releases a broker of a simulated cluster; the controller's session is the test's to play.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from bellwether.core.doctor.risks import MIN_ISR
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.model.fault_tolerance import Margins, Quorum
+from bellwether.core.quarantine.agent import Command, Process, Read
+from bellwether.ports.errors import Transient
+from bellwether.testing.memory_cluster import MemoryCluster
+
+
+@dataclass
+class MemoryProcess:
+    """One simulated broker's process. ``keeper`` outlives its warden: ``die`` is a warden killed without a word."""
+
+    cluster: MemoryCluster
+    broker: int
+    stopped: bool = False
+    keeper: bool = True
+    barred: bool = False
+
+    def state(self) -> Process:
+        """How it is; a broker that is dead has no process."""
+        if not self.cluster.brokers[self.broker].alive:
+            self.stopped = False
+            return Process.ABSENT
+        if self.barred:
+            return Process.BARRED
+        return Process.STOPPED if self.stopped else Process.RUNNING
+
+    def pause(self) -> None:
+        """SIGSTOP. Raises Transient for one that is gone."""
+        if self.state() is not Process.RUNNING:
+            raise Transient(f"broker {self.broker} has no process to stop")
+        self.stopped = True
+        self.cluster.freeze(self.broker)
+
+    def release(self) -> None:
+        """SIGCONT."""
+        self.stopped = False
+        self.cluster.thaw(self.broker)
+
+    def guarded(self) -> bool:
+        """Whether the keeper is at its post."""
+        return self.keeper
+
+    def die(self) -> None:
+        """The warden is killed: its keeper releases the broker, if it is there."""
+        if self.keeper:
+            self.release()
+
+
+@dataclass
+class MemoryOrders:
+    """Orders as a test lays them down. ``away`` plays an API that does not answer."""
+
+    command: Command | None = None
+    others: int | None = None
+    away: bool = False
+
+    def read(self) -> Read:
+        """What stands. Raises Transient while away."""
+        if self.away:
+            raise Transient("the Kubernetes API does not answer")
+        return Read(self.command, self.others)
+
+
+class MemoryMargins:
+    """``ports.kafka.MarginReader`` over a simulated cluster. ``voters`` are brokers; those that run keep up.
+
+    Without voters the controllers are others, and well.
+    """
+
+    def __init__(self, cluster: MemoryCluster, voters: Collection[int] = ()) -> None:
+        self.cluster = cluster
+        self.voters = frozenset(voters)
+        self.problem = ""
+        self.asked = 0
+        self.keeping_pace: set[int] = set()
+
+    def margins(
+        self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
+    ) -> Margins:
+        """What could still be lost. Whoever is asked about trails, unless it is in ``keeping_pace``."""
+        self.asked += 1
+        if self.problem:
+            return Margins(problem=self.problem)
+        known = {p.topic for p in self.cluster.partitions(frozenset(topics))}
+        least: Mapping[str, int] = {t: int(self.cluster.topic_settings(t)[MIN_ISR]) for t in sorted(known)}
+        silent = frozenset(b for b in peers if not self._answers(b))
+        others = frozenset({-1, -2, -3})
+        voters = self.voters or others
+        quorum = Quorum(voters, frozenset(v for v in voters if v in others or self._answers(v)))
+        return Margins(least, quorum, silent, frozenset(b for b, of in followed.items() if of) - self.keeping_pace)
+
+    def _answers(self, broker: int) -> bool:
+        found = self.cluster.brokers.get(broker)
+        return found is not None and found.alive and not found.frozen

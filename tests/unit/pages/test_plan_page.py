@@ -1,0 +1,234 @@
+"""The page of a plan: whole, on its own, legible, and saying what a person needs to decide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.core.settings.objective import Objective
+from bellwether.pages.plan_page import plan_page
+from bellwether.pages.plan_summary import tell
+from testkit.planpages import former, needs, plan_of_size, said, small_plan, taken_apart
+
+SIZES = [1, 3, 12, 48, 49, 1000]
+
+
+def page(brokers: int, history: Sequence[LoadPlan] = (), **change: object) -> str:
+    plan, moves = plan_of_size(brokers) if brokers > 1 else (plan_of_size(brokers, moves=0)[0], [])
+    return plan_page(tell(replace(plan, **change), moves, history, "s3://lake/bellwether"))  # type: ignore[arg-type]
+
+
+def drawings(text: str) -> dict[str, ElementTree.Element]:
+    return {svg.findtext("title", ""): svg for svg in taken_apart(text).iter("svg") if svg.get("role") == "img"}
+
+
+@pytest.mark.parametrize("brokers", SIZES)
+def test_the_page_is_well_formed_and_needs_nothing_from_elsewhere(brokers: int) -> None:
+    text = page(brokers)
+    assert needs(text) == []
+    root = taken_apart(text)
+    assert [child.tag for child in root] == ["head", "body"]
+    policy = next(m for m in root.iter("meta") if m.get("http-equiv"))
+    assert policy.get("content", "").startswith("default-src 'none'; style-src 'unsafe-inline'")
+
+
+def test_the_page_says_how_good_the_plan_is_and_what_it_moves() -> None:
+    plan, moves = small_plan()
+    text = said(taken_apart(plan_page(tell(plan, moves, (), "STORE"))))
+    assert "The busiest broker goes from 63.00 MB/s to 35.00 MB/s (−44.4 %). No plan can bring it below" in text
+    assert plan.digest in text
+    assert plan.problem_digest in text
+    assert "Policy kafka/main, Kafka cluster memory-cluster , as of 2026-11-21 12:00 UTC" in text
+    for move in moves:
+        assert str(move.name) in text
+    command = f"kubectl annotate leadershippolicy main -n kafka --overwrite bellwether.dev/approve-plan={plan.digest}"
+    assert command in text
+    folders = f"--problem STORE/problems/NAME --loads STORE/loads/NAME --plan STORE/plans/{plan.digest}"
+    assert f"bellwether verify-plan {folders}" in text
+
+
+def test_the_same_story_makes_the_same_page() -> None:
+    assert page(12) == page(12)
+
+
+def test_light_and_dark_and_paper_have_their_styles() -> None:
+    style = next(taken_apart(page(3)).iter("style")).text or ""
+    assert "prefers-color-scheme: dark" in style
+    assert "@media print" in style
+
+
+# Charts
+
+
+@pytest.mark.parametrize("brokers", [3, 12, 48])
+def test_few_brokers_have_a_row_each_with_both_figures(brokers: int) -> None:
+    svg = drawings(page(brokers))["Load per broker"]
+    labels = [said(t) for t in svg.iter("text")]
+    plan, _ = plan_of_size(brokers)
+    for b in plan.brokers:
+        assert f"broker {b.id} {b.rack}" in labels
+        assert f"{b.before / 1e6:,.1f} → {b.after / 1e6:,.1f}" in labels
+    assert sum(c.get("class") == "before-dot" for c in svg.iter("circle")) == brokers
+    assert sum(c.get("class") == "after-bar" for c in svg.iter("rect")) == brokers
+    assert f"bound {plan.certificate.bound / 1e6:,.1f} MB/s" in labels
+
+
+def test_many_brokers_are_two_sorted_curves() -> None:
+    svg = drawings(page(1000))["Load per broker, sorted"]
+    curves = {p.get("class"): p.get("d", "") for p in svg.iter("path")}
+    assert set(curves) == {"before-line", "after-line"}
+    for path in curves.values():
+        heights = [float(y) for y in re.findall(r"[V ]([\d.]+)", path)]
+        assert heights == sorted(heights)  # y grows downwards: the busiest first
+    assert len(curves["before-line"]) < 20_000
+    assert "open brokers, the busiest first" in [said(t) for t in svg.iter("text")]
+
+
+def test_closed_brokers_are_drawn_apart() -> None:
+    plan, moves = plan_of_size(6, closed=(2, 5))
+    text = plan_page(tell(plan, moves))
+    svg = drawings(text)["Load per broker"]
+    assert sum(r.get("class") == "shut" for r in svg.iter("rect")) == 2
+    assert "4 open brokers, 2 closed" in said(taken_apart(text))
+
+
+@pytest.mark.parametrize("brokers", SIZES)
+def test_every_chart_has_an_axis_with_its_unit_and_a_description(brokers: int) -> None:
+    history = [former(plan_of_size(12)[0], days) for days in (1, 2, 9)]
+    found = drawings(page(brokers, history))
+    assert len(found) >= 4
+    for title, svg in found.items():
+        labels = [said(t) for t in svg.iter("text")]
+        assert any(re.search(r", (MB/s|%)", label) for label in labels), title
+        assert len([x for x in labels if re.fullmatch(r"[\d,.]+", x)]) >= 2, title
+        assert svg.findtext("desc")
+
+
+@pytest.mark.parametrize("brokers", SIZES)
+def test_nothing_is_drawn_outside_its_chart(brokers: int) -> None:
+    history = [former(plan_of_size(12)[0], days) for days in (1, 2, 9)]
+    for title, svg in drawings(page(brokers, history)).items():
+        _, _, width, height = map(float, svg.get("viewBox", "").split())
+        for mark in svg.iter():
+            for name, most in (("x", width), ("x1", width), ("x2", width), ("cx", width)):
+                assert 0 <= float(mark.get(name, 0)) <= most, (title, mark.attrib)
+            for name in ("y", "y1", "y2", "cy"):
+                assert 0 <= float(mark.get(name, 0)) <= height, (title, mark.attrib)
+        for label in svg.iter("text"):
+            long, x = 6.6 * len(said(label)), float(label.get("x", 0))
+            kind = label.get("class") or ""
+            left = x - (long if "end" in kind else long / 2 if "middle" in kind else 0)
+            assert left > -8, (title, said(label))
+            assert left + long < width + 8, (title, said(label))
+
+
+def test_racks_show_dots_for_few_brokers_and_ranges_for_many() -> None:
+    few, many = (drawings(page(n))["Load per rack"] for n in (12, 1000))
+    assert sum(c.get("class") == "after-dot" for c in few.iter("circle")) == 12
+    assert [r.get("class") for r in many.iter("rect")] == ["before-range", "after-range"] * 3
+    assert {"zone-a", "zone-b", "zone-c"} <= {said(t).split()[0] for t in many.iter("text")}
+
+
+def test_one_rack_needs_no_view_of_racks() -> None:
+    plan, moves = small_plan()
+    assert "Per rack" not in said(taken_apart(plan_page(tell(plan, moves))))
+
+
+def test_former_plans_stand_in_charts_and_a_table() -> None:
+    plan, moves = plan_of_size(12)
+    text = plan_page(tell(plan, moves, [former(plan, 1), former(plan, 30)]))
+    assert {"Busiest broker", "Spread", "Gap"} <= set(drawings(text))
+    words = said(taken_apart(text))
+    assert f"{1:016x}" in words
+    assert "2026-10-22 12:00" in words
+    assert f"{plan.digest} (this plan)" in words
+
+
+def test_a_first_plan_has_no_charts_of_the_past() -> None:
+    assert "This is the policy's only plan in the store." in said(taken_apart(page(3)))
+
+
+# Odd plans
+
+
+def test_a_plan_that_moves_nothing_says_so() -> None:
+    plan, _ = small_plan()
+    still = replace(plan, moved=replace(plan.moved, partitions=0, load=0), after=plan.before)
+    text = said(taken_apart(plan_page(tell(still, ()))))
+    assert "Nothing moves: the busiest broker stays at 63.00 MB/s." in text
+    assert "No leader moves." in text
+
+
+def test_a_plan_without_any_load_has_a_page() -> None:
+    plan, _ = small_plan()
+    idle = replace(
+        plan,
+        before=replace(plan.before, max=0.0, mean=0.0, spread=0.0),
+        after=replace(plan.after, max=0.0, mean=0.0, spread=0.0),
+        certificate=replace(plan.certificate, bound=0.0, gap=0.0, largest_item=0.0),
+        brokers=tuple(replace(b, before=0.0, after=0.0) for b in plan.brokers),
+        moved=replace(plan.moved, partitions=0, load=0, lower_bound=0),
+    )
+    assert needs(plan_page(tell(idle, ()))) == []
+
+
+def test_a_plan_with_nothing_proved_says_so() -> None:
+    plan, moves = small_plan()
+    proof = replace(plan.certificate, bound=0.0, gap=None)
+    text = said(taken_apart(plan_page(tell(replace(plan, certificate=proof), moves))))
+    assert "Nothing is proved of how much lower it could be." in text
+
+
+def test_other_capacities_show_in_the_unit() -> None:
+    plan, moves = plan_of_size(12)
+    strong = replace(plan, brokers=(replace(plan.brokers[0], capacity=200), *plan.brokers[1:]))
+    assert "load, MB/s per 100 units of capacity" in plan_page(tell(strong, moves))
+    assert "per 100 units" not in plan_page(tell(plan, moves))
+
+
+def test_the_cap_and_the_racks_that_were_asked_for_are_told() -> None:
+    text = said(taken_apart(page(12, objective=Objective(preferred_racks=("zone-a", "zone-b"), max_moves=1000))))
+    assert "preferred racks zone-a, zone-b" in text
+    assert "1,000 leaders, and whoever must move" in text
+
+
+# Strangers' names
+
+
+@given(st.text(min_size=1, max_size=60))
+def test_no_name_becomes_part_of_the_page(name: str) -> None:
+    plan, moves = small_plan()
+    hostile = replace(
+        plan,
+        policy=f"{name}/{name}",
+        cluster_id=name,
+        brokers=tuple(replace(b, rack=f"{name}{b.id}") for b in plan.brokers),
+        objective=Objective(preferred_racks=(name,)),
+    )
+    renamed = [m._replace(topic=name) for m in moves]
+    plain = plan_page(tell(replace(plan, brokers=tuple(replace(b, rack=f"r{b.id}") for b in plan.brokers)), moves))
+    text = plan_page(tell(hostile, renamed, (), f"s3://{name}"))
+    assert needs(text) == []
+    assert [e.tag for e in taken_apart(text).iter()] == [e.tag for e in taken_apart(plain).iter()]
+
+
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</style><b>", "]]>", "&lt;", "a\u202eb"]
+)
+def test_a_hostile_topic_is_shown_as_text(name: str) -> None:
+    plan, moves = small_plan(name.replace("\u202e", ""))
+    text = plan_page(tell(plan, [m._replace(topic=name) for m in moves]))
+    assert needs(text) == []
+    assert f"{name.replace(chr(0x202E), '�')}-" in said(taken_apart(text))
+
+
+def test_names_in_commands_are_quoted_for_the_shell() -> None:
+    text = said(taken_apart(page(3, policy="kafka/x; rm -rf ~")))
+    assert "leadershippolicy 'x; rm -rf ~' -n kafka" in text

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from bellwether.core.model.flap_damping import Flaps
+from bellwether.core.reasons import Reason
+from bellwether.recording.replay.recorded_status import Word, flaps_of, said_section, verdicts_of, words_of
+
+T0 = datetime(2026, 11, 21, 9, tzinfo=UTC)
+STATUS: dict[str, Any] = {
+    "verdict": {
+        "standing": "Recovering",
+        "reason": "Stabilizing",
+        "message": "every signal passes",
+        "since": "2026-11-21T09:00:00Z",
+        "restartedAt": "2026-11-21T08:59:00Z",
+        "evidence": [{"type": "ExternalReachability", "source": "a", "reading": "Passing"}],
+        "change": "its signals failing again",
+    },
+    "flapping": {"demotions": 3, "last": "2026-11-21T09:00:00Z", "stabilizationSeconds": 240},
+    "conditions": [
+        {"type": "Healthy", "status": "False", "reason": "Stabilizing"},
+        {"type": "Demoted", "status": "True", "reason": "StorageSlow", "message": "slow", "observedGeneration": 4},
+    ],
+    "leaders": 7,
+}
+
+
+def kept(status: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(said_section({2: status})))
+    return found
+
+
+def test_a_replay_begins_with_what_the_next_process_would_begin_with():
+    verdict = verdicts_of(kept(STATUS))[2]
+    assert (verdict.broker, str(verdict.standing), verdict.reason) == (2, "Recovering", Reason.STABILIZING)
+    assert (verdict.since, verdict.restarted) == (T0, T0.replace(hour=8, minute=59))
+    assert flaps_of(kept(STATUS)) == {2: Flaps(3, T0)}
+
+
+def test_the_operators_word_is_standing_reason_and_whether_it_is_demoted():
+    assert words_of(kept(STATUS)) == {2: Word("Recovering", "Stabilizing", True)}
+    assert words_of(kept({**STATUS, "conditions": []})) == {2: Word("Recovering", "Stabilizing", False)}
+
+
+def test_what_stands_in_the_signals_is_not_kept_twice():
+    text = json.dumps(kept(STATUS))
+    assert [word for word in ("evidence", "change", "leaders", "observedGeneration", "Healthy") if word in text] == []
+
+
+def test_a_broker_of_which_nothing_was_said_has_no_row():
+    assert said_section({2: {}, 3: {"verdict": None, "conditions": None}, 4: {"signals": []}}) == {}
+
+
+def test_words_that_this_version_does_not_know_are_left_out():
+    later = {**STATUS, "verdict": {**STATUS["verdict"], "reason": "SolarFlare"}, "flapping": {"demotions": -1}}
+    assert (verdicts_of(kept(later)), flaps_of(kept(later))) == ({}, {})
+    assert words_of(kept(later))[2].reason == "SolarFlare"
+    assert verdicts_of({"2": {"verdict": {"standing": "Dancing"}}}) == {}

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.models import InvalidObject
+from bellwether.core.settings.capacity import UNBOUNDED, Capacity
+from bellwether.ports.errors import Terminal
+from bellwether.recording.replay.replay_settings import (
+    NO_LOADS,
+    limits_loads,
+    policy_of,
+    setting,
+    settings_of_file,
+    settings_section,
+    without_effect,
+)
+from sourcetree import ROOT
+from testkit import apiobjects
+
+FULL = ROOT / "examples" / "policies" / "full.yaml"
+
+
+def section(**spec: Any) -> dict[str, Any]:
+    return settings_section(LeadershipPolicy.read(apiobjects.policy(**spec)))
+
+
+def test_the_policy_is_read_back_as_it_was():
+    policy = LeadershipPolicy.read(
+        apiobjects.policy(
+            mode="Enforce",
+            kafka=apiobjects.kafka(brokerSessionTimeoutSeconds=18),
+            promotion={"stabilizationSeconds": 7},
+            detection={"storageLatency": {"thresholdMilliseconds": 90}},
+        )
+    )
+    assert policy_of(json.loads(json.dumps(settings_section(policy))), "main", "default").policy() == policy.policy()
+
+
+def test_rebalancing_is_left_out_as_a_replay_makes_no_plans():
+    policy = LeadershipPolicy.read(next(yaml.safe_load_all(FULL.read_text())))
+    assert policy.spec.rebalance is not None
+    kept = settings_section(policy)
+    assert "rebalance" not in kept
+    changed = setting("rebalance.approval=Automatic")
+    assert policy_of(kept, "main", "default", [changed]).spec.rebalance is None
+    assert without_effect(changed) == "rebalance.approval changes nothing: a replay makes no plans of loads"
+
+
+class TestALimitByLoad:
+    """What partitions carry is not recorded."""
+
+    def limited(self, **capacity: int) -> dict[str, Any]:
+        body = apiobjects.rebalance()
+        body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 1000, **capacity}}
+        return settings_section(LeadershipPolicy.read(body))
+
+    def test_it_is_kept_with_the_settings_so_that_a_replay_can_tell_of_it(self):
+        assert limits_loads(json.loads(json.dumps(self.limited())))
+        assert not limits_loads(section())
+        assert not limits_loads(section(demotion={"capacity": {"maxLeaders": 9}}))
+
+    def test_it_limits_nothing_when_it_is_played(self):
+        assert policy_of(self.limited(), "main", "default").policy().demotion.capacity == UNBOUNDED
+
+    def test_the_limit_by_number_beside_it_does(self):
+        kept = self.limited(maxLeaders=9)
+        before = json.dumps(kept)
+        assert policy_of(kept, "main", "default").policy().demotion.capacity == Capacity(max_leaders=9)
+        assert json.dumps(kept) == before
+
+    @pytest.mark.parametrize("text", ["capacity.maxBytesPerSecond=5", "capacity={maxBytesPerSecond: 5}"])
+    def test_asked_for_in_a_replay_it_is_said_to_limit_nothing(self, text: str):
+        changed = setting(f"demotion.{text}")
+        assert without_effect(changed) == NO_LOADS
+        assert policy_of(section(), "main", "default", [changed]).policy().demotion.capacity == UNBOUNDED
+
+
+def test_neither_addresses_nor_credentials_are_kept():
+    body = next(d for d in yaml.safe_load_all(FULL.read_text()) if d["kind"] == "LeadershipPolicy")
+    detection = body["spec"].setdefault("detection", {})
+    detection["prometheus"] = {
+        "url": "https://prom.secret.example.com",
+        "bearerTokenSecretRef": {"name": "prom-token", "key": "token"},
+        "rules": [{"name": "slow", "query": "x", "threshold": "1"}],
+    }
+    detection["plugins"] = [{"type": "Custom", "settings": [{"name": "password", "value": "hunter2"}]}]
+    kept = json.dumps(settings_section(LeadershipPolicy.read(body)))
+    servers = body["spec"]["kafka"]["bootstrapServers"]
+    words = ("kafka", "prom.secret", "prom-token", "hunter2", "SecretRef", *servers)
+    assert [w for w in words if w in kept] == []
+    assert policy_of(json.loads(kept), "main", "default").policy().detection.prometheus.rules[0].name == "slow"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("promotion.stabilizationSeconds=10", (("promotion", "stabilizationSeconds"), 10)),
+        ("spec.mode=Observe", (("mode",), "Observe")),
+        ("demotion.maxBrokers=20%", (("demotion", "maxBrokers"), "20%")),
+        (
+            "detection.externalReachability.vantages=[a, b]",
+            (("detection", "externalReachability", "vantages"), ["a", "b"]),
+        ),
+        ("suspend=true", (("suspend",), True)),
+    ],
+)
+def test_a_setting_is_what_it_looks_like(text: str, found: object):
+    assert setting(text) == found
+
+
+@pytest.mark.parametrize("text", ["", "mode", "=1", "a..b=1", "x=[1"])
+def test_what_is_no_setting_is_refused(text: str):
+    with pytest.raises(Terminal, match="--set"):
+        setting(text)
+
+
+def test_a_changed_setting_is_checked_like_a_policy():
+    with pytest.raises(InvalidObject, match=r"spec\.promotion\.stabilizationSeconds"):
+        policy_of(section(), "main", "default", [setting("promotion.stabilizationSeconds=-1")])
+    with pytest.raises(InvalidObject, match=r"spec\.promotion\.wait"):
+        policy_of(section(), "main", "default", [setting("promotion.wait=1")])
+    with pytest.raises(Terminal, match="mode holds no further fields"):
+        policy_of(section(), "main", "default", [setting("mode.x=1")])
+
+
+def test_a_change_leaves_the_recorded_settings_alone():
+    recorded = section(promotion={"stabilizationSeconds": 7})
+    before = json.dumps(recorded)
+    changed = policy_of(recorded, "main", "default", [setting("promotion.stabilizationSeconds=9")])
+    assert (changed.spec.promotion.stabilization_seconds, json.dumps(recorded)) == (9, before)
+
+
+def test_the_brokers_session_timeout_can_be_changed_too():
+    changed = policy_of(section(), "main", "default", [setting("kafka.brokerSessionTimeoutSeconds=30")])
+    assert changed.policy().session_timeout_seconds == 30
+
+
+def test_a_policys_file_gives_its_settings():
+    assert settings_of_file(FULL.read_text(), "full.yaml")["mode"] in ("Observe", "Enforce")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: [", "not YAML"),
+        ("kind: Secret", "holds 0 LeadershipPolicies"),
+        ("", "holds 0"),
+        ("kind: LeadershipPolicy\nmetadata: {name: a}\nspec: {}", "spec.mode"),
+    ],
+)
+def test_a_file_that_holds_no_policy_is_named(text: str, why: str):
+    with pytest.raises(Terminal, match=why):
+        settings_of_file(text, "policy.yaml")

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from bellwether.core.model.cluster import Broker, Cluster, Partition
+from bellwether.recording.traces.cluster_section import cluster_section, partition_row, read_cluster, read_partition
+from bellwether.recording.traces.merge_patch import difference, patched
+from bellwether.recording.traces.trace_lines import UnreadableTrace
+from testkit import strategies
+
+
+def plain(cluster: Cluster) -> Cluster:
+    """The cluster without what a trace does not keep: addresses, epochs, and the order within an ISR."""
+    return Cluster(
+        cluster.cluster_id,
+        {b.id: Broker(b.id, b.rack, fenced=b.fenced) for b in cluster.brokers.values()},
+        tuple(
+            replace(p, isr=tuple(r for r in p.replicas if r in p.isr), leader_epoch=-1)
+            for p in sorted(cluster.partitions, key=lambda p: (p.topic, p.index))
+        ),
+    )
+
+
+@given(strategies.clusters())
+def test_a_cluster_is_read_back(cluster: Cluster):
+    assert read_cluster(json.loads(json.dumps(cluster_section(cluster)))) == plain(cluster)
+
+
+@given(strategies.clusters(), strategies.clusters())
+def test_a_cluster_is_read_back_from_what_changed(before: Cluster, after: Cluster):
+    first, second = cluster_section(before), cluster_section(after)
+    news = json.loads(json.dumps(difference(first, second)))
+    assert read_cluster(patched(first, news)) == plain(after)
+
+
+def test_a_partition_at_its_best_is_a_few_bytes():
+    assert partition_row(Partition("orders", "id", 0, (1, 2, 3), (3, 1, 2), 1)) == "1,2,3"
+    assert partition_row(Partition("orders", "id", 0, (1, 2, 3), (3, 2), 2)) == "1,2,3;2,3;2"
+    assert partition_row(Partition("orders", "id", 0, (1, 2), (), None, elr=(2,))) == "1,2;-;-;2"
+
+
+@pytest.mark.parametrize("row", ["", "a", "1,2;x", "1;1;y", ";1"])
+def test_a_row_that_is_none_is_refused(row: str):
+    with pytest.raises(ValueError, match=r"no replicas|invalid literal"):
+        read_partition(row, "orders", "id", 0, internal=False)
+
+
+@pytest.mark.parametrize(
+    "section", [{}, {"id": "c"}, {"id": "c", "brokers": {"x": {}}}, {"id": "c", "brokers": {}, "topics": {"i": {}}}]
+)
+def test_a_damaged_cluster_is_refused(section: dict[str, object]):
+    with pytest.raises(UnreadableTrace, match="the cluster in the trace is damaged"):
+        read_cluster(section)
+
+
+def test_without_partitions_each_named_broker_stands_in_with_one_to_lead():
+    partitions = (Partition("orders", "id", 0, (1, 2, 4), (1, 2), 1),)
+    cluster = Cluster("c", {1: Broker(1, "a"), 2: Broker(2, "b"), 3: Broker(3, "c", fenced=True)}, partitions)
+    section = cluster_section(cluster, partitions=False)
+    assert "orders" not in json.dumps(section)
+    found = read_cluster(section)
+    assert (found.named, found.live) == (cluster.named, cluster.live)
+    assert found.leaders() == {1: 3, 2: 1, 3: 0, 4: 0}
+
+
+def test_a_cluster_of_200000_partitions_costs_little_when_a_broker_leaves_it():
+    brokers = {b: Broker(b, "abc"[b % 3]) for b in range(12)}
+    partitions = [
+        Partition(f"topic-{t}", f"{t:022d}", i, ids, ids, ids[0])
+        for t in range(2000)
+        for i in range(100)
+        if (ids := tuple((t + i + n) % 12 for n in range(3)))
+    ]
+    whole = Cluster("c", brokers, tuple(partitions))
+    shrunk = [replace(p, isr=p.isr[1:], leader=p.isr[1]) if p.leader == 5 else p for p in partitions]
+    first, second = cluster_section(whole), cluster_section(replace(whole, partitions=tuple(shrunk)))
+    assert len(json.dumps(first, separators=(",", ":"))) < 4_000_000
+    news = json.dumps(difference(first, second), separators=(",", ":"))
+    changed = sum(p.leader == 5 for p in partitions)
+    assert len(news) < 30 * changed
+    assert len(news) / 5 < 20_000_000 / 50, "bytes a second, as metadata is read every 5 s"

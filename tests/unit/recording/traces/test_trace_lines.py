@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from bellwether.recording.traces.trace_lines import Header, Instant, UnreadableTrace, read_header, read_instant
+
+AT = datetime(2026, 11, 21, 9, 0, 0, 125000, tzinfo=UTC)
+HEADER = Header("main", "kafka", AT, "cluster-a", "0.1.0", anonymized=True, partitions=False)
+
+
+def test_a_header_is_read_as_it_was_written():
+    assert read_header(HEADER.line()) == HEADER
+
+
+def test_an_instant_is_read_as_it_was_written():
+    instant = Instant(12.345, AT, {"heard": {"ExternalReachability/a": 12.0}, "away": {"Kafka": None}})
+    assert read_instant(instant.line(), 2) == instant
+
+
+def test_a_trace_of_a_newer_version_is_refused_with_the_remedy():
+    newer = json.dumps({**json.loads(HEADER.line()), "version": 2})
+    with pytest.raises(UnreadableTrace, match="use the newer version"):
+        read_header(newer)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "line 1: not JSON"),
+        ("[]", "not a JSON object"),
+        ("{}", "not a trace"),
+        ('{"format":"bellwether.dev/trace","version":"1"}', "not a positive number"),
+        ('{"format":"bellwether.dev/trace","version":1}', "damaged"),
+        (HEADER.line().replace("2026-11-21T09:00:00.125Z", "2026-11-21T09:00:00"), "time zone"),
+        (HEADER.line().replace("2026-", "9999-"), "not of our days"),
+    ],
+)
+def test_a_file_that_is_no_trace_is_told_so(text: str, why: str):
+    with pytest.raises(UnreadableTrace, match=why):
+        read_header(text)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"at": -1},
+        {"at": True},
+        {"at": "1"},
+        {"at": 1e12},
+        {"at": None},
+        {"wall": "noon"},
+        {"wall": None},
+        {"news": []},
+        {"news": None},
+    ],
+    ids=str,
+)
+def test_a_damaged_instant_is_refused_by_its_line(changed: dict[str, object]):
+    with pytest.raises(UnreadableTrace, match="line 7"):
+        read_instant(json.dumps({**json.loads(Instant(1, AT).line()), **changed}), 7)
+
+
+@pytest.mark.parametrize("text", ['{"at":NaN}', '{"at":Infinity}', "[" * 100_000, "null"])
+def test_what_is_not_json_is_refused(text: str):
+    with pytest.raises(UnreadableTrace, match="line 3"):
+        read_instant(text, 3)
+
+
+def test_time_does_not_go_back():
+    with pytest.raises(UnreadableTrace, match="goes back from 5 s to 4 s"):
+        read_instant(Instant(4, AT).line(), 9, after=5)
+
+
+def test_what_is_not_a_number_is_never_written():
+    with pytest.raises(ValueError, match="JSON"):
+        Instant(1, AT, {"x": float("nan")}).line()

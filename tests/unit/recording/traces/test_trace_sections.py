@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.core.model.restoration_waves import Coming, Returning
+from bellwether.core.model.strimzi import Pod
+from bellwether.core.model.undo_record import Cause, Demoted
+from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal
+from bellwether.recording.traces.trace_lines import UnreadableTrace
+from bellwether.recording.traces.trace_sections import (
+    aged,
+    demoted_section,
+    heard_section,
+    overrides_section,
+    pods_section,
+    read_demoted,
+    read_overrides,
+    read_pods,
+    read_returning,
+    read_signals,
+    returning_section,
+    signals_section,
+)
+
+T0 = datetime(2026, 11, 21, 9, tzinfo=UTC)
+FIGURES = st.none() | st.floats(0, 1e6)
+MOMENTS = st.none() | st.integers(0, 50)
+
+
+@st.composite
+def signals(draw: st.DrawFn) -> list[Signal]:
+    kinds = st.sampled_from(["ExternalReachability", "StorageLatency", "Custom"])
+    keys = draw(st.sets(st.tuples(st.integers(0, 3), kinds, st.sampled_from(["a", "zone-b.1"])), max_size=8))
+    return [
+        Signal(
+            broker,
+            kind,
+            source,
+            draw(st.sampled_from(Reading)),
+            T0 + timedelta(seconds=draw(st.integers(-90, 90))),
+            draw(MOMENTS),
+            draw(st.sampled_from(Reading)),
+            draw(FIGURES),
+            draw(st.text(max_size=9)),
+            draw(FIGURES),
+            draw(FIGURES),
+        )
+        for broker, kind, source in sorted(keys)
+    ]
+
+
+def as_json(section: object) -> dict[str, object]:
+    """What a file makes of a section."""
+    found: dict[str, object] = json.loads(json.dumps(section, allow_nan=False))
+    return found
+
+
+@given(signals())
+def test_signals_are_read_back_with_their_ages_whatever_their_leases_did(found: list[Signal]):
+    said, heard = as_json(signals_section(found)), as_json(heard_section(found, 60.0))
+    assert list(aged(read_signals(said), heard, 60.0)) == found
+
+
+@given(signals(), st.integers(0, 100))
+def test_ages_grow_with_the_moment_that_they_are_asked_for(found: list[Signal], later: int):
+    said, heard = as_json(signals_section(found)), as_json(heard_section(found, 60.0))
+    older = [s if s.age_seconds is None else replace(s, age_seconds=s.age_seconds + later) for s in found]
+    assert list(aged(read_signals(said), heard, 60.0 + later)) == older
+
+
+def test_one_prober_is_one_moment_however_many_brokers_it_sees():
+    seen = [Signal(b, "ExternalReachability", "a", Reading.PASSING, T0, 1.5) for b in range(1000)]
+    assert heard_section(seen, 10.0) == {"ExternalReachability/a": 8.5}
+
+
+def test_a_sign_of_life_changes_nothing_but_the_moment():
+    seen = [Signal(1, "ExternalReachability", "a", Reading.PASSING, T0, 1.5)]
+    assert signals_section(seen) == signals_section([replace(seen[0], age_seconds=0.0)])
+
+
+def test_an_entry_that_a_predecessor_left_has_a_moment_of_its_own():
+    seen = [Signal(b, "ExternalReachability", "a", Reading.PASSING, T0, None if b == 2 else 1.0) for b in (1, 2, 3)]
+    heard = heard_section(seen, 10.0)
+    assert heard == {"ExternalReachability/a": 9.0, "ExternalReachability/a#2": "never"}
+    assert [s.age_seconds for s in aged(read_signals(signals_section(seen)), heard, 12.0)] == [3.0, None, 3.0]
+
+
+def test_what_is_no_number_is_left_out():
+    seen = [Signal(1, "Prometheus", "rule", Reading.FAILING, T0, value=float("nan"))]
+    assert as_json(signals_section(seen))
+    assert read_signals(signals_section(seen))[0].value is None
+
+
+def test_overrides_are_read_back():
+    found = (
+        Override(1, OverrideState.DEMOTED, "disk replaced (ann)", T0),
+        Override(2, OverrideState.PROMOTED),
+        Override(3, OverrideState.DEMOTED, "new disk", T0, purpose=Purpose.MAINTENANCE),
+    )
+    assert read_overrides(as_json(overrides_section(found))) == found
+
+
+def test_pods_are_read_back():
+    found = {0: Pod("kafka-0"), 1: Pod("kafka-1", ready=False), 12: Pod("kafka-12", leaving=True)}
+    assert read_pods(as_json(pods_section(found))) == found
+
+
+def test_a_damaged_pod_is_refused():
+    with pytest.raises(UnreadableTrace, match="a pod in the trace is damaged"):
+        read_pods({"1": {"name": "kafka-1"}})
+
+
+def test_demotions_are_read_back():
+    found = {3: Demoted(3, Cause.SIGNALS, "StorageSlow", "slow", T0)}
+    assert read_demoted(as_json(demoted_section(found))) == found
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99), MOMENTS, st.sampled_from(Coming)), max_size=4))
+def test_ways_back_are_read_back(drawn: list[tuple[int, int, int | None, Coming]]):
+    found = {b: Returning(b, share, T0, T0 + timedelta(minutes=m or 0), coming) for b, share, m, coming in drawn}
+    assert read_returning(as_json(returning_section(found))) == found
+
+
+def test_the_usual_way_back_leaves_out_where_it_comes_from():
+    section = returning_section({1: Returning(1, 10, T0, T0), 2: Returning(2, 50, T0, T0, Coming.RESTARTED)})
+    assert [row.get("coming") for row in section.values()] == [None, "Restarted"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"share": 100}, {"share": -1}, {"share": True}, {"share": "10"}, {"wavedAt": 4}, {"coming": "Teleported"}],
+    ids=str,
+)
+def test_a_damaged_way_back_is_refused(changed: dict[str, object]):
+    moment = "2026-11-21T09:00:00Z"
+    with pytest.raises(UnreadableTrace, match="a way back in the trace is damaged"):
+        read_returning({"1": {"share": 10, "since": moment, "wavedAt": moment, **changed}})
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {},
+        {"reading": "Passing"},
+        {"reading": "Dancing", "since": "2026-11-21T09:00:00Z"},
+        {"reading": "Passing", "since": "2026-11-21T09:00:00Z", "latency": "fast"},
+        {"reading": "Passing", "since": 4},
+        [],
+        "Passing",
+    ],
+    ids=str,
+)
+def test_a_damaged_signal_is_refused_and_not_guessed(row: object):
+    with pytest.raises(UnreadableTrace, match="a signal in the trace is damaged"):
+        read_signals({"1": {"ExternalReachability/a": row}})
+
+
+def test_a_damaged_override_and_a_damaged_demotion_are_refused():
+    with pytest.raises(UnreadableTrace, match="an override"):
+        read_overrides({"1": {"state": "Exiled"}})
+    with pytest.raises(UnreadableTrace, match="a demotion"):
+        read_demoted({"x": {"cause": "Signals", "reason": "r", "since": "2026-11-21T09:00:00Z"}})

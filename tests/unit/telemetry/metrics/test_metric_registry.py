@@ -1,0 +1,60 @@
+"""What all the series of a process share, and gauges that are told whole."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, generate_latest
+
+from bellwether import __version__
+from bellwether.telemetry.metrics.metric_registry import LabelledRegistry, PolicyGauge
+
+SHARED = {"namespace": "kafka", "policy": "main", "source": "zone-a"}
+
+
+def test_every_series_carries_the_shared_labels_and_its_own() -> None:
+    registry = LabelledRegistry("prober", SHARED)
+    Counter("bellwether_probe_asks", "Asks.", ["broker"], registry=registry).labels("1").inc()
+    assert registry.get_sample_value("bellwether_probe_asks_total", {**SHARED, "broker": "1"}) == 1
+    text = generate_latest(registry).decode()
+    assert 'bellwether_probe_asks_total{broker="1",namespace="kafka",policy="main",source="zone-a"} 1.0' in text
+
+
+def test_a_label_without_a_value_is_left_out() -> None:
+    registry = LabelledRegistry("sampler", {"namespace": "kafka", "policy": ""})
+    assert all(
+        set(sample.labels) == {"namespace", "component", "version", "python"}
+        for metric in registry.collect()
+        for sample in metric.samples
+    )
+
+
+def test_what_runs_is_told_with_its_version() -> None:
+    text = generate_latest(LabelledRegistry("operator")).decode()
+    assert 'bellwether_build_info{component="operator",python="3.' in text
+    assert f'version="{__version__}"}} 1.0' in text
+
+
+def test_when_a_counter_was_made_is_no_series() -> None:
+    registry = LabelledRegistry("operator")
+    Counter("bellwether_errors", "Errors.", registry=registry).inc()
+    assert "_created" not in generate_latest(registry).decode()
+
+
+def values(registry: LabelledRegistry) -> dict[tuple[str, str], float]:
+    return {
+        (sample.labels["policy"], sample.labels["broker"]): sample.value
+        for metric in registry.collect()
+        for sample in metric.samples
+        if sample.name == "bellwether_leaders"
+    }
+
+
+def test_a_gauge_that_is_told_whole_drops_what_is_not_told_again() -> None:
+    registry = LabelledRegistry("operator")
+    gauge = PolicyGauge("bellwether_leaders", "Leaders.", ["broker"], registry)
+    gauge.tell("kafka", "main", {("1",): 5, ("2",): 3})
+    gauge.tell("kafka", "other", {("1",): 9})
+    gauge.tell("kafka", "main", {("2",): 4})
+    assert values(registry) == {("main", "2"): 4, ("other", "1"): 9}
+    gauge.forget("kafka", "main")
+    gauge.forget("kafka", "main")
+    assert values(registry) == {("other", "1"): 9}

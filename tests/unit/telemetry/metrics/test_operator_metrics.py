@@ -1,0 +1,341 @@
+"""What the operator says of itself, as Prometheus reads it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.demotion.decisions import BrokerHold
+from bellwether.core.doctor.risks import Risk
+from bellwether.core.execution.result import Deeds, Stop
+from bellwether.core.model.refusals import Hold
+from bellwether.core.planning.plan import Plan
+from bellwether.core.planning.preferred_election import Balance, Ran
+from bellwether.core.reasons import Reason
+from bellwether.core.rebalance.lifecycle import Figures, Run, RunState
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.signals import Reading, SignalType
+from bellwether.telemetry.metrics.broker_metrics import SIGNAL_STATES
+from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
+from testkit.builders import (
+    after,
+    cluster,
+    decisions,
+    move,
+    partition,
+    returning,
+    said,
+    signal,
+    snapshot,
+    verdict,
+    verdicts,
+)
+
+ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
+
+
+@pytest.fixture
+def metrics() -> OperatorMetrics:
+    return OperatorMetrics()
+
+
+def value(metrics: OperatorMetrics, name: str, **labels: str) -> float | None:
+    all_labels = {"namespace": "default", "policy": "main", **labels}
+    return metrics.registry.get_sample_value(f"bellwether_{name}", all_labels)
+
+
+def ended(metrics: OperatorMetrics, report: Report | None = None, seconds: float = 0.2) -> None:
+    metrics.turn_ended("default", "main", seconds, report or said(policy=ENFORCE), 7)
+
+
+def test_a_turn_is_timed_and_a_stuck_one_shows(metrics: OperatorMetrics):
+    metrics.turn_begins("default", "main", 1000.0)
+    assert value(metrics, "turn_start_timestamp_seconds") == 1000.0
+    metrics.turn_ends("default", "main")
+    ended(metrics)
+    assert value(metrics, "turn_start_timestamp_seconds") == 0
+    assert value(metrics, "turn_seconds_sum") == 0.2
+    assert value(metrics, "turn_last_success_timestamp_seconds") == snapshot().now.timestamp()
+
+
+def test_a_failed_turn_is_counted_by_kind(metrics: OperatorMetrics):
+    metrics.turn_failed("default", "main", "Transient")
+    assert value(metrics, "errors_total", kind="Transient") == 1
+
+
+@pytest.mark.parametrize(("plan", "rest"), [(Plan(), 1), (Plan((move(),)), 0)])
+def test_rest_is_a_turn_that_asks_for_nothing(metrics: OperatorMetrics, plan: Plan, rest: int):
+    ended(metrics, said(policy=ENFORCE, plan=plan))
+    assert value(metrics, "at_rest") == rest
+
+
+def test_every_broker_has_its_verdict_its_leaders_and_whether_it_is_demoted(metrics: OperatorMetrics):
+    judged = {**verdicts(cluster(partition())), 1: verdict(1)}
+    ended(metrics, said(policy=ENFORCE, judged=judged, plan=Plan(decisions=decisions(1))))
+    assert value(metrics, "broker_verdict", broker="1", verdict="Sick") == 1
+    assert value(metrics, "broker_verdict", broker="1", verdict="Healthy") == 0
+    assert value(metrics, "broker_leaders", broker="1") == 1
+    assert (value(metrics, "broker_demoted", broker="1"), value(metrics, "broker_demoted", broker="2")) == (1, 0)
+
+
+def test_a_broker_that_is_gone_and_a_reason_that_no_longer_holds_are_not_told_any_more(metrics: OperatorMetrics):
+    held = Plan(
+        holds=(Hold(partition().key, "orders", Reason.ONLY_REPLICA, "x"),),
+        decisions=decisions(held=[BrokerHold(1, Reason.CAP_REACHED, "x"), BrokerHold(2, Reason.CAP_REACHED, "x")]),
+    )
+    ended(metrics, said(policy=ENFORCE, plan=held))
+    assert value(metrics, "moves_held", reason="OnlyReplica") == 1
+    assert value(metrics, "brokers_held", reason="CapReached") == 2
+    ended(metrics, said(snapshot(cluster(partition(replicas=[1, 2]), brokers=2)), ENFORCE))
+    assert value(metrics, "moves_held", reason="OnlyReplica") is None
+    assert value(metrics, "brokers_held", reason="CapReached") is None
+    assert value(metrics, "broker_leaders", broker="3") is None
+
+
+def test_another_policy_keeps_its_own(metrics: OperatorMetrics):
+    ended(metrics)
+    metrics.turn_ended("default", "other", 0.1, said(), 0)
+    ended(metrics)
+    labels = {"namespace": "default", "policy": "other", "broker": "1"}
+    assert metrics.registry.get_sample_value("bellwether_broker_leaders", labels) == 1
+
+
+def test_deeds_add_up(metrics: OperatorMetrics):
+    for _ in range(2):
+        ended(metrics, said(policy=ENFORCE, deeds=Deeds(5, 3)))
+    assert value(metrics, "partitions_reordered_total") == 10
+    assert value(metrics, "leaders_elected_total") == 6
+    assert value(metrics, "replica_sets_touched_total") == 0
+    assert value(metrics, "undo_record_entries") == 7
+
+
+def test_the_age_of_every_source_is_told_and_never_heard_is_minus_one(metrics: OperatorMetrics):
+    heard = [signal(1, age_seconds=2.5), signal(2, age_seconds=None), signal(3, source="vantage-b", age_seconds=None)]
+    metrics.heard("default", "main", heard, lambda _type, _source: 15.0)
+    kind = "ExternalReachability"
+    assert value(metrics, "signal_age_seconds", type=kind, source="vantage-a") == 2.5
+    assert value(metrics, "signal_age_seconds", type=kind, source="vantage-b") == -1
+    metrics.heard("default", "main", [], lambda _type, _source: 15.0)
+    assert value(metrics, "signal_age_seconds", type=kind, source="vantage-a") is None
+
+
+def test_signals_are_counted_by_what_they_say_and_old_ones_as_stale(metrics: OperatorMetrics):
+    heard = [
+        signal(1, Reading.PASSING, age_seconds=2.5),
+        signal(2, Reading.FAILING, age_seconds=15.0),
+        signal(3, age_seconds=15.1),
+        signal(4, Reading.FAILING, age_seconds=None),
+    ]
+    metrics.heard("default", "main", heard, lambda _type, _source: 15.0)
+    states = [value(metrics, "signals", type="ExternalReachability", state=s) for s in SIGNAL_STATES]
+    assert states == [1, 1, 0, 2]
+
+
+def test_what_the_policy_does_not_judge_by_is_not_missed(metrics: OperatorMetrics):
+    metrics.heard("default", "main", [signal(1, age_seconds=None)], lambda _type, _source: None)
+    assert value(metrics, "signal_age_seconds", type="ExternalReachability", source="vantage-a") is None
+    assert value(metrics, "signals", type="ExternalReachability", state="stale") is None
+
+
+def test_whoever_does_not_lead_says_nothing_of_brokers(metrics: OperatorMetrics):
+    ended(metrics)
+    metrics.leading("default", "main", False)
+    assert value(metrics, "leadership_held") == 0
+    assert value(metrics, "broker_leaders", broker="1") is None
+
+
+def test_a_policy_that_is_gone_leaves_nothing(metrics: OperatorMetrics):
+    ended(metrics)
+    metrics.leading("default", "main", True)
+    metrics.turn_failed("default", "main", "Fenced")
+    metrics.exchanges.kafka("default", "main", "Metadata", "ok", 0.1)
+    metrics.troubled("default", "main", Reason.NO_ANSWER)
+    metrics.forget("default", "main")
+    left = {s.name for family in metrics.registry.collect() for s in family.samples}
+    assert left == {"bellwether_build_info"}
+
+
+def test_what_the_loop_of_a_deleted_policy_says_at_its_end_is_not_told(metrics: OperatorMetrics):
+    metrics.known("default", "main")
+    metrics.forget("default", "main")
+    metrics.leading("default", "main", False)
+    metrics.turn_failed("default", "main", "Fenced")
+    metrics.turn_begins("default", "main", 1000.0)
+    metrics.turn_ends("default", "main")
+    metrics.exchanges.kafka("default", "main", "Metadata", "ok", 0.1)
+    metrics.exchanges.certificate("default", "main", "own", 2000.0)
+    ended(metrics)
+    left = {s.name for family in metrics.registry.collect() for s in family.samples}
+    assert left == {"bellwether_build_info"}
+    metrics.known("default", "main")
+    assert value(metrics, "leadership_held") == 0
+
+
+def test_a_rebalance_tells_its_state_its_partitions_and_its_loads(metrics: OperatorMetrics):
+    figures = Figures(200.0, 100.0, 1.0, 0.0, 99.0, 0.01, 7, 2, 400, 300)
+    run = Run(RunState.APPLYING, figures=figures, taken_up=5, left={"TopicGone": 2})
+    metrics.rebalance("default", "main", run)
+    assert value(metrics, "rebalance_state", state="Applying") == 1
+    assert value(metrics, "rebalance_state", state="Idle") == 0
+    assert value(metrics, "rebalance_partitions", what="applied") == 3
+    assert value(metrics, "rebalance_partitions", what="left") == 2
+    loads = [value(metrics, "rebalance_load_bytes_per_second", when=when) for when in ("before", "after", "bound")]
+    assert loads == [200.0, 100.0, 99.0]
+
+
+def test_a_policy_that_rebalances_nothing_says_nothing_of_it(metrics: OperatorMetrics):
+    metrics.rebalance("default", "main", Run(RunState.DONE))
+    metrics.rebalance("default", "main", None)
+    assert value(metrics, "rebalance_state", state="Done") is None
+    assert value(metrics, "rebalance_partitions", what="applied") is None
+
+
+def test_a_process_that_lost_the_lease_says_nothing_of_a_rebalance(metrics: OperatorMetrics):
+    metrics.rebalance("default", "main", Run(RunState.DONE))
+    metrics.leading("default", "main", False)
+    assert value(metrics, "rebalance_state", state="Done") is None
+
+
+def test_a_policy_is_led_by_nobody_until_somebody_does(metrics: OperatorMetrics):
+    metrics.known("default", "main")
+    assert value(metrics, "leadership_held") == 0
+    metrics.leading("default", "main", True)
+    assert value(metrics, "leadership_held") == 1
+
+
+def test_counters_stand_at_zero_before_they_rise(metrics: OperatorMetrics):
+    metrics.leading("default", "main", True)
+    assert value(metrics, "replica_sets_touched_total") == 0
+
+
+def test_trouble_is_told_by_its_reason_until_a_turn_ends_well(metrics: OperatorMetrics):
+    metrics.troubled("default", "main", Reason.CLUSTER_CHANGED)
+    metrics.troubled("default", "main", Reason.RECORD_UNAVAILABLE)
+    assert value(metrics, "policy_trouble", reason="ClusterChanged") is None
+    assert value(metrics, "policy_trouble", reason="RecordUnavailable") == 1
+    ended(metrics)
+    assert value(metrics, "policy_trouble", reason="RecordUnavailable") is None
+
+
+def test_trouble_is_over_for_whoever_stands_by(metrics: OperatorMetrics):
+    metrics.troubled("default", "main", Reason.NO_ANSWER)
+    metrics.leading("default", "main", False)
+    assert value(metrics, "policy_trouble", reason="NoAnswer") is None
+
+
+def test_partitions_at_risk_are_counted_by_class_and_the_other_classes_stand_at_zero(metrics: OperatorMetrics):
+    short = cluster(partition(isr=(1, 2)), partition(index=1, isr=(1,)), partition(index=2))
+    ended(metrics, said(replace(snapshot(short), floors={"orders": 2}), ENFORCE))
+    counts = {risk: value(metrics, "partitions_at_risk", risk=str(risk)) for risk in Risk}
+    assert counts == dict.fromkeys(Risk, 0.0) | {Risk.AT_MIN_ISR: 1, Risk.UNDER_MIN_ISR: 1, Risk.IN_SYNC: None}
+    ended(metrics)
+    assert value(metrics, "partitions_at_risk", risk="AtMinIsr") == 0
+    metrics.leading("default", "main", False)
+    assert value(metrics, "partitions_at_risk", risk="AtMinIsr") is None
+
+
+def test_a_broker_has_its_reason_and_what_holds_it(metrics: OperatorMetrics):
+    judged = {**verdicts(cluster(partition())), 1: verdict(1)}
+    held = decisions(held=[BrokerHold(1, Reason.CAP_REACHED, "x")])
+    ended(metrics, said(policy=ENFORCE, judged=judged, plan=Plan(decisions=held)))
+    assert value(metrics, "broker_verdict_reason", broker="1", reason=str(judged[1].reason)) == 1
+    assert value(metrics, "broker_held", broker="1", reason="CapReached") == 1
+    ended(metrics)
+    assert value(metrics, "broker_held", broker="1", reason="CapReached") is None
+
+
+def test_how_far_a_way_back_has_come_is_told_while_it_lasts(metrics: OperatorMetrics):
+    plan = Plan(decisions=decisions(back=[returning(1, 10)]), withheld={1: 27})
+    ended(metrics, said(policy=ENFORCE, plan=plan))
+    assert value(metrics, "broker_returning_ratio", broker="1") == 0.1
+    assert value(metrics, "broker_partitions_withheld", broker="1") == 27
+    assert value(metrics, "broker_returning_ratio", broker="2") is None
+    ended(metrics)
+    assert value(metrics, "broker_returning_ratio", broker="1") is None
+    assert value(metrics, "broker_partitions_withheld", broker="1") is None
+
+
+def test_the_imbalance_is_told_now_before_and_after_the_last_election(metrics: OperatorMetrics):
+    ended(metrics)
+    assert value(metrics, "preferred_leader_imbalance", when="now") is None
+    found = Balance(3, last=Ran(after(0), before=7, elected=6))
+    ended(metrics, replace(said(policy=ENFORCE), election=found))
+    assert value(metrics, "preferred_leader_imbalance", when="now") == 3
+    assert value(metrics, "preferred_leader_imbalance", when="before") == 7
+    assert value(metrics, "preferred_leader_imbalance", when="after") is None
+    read = replace(found, last=Ran(after(0), 7, 6, after=1))
+    ended(metrics, replace(said(policy=ENFORCE), election=read))
+    assert value(metrics, "preferred_leader_imbalance", when="after") == 1
+    metrics.leading("default", "main", False)
+    assert value(metrics, "preferred_leader_imbalance", when="now") is None
+
+
+def test_since_when_a_broker_is_demoted_is_told_while_it_is(metrics: OperatorMetrics):
+    demoted = decisions(1)
+    ended(metrics, said(policy=ENFORCE, plan=Plan(decisions=demoted)))
+    since = demoted.demoted[1].since.timestamp()
+    assert value(metrics, "broker_demoted_since_timestamp_seconds", broker="1") == since
+    assert value(metrics, "broker_demoted_since_timestamp_seconds", broker="2") is None
+    ended(metrics)
+    assert value(metrics, "broker_demoted_since_timestamp_seconds", broker="1") is None
+
+
+def test_a_demoted_broker_that_follows_slowly_holds_acks_all_back(metrics: OperatorMetrics):
+    slow = replace(verdict(1), slow=Reason.STORAGE_SLOW)
+    at = cluster(partition(replicas=[2, 1, 3]))
+    ended(metrics, said(snapshot(at), ENFORCE, judged={**verdicts(at), 1: slow}))
+    assert value(metrics, "broker_holds_back_isr", broker="1") == 1
+    assert value(metrics, "broker_holds_back_isr", broker="2") == 0
+
+
+def test_partitions_without_a_leader_are_counted(metrics: OperatorMetrics):
+    ended(metrics, said(snapshot(cluster(partition(leader=None), partition("other"))), ENFORCE))
+    assert (value(metrics, "partitions"), value(metrics, "partitions_leaderless")) == (2, 1)
+
+
+def test_a_run_that_stopped_is_counted_by_its_reason(metrics: OperatorMetrics):
+    ended(metrics, said(policy=ENFORCE, deeds=Deeds(stopped=Stop(Reason.NO_ANSWER, "x"))))
+    assert value(metrics, "runs_stopped_total", reason="NoAnswer") == 1
+
+
+def test_a_process_that_lost_the_lease_says_nothing_of_partitions_either(metrics: OperatorMetrics):
+    ended(metrics)
+    metrics.leading("default", "main", False)
+    assert [value(metrics, name) for name in ("partitions_leaderless", "epoch", "policy_acts")] == [None] * 3
+
+
+def test_no_series_is_ever_missing_while_a_turn_is_told(metrics: OperatorMetrics):
+    """A scrape in the middle of a turn's news must find every broker: an absent series resets an alert."""
+    ended(metrics)
+    missing, done = [], threading.Event()
+
+    def scrape() -> None:
+        while not done.is_set():
+            if value(metrics, "broker_verdict", broker="2", verdict="Healthy") is None:
+                missing.append(1)
+
+    scraper = threading.Thread(target=scrape)
+    scraper.start()
+    for _ in range(100):
+        ended(metrics)
+    done.set()
+    scraper.join()
+    assert missing == []
+
+
+def test_a_thousand_brokers_make_less_than_twenty_series_each(metrics: OperatorMetrics):
+    brokers = 1000
+    at = cluster(*(partition(index=i, replicas=[i % brokers + 1]) for i in range(brokers)), brokers=brokers)
+    ended(metrics, said(snapshot(at), ENFORCE))
+    probed = [signal(b, source=f"zone-{z}", age_seconds=1) for b in range(1, brokers + 1) for z in range(3)]
+    beside = [
+        signal(b, source=f"broker-{b}", kind=kind, age_seconds=1)
+        for b in range(1, brokers + 1)
+        for kind in (SignalType.STORAGE_LATENCY, SignalType.SELF_REACHABILITY)
+    ]
+    metrics.heard("default", "main", [*probed, *beside], lambda _type, _source: 15.0)
+    series = sum(len(family.samples) for family in metrics.registry.collect())
+    assert brokers * 10 < series < brokers * 20

@@ -1,0 +1,132 @@
+"""``/healthz`` and ``/readyz`` as the kubelet asks for them."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client import CollectorRegistry, Gauge
+
+from bellwether.telemetry.health_server import Health, HealthServer
+from waiting import limit
+
+
+@pytest.fixture
+def health() -> Health:
+    return Health()
+
+
+@pytest.fixture
+def server(health: Health) -> Iterator[HealthServer]:
+    made = HealthServer(health, 0)
+    yield made
+    threading.Thread(target=made.close).start()  # it ends within half a second: nobody has to wait
+
+
+def ask(server: HealthServer, path: str, method: str = "GET") -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=limit(30))
+    try:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/healthz/", "/readyz?verbose"])
+def test_with_nothing_amiss_all_is_well(server: HealthServer, path: str) -> None:
+    assert ask(server, path) == (200, "ok\n")
+
+
+def test_what_only_a_restart_cures_is_told_by_both(health: Health, server: HealthServer) -> None:
+    health.watch(lambda: ["the loop is stuck"])
+    assert ask(server, "/healthz") == (503, "the loop is stuck\n")
+    assert ask(server, "/readyz") == (503, "the loop is stuck\n")
+
+
+def test_what_a_restart_does_not_cure_is_told_by_readiness_alone(health: Health, server: HealthServer) -> None:
+    health.require(lambda: ["the API is away"])
+    assert ask(server, "/healthz") == (200, "ok\n")
+    assert ask(server, "/readyz") == (503, "the API is away\n")
+
+
+def test_every_reason_has_its_line(health: Health, server: HealthServer) -> None:
+    health.watch(lambda: ["one", "two"])
+    health.watch(lambda: ["three"])
+    assert ask(server, "/healthz")[1].splitlines() == ["one", "two", "three"]
+
+
+def test_it_recovers_by_itself(health: Health, server: HealthServer) -> None:
+    amiss = ["the API is away"]
+    health.require(lambda: amiss)
+    assert ask(server, "/readyz")[0] == 503
+    amiss.clear()
+    assert ask(server, "/readyz")[0] == 200
+
+
+def test_a_check_that_fails_is_not_taken_for_health(health: Health, server: HealthServer) -> None:
+    def broken() -> list[str]:
+        raise RuntimeError("oh")
+
+    health.watch(broken)
+    assert ask(server, "/healthz") == (503, "a check of its own failed: RuntimeError: oh\n")
+
+
+def test_a_head_request_gets_the_status_alone(health: Health, server: HealthServer) -> None:
+    health.watch(lambda: ["stuck"])
+    assert ask(server, "/healthz", "HEAD") == (503, "")
+
+
+def test_anything_else_is_not_there(server: HealthServer) -> None:
+    assert ask(server, "/metrics")[0] == 404
+    assert ask(server, "/")[0] == 404
+
+
+def test_a_silent_client_keeps_nobody_waiting(server: HealthServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port)):
+        assert ask(server, "/healthz")[0] == 200
+
+
+def test_a_check_that_hangs_keeps_the_other_answers(health: Health, server: HealthServer) -> None:
+    release = threading.Event()
+
+    def hanging() -> list[str]:
+        release.wait(limit(20))
+        return []
+
+    health.require(hanging)
+    waiting = threading.Thread(target=ask, args=(server, "/readyz"), daemon=True)
+    waiting.start()
+    try:
+        assert ask(server, "/healthz") == (200, "ok\n")
+    finally:
+        release.set()
+        waiting.join(limit(5))
+
+
+def test_metrics_stand_beside_it_where_a_process_has_one_port(health: Health) -> None:
+    registry = CollectorRegistry()
+    Gauge("bellwether_something", "Something.", registry=registry).set(3)
+    server = HealthServer(health, 0, registry)
+    try:
+        assert "bellwether_something 3.0" in ask(server, "/metrics")[1]
+        assert ask(server, "/healthz")[0] == 200
+    finally:
+        server.close()
+
+
+def test_a_port_that_is_taken_is_an_error(health: Health, server: HealthServer) -> None:
+    with pytest.raises(OSError, match="in use"):
+        HealthServer(health, server.port)
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+def test_it_is_asked_at_either_kind_of_address(server: HealthServer) -> None:
+    for host in ("127.0.0.1", "::1"):
+        connection = http.client.HTTPConnection(host, server.port, timeout=limit(30))
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().status == 200
+        connection.close()

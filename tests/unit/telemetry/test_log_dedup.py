@@ -1,0 +1,88 @@
+"""A trouble that stands is told once in a while; what has changed, at once."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from bellwether.telemetry import logs
+from bellwether.telemetry.log_dedup import AGAIN_SECONDS, Repeats
+from bellwether.testing.memory_world import ManualClock
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def stream(clock: ManualClock) -> Iterator[io.StringIO]:
+    made = io.StringIO()
+    logs.configure("json", stream=made)
+    (handler,) = logging.getLogger().handlers
+    handler.filters.clear()
+    handler.addFilter(Repeats(monotonic=clock.monotonic))
+    yield made
+    logs.configure("console", "warning")
+
+
+def told(stream: io.StringIO) -> list[dict[str, object]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_standing_trouble_is_told_once_and_again_after_a_while_with_its_count(
+    stream: io.StringIO, clock: ManualClock
+) -> None:
+    for _ in range(int(AGAIN_SECONDS)):
+        structlog.get_logger("x").warning("no turn", why="no answer")
+        clock.advance(1)
+    assert len(told(stream)) == 1
+    structlog.get_logger("x").warning("no turn", why="no answer")
+    first, again = told(stream)
+    assert "repeated" not in first
+    assert again["repeated"] == AGAIN_SECONDS - 1
+
+
+@pytest.mark.parametrize("change", [{"why": "refused"}, {"broker": 2}])
+def test_what_has_changed_is_told_at_once(stream: io.StringIO, change: dict[str, object]) -> None:
+    structlog.get_logger("x").warning("no turn", why="no answer", broker=1)
+    structlog.get_logger("x").warning("no turn", **{"why": "no answer", "broker": 1, **change})
+    assert len(told(stream)) == 2
+
+
+def test_two_policies_troubles_are_told_apart(stream: io.StringIO) -> None:
+    for policy in ("a", "b"):
+        with structlog.contextvars.bound_contextvars(policy=policy):
+            structlog.get_logger("x").warning("no turn")
+    assert [line["policy"] for line in told(stream)] == ["a", "b"]
+
+
+def test_what_is_no_trouble_is_always_told(stream: io.StringIO) -> None:
+    for _ in range(3):
+        structlog.get_logger("x").info("moved", reordered=4)
+    assert len(told(stream)) == 3
+
+
+def test_other_libraries_numbers_are_passed_over(stream: io.StringIO, clock: ManualClock) -> None:
+    for port in range(50000, 50010):
+        logging.getLogger("kopf").warning("connection from port %d at 0x%x failed", port, port * 7)
+    assert len(told(stream)) == 1
+    logging.getLogger("kopf").warning("something else")
+    assert len(told(stream)) == 2
+    clock.advance(AGAIN_SECONDS)
+    logging.getLogger("kopf").warning("connection from port %d at 0x%x failed", 1, 2)
+    assert told(stream)[-1]["repeated"] == 9
+
+
+def test_troubles_without_end_take_no_memory_without_end(stream: io.StringIO) -> None:
+    assert stream.getvalue() == ""
+    (repeats,) = [f for h in logging.getLogger().handlers for f in h.filters if isinstance(f, Repeats)]
+    for n in range(5000):
+        structlog.get_logger("x").warning("no turn", why=str(n))
+    assert len(repeats._told) <= 2000
+    assert len(told(stream)) == 5000

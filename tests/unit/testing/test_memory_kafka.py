@@ -1,0 +1,130 @@
+"""What only the fake's views do; what they share with real Kafka is in the contract suite."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.ports.errors import Transient
+from bellwether.ports.kafka import Reorder
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_kafka import MAX_RECORDS_PER_USER_OPERATION, MemoryMover, MemoryReader, MemoryRoute
+from testkit.builders import name
+from testkit.strategies import Act, deeds, memory_clusters
+
+
+@pytest.fixture
+def kafka() -> MemoryCluster:
+    made = MemoryCluster(3)
+    made.create_topic("orders", 3)
+    return made
+
+
+def test_a_frozen_broker_lets_one_request_time_out_and_the_next_goes_elsewhere(kafka):
+    kafka.freeze(1)
+    reader = MemoryReader(kafka)
+    with pytest.raises(Transient, match="broker 1 did not answer"):
+        reader.read()
+    assert len(reader.read().partitions) == 3
+
+
+def test_an_avoided_broker_is_asked_only_when_no_other_is_left(kafka):
+    route = MemoryRoute(kafka)
+    reader, mover = MemoryReader(kafka, route), MemoryMover(kafka, route=route)
+    reader.avoid([1])
+    mover.elect([name()])
+    kafka.kill(2)
+    kafka.kill(3)
+    mover.elect([name()])
+    assert [s.through for s in mover.sent] == [2, 1]
+
+
+def test_a_cluster_that_is_all_down_answers_nothing(kafka):
+    for broker in (1, 2, 3):
+        kafka.kill(broker)
+    with pytest.raises(Transient, match="all are down"):
+        MemoryReader(kafka).read()
+
+
+def test_without_a_controller_quorum_metadata_is_read_and_nothing_moves(kafka):
+    kafka.quorum = False
+    assert MemoryReader(kafka).read().partitions
+    with pytest.raises(Transient, match="quorum"):
+        MemoryMover(kafka).elect([name()])
+
+
+def test_an_election_of_more_records_than_one_operation_may_write_fails_whole():
+    made = MemoryCluster(2)
+    count = MAX_RECORDS_PER_USER_OPERATION + 1
+    made.create_topic("wide", count, assignment=[(1, 2)] * count)
+    for p in made.partitions():
+        made.foreign_reorder(p.name, (2, 1))
+    mover = MemoryMover(made)
+    outcomes = mover.elect([p.name for p in made.partitions()])
+    assert {o.error for o in outcomes.values()} == {"POLICY_VIOLATION"}
+    assert made.snapshot().leaders()[1] == count
+    outcomes = mover.elect([p.name for p in made.partitions()][:-1])
+    assert {o.error for o in outcomes.values()} == {"NONE"}
+
+
+def test_without_kip_860_a_stale_view_takes_a_raised_replica_away():
+    made = MemoryCluster(4)
+    made.create_topic("orders", assignment=[(1, 2, 3)])
+    made.raise_rf("orders")
+    mover = MemoryMover(made, allow_rf_change=True)
+    assert mover.reorder([Reorder(name(), (2, 3, 1))])[name()].ok
+    assert made.partition("orders").replicas == (2, 3, 1)
+
+
+def test_a_cancel_that_would_need_an_unclean_election_is_refused():
+    made = MemoryCluster(5)
+    made.create_topic("orders", assignment=[(1,)])
+    made.kill(5)
+    made.foreign_reassign(name(), (4, 5))
+    made.join_isr(name(), 4)
+    made.kill(1)
+    assert made.partition("orders").isr == (4,)
+    assert MemoryMover(made).cancel([name()])[name()].error == "INVALID_REPLICA_ASSIGNMENT"
+
+
+@given(memory_clusters(), st.lists(deeds(), max_size=8), st.data())
+def test_a_pure_reorder_changes_no_set_no_leader_and_no_epoch(
+    made: MemoryCluster, script: list[tuple[str, Act]], data: st.DataObject
+):
+    for _, act in script:
+        act(made)
+    resting = [p for p in made.partitions() if not p.reassigning]
+    mover = MemoryMover(made)
+    wanted = {p.name: tuple(data.draw(st.permutations(p.replicas))) for p in resting}
+    try:
+        outcomes = mover.reorder([Reorder(n, order) for n, order in wanted.items()])
+    except Transient:
+        return
+    for p in resting:
+        now = made.partition(*p.name)
+        assert outcomes[p.name].ok
+        assert now.replicas == wanted[p.name]
+        assert (set(now.replicas), now.leader, now.leader_epoch) == (set(p.replicas), p.leader, p.leader_epoch)
+        assert not now.reassigning
+
+
+@given(memory_clusters(), st.lists(deeds(), max_size=8))
+def test_an_election_moves_only_to_the_first_of_the_order_and_says_so(
+    made: MemoryCluster, script: list[tuple[str, Act]]
+):
+    for _, act in script:
+        act(made)
+    before = {p.name: p for p in made.partitions()}
+    try:
+        outcomes = MemoryMover(made).elect(list(before))
+    except Transient:
+        return
+    for p in made.partitions():
+        first = before[p.name].replicas[0]
+        match outcomes[p.name].error:
+            case "NONE":
+                assert p.leader == first != before[p.name].leader
+            case "ELECTION_NOT_NEEDED":
+                assert p.leader == first
+            case error:
+                assert error == "PREFERRED_LEADER_NOT_AVAILABLE"
+                assert p == before[p.name]

@@ -1,0 +1,131 @@
+"""Records, Lease, signals and time in memory."""
+
+from dataclasses import replace
+
+import pytest
+
+from bellwether.core.signals import OverrideState, Reading
+from bellwether.ports.errors import Fenced, Terminal, Transient
+from bellwether.testing.memory_records import MemoryRecords, MemoryRecordStore
+from bellwether.testing.memory_world import (
+    START,
+    ManualClock,
+    MemoryLeadership,
+    MemoryLease,
+    MemorySignals,
+    memory_world,
+)
+from testkit.builders import demoted, record, signal, site
+
+
+def test_a_new_world_is_three_brokers_without_topics():
+    seen = memory_world().clusters.read()
+    assert (set(seen.brokers), seen.partitions) == ({1, 2, 3}, ())
+
+
+def test_a_record_outlives_the_process_that_wrote_it():
+    store = MemoryRecordStore()
+    first = MemoryRecords(store)
+    taken = first.take_over("memory-cluster")
+    first.save(replace(taken, demoted={1: demoted(1)}))
+    again = MemoryRecords(store).take_over("memory-cluster")
+    assert (again.epoch, set(again.demoted)) == (taken.epoch + 1, {1})
+
+
+def test_an_older_epoch_may_not_write_any_more():
+    store = MemoryRecordStore()
+    old = MemoryRecords(store).take_over("memory-cluster")
+    MemoryRecords(store).take_over("memory-cluster")
+    with pytest.raises(Fenced, match="epoch 1 may not write"):
+        MemoryRecords(store).save(old)
+
+
+def test_nobody_writes_before_taking_over():
+    with pytest.raises(Fenced, match="nobody has taken it over"):
+        MemoryRecords().save(record())
+
+
+def test_an_unchanged_record_is_not_written_again():
+    store = MemoryRecordStore()
+    records = MemoryRecords(store)
+    taken = records.take_over("memory-cluster")
+    records.save(taken)
+    assert store.writes == 1
+
+
+def test_another_clusters_record_is_not_taken_over():
+    store = MemoryRecordStore()
+    MemoryRecords(store).take_over("memory-cluster")
+    with pytest.raises(Terminal, match="belongs to cluster memory-cluster, the brokers to other"):
+        MemoryRecords(store).take_over("other")
+
+
+def test_a_store_that_is_away_is_a_matter_of_time():
+    store = MemoryRecordStore(reachable=False)
+    with pytest.raises(Transient):
+        MemoryRecords(store).take_over("memory-cluster")
+
+
+def test_a_frozen_holder_loses_the_lease_when_its_time_has_run_out():
+    clock = ManualClock()
+    lease = MemoryLease(clock, duration_seconds=15)
+    first, second = MemoryLeadership(lease, "a"), MemoryLeadership(lease, "b")
+    assert (first.seconds_left(), second.seconds_left()) == (15, 0)
+    first.frozen = True
+    clock.advance(10)
+    assert (first.seconds_left(), second.seconds_left()) == (5, 0)
+    clock.advance(5)
+    assert (first.seconds_left(), second.seconds_left()) == (0, 15)
+    first.frozen = False
+    assert first.seconds_left() == 0
+
+
+def test_the_time_left_can_be_set_by_hand():
+    leadership = MemoryLeadership(MemoryLease(ManualClock()))
+    leadership.seconds = 1.5
+    assert leadership.seconds_left() == 1.5
+
+
+def test_signals_of_a_silent_source_age_and_others_do_not():
+    clock = ManualClock()
+    signals = MemorySignals(clock)
+    signals.put(signal(source="a"), signal(source="b"), signal(broker=2, source="a", age_seconds=None))
+    signals.silence("a")
+    clock.advance(7)
+    assert [s.age_seconds for s in signals.signals()] == [7, 0, None]
+    signals.resume("a")
+    assert [s.age_seconds for s in signals.signals()] == [0, 0, None]
+
+
+def test_saying_the_same_again_is_no_news():
+    clock = ManualClock()
+    signals = MemorySignals(clock)
+    signals.say(1, Reading.FAILING)
+    clock.advance(5)
+    signals.say(1, Reading.FAILING)
+    assert {s.since for s in signals.signals()} == {START}
+    signals.say(1, Reading.PASSING)
+    assert {s.since for s in signals.signals()} == {clock.now()}
+    signals.clear(1)
+    assert signals.signals() == ()
+
+
+def test_an_override_stands_until_it_is_lifted():
+    signals = MemorySignals()
+    signals.override(2, OverrideState.DEMOTED, "disk swap")
+    assert [o.broker for o in signals.overrides()] == [2]
+    signals.lift(2)
+    assert signals.overrides() == ()
+
+
+def test_processes_of_one_site_share_what_lasts():
+    made = site()
+    first, second = made.process("a"), made.process("b")
+    first.records.take_over(made.cluster.cluster_id)
+    assert second.records.take_over(made.cluster.cluster_id).epoch == 2
+    assert (first.leadership.seconds_left(), second.leadership.seconds_left()) == (15, 0)
+
+
+def test_a_clock_does_not_go_back():
+    with pytest.raises(ValueError, match="does not go back"):
+        ManualClock().advance(-1)

@@ -1,0 +1,147 @@
+"""A retold cluster: what befell brokers is as recorded, who leads is its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
+from bellwether.ports.kafka import Reorder
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_kafka import MemoryMover
+from bellwether.testing.replayed_cluster import RetoldCluster
+from testkit import strategies
+
+ORDERS = TopicPartition("orders", 0)
+
+
+def recorded(partitions: int = 3) -> MemoryCluster:
+    cluster = MemoryCluster(3)
+    cluster.create_topic("orders", partitions)
+    return cluster
+
+
+def sets(cluster: Cluster) -> dict[object, tuple[frozenset[int], frozenset[int]]]:
+    """What must be as recorded: replica sets and ISRs."""
+    return {p.key: (frozenset(p.replicas), frozenset(p.isr)) for p in cluster.partitions}
+
+
+def test_it_begins_as_it_was():
+    then = recorded()
+    assert RetoldCluster(then.snapshot()).partitions() == then.partitions()
+
+
+def test_a_broker_that_died_dies_and_comes_back_with_its_place_in_the_isr():
+    then = recorded()
+    again = RetoldCluster(then.snapshot())
+    then.kill(2)
+    again.retell(then.snapshot())
+    assert (2 in again.snapshot().brokers, again.snapshot().leaders().get(2, 0)) == (False, 0)
+    then.revive(2)
+    again.retell(then.snapshot())
+    assert sets(again.snapshot()) == sets(then.snapshot())
+    assert again.snapshot().live == {1, 2, 3}
+
+
+def test_a_fenced_broker_is_fenced_and_leads_nothing():
+    then = recorded()
+    again = RetoldCluster(then.snapshot())
+    then.fence(1)
+    again.retell(then.snapshot())
+    assert again.snapshot().brokers[1].fenced
+    assert all(p.leader != 1 for p in again.partitions())
+
+
+def test_who_leads_is_up_to_the_one_who_acts_now():
+    then = recorded(1)
+    again = RetoldCluster(then.snapshot())
+    mover = MemoryMover(again)
+    mover.reorder([Reorder(ORDERS, (3, 1, 2))])
+    mover.elect([ORDERS])
+    then.foreign_reorder(ORDERS, (2, 3, 1))
+    then.elect_preferred(then.partition("orders"))
+    again.retell(then.snapshot())
+    assert (again.partition("orders").replicas, again.partition("orders").leader) == ((3, 1, 2), 3)
+
+
+def test_a_leader_of_now_that_lagged_as_a_follower_then_stays_in_its_isr():
+    then = recorded(1)
+    again = RetoldCluster(then.snapshot())
+    then.foreign_reorder(ORDERS, (2, 3, 1))
+    then.elect_preferred(then.partition("orders"))
+    then.shrink_isr(ORDERS, 1)
+    again.retell(then.snapshot())
+    assert (again.partition("orders").leader, 1 in again.partition("orders").isr) == (1, True)
+
+
+def test_topics_come_and_go_and_come_again_under_another_id():
+    then = recorded()
+    again = RetoldCluster(then.snapshot())
+    then.create_topic("payments", 2)
+    then.recreate_topic("orders")
+    again.retell(then.snapshot())
+    assert again.partitions() == then.partitions()
+    then.delete_topic("orders")
+    again.retell(then.snapshot())
+    assert {p.topic for p in again.partitions()} == {"payments"}
+
+
+def test_other_peoples_reassignments_are_played_and_finished():
+    then = MemoryCluster(4)
+    then.create_topic("orders", assignment=[(1, 2, 3)])
+    again = RetoldCluster(then.snapshot())
+    then.foreign_reassign(ORDERS, (1, 2, 4))
+    again.retell(then.snapshot())
+    assert again.partition("orders").reassigning
+    then.finish_reassignments()
+    again.retell(then.snapshot())
+    assert (again.partition("orders").reassigning, set(again.partition("orders").replicas)) == (False, {1, 2, 4})
+
+
+def test_a_broker_that_joins_is_there():
+    then = recorded()
+    again = RetoldCluster(then.snapshot())
+    bigger = then.snapshot()
+    more = MemoryCluster(4).snapshot().brokers[4]
+    again.retell(replace(bigger, brokers={**bigger.brokers, 4: replace(more, rack="d")}))
+    assert again.snapshot().brokers[4].rack == "d"
+
+
+def test_a_partition_that_somebody_leads_again_is_led_however_that_came_about():
+    then = recorded(1)
+    lost = replace(then.partition("orders"), isr=(), leader=None)
+    again = RetoldCluster(replace(then.snapshot(), partitions=(lost,)))
+    found: Partition = replace(lost, isr=(2,), leader=2)
+    again.retell(replace(then.snapshot(), partitions=(found,)))
+    assert (again.partition("orders").leader, again.partition("orders").isr) == (2, (2,))
+
+
+@given(st.data(), strategies.memory_clusters())
+def test_it_follows_whatever_befalls_a_cluster(data: st.DataObject, then: MemoryCluster):
+    again = RetoldCluster(then.snapshot())
+    for _, act in data.draw(st.lists(strategies.deeds(), max_size=8)):
+        act(then)
+        now = then.snapshot()
+        again.retell(now)
+        seen = again.snapshot()
+        assert {b: (x.rack, x.fenced) for b, x in seen.brokers.items()} == {
+            b: (x.rack, x.fenced) for b, x in now.brokers.items()
+        }
+        assert seen.by_key.keys() == now.by_key.keys()
+        for p in seen.partitions:
+            recorded = now.by_key[p.key]
+            assert set(p.target) == set(recorded.target)
+            # But for a leader of its own, which followed and lagged then.
+            assert set(p.isr) - {p.leader} <= set(recorded.isr)
+            assert p.leader is None or p.leader in seen.live & set(p.isr)
+
+
+@given(strategies.clusters(), strategies.clusters(), strategies.clusters())
+def test_no_recording_breaks_it_however_little_sense_it_makes(first: Cluster, second: Cluster, third: Cluster):
+    again = RetoldCluster(first)
+    for now in (second, third):
+        again.retell(now)
+        assert again.snapshot().by_key.keys() == now.by_key.keys()
+        assert again.snapshot().live == now.live
