@@ -35,20 +35,20 @@ RETRY_SECONDS = 2.0
 DEFAULT_TIMEOUT_SECONDS = 120
 
 
-class Turns(Protocol):
-    """What a parting needs of the policy's loop."""
+class Reconciler(Protocol):
+    """What a parting needs of the policy's controller."""
 
     @property
     def record(self) -> UndoRecord | None:
         """The undo record as far as this process knows it."""
         ...
 
-    def ensure_linked(self, policy: LeadershipPolicy) -> None:
+    def ensure_connected(self, policy: LeadershipPolicy) -> None:
         """Connect and hold the Lease, or raise."""
         ...
 
-    def take_turn(self, policy: LeadershipPolicy, decide: Decide, agenda: Agenda) -> Report:
-        """One turn with that way to decide, on that occasion."""
+    def reconcile(self, policy: LeadershipPolicy, decide: Decide, agenda: Agenda) -> Report:
+        """One reconcile with that way to decide, on that occasion."""
         ...
 
 
@@ -85,14 +85,14 @@ class Parting:
             return DONE
         return max(RETRY_SECONDS, (self.asked.ends - self.clock.now()).total_seconds())
 
-    def step(self, loop: Turns, policy: LeadershipPolicy) -> float:
+    def step(self, controller: Reconciler, policy: LeadershipPolicy) -> float:
         """One turn towards the end; returns the wait until the next, ``DONE`` when the policy is gone."""
         why = self._reason_to_leave_as_is(policy.policy())
         if why is not None:
             return self.finish(why)
         try:
-            loop.ensure_linked(policy)
-            report = loop.take_turn(policy, part, Agenda(occasion=self.occasion))
+            controller.ensure_connected(policy)
+            report = controller.reconcile(policy, part, Agenda(occasion=self.occasion))
         except Refused as error:
             if error.reason is Reason.STANDING_BY:
                 return RETRY_SECONDS  # the process that holds the Lease does it
@@ -105,7 +105,7 @@ class Parting:
                 return self.finish(f"the time for restoring is over: {error}")
             log.warning("the deletion waits", why=str(error))
             return RETRY_SECONDS
-        record = loop.record
+        record = controller.record
         if record is None or report.deeds.changed:
             return 0.0
         entries = record.entries.values()

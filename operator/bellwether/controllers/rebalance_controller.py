@@ -12,13 +12,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
 from bellwether.adapters.job_commands import Work, file_name
 from bellwether.adapters.kubernetes.api_client import KubernetesClient
 from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
+from bellwether.adapters.kubernetes.managed_fields import owner_of
 from bellwether.adapters.process_jobs import ProcessJobs
 from bellwether.adapters.store.store_errors import PlanUnfit, StoreError
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
@@ -43,7 +44,7 @@ from bellwether.core.rebalance.lifecycle import (
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.rebalance.waves import Accepted, Agenda
 from bellwether.core.reporting.report import Report
-from bellwether.core.settings.rebalance import Rebalance
+from bellwether.core.settings.rebalance import Approval, Rebalance
 from bellwether.extras import needed_extra
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
@@ -354,3 +355,64 @@ def tools_for(api: KubernetesClient, clock: Clock, policy: LeadershipPolicy, clu
     else:
         jobs = KubernetesJobs(api, policy, rebalance, cluster_id)
     return Tools(shelf, jobs)
+
+
+MakeDesk = Callable[[Run, Callable[[], None]], Desk]
+"""From how the rebalance was last said to stand, and a way to wake the policy's controller."""
+
+
+class PolicyRebalance:
+    """The desk of one policy while ``spec.rebalance`` asks for one. ``run_of`` reads the last status of a policy."""
+
+    def __init__(
+        self, make: MakeDesk | None, run_of: Callable[[LeadershipPolicy], Run], wake: Callable[[], None]
+    ) -> None:
+        self._make = make
+        self._run_of = run_of
+        self._wake = wake
+        self._desk: Desk | None = None
+
+    @property
+    def run(self) -> Run | None:
+        """How the rebalance stands; None where the policy asks for none."""
+        return self._desk.run if self._desk is not None else None
+
+    @property
+    def version(self) -> int | None:
+        """Changes whenever a reconcile has something new to do or to say."""
+        desk = self._desk  # read by the watches' threads, too
+        return desk.version if desk is not None else None
+
+    def agenda(self, policy: LeadershipPolicy, body: dict[str, Any]) -> Agenda:
+        """What the next reconcile is to do for a rebalance. Raises Transient or Terminal."""
+        if policy.spec.rebalance is None:
+            self.close()
+        elif self._desk is None and self._make is not None:
+            # The object may be older than the last status.
+            self._desk = self._make(self._run_of(policy), self._wake)
+        if self._desk is None:
+            return Agenda()
+        return replace(self._desk.agenda(), approved_by=_approver(policy, body))
+
+    def hear(self, policy: LeadershipPolicy, report: Report) -> None:
+        """What a reconcile came to."""
+        if self._desk is not None:
+            self._desk.hear(policy, policy.metadata.annotations, report)
+
+    def amiss(self) -> str | None:
+        """That the desk's thread has died, if so."""
+        desk = self._desk
+        return desk.amiss() if desk is not None else None
+
+    def close(self) -> None:
+        """Stop planning; the next ``agenda`` begins anew."""
+        desk, self._desk = self._desk, None
+        if desk is not None:
+            desk.close()
+
+
+def _approver(policy: LeadershipPolicy, body: dict[str, Any]) -> str:
+    """Who approved the load plan, for the audit trail."""
+    if policy.spec.rebalance is not None and policy.spec.rebalance.approval is Approval.AUTOMATIC:
+        return "the policy (spec.rebalance.approval)"
+    return owner_of(body, "metadata", "annotations", APPROVE) or f"annotation {APPROVE}"

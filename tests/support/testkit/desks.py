@@ -18,8 +18,8 @@ from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files, problem_files
 from bellwether.adapters.store.plans.plan_store import Shelf
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.controllers.policy_controller import MakeDesk, PolicyLoop
-from bellwether.controllers.rebalance_controller import Desk, Tools
+from bellwether.controllers.policy_controller import PolicyLoop
+from bellwether.controllers.rebalance_controller import Desk, MakeDesk, Tools
 from bellwether.core.rebalance.lifecycle import Run
 from bellwether.core.rebalance.problem import PartitionSlot
 from bellwether.core.rebalance.rebalance_plan import LoadPlan

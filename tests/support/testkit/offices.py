@@ -19,7 +19,8 @@ from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRe
 from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Link, Linker
 from bellwether.controllers.finalizer import Custody
-from bellwether.controllers.policy_controller import MakeDesk, PolicyLoop
+from bellwether.controllers.policy_controller import PolicyLoop
+from bellwether.controllers.rebalance_controller import MakeDesk
 from bellwether.controllers.reporting.status_reporter import Notices
 from bellwether.core.model.condition import Condition
 from bellwether.core.signals import Reading
@@ -159,7 +160,7 @@ class Office:
             found = self.api.find(POLICIES, "default", loop.policy_name)
             if found is not None:
                 loop.update(found)
-            wait = loop._step()
+            wait = loop.step()
             self.site.clock.advance(seconds)
         return wait
 
@@ -175,4 +176,4 @@ class Office:
     def close(self) -> None:
         """Give the Leases up, which ends their threads."""
         for loop in self.loops:
-            loop._unlink()
+            loop.release()

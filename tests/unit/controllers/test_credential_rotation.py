@@ -184,7 +184,7 @@ def test_who_is_refused_again_and_again_asks_ever_less_often_and_at_once_again_w
     office.linker.trouble = None
     office.step(loop)
     office.linker.trouble = Transient("no answer")
-    loop._forget()
+    loop.release()
     assert [office.step(loop) for _ in range(3)] == [5, 5, 5], "whom nobody refuses need not wait"
 
 

@@ -142,7 +142,7 @@ def test_an_annotation_of_another_word_asks_for_nothing(office: Office):
 @pytest.mark.parametrize("trouble", [Transient("no answer"), Terminal("wrong credentials")], ids=["away", "refused"])
 def test_with_kafka_gone_the_deletion_waits_its_time_and_then_ends_with_an_export(office: Office, trouble: Exception):
     loop = demoting(office, deletionTimeoutSeconds=30)
-    loop._unlink()
+    loop.release()
     office.linker.trouble = trouble  # type: ignore[assignment]
     delete(office, at=office.site.clock.now().isoformat())
     assert office.step(loop, 30) == RETRY_SECONDS
@@ -173,7 +173,7 @@ def test_a_broker_that_stays_unwell_keeps_the_deletion_no_longer_than_its_time(o
 )
 def test_who_may_not_act_leaves_it_or_ends_it(office: Office, reason: Reason, ends: bool):
     loop = demoting(office)
-    loop._unlink()
+    loop.release()
     office.linker.trouble = Refused(reason, "so it is")
     delete(office)
     assert office.step(loop) == (DONE if ends else RETRY_SECONDS)
@@ -217,7 +217,7 @@ def test_a_new_process_finishes_what_a_killed_one_had_begun(office: Office):
     heal(office)
     delete(office)
     office.step(loop)
-    loop._unlink()
+    loop.release()
     successor = Office(office.site, office.api, holder="operator-b")
     try:
         end(successor, successor.loop())

@@ -114,7 +114,7 @@ def test_once_it_has_settled_nothing_is_written_or_moved(desked: Desked):
 def test_a_process_that_takes_over_moves_nothing_before_it_has_read_the_loads(desked: Desked):
     loop = measured(desked)
     demote(desked, loop)
-    loop._unlink()
+    loop.release()
     desked.site.clock.advance(60)
     successor = desked.loop()
     desked.step(successor)  # a turn before the desk could do anything
@@ -132,7 +132,7 @@ def test_while_another_run_goes_on_the_loads_of_the_one_before_count_for_the_nex
     desked.annotate(rebalance="again")
     desked.go(loop, 3)
     assert desked.state == "Running"
-    loop._unlink()
+    loop.release()
     desked.site.clock.advance(60)
     successor = desked.loop()
     desked.go(successor, 8)
@@ -146,7 +146,7 @@ def test_the_next_process_has_read_them_before_it_looks_at_a_plan_whose_recheck_
     desked.planner.looks = 1000
     desked.annotate(rebalance="again")
     desked.go(loop, 3)
-    loop._unlink()
+    loop.release()
     desked.site.clock.advance(60)
     known: list[bool] = []
     real = Planner.look
@@ -252,7 +252,7 @@ class TestAStoreThatIsAway:
         kept = away.pop()
         loop = measured(desked)
         demote(desked, loop)
-        loop._unlink()
+        loop.release()
         desked.site.clock.advance(60)
         away.append(kept)
         successor = desked.loop()

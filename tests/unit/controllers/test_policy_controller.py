@@ -100,7 +100,7 @@ def test_a_process_that_stands_by_takes_over_when_the_other_leaves(office: Offic
     sick(office)
     first = office.make()
     office.step(first, 2)
-    first._unlink()
+    first.release()
     second = Office(office.site, office.api, holder="operator-b")
     loop = second.loop()
     try:
@@ -133,7 +133,7 @@ def test_a_broker_that_flaps_must_stay_well_for_longer_whoever_leads(office: Off
         office.step(first, 20)
     sick(office)
     office.step(first, 2)
-    first._unlink()
+    first.release()
     second = Office(office.site, office.api, holder="operator-b")
     try:
         loop = second.loop()
@@ -158,7 +158,7 @@ def test_the_grace_after_a_restart_is_carried_over_a_take_over(office: Office):
     office.site.cluster.revive(1)
     sick(office)
     office.step(first)
-    first._unlink()
+    first.release()
     second = Office(office.site, office.api, holder="operator-b")
     try:
         loop = second.loop()
@@ -178,7 +178,7 @@ def test_since_times_are_carried_over_a_take_over(office: Office):
     first = office.make()
     office.step(first, 2)
     healths = {h["metadata"]["name"]: h["status"]["verdict"] for h in office.api.all(BROKER_HEALTHS)}
-    first._unlink()
+    first.release()
     office.site.clock.advance(100)
     second = Office(office.site, office.api, holder="operator-b")
     try:
@@ -191,13 +191,13 @@ def test_since_times_are_carried_over_a_take_over(office: Office):
 def test_taking_over_a_settled_cluster_neither_asks_for_a_brokers_object_nor_writes_one(office: Office):
     first = office.make()
     office.step(first)
-    first._unlink()
+    first.release()
     second = Office(office.site, office.api, holder="operator-b")  # the first to be told of the objects' generations
     third = Office(office.site, office.api, holder="operator-c")
     try:
         before = second.loop()
         second.step(before)
-        before._unlink()
+        before.release()
         office.api.writes.clear()
         office.api.refuse("get", BROKER_HEALTHS, Transient("they were listed"))
         assert third.step(third.loop()) == PACE.idle_seconds
@@ -410,8 +410,8 @@ def test_a_defect_in_one_turn_neither_ends_the_loop_nor_keeps_the_lease(office: 
             raise RuntimeError("a defect")
         return -1.0
 
-    loop._step = step  # type: ignore[method-assign]
-    loop._wait = lambda _: False  # type: ignore[assignment]
+    loop.step = step  # type: ignore[method-assign]
+    loop.wait = lambda _: False  # type: ignore[method-assign, assignment]
     loop.run()
     assert len(calls) == 2
     assert office.linker.closed == 1

@@ -80,7 +80,7 @@ def test_a_process_that_takes_over_goes_on_where_the_last_one_was(desked: Desked
             desked.approve()
     if state != "Approved":
         desked.until(loop, state)
-    loop._unlink()
+    loop.release()
     desked.site.clock.advance(60)
     successor = desked.loop()
     if state in ("Running", "Proposed"):
@@ -96,7 +96,7 @@ def test_a_person_of_many_words_is_not_asked_for_again_by_the_next_process(deske
     loop = desked.make(rebalance=SPEC)
     desked.annotate(rebalance="because " * 100)
     desked.until(loop, "Proposed")
-    loop._unlink()
+    loop.release()
     desked.site.clock.advance(60)
     desked.go(desked.loop(), 5)
     assert desked.state == "Proposed"
@@ -107,7 +107,7 @@ def test_a_plan_whose_status_was_lost_is_gone_on_with_from_the_undo_record(deske
     loop = desked.proposed(waves={"partitions": 1, "pauseSeconds": 0})
     digest = desked.approve()
     desked.until(loop, "Applying")
-    loop._unlink()
+    loop.release()
     desked.api.merge(POLICIES, "default", "main", {"status": {"rebalance": None}}, sub="status")
     desked.site.clock.advance(60)
     successor = desked.loop()
@@ -236,10 +236,10 @@ def test_work_that_takes_long_delays_no_turn(desked: Desked, monkeypatch: pytest
 def test_the_desk_wakes_the_loop_when_there_is_something_to_do(desked: Desked):
     loop = desked.make(rebalance=SPEC)
     desked.go(loop, 2)
-    assert not loop._wait(0.0)
+    assert not loop.wait(0.0)
     desked.annotate(rebalance="please")
     loop.update(desked.body())
     desked.step(loop)
-    before = loop._fingerprint()
+    before = loop._inputs()
     assert desked.desks[-1].step()
-    assert loop._fingerprint() != before
+    assert loop._inputs() != before

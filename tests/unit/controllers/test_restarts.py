@@ -93,11 +93,11 @@ def test_a_second_pod_waits_its_turn(office: Office, loop: PolicyLoop):
 
 
 def test_a_pod_that_changes_ends_the_loops_rest(office: Office, loop: PolicyLoop):
-    loop._changed(office.body())
-    assert not loop._changed(office.body())
+    loop._wakeups.changed(office.body())
+    assert not loop._wakeups.changed(office.body())
     office.api.put(PODS, pod(1, leaving=True))
     office.site.clock.advance(LOOK_SECONDS)
-    assert loop._changed(office.body())
+    assert loop._wakeups.changed(office.body())
 
 
 def test_pods_that_cannot_be_told_apart_are_said_in_a_condition_that_goes_away(office: Office, loop: PolicyLoop):

@@ -183,7 +183,7 @@ def test_a_loop_that_was_told_to_end_is_missed_by_nobody(office: Office, clock: 
 def test_a_lease_whose_renewal_died_is_told(office: Office, clock: ManualClock):
     loop = office.make()
     office.step(loop)
-    link = loop._link
+    link = loop._session.link
     assert link is not None
     lease = link.lease
     assert lease.amiss() is None
@@ -199,7 +199,7 @@ def test_a_lease_whose_renewal_died_is_told(office: Office, clock: ManualClock):
 def test_a_lease_whose_renewal_hangs_is_told(office: Office, clock: ManualClock):
     loop = office.make()
     office.step(loop)
-    link = loop._link
+    link = loop._session.link
     assert link is not None
     office.site.clock.advance(100)
     found = link.lease.amiss(50)
@@ -210,7 +210,7 @@ def test_a_lease_whose_renewal_hangs_is_told(office: Office, clock: ManualClock)
 def test_a_world_is_attended_without_being_changed(office: Office, clock: ManualClock):
     loop = office.make()
     office.step(loop)
-    link = loop._link
+    link = loop._session.link
     assert link is not None
     from bellwether.controllers.cluster_connection import attended
 

@@ -96,7 +96,7 @@ def test_asked_for_an_export_it_touches_no_order(office: Office):
 
 def test_what_is_not_restored_in_time_is_exported(office: Office):
     loop = demoting(office)
-    loop._unlink()
+    loop.release()
     office.linker.trouble = Transient("no answer")
     ask(office, seconds=30)
     assert office.step(loop, 30) == RETRY_SECONDS
@@ -112,7 +112,7 @@ def test_afterwards_it_holds_no_lease_and_writes_nothing(office: Office):
     office.api.writes.clear()
     assert office.step(loop, 5) > RETRY_SECONDS
     assert office.api.writes == []
-    assert loop._link is None
+    assert loop._session.link is None
 
 
 def test_an_installation_that_stays_goes_on_when_the_wish_has_ended(office: Office):

@@ -41,15 +41,15 @@ def loop(office: Office) -> PolicyLoop:
         Ticking(),
         Pace(inbox_seconds=0.0001),
     )
-    made._changed(body())
-    made._heard = made._fingerprint()
+    made._wakeups.changed(body())
+    made._wakeups.judged(made._inputs())
     return made
 
 
 def waited(loop: PolicyLoop, seconds: float = LONG) -> bool:
     """Whether the wait lasted as long as it was to last."""
     began = loop._clock.now()
-    assert not loop._wait(seconds)
+    assert not loop.wait(seconds)
     return (loop._clock.now() - began).total_seconds() >= seconds
 
 
@@ -65,8 +65,8 @@ def test_no_time_is_no_wait(loop: PolicyLoop):
 
 def test_halting_ends_it_for_good(loop: PolicyLoop):
     loop.halt()
-    assert loop._wait(LONG)
-    assert loop._wait(LONG)
+    assert loop.wait(LONG)
+    assert loop.wait(LONG)
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,12 @@ def test_old_news_told_again_do_not_end_it(loop: PolicyLoop):
 
 
 def test_evidence_that_goes_stale_ends_it_without_any_news(loop: PolicyLoop):
-    loop._heard = "that a signal was still fresh"
+    loop._wakeups.judged("that a signal was still fresh")
     assert not waited(loop)
 
 
 def test_a_status_that_somebody_wrote_over_ends_it_once(loop: PolicyLoop, monkeypatch: pytest.MonkeyPatch):
-    loop.ensure_linked(LeadershipPolicy.read(body()))
+    loop.ensure_connected(LeadershipPolicy.read(body()))
     monkeypatch.setattr(loop._notices, "overwritten", lambda *_: True)
     loop.compare(POLICIES, body())
     assert not waited(loop)

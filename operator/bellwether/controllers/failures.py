@@ -1,0 +1,84 @@
+"""Report a reconcile that failed, by what has to be done about it, and say when to try again.
+
+Called by ``policy_controller``. A person reads the reason in the policy's conditions; the log has it in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.controllers.cluster_connection import Refused
+from bellwether.controllers.credential_rotation import reason_of
+from bellwether.controllers.reporting.status_reporter import Notices
+from bellwether.controllers.requeue import Pace
+from bellwether.controllers.session import Session
+from bellwether.core.reasons import Reason
+from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient, WrongCluster
+
+log = structlog.get_logger(__name__)
+
+
+class Failures:
+    """Failed reconciles of one policy; ``release`` gives up the Lease."""
+
+    def __init__(
+        self, who: tuple[str, str], session: Session, notices: Notices, pace: Pace, release: Callable[[], None]
+    ) -> None:
+        self._who = who
+        self._session = session
+        self._notices = notices
+        self._pace = pace
+        self._release = release
+        self._reason: Reason | None = None
+        self._times = 0
+
+    def succeeded(self) -> None:
+        """A reconcile has succeeded."""
+        if self._reason is not None:
+            log.info("turns are taken again", after=str(self._reason))
+            self._reason, self._times = None, 0
+
+    def handle(self, policy: LeadershipPolicy, body: dict[str, Any], error: BellwetherError) -> float:
+        """Report an error; returns seconds until the next try."""
+        match error:
+            case Refused():
+                return self._refused(policy, body, error.reason, error)
+            case Fenced():
+                log.warning("stopped acting", why=str(error))
+                self._notices.failed(*self._who, "Fenced")
+                self._release()
+                return 0.0
+            case WrongCluster():
+                self._release()
+                return self._refused(policy, body, Reason.CLUSTER_CHANGED, error)
+            case Transient():
+                connected = self._session.link is not None
+                reason = Reason.NO_ANSWER if connected else Reason.CLUSTER_UNREACHABLE
+                return self._refused(policy, body, reason, error)
+            case Terminal():
+                cause = self._session.reconnect(policy) or error
+                return self._refused(policy, body, reason_of(cause), cause)
+        raise error
+
+    def defect(self) -> float:
+        """A reconcile failed in a way that no error of ours names."""
+        log.exception("the turn failed in a way that it should not")
+        self._notices.failed(*self._who, "Defect")
+        self._release()
+        return self._pace.retry_seconds
+
+    def _refused(self, policy: LeadershipPolicy, body: dict[str, Any], reason: Reason, error: BellwetherError) -> float:
+        if reason is Reason.STANDING_BY:
+            return self._pace.lease_retry_seconds  # the leader writes the status
+        log.warning("no turn", reason=str(reason), why=str(error))
+        self._times = self._times + 1 if self._reason is reason else 1
+        self._reason = reason
+        self._notices.failed(*self._who, type(error).__name__)
+        if self._session.led_elsewhere(policy):
+            return self._pace.retry_seconds  # an error of a stand-by process is not the policy's
+        self._notices.trouble(body, reason, str(error))
+        return self._pace.retry(reason, self._times)

@@ -1,0 +1,140 @@
+"""Session of one policy with its Kafka cluster: connection, Lease, and what one reconcile remembers for the next.
+
+Called by ``policy_controller``. It begins when the Lease is acquired and the undo record is read, and ends when the
+Lease is lost, the policy names another cluster, or the policy ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import structlog
+
+from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.controllers.cluster_connection import Link, Linker, Refused
+from bellwether.controllers.reporting.status_reporter import Notices
+from bellwether.core.model.condition import Condition
+from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.reporting.report import Report
+from bellwether.gather import Memory
+from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient
+
+log = structlog.get_logger(__name__)
+
+MESSAGE_LIMIT = 1024
+
+
+class Session:
+    """One policy's session. ``memory`` is None until the undo record was read under this Lease."""
+
+    def __init__(self, namespace: str, policy: str, linker: Linker, signals: SignalBook, notices: Notices) -> None:
+        self._namespace = namespace
+        self._policy = policy
+        self._linker = linker
+        self._signals = signals
+        self._notices = notices
+        self._connected_to: object = None
+        self.link: Link | None = None
+        self.memory: Memory | None = None
+        self.pods: PodWatch | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process holds the Lease of the cluster now."""
+        link = self.link  # asked by the watches' threads, too
+        return link is not None and link.lease.seconds_left() > 0
+
+    def must_lead(self) -> None:
+        """Raises Fenced when the Lease ran out: from then on its holder writes the status."""
+        if not self.leads:
+            raise Fenced("the Lease ran out during the turn: whoever holds it now says how things stand")
+
+    def led_elsewhere(self, policy: LeadershipPolicy) -> bool:
+        """Whether another process seems to lead this policy, so that errors of this one are not the policy's."""
+        return not self.leads and self._linker.led_elsewhere(policy)
+
+    def ensure(self, policy: LeadershipPolicy) -> None:
+        """Connect and hold the Lease. Raises Refused while another process, or another policy, holds it."""
+        if self.link is not None and self._connected_to != policy.spec.kafka:
+            self.end()
+        if self.link is None:
+            self.link = self._linker.link(policy)
+            self._connected_to = policy.spec.kafka
+        else:
+            self.link = self._linker.follow(self.link, policy)
+        if self.leads:
+            return
+        self.memory = None
+        if not self.link.lease.acquire():
+            self._notices.leading(self._namespace, self._policy, False)
+            owner = self.link.lease.owner
+            # No owner: another process was quicker in this moment, and the next try shows which.
+            if owner is None or owner.startswith(f"policy {self._namespace}/{self._policy} "):
+                raise Refused(Reason.STANDING_BY, SENTENCES[Reason.STANDING_BY])
+            text = (
+                f"{owner} already manages Kafka cluster {self.link.cluster_id}: one policy per Kafka cluster; delete "
+                "one of the two"
+            )
+            raise Refused(Reason.CLUSTER_CLAIMED, text)
+        self._notices.leading(self._namespace, self._policy, True)
+
+    def begin(self, policy: LeadershipPolicy) -> tuple[Link, Memory, PodWatch]:
+        """What a reconcile works with. The first of a session reads the undo record and the last status.
+
+        Raises Transient without a connection, Refused when the record cannot be read, and what the ports raise.
+        """
+        if self.link is None:
+            raise Transient("there is no connection to the Kafka cluster yet")
+        if self.memory is None:
+            self.memory = self._take_over(self.link, policy)
+        else:
+            self.link.records.check()  # a record that a person imported is found even if nothing is to be written
+        self.pods = self._linker.restarts(policy)
+        return self.link, self.memory, self.pods
+
+    def _take_over(self, link: Link, policy: LeadershipPolicy) -> Memory:
+        try:
+            record = link.records.take_over(link.cluster_id)
+        except (Transient, Terminal) as error:
+            raise Refused(Reason.RECORD_UNAVAILABLE, str(error)) from error
+        # The watch may not have delivered yet: the first reconcile must not miss an override.
+        healths = self._notices.healths(policy)
+        for health in healths:
+            self._signals.on_broker_health(health)
+        verdicts, flaps = self._notices.last_said(policy, healths)
+        grace, orders = self._linker.grace_seconds(link), self._notices.orders(healths)
+        structlog.contextvars.bind_contextvars(epoch=record.epoch)
+        log.info("took over", displaced=len(record.entries), demoted=sorted(record.demoted))
+        return Memory(record, verdicts, grace, flaps=flaps, confinements=orders)
+
+    def qualified(self, report: Report) -> Report:
+        """The report with what limits it: former credentials still in use, pods that cannot be read."""
+        found = [self._linker.former_credentials] if self._linker.former_credentials is not None else []
+        if self.pods is not None and self.pods.problem:
+            text = self.pods.problem[:MESSAGE_LIMIT]
+            found.append(Condition("RestartsWatched", False, Reason.PODS_UNKNOWN, text))
+        return replace(report, conditions=(*report.conditions, *found)) if found else report
+
+    def reconnect(self, policy: LeadershipPolicy) -> BellwetherError | None:
+        """Connect again with what the policy's Secrets hold now; returns what is wrong with them."""
+        if self.link is not None:
+            try:
+                self.link = self._linker.renew(self.link, policy)
+            except BellwetherError as error:
+                return error
+        return None
+
+    def end(self) -> None:
+        """Release the Lease and forget what was known."""
+        structlog.contextvars.unbind_contextvars("epoch")
+        link, self.link, self.memory = self.link, None, None
+        if link is not None:
+            link.lease.release()
+            self._notices.leading(self._namespace, self._policy, False)
+
+    def close(self) -> None:
+        """End for good, and remove the files that Secrets were written to."""
+        self.end()
+        self._linker.close()
