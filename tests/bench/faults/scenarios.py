@@ -1,4 +1,4 @@
-"""The table: every fault, what must come of it, and why. Stated beforehand; ``docs/faults.md`` is its prose.
+"""The table: every fault, what must come of it, and why. Stated beforehand; ``docs/internals/faults.md`` is its prose.
 
 In: nothing. Out: ``SCENARIOS``, in the order in which they run: stage by stage, restarts last. Called by ``__main__``.
 """
