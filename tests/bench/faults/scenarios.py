@@ -1,4 +1,4 @@
-"""The table: every fault, what must come of it, and why. Stated beforehand; ``docs/faults.md`` is its prose.
+"""The table: every fault, what must come of it, and why. Stated beforehand; ``docs/internals/faults.md`` is its prose.
 
 In: nothing. Out: ``SCENARIOS``, in the order in which they run: stage by stage, restarts last. Called by ``__main__``.
 """
@@ -173,13 +173,13 @@ SCENARIOS = (
     ),
     Scenario(
         "clocks-off-cut",
-        "external connections of 2 are refused while clocks are off, and again when mended",
+        "external connections of 2 are refused while clocks are off, and accepted again at the end",
         sick(2, *UNREACHABLE),
         by.while_clocks_are_off(by.way(by.cut, 2)),
     ),
     Scenario(
         "clocks-off-disk",
-        "1's disk takes 80 ms while clocks are off, and none when mended",
+        "1's disk takes 80 ms while clocks are off, and no longer at the end",
         sick(1, *SLOW),
         by.while_clocks_are_off(by.disk(80, 1)),
         limit=SLOW_LIMIT,
@@ -189,7 +189,7 @@ SCENARIOS = (
     ),
     Scenario(
         "heartbeats-lost-demoted",
-        "3 is demoted, then nothing is heard of the vantages' probers",
+        "3 is demoted, then the vantages' probers stop reporting",
         Expected((3,), ("Unknown",), Demotion.STAYS, passing=UNREACHABLE),
         by.halted_while_demoted,
         watched=20.0,

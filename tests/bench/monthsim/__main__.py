@@ -14,7 +14,7 @@ from monthsim import campaign, pages, plots, replays, reports
 
 REPORT = Path("reports/detection.json")
 PICTURE = Path("docs/images/detection-tradeoff.svg")
-PAGE = Path("docs/detection-benchmark.md")
+PAGE = Path("docs/internals/detection-benchmark.md")
 
 
 @click.command(help=__doc__)

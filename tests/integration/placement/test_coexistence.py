@@ -98,7 +98,7 @@ def test_a_foreign_order_and_another_replication_factor_become_what_is_gone_back
 def test_the_baselines_of_a_topic_that_is_made_anew_are_dropped(demoted: tuple[Site, Guide]) -> None:
     site, guide = demoted
     old = {p.topic_id for p in site.partitions().values()}
-    guide.follow("A topic made anew", seconds=60)
+    guide.follow("A recreated topic", seconds=60)
     until_stands(site, [(1, 3, 2), (1, 3, 2)], by_1=2)
     assert old.isdisjoint(p.topic_id for p in site.partitions().values())
     said = json.loads(site.kubectl("get", "events", "--field-selector", "reason=TopicGone", "-o", "json"))

@@ -46,5 +46,5 @@ def test_a_page_without_marks_is_left_alone(found: reports.Figures, tmp_path: Pa
 
 
 def test_the_published_page_has_its_marks_and_figures() -> None:
-    text = (ROOT / "docs" / "detection-benchmark.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "internals" / "detection-benchmark.md").read_text(encoding="utf-8")
     assert "| bellwether |" in text.split(pages.BEGIN)[1].split(pages.END)[0]

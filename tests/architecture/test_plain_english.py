@@ -1,0 +1,59 @@
+"""Plain English: no literary word in README, CONTRIBUTING, the user documentation and the examples' READMEs.
+
+Decisions are history and generated pages have their words from the code: both are left out, as are code, links and
+the parts of a page that a benchmark writes.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sourcetree import ROOT, texts
+
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/", "examples/")
+LEFT_OUT = ("docs/decisions/", "docs/reference/", "docs/states.md", "docs/placement/doctor-matrix.md")
+
+LITERARY = (
+    r"amiss|anew|anybody|befall\w*|besides?|dear(?:er|ly)?|everybody|for good|forthwith|heard of|hitherto|in vain|lest",
+    r"fall(?:s|en)? (?:ill|silent)|turn(?:s|ed|ing)? (?:ill|sick)|sicken(?:s|ed)?|unwell|mend(?:s|ed|ing)?",
+    r"(?:gives?|gave|given) way|hand(?:s|ed|ing)? over|of (?:its|their) own accord|pass(?:es|ed|ing)? over",
+    r"nobody|somebody|someone|who(?:m)?ever|told|thereof|upon|vouch\w*|wardens?|whence|wish(?:es)?",
+    r"stands?(?!-?by\b)(?! by\b)|stood|whose word|(?:a|the) person's word",
+)
+WORD = re.compile(rf"\b(?:{'|'.join(LITERARY)})\b", re.IGNORECASE)
+"""Allowed, because they are terms: stand by, stand-by, standalone, and Sick, the value of the API."""
+
+NO_PROSE = re.compile(r"^ *```.*?^ *```|<!-- figures.*?<!-- end of figures -->|`[^`\n]*`|\]\([^)\n]*\)", re.M | re.S)
+
+
+def literary_words(root: Path) -> list[str]:
+    """Every literary word, as ``file:line: word``."""
+    found = []
+    for path, text in texts(root).items():
+        name = path.relative_to(root).as_posix()
+        if path.suffix == ".md" and name.startswith(PAGES) and not name.startswith(LEFT_OUT):
+            prose = NO_PROSE.sub(lambda part: "\n" * part[0].count("\n"), text)
+            for number, line in enumerate(prose.splitlines(), 1):
+                found += [f"{name}:{number}: {word}" for word in WORD.findall(line)]
+    return found
+
+
+def test_the_documentation_is_in_plain_english() -> None:
+    assert literary_words(ROOT) == []
+
+
+@pytest.mark.parametrize("word", ["amiss", "Whoever", "hands over", "stands", "passed over", "of its own accord"])
+def test_a_literary_word_is_found_with_its_line(tmp_path: Path, word: str) -> None:
+    (tmp_path / "docs" / "alerts").mkdir(parents=True)
+    (tmp_path / "docs" / "alerts" / "Page.md").write_text(f"```\ncode\n```\nfine, and {word} here\n")
+    assert literary_words(tmp_path) == [f"docs/alerts/Page.md:4: {word}"]
+
+
+@pytest.mark.parametrize("text", ["it stands by", "a stand-by", "`nobody`", "[a](mended.md)", "```\ntold\n```"])
+def test_a_term_and_code_are_let_through(tmp_path: Path, text: str) -> None:
+    (tmp_path / "README.md").write_text(text)
+    (tmp_path / "notes.md").write_text("not a page: somebody")
+    assert literary_words(tmp_path) == []
