@@ -1,6 +1,6 @@
 """Execution result: leaders reordered and elected, partitions held, and why the run was aborted, if so.
 
-``bellwether.execution`` makes it; ``reporting`` turns it into conditions and into the audit trail.
+``bellwether.execute`` makes it; ``reporting`` turns it into conditions and into the audit trail.
 """
 
 from __future__ import annotations
