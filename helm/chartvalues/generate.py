@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bellwether import __version__
-from bellwether.api.generating import Generated
-from bellwether.api.v1alpha1.definitions import KINDS, manifest
+from bellwether.api.generated_files import Generated
+from bellwether.api.v1alpha1.schema.crd_manifests import KINDS, manifest
 from chartvalues import documents
 
 CHART = Path("helm/bellwether")

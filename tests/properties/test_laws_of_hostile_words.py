@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
-from bellwether.api.v1alpha1.signalentries import SIGNAL_LIMIT
+from bellwether.api.v1alpha1.status.signal_entries import SIGNAL_LIMIT
 from bellwether.core.demotion.decisions import decide
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.settings.detection import Detection, Reachability

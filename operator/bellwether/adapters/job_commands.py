@@ -12,9 +12,9 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.api.v1alpha1.planrunner import Runner, RunnerType
-from bellwether.api.v1alpha1.rebalance import Rebalance
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.spec.plan_runner import Runner, RunnerType
+from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 
 KUBERNETES_MASTER = "k8s://https://kubernetes.default.svc"
 HEAP_SHARE = 0.6

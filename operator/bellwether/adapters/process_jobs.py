@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from bellwether.adapters.job_commands import Work, commands, last_words, spark_settings, submit_arguments
-from bellwether.api.v1alpha1.planrunner import Runner
+from bellwether.api.v1alpha1.spec.plan_runner import Runner
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal
 from bellwether.ports.jobs import JobState, JobWord

@@ -1,1 +1,1 @@
-"""The command line, one verb a file."""
+"""Command line: the work of each verb, by subject; ``commands`` has the options and the help."""

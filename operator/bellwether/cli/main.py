@@ -5,30 +5,30 @@ from __future__ import annotations
 import click
 
 from bellwether import __version__
-from bellwether.cli.verbs import Verbs
+from bellwether.cli.lazy_group import Verbs
 
 # verb -> module:command
 VERBS = {
-    "check": "bellwether.cli.commands.check:check",
-    "crds": "bellwether.cli.commands.crds:crds",
-    "demote": "bellwether.cli.commands.demote:demote",
-    "doctor": "bellwether.cli.commands.doctor:doctor",
-    "drain": "bellwether.cli.commands.drain:drain",
-    "explain": "bellwether.cli.commands.explain:explain",
-    "history": "bellwether.cli.commands.history:history",
-    "operator": "bellwether.cli.commands.operate:operator",
-    "plan": "bellwether.cli.commands.plan:plan",
+    "check": "bellwether.cli.commands.diagnosis.check:check",
+    "crds": "bellwether.cli.commands.installation.crds:crds",
+    "demote": "bellwether.cli.commands.leadership.demote:demote",
+    "doctor": "bellwether.cli.commands.diagnosis.doctor:doctor",
+    "drain": "bellwether.cli.commands.leadership.drain:drain",
+    "explain": "bellwether.cli.commands.diagnosis.explain:explain",
+    "history": "bellwether.cli.commands.diagnosis.history:history",
+    "operator": "bellwether.cli.commands.installation.operate:operator",
+    "plan": "bellwether.cli.commands.rebalance.plan:plan",
     "probe": "bellwether.cli.commands.probe:probe",
-    "promote": "bellwether.cli.commands.demote:promote",
-    "rebalance": "bellwether.cli.commands.rebalance:rebalance",
-    "record": "bellwether.cli.commands.record:record",
-    "release": "bellwether.cli.commands.demote:release",
-    "replay": "bellwether.cli.commands.replay:replay",
-    "sample": "bellwether.cli.commands.sample:sample",
-    "undo-record": "bellwether.cli.commands.undorecord:undo_record",
-    "uninstall": "bellwether.cli.commands.uninstall:uninstall",
-    "verify-plan": "bellwether.cli.commands.verifyplan:verify_plan",
-    "warden": "bellwether.cli.commands.warden:warden",
+    "promote": "bellwether.cli.commands.leadership.demote:promote",
+    "rebalance": "bellwether.cli.commands.rebalance.rebalance:rebalance",
+    "record": "bellwether.cli.commands.recording.record:record",
+    "release": "bellwether.cli.commands.leadership.demote:release",
+    "replay": "bellwether.cli.commands.recording.replay:replay",
+    "sample": "bellwether.cli.commands.rebalance.sample:sample",
+    "undo-record": "bellwether.cli.commands.installation.undo_record:undo_record",
+    "uninstall": "bellwether.cli.commands.installation.uninstall:uninstall",
+    "verify-plan": "bellwether.cli.commands.rebalance.verify_plan:verify_plan",
+    "warden": "bellwether.cli.commands.probe.quarantine_agent:warden",
 }
 
 

@@ -27,7 +27,7 @@ from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, ClusterLeas
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.credential_rotation import Followed
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.strimzi import Strimzi

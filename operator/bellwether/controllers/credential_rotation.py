@@ -11,7 +11,7 @@ from collections.abc import Callable
 import structlog
 
 from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Undiscovered
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection

@@ -15,7 +15,7 @@ import kopf
 import structlog
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient
-from bellwether.api.v1alpha1.models import GROUP, VERSION
+from bellwether.api.v1alpha1.base_model import GROUP, VERSION
 from bellwether.ports.errors import Terminal, Transient
 
 WAIT_SECONDS = 2.0

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Refused
 from bellwether.controllers.finalizer import ABANDON, FINALIZER, Custody
 from bellwether.controllers.uninstall_request import UNINSTALL, Withdrawal, withdrawal

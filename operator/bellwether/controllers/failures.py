@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Refused
 from bellwether.controllers.credential_rotation import reason_of
 from bellwether.controllers.reporting.status_reporter import Notices

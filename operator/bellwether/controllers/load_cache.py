@@ -15,7 +15,7 @@ import structlog
 
 from bellwether.adapters.job_commands import file_name
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreError, StoreMissing
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.loads import AWAITED, Loads
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.reasons import Reason

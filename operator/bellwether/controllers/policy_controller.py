@@ -16,8 +16,8 @@ import structlog
 
 from bellwether.adapters.kubernetes.api_client import POLICIES, Resource
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.api.v1alpha1.models import InvalidObject
+from bellwether.api.v1alpha1.base_model import InvalidObject
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Linker, attended
 from bellwether.controllers.deletion import Parting
 from bellwether.controllers.failures import Failures

@@ -22,9 +22,9 @@ from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
 from bellwether.adapters.kubernetes.managed_fields import owner_of
 from bellwether.adapters.process_jobs import ProcessJobs
 from bellwether.adapters.store.store_errors import PlanUnfit, StoreError
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.api.v1alpha1.planrunner import RunnerType
-from bellwether.api.v1alpha1.rebalancestatus import REQUEST_LIMIT
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.spec.plan_runner import RunnerType
+from bellwether.api.v1alpha1.status.rebalance_status import REQUEST_LIMIT
 from bellwether.controllers.load_cache import LoadReading, Measures, Wish
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import Application

@@ -12,7 +12,7 @@ import structlog
 
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Link, Linker, Refused
 from bellwether.controllers.reporting.status_reporter import Notices
 from bellwether.core.model.condition import Condition

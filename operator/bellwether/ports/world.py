@@ -10,12 +10,7 @@ from dataclasses import dataclass, field
 
 from bellwether.core.model.strimzi import Pod, Strimzi
 from bellwether.ports.clock import Clock
-from bellwether.ports.kafka import (
-    ClusterReader,
-    ConfigReader,
-    LeaderMover,
-    MarginReader,
-)
+from bellwether.ports.kafka import ClusterReader, ConfigReader, LeaderMover, MarginReader
 from bellwether.ports.kubernetes import AuditTrail, Leadership, SignalSource, UndoRecords, Untold
 
 

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KubernetesClient, NotFound, Object
-from bellwether.api.v1alpha1.models import explain
-from bellwether.api.v1alpha1.quarantine import QuarantineStatus
+from bellwether.api.v1alpha1.base_model import explain
+from bellwether.api.v1alpha1.spec.quarantine_spec import QuarantineStatus
 from bellwether.core.quarantine.agent import Command, Read
 from bellwether.core.settings.detection import WARDEN
 from bellwether.core.signals import Reading

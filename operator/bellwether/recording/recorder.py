@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, PO
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.cluster import Cluster
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from bellwether.api.v1alpha1 import BrokerHealth, LeadershipPolicy, read_entries
-from bellwether.api.v1alpha1.definitions import KINDS
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
+from bellwether.api.v1alpha1.status.signal_entries import read_entries
 from realparts.apiserver import ApiServer, KubectlFailed
 from testkit import apiobjects
 

@@ -11,8 +11,8 @@ from bellwether.adapters.job_commands import Work
 from bellwether.adapters.kubernetes.api_client import JOBS, KubernetesClient, connect
 from bellwether.adapters.kubernetes.jobs.job_manifest import manifest
 from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
-from bellwether.api.v1alpha1 import LeadershipPolicy
-from bellwether.api.v1alpha1.rebalance import Rebalance
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 from bellwether.ports.errors import Terminal
 from bellwether.ports.jobs import JobState
 from testkit import apiobjects

@@ -11,7 +11,7 @@ import click
 import pytest
 import yaml
 
-from bellwether.api.v1alpha1.definitions import KINDS
+from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.cli.main import main
 from realparts.helm import Helm
 

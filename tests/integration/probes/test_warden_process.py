@@ -15,7 +15,7 @@ import pytest
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
-from bellwether.api.v1alpha1.quarantine import QuarantineStatus
+from bellwether.api.v1alpha1.spec.quarantine_spec import QuarantineStatus
 from bellwether.core.model.quarantine_order import Confinement
 from bellwether.quarantine.pause_watchdog import STOPPED, state_of
 from waiting import limit

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bellwether.adapters.prometheus.query_client import PrometheusClient
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.api.v1alpha1.presets import (
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.spec.promql import Scope
+from bellwether.api.v1alpha1.spec.query_presets import (
     BLACKBOX,
     BOTH,
     BY_NAME,
@@ -19,7 +20,6 @@ from bellwether.api.v1alpha1.presets import (
     REPORTER,
     Preset,
 )
-from bellwether.api.v1alpha1.promql import Scope
 from bellwether.core.settings.detection import PrometheusRule
 from bellwether.probes.prometheus.prometheus_rules import figures, judge
 from realparts.prometheus import PrometheusServer

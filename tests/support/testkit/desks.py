@@ -17,7 +17,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files, problem_files
 from bellwether.adapters.store.plans.plan_store import Shelf
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.policy_controller import PolicyLoop
 from bellwether.controllers.rebalance_controller import Desk, MakeDesk, Tools
 from bellwether.core.rebalance.lifecycle import Run

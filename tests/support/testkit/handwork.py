@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from bellwether.cli import byhand
+from bellwether.cli.offline import offline_leadership
 from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.testing.memory_world import MemorySite
 
@@ -21,8 +21,8 @@ class Route(MemoryRoute):
 
 def lead_to(monkeypatch: pytest.MonkeyPatch, made: MemorySite) -> MemorySite:
     """Let commands meet that cluster."""
-    monkeypatch.setattr(byhand, "Nodes", lambda _: Route(made.cluster))
-    monkeypatch.setattr(byhand, "KafkaReader", lambda route: MemoryReader(made.cluster, route))
-    monkeypatch.setattr(byhand, "KafkaMover", lambda route: MemoryMover(made.cluster, 2.0, route=route))
-    monkeypatch.setattr(byhand, "SystemClock", lambda: made.clock)
+    monkeypatch.setattr(offline_leadership, "Nodes", lambda _: Route(made.cluster))
+    monkeypatch.setattr(offline_leadership, "KafkaReader", lambda route: MemoryReader(made.cluster, route))
+    monkeypatch.setattr(offline_leadership, "KafkaMover", lambda route: MemoryMover(made.cluster, 2.0, route=route))
+    monkeypatch.setattr(offline_leadership, "SystemClock", lambda: made.clock)
     return made

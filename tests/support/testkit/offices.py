@@ -16,7 +16,7 @@ from bellwether.adapters.kubernetes.leases import ClusterLease
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Link, Linker
 from bellwether.controllers.finalizer import Custody
 from bellwether.controllers.policy_controller import PolicyLoop

@@ -12,11 +12,11 @@ from typing import Any
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, PODS, POLICIES
-from bellwether.api.v1alpha1.brokerhealth import BrokerHealth
-from bellwether.api.v1alpha1.conditions import Condition
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.api.v1alpha1.models import timestamp
-from bellwether.api.v1alpha1.signalentries import entry_of
+from bellwether.api.v1alpha1.base_model import timestamp
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.status.signal_entries import entry_of
+from bellwether.api.v1alpha1.status.status_conditions import Condition
 from bellwether.controllers.reporting.status import broker_status
 from bellwether.core.reporting.report import Report
 from bellwether.recording.recorder import Metadata, Recorder, Scope

@@ -23,7 +23,7 @@ from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples.last_samples import last_samples
-from bellwether.cli.examining import Examination, Examiner
+from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner
 from bellwether.cli.main import main
 from bellwether.core.doctor.risks import OFFLINE, Diagnosis, Risk
 from bellwether.core.model.cluster import Partition, TopicPartition

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.rebalance.waves import Accepted, Agenda

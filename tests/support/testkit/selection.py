@@ -49,9 +49,16 @@ SOURCES: Mapping[str, Sequence[str]] = {
     ),
     "integration/chart/test_installing.py": ("/helm/bellwether/*",),
     "integration/chart/test_spark_rights.py": ("/helm/bellwether/templates/spark*", "/spark/bellwether_load/jobs/*"),
-    "integration/doctor/test_last_replica_lost.py": ("/examples/placement/last-replica-lost/*", "cli/lossy*"),
+    "integration/doctor/test_last_replica_lost.py": (
+        "/examples/placement/last-replica-lost/*",
+        "cli/offline/unclean_election*",
+    ),
     "integration/doctor/test_matrix.py": ("core/doctor/*",),
-    "integration/doctor/test_on_brokers.py": ("core/doctor/*", "cli/examining*", "cli/doctor*"),
+    "integration/doctor/test_on_brokers.py": (
+        "core/doctor/*",
+        "cli/diagnosis/cluster_examination*",
+        "cli/diagnosis/doctor*",
+    ),
     "integration/load/test_round_trip.py": _LOADS,
     "integration/load/test_sampling_costs.py": ("sampling/*", "adapters/store/samples/compaction*"),
     "integration/moving/test_a_thousand_partitions.py": _MOVING,
@@ -70,7 +77,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/operator/test_health.py": ("controllers/readiness*", "telemetry/health_server*"),
     "integration/operator/test_logs.py": (*_LOOPS, "telemetry/logs*", "telemetry/log_dedup*"),
     "integration/operator/test_operator_kills.py": (*_KEEPING, *_MOVING, "execute.py"),
-    "integration/operator/test_overrides.py": (*_MOVING, "cli/overrides*"),
+    "integration/operator/test_overrides.py": (*_MOVING, "cli/leadership/overrides*"),
     "integration/operator/test_planned_on_spark.py": ("controllers/rebalance_controller*", "core/rebalance/*"),
     "integration/operator/test_plugged_in_kinds.py": (
         "probes/plugins/plugin_probe*",
@@ -81,15 +88,15 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "integration/operator/test_reachability.py": _JUDGING,
     "integration/operator/test_rebalancing.py": ("controllers/rebalance_controller*", "core/rebalance/*"),
     "integration/operator/test_recording.py": (
-        "cli/record*",
-        "cli/replay*",
+        "cli/recording/record*",
+        "cli/recording/replay*",
         "recording/*",
         "testing/replayed_cluster*",
     ),
     "integration/operator/test_rolling_restart.py": (
         "core/demotion/drain_check*",
         "core/model/maintenance*",
-        "cli/drain*",
+        "cli/leadership/drain*",
     ),
     "integration/operator/test_several_demoted.py": ("/examples/placement/several-demoted/*", *_MOVING),
     "integration/operator/test_standby.py": (*_LOOPS, "adapters/kubernetes/leases*"),
@@ -113,7 +120,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "probes/storage/disk_write*",
         *_PROBING,
     ),
-    "integration/probes/test_warden_process.py": ("quarantine/*", "cli/warden*"),
+    "integration/probes/test_warden_process.py": ("quarantine/*", "cli/probe/quarantine_agent*"),
     "integration/rights/test_nothing_superfluous.py": _RIGHTS,
     "integration/rights/test_probers_need_their_rights.py": _RIGHTS,
     "integration/rights/test_rights_suffice.py": (*_RIGHTS, "controllers/definitions*"),
@@ -135,7 +142,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "spark/test_clusters.py": ("/spark/bellwether_load/*",),
     "spark/test_processes.py": ("/spark/bellwether_load/jobs/*",),
     "spark/test_sessions.py": ("/spark/bellwether_load/jobs/*",),
-    "unit/cli/test_verifyplan_at_size.py": ("plan_verifier/*", "cli/verifyplan*"),
+    "unit/cli/rebalance/test_verify_plan_at_size.py": ("plan_verifier/*", "cli/rebalance/verify_plan*"),
 }
 """What each file of slow tests is there for, as patterns of paths: of the product's, or with a slash of the tree's."""
 

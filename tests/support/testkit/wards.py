@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from bellwether.cli.examining import Examiner
+from bellwether.cli.diagnosis.cluster_examination import Examiner
 from bellwether.core.doctor.risks import Sample
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether.testing.memory_cluster import MemoryCluster

@@ -15,7 +15,7 @@ from bellwether.adapters.job_commands import (
     spark_settings,
     submit_arguments,
 )
-from bellwether.api.v1alpha1.planrunner import Runner
+from bellwether.api.v1alpha1.spec.plan_runner import Runner
 
 WORK = Work("at-1", "kafka.main.at-1", "s3://loads/main", 14, "cluster-1")
 

@@ -12,7 +12,7 @@ import pytest
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.job_commands import Work
 from bellwether.adapters.process_jobs import ProcessJobs
-from bellwether.api.v1alpha1.planrunner import Runner
+from bellwether.api.v1alpha1.spec.plan_runner import Runner
 from bellwether.ports.errors import Terminal
 from bellwether.ports.jobs import JobState, JobWord
 from bellwether.testing.memory_world import ManualClock

@@ -13,7 +13,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import LEASES, SECRETS
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers import cluster_connection
 from bellwether.controllers.cluster_connection import LeaseTimes, Linker, Refused
 from bellwether.core.reasons import Reason

@@ -12,7 +12,7 @@ from bellwether.adapters.kubernetes.api_client import EVENTS, SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers import cluster_connection
 from bellwether.controllers.cluster_connection import LeaseTimes, Linker
 from bellwether.controllers.credential_rotation import LOOK_SECONDS, Followed

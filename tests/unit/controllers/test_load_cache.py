@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from bellwether.adapters.store.store_errors import StoreAway, StoreDamaged, StoreError, StoreMissing
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.load_cache import AGAIN_SECONDS, AWAITED_SECONDS, LoadReading, Wish
 from bellwether.core.model.loads import AWAITED, Loads
 from bellwether.core.reasons import Reason

@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, EVENTS, LEASES, POLICIES
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Refused
 from bellwether.controllers.finalizer import FINALIZER
 from bellwether.controllers.policy_controller import Pace

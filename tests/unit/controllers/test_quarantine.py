@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.api.v1alpha1.models import InvalidObject
-from bellwether.controllers.reporting import status as rendered_status
+from bellwether.api.v1alpha1.base_model import InvalidObject
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.controllers.reporting import status
 from bellwether.controllers.reporting.events import news
 from bellwether.controllers.reporting.status_reporter import Notices
 from bellwether.controllers.requeue import Pace
@@ -70,7 +70,7 @@ def test_the_condition_tells_how_it_stands(found: Report, expected: object):
 
 
 def body(found: Report) -> dict[str, Any]:
-    return rendered_status.broker_status(found.brokers[0], 1, {}, after(0))
+    return status.broker_status(found.brokers[0], 1, {}, after(0))
 
 
 def test_status_holds_the_order_as_the_warden_reads_it_and_nothing_where_there_is_none():

@@ -12,7 +12,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
 from bellwether.adapters.process_jobs import ProcessJobs
 from bellwether.adapters.store.store_errors import StoreUnusable
-from bellwether.api.v1alpha1 import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.rebalance_controller import Tools, tools_for
 from bellwether.ports.errors import Terminal
 from testkit import apiobjects

@@ -10,7 +10,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import PODS, SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Undiscovered
 from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers import cluster_connection
 from bellwether.controllers.cluster_connection import LeaseTimes, Link, Linker
 from bellwether.controllers.credential_rotation import LOOK_SECONDS, reason_of

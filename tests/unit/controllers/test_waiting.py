@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import POLICIES
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.policy_controller import Pace, PolicyLoop
 from bellwether.testing.memory_world import ManualClock
 from testkit import apiobjects

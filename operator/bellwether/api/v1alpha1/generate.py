@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bellwether.api.generating import Generated
-from bellwether.api.v1alpha1.definitions import KINDS, manifest
-from bellwether.api.v1alpha1.reference import page
+from bellwether.api.generated_files import Generated
+from bellwether.api.v1alpha1.schema.crd_manifests import KINDS, manifest
+from bellwether.api.v1alpha1.schema.reference_page import page
 
 NOTICE = "# Generated from operator/bellwether/api/v1alpha1; do not edit: make generate\n"
 

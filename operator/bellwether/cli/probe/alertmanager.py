@@ -14,9 +14,9 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.adapters.webhook_auth import ServerFiles, TokenFile
 from bellwether.adapters.webhook_server import Webhook
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import need, reported, serve_metrics, stop_on_signals
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.probe.prober import Prober
+from bellwether.cli.probe.prober_process import need, reported, serve_metrics, stop_on_signals
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import split_address
 from bellwether.probes.alertmanager.alert_receiver import Alerts

@@ -14,10 +14,10 @@ from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.cli.probe import measurements
-from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.probe import measurement_table
+from bellwether.cli.probe.prober import Prober
+from bellwether.cli.probe.prober_process import need, read_policy, reported, serve_metrics, stop_on_signals
 from bellwether.core.settings.detection import Plugin
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
@@ -48,7 +48,7 @@ def plugin(
     """Measure every broker with a kind of signal from another package."""
     configure(log_format, "warning" if once and log_level == "info" else log_level)
     if list_:
-        sys.exit(measurements.kinds(plugin_discovery.found()))
+        sys.exit(measurement_table.kinds(plugin_discovery.found()))
     if bootstrap and not once:
         raise click.UsageError("--bootstrap goes with --once: without Kubernetes there is nowhere to report to.")
     if settings and not bootstrap:
@@ -136,7 +136,7 @@ def _once(kind: Kind, made: Connection, settings: Plugin) -> int:
     clock = SystemClock()
     brokers = KafkaRoster(made).brokers
     brokers()  # names what is wrong with the connection, where looking around would go on without
-    return measurements.plugin(kind, Listeners(brokers, BrokerProbe(made), clock).refresh(), settings, clock)
+    return measurement_table.plugin(kind, Listeners(brokers, BrokerProbe(made), clock).refresh(), settings, clock)
 
 
 def _pairs(settings: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

@@ -14,13 +14,13 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.prometheus.query_client import PrometheusClient
-from bellwether.api.v1alpha1.detectionsources import Prometheus
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.api.v1alpha1.presets import PRESETS, Preset
-from bellwether.api.v1alpha1.promql import Scope
-from bellwether.cli.probe import measurements
-from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.spec.detection_sources import Prometheus
+from bellwether.api.v1alpha1.spec.promql import Scope
+from bellwether.api.v1alpha1.spec.query_presets import PRESETS, Preset
+from bellwether.cli.probe import measurement_table
+from bellwether.cli.probe.prober import Prober
+from bellwether.cli.probe.prober_process import need, read_policy, reported, serve_metrics, stop_on_signals
 from bellwether.core.settings import detection
 from bellwether.core.signals import SignalType
 from bellwether.ports.errors import Terminal
@@ -98,7 +98,7 @@ class _Rules:
         if section is None:
             raise Terminal(f"policy {self._namespace}/{self._policy} has no spec.detection.prometheus: add one")
         known = self._prober(ProbeMetrics()).brokers() or ()
-        return measurements.prometheus(self._asker(section), section.to_core(), known)
+        return measurement_table.prometheus(self._asker(section), section.to_core(), known)
 
     def run(self, metrics: ProbeMetrics, stop: threading.Event) -> None:
         """Ask until ``stop``."""

@@ -15,10 +15,10 @@ from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.cli.probe import measurements
-from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.probe import measurement_table
+from bellwether.cli.probe.prober import Prober
+from bellwether.cli.probe.prober_process import need, read_policy, reported, serve_metrics, stop_on_signals
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
@@ -129,4 +129,4 @@ def _sides(made: Connection, settings: Reachability, no_internal: bool) -> TwoSi
 
 
 def _once_reachability(made: Connection, settings: Reachability, no_internal: bool) -> int:
-    return measurements.reachability(_sides(made, settings, no_internal), BrokerProbe(made), settings)
+    return measurement_table.reachability(_sides(made, settings, no_internal), BrokerProbe(made), settings)

@@ -15,11 +15,11 @@ from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.cli.connecting import connection_from
-from bellwether.cli.probe import measurements
-from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import need, read_policy, reported, serve_metrics, stop_on_signals
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.kafka_target import connection_from
+from bellwether.cli.probe import measurement_table
+from bellwether.cli.probe.prober import Prober
+from bellwether.cli.probe.prober_process import need, read_policy, reported, serve_metrics, stop_on_signals
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
@@ -105,6 +105,6 @@ def _soundings(made: Connection) -> Soundings:
 def _once(made: Connection, settings: ReplicationLag) -> int:
     soundings = _soundings(made)
     try:
-        return measurements.replication(soundings, settings, SystemClock())
+        return measurement_table.replication(soundings, settings, SystemClock())
     finally:
         soundings.close()

@@ -10,9 +10,9 @@ import structlog
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import connect
-from bellwether.cli.probe import measurements
-from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import (
+from bellwether.cli.probe import measurement_table
+from bellwether.cli.probe.prober import Prober
+from bellwether.cli.probe.prober_process import (
     need,
     read_policy,
     reported,
@@ -54,7 +54,9 @@ def selfcheck(
             if policy:
                 settings = read_policy(connect(), namespace, policy).policy().detection.self_reachability
             sys.exit(
-                measurements.self_reachability(_open(int(port or 0), networks), int(port or 0), settings, SystemClock())
+                measurement_table.self_reachability(
+                    _open(int(port or 0), networks), int(port or 0), settings, SystemClock()
+                )
             )
         need(policy, "--policy", "the LeadershipPolicy to follow")
         need(broker is not None, "--broker", "the id of the broker beside which this runs")

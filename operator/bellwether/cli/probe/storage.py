@@ -8,9 +8,9 @@ from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import connect
-from bellwether.cli.probe import measurements
-from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import (
+from bellwether.cli.probe import measurement_table
+from bellwether.cli.probe.prober import Prober
+from bellwether.cli.probe.prober_process import (
     need,
     read_policy,
     reported,
@@ -45,7 +45,7 @@ def storage(
             settings = StorageLatency()
             if policy:
                 settings = read_policy(connect(), namespace, policy).policy().detection.storage
-            sys.exit(measurements.storage(DiskWriter(directory), str(directory), settings, SystemClock()))
+            sys.exit(measurement_table.storage(DiskWriter(directory), str(directory), settings, SystemClock()))
         need(policy, "--policy", "the LeadershipPolicy to follow")
         need(broker is not None, "--broker", "the id of the broker whose volume this is")
         number, name = int(broker or 0), source or f"broker-{broker}"

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from bellwether.adapters.kubernetes.api_client import Object
-from bellwether.api.v1alpha1 import brokerhealth, conditions, policystatus, rebalancestatus, signalentries
-from bellwether.api.v1alpha1.quarantine import QuarantineStatus
+from bellwether.api.v1alpha1 import broker_health
+from bellwether.api.v1alpha1.spec.quarantine_spec import QuarantineStatus
+from bellwether.api.v1alpha1.status import policy_status as policystatus
+from bellwether.api.v1alpha1.status import rebalance_status, signal_entries, status_conditions
 from bellwether.core.demotion.restoration import Way
 from bellwether.core.detection.findings import Fact
 from bellwether.core.detection.health_states import Standing
@@ -29,7 +31,7 @@ MESSAGE_LIMIT = policystatus.MESSAGE_LIMIT
 def policy_status(
     report: Report,
     generation: int,
-    before: Mapping[str, conditions.Condition],
+    before: Mapping[str, status_conditions.Condition],
     last_election: Object | None,
     run: Run | None = None,
     namespace: str = "",
@@ -74,7 +76,7 @@ def policy_status(
             for reason, n in report.held_by_reason.items()
         ),
         would_demote=tuple(_would_demote(report)),
-        rebalance=rebalancestatus.RebalanceStatus.of(run) if run is not None else None,
+        rebalance=rebalance_status.RebalanceStatus.of(run) if run is not None else None,
         message=_clip(ready.message),
     ).body()
     if last_election is not None:
@@ -86,7 +88,7 @@ def trouble_status(
     reason: Reason,
     message: str,
     generation: int,
-    before: Mapping[str, conditions.Condition],
+    before: Mapping[str, status_conditions.Condition],
     now: datetime,
     standing: Object,
 ) -> Object:
@@ -107,7 +109,9 @@ def trouble_status(
     }
 
 
-def outdated_status(report: Report, why: str, generation: int, before: Mapping[str, conditions.Condition]) -> Object:
+def outdated_status(
+    report: Report, why: str, generation: int, before: Mapping[str, status_conditions.Condition]
+) -> Object:
     """A policy's status in fields that the oldest definition knows, with what keeps the others from being written."""
     said = Condition("Ready", False, Reason.DEFINITION_OUTDATED, why)
     kept = [c for c in before.values() if c.type not in ("Ready", "Connected")]
@@ -122,20 +126,20 @@ def outdated_status(report: Report, why: str, generation: int, before: Mapping[s
 
 
 def broker_status(
-    report: BrokerReport, generation: int | None, before: Mapping[str, conditions.Condition], now: datetime
+    report: BrokerReport, generation: int | None, before: Mapping[str, status_conditions.Condition], now: datetime
 ) -> Object:
     """The operator's part of one broker's status; ``signals`` are the probers' and are not in it.
 
     ``generation`` is None while the object has not been seen yet.
     """
-    status = brokerhealth.BrokerHealthStatus(
+    status = broker_health.BrokerHealthStatus(
         observed_generation=generation,
-        verdict=brokerhealth.BrokerVerdict(
+        verdict=broker_health.BrokerVerdict(
             standing=report.verdict.standing,
             reason=str(report.verdict.reason),
             message=_clip(report.verdict.message),
             since=report.verdict.since,
-            evidence=tuple(_evidence(f) for f in report.verdict.facts[: signalentries.SIGNAL_LIMIT]),
+            evidence=tuple(_evidence(f) for f in report.verdict.facts[: signal_entries.SIGNAL_LIMIT]),
             change=_clip(report.verdict.change),
             restarted_at=report.verdict.restarted,
             resumed_at=report.verdict.resumed,
@@ -148,7 +152,7 @@ def broker_status(
         pod=report.pod or None,
         flapping=None
         if report.flaps is None
-        else brokerhealth.Flapping(
+        else broker_health.Flapping(
             demotions=report.flaps.demotions,
             last=report.flaps.at,
             stabilization_seconds=report.stabilization_seconds,
@@ -174,8 +178,8 @@ def _election(found: Balance | None) -> policystatus.PeriodicElection | None:
     )
 
 
-def _returning(way: Way) -> brokerhealth.Returning:
-    return brokerhealth.Returning(
+def _returning(way: Way) -> broker_health.Returning:
+    return broker_health.Returning(
         wave=way.number,
         waves=way.waves,
         share_percent=way.returning.share,
@@ -192,16 +196,16 @@ def connected(cluster_id: str) -> Condition:
 
 
 def rendered(
-    said: Iterable[Condition], generation: int | None, before: Mapping[str, conditions.Condition], now: datetime
-) -> tuple[conditions.Condition, ...]:
+    said: Iterable[Condition], generation: int | None, before: Mapping[str, status_conditions.Condition], now: datetime
+) -> tuple[status_conditions.Condition, ...]:
     """Conditions with their times, in order of type."""
     rendered = []
     for condition in sorted(said, key=lambda c: c.type):
-        status = conditions.ConditionStatus("Unknown" if condition.status is None else str(condition.status))
+        status = status_conditions.ConditionStatus("Unknown" if condition.status is None else str(condition.status))
         standing = before.get(condition.type)
         since = standing.last_transition_time if standing is not None and standing.status is status else now
         rendered.append(
-            conditions.Condition(
+            status_conditions.Condition(
                 type=condition.type,
                 status=status,
                 observed_generation=generation,
@@ -261,8 +265,8 @@ def _would_demote(report: Report) -> Iterable[policystatus.WouldDemote]:
         )
 
 
-def _evidence(fact: Fact) -> brokerhealth.EvidenceItem:
-    return brokerhealth.EvidenceItem(
+def _evidence(fact: Fact) -> broker_health.EvidenceItem:
+    return broker_health.EvidenceItem(
         type=fact.type,
         source=fact.source,
         reading=fact.reading,

@@ -27,11 +27,11 @@ from bellwether.adapters.kubernetes.api_client import (
 from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
 from bellwether.adapters.kubernetes.objects.event_recorder import EventWriter
 from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
-from bellwether.api.v1alpha1.brokerhealth import BrokerHealth
-from bellwether.api.v1alpha1.conditions import Condition
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.api.v1alpha1.models import API_VERSION, InvalidObject
-from bellwether.api.v1alpha1.policystatus import LeadershipPolicyStatus
+from bellwether.api.v1alpha1.base_model import API_VERSION, InvalidObject
+from bellwether.api.v1alpha1.broker_health import BrokerHealth
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.status.policy_status import LeadershipPolicyStatus
+from bellwether.api.v1alpha1.status.status_conditions import Condition
 from bellwether.controllers.reporting import status as rendered_status
 from bellwether.controllers.reporting.events import news, of_run
 from bellwether.core.detection.verdicts import Verdict

@@ -42,7 +42,7 @@ class Observer(Protocol):
     """Is told what comes in, for metrics; ``telemetry`` has the real one."""
 
     def took(self, what: str) -> None:
-        """One alert: ``alert_state``, ``resolved``, or why it was passed over."""
+        """One alert: ``firing``, ``resolved``, or why it was passed over."""
         ...
 
     def judged(self, signal: Signal) -> None:

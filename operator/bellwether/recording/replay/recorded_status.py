@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bellwether.api.v1alpha1.brokerhealth import BrokerVerdict, Flapping
+from bellwether.api.v1alpha1.broker_health import BrokerVerdict, Flapping
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.flap_damping import Flaps
 from bellwether.recording.traces.merge_patch import Document, Json

@@ -92,7 +92,7 @@ class PlayedReader(MemoryReader):
 
 
 class Replay:
-    """One trace under one choice of settings: ``replay_settings`` replace the recorded ones, ``changes`` alter either.
+    """One trace under one choice of settings: ``settings`` replace the recorded ones, ``changes`` alter either.
 
     Without ``plan`` it is only judged and decided: much faster where there are many partitions.
     """

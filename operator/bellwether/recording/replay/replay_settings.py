@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.ports.errors import Terminal
 from bellwether.recording.traces.merge_patch import Document, Json
 

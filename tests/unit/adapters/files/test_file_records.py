@@ -25,7 +25,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from bellwether.adapters.files.undo_record_file import FileLeadership
-from bellwether.ports import Terminal
+from bellwether.ports.errors import Terminal
 try:
     FileLeadership(Path(sys.argv[1])).acquire()
 except Terminal as refused:

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import POLICIES
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.cli.commands.probe.sharedoptions import shared_options
-from bellwether.cli.probe.probers import Prober
-from bellwether.cli.probe.running import serve_metrics
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.commands.probe.prober_options import shared_options
+from bellwether.cli.probe.prober import Prober
+from bellwether.cli.probe.prober_process import serve_metrics
 from bellwether.core.signals import SignalType
 from bellwether.telemetry.health_server import HealthServer
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics

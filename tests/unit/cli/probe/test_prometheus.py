@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.adapters.kubernetes.api_client import POLICIES
-from bellwether.api.v1alpha1.presets import PRESETS
+from bellwether.api.v1alpha1.spec.query_presets import PRESETS
 from bellwether.cli.commands.probe.prometheus import prometheus
 from bellwether.cli.probe import prometheus as verb
 from testkit import apiobjects

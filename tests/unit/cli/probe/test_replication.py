@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from bellwether.cli.commands.probe.replication import replication
-from bellwether.cli.probe import measurements
+from bellwether.cli.probe import measurement_table
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.probes.replication.lag_attribution import Sounding
@@ -65,7 +65,7 @@ def test_the_table_has_a_row_for_each_broker_and_only_passing_is_success(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(measurements, "watch_once", lambda *_: looks)
+    monkeypatch.setattr(measurement_table, "watch_once", lambda *_: looks)
     anything: Any = None
-    assert measurements.replication(anything, ReplicationLag(), anything) == status
+    assert measurement_table.replication(anything, ReplicationLag(), anything) == status
     assert row in " ".join(capsys.readouterr().out.split())

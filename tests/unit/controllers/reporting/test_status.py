@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.api.v1alpha1.conditions import Condition as Rendered
+from bellwether.api.v1alpha1.status.status_conditions import Condition as Rendered
 from bellwether.controllers.reporting import status as rendered_status
 from bellwether.core.demotion.decisions import BrokerHold
 from bellwether.core.demotion.restoration import Wait

@@ -14,7 +14,7 @@ from bellwether.adapters.kubernetes.api_client import (
     OutdatedDefinition,
     Resource,
 )
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.reporting.status_reporter import Notices
 from bellwether.core.detection.health_states import Standing
 from bellwether.core.execution.result import Deeds

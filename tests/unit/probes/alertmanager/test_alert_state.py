@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.api.v1alpha1.signalentries import entry_of
+from bellwether.api.v1alpha1.status.signal_entries import entry_of
 from bellwether.core.signals import Reading
 from bellwether.probes.alertmanager.alert_state import INSTANCE_LIMIT, Firing, carried_on
 

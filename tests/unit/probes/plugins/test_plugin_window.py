@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.api.v1alpha1.signalentries import entry_of, read_entries
+from bellwether.api.v1alpha1.status.signal_entries import entry_of, read_entries
 from bellwether.core.settings.detection import Plugin
 from bellwether.core.signals import Reading, Signal
 from bellwether.probes.plugins.plugin_api import Measurement

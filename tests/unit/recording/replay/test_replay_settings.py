@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.api.v1alpha1.models import InvalidObject
+from bellwether.api.v1alpha1.base_model import InvalidObject
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.ports.errors import Terminal
 from bellwether.recording.replay.replay_settings import (

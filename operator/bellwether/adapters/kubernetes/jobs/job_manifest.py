@@ -12,10 +12,10 @@ from typing import Any
 from bellwether.adapters.job_commands import Work, commands, cores, heap_mebibytes, spark_settings, submit_arguments
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import JOBS, Object
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.api.v1alpha1.models import API_VERSION
-from bellwether.api.v1alpha1.planrunner import Resources, Runner, RunnerType, absolute_path
-from bellwether.api.v1alpha1.rebalance import Rebalance
+from bellwether.api.v1alpha1.base_model import API_VERSION
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.spec.plan_runner import Resources, Runner, RunnerType, absolute_path
+from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 
 KEPT_SECONDS = 86400
 """How long a Job that has ended stays, for people to look at."""

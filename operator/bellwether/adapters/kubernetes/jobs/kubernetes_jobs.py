@@ -12,8 +12,8 @@ from bellwether.adapters.job_commands import Work, last_words
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import JOBS, PODS, Conflict, KubernetesClient, Object
 from bellwether.adapters.kubernetes.jobs.job_manifest import manifest
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
-from bellwether.api.v1alpha1.rebalance import Rebalance
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 from bellwether.ports.errors import BellwetherError
 from bellwether.ports.jobs import JobState, JobWord
 

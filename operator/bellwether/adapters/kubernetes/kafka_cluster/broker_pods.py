@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from bellwether.adapters.kubernetes.api_client import PODS, KubernetesClient, Object
 from bellwether.adapters.kubernetes.kafka_cluster import strimzi_parsing
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.strimzi import Pod
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError

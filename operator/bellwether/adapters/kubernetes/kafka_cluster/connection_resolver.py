@@ -20,8 +20,8 @@ from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
 )
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import OpenSecret, SecretReader
 from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Found, StrimziClusters
-from bellwether.api.v1alpha1.connections import AuthoritiesRef, Kafka, Sasl, SecretKeyRef
-from bellwether.api.v1alpha1.connections import OAuth as OAuthSpec
+from bellwether.api.v1alpha1.spec.kafka_spec import AuthoritiesRef, Kafka, Sasl, SecretKeyRef
+from bellwether.api.v1alpha1.spec.kafka_spec import OAuth as OAuthSpec
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.kafka_connection import Connection, Mechanism, Names, OAuth, Protocol, Security
 from bellwether.ports.errors import Terminal, Unauthenticated

@@ -19,7 +19,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
     user_credentials,
 )
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.api.v1alpha1.strimzi import Strimzi as Wanted
+from bellwether.api.v1alpha1.spec.strimzi_spec import Strimzi as Wanted
 from bellwether.core.model.strimzi import ANYBODY, Lack, Listener, Strimzi, choose, outside
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import BellwetherError, Terminal, Unauthenticated
@@ -44,7 +44,7 @@ class Undiscovered(Terminal):
 class Found:
     """A cluster as it was found. ``outside`` is the listener of clients outside; None where it has none.
 
-    ``secret_reader`` are None where the listener asks nobody for a name, or the policy brings its own.
+    ``credentials`` are None where the listener asks nobody for a name, or the policy brings its own.
     """
 
     strimzi: Strimzi

@@ -17,9 +17,9 @@ from pydantic import ValidationError
 
 from bellwether.adapters.kubernetes.api_client import Object
 from bellwether.adapters.kubernetes.managed_fields import owner_of
-from bellwether.api.v1alpha1 import brokerhealth
-from bellwether.api.v1alpha1.models import explain
-from bellwether.api.v1alpha1.signalentries import read_entries
+from bellwether.api.v1alpha1 import broker_health
+from bellwether.api.v1alpha1.base_model import explain
+from bellwether.api.v1alpha1.status.signal_entries import read_entries
 from bellwether.core.signals import Override, Signal
 from bellwether.ports.clock import Clock
 
@@ -176,7 +176,7 @@ def _read(found: Object) -> _Broker:
 def _override(broker: int, raw: Any, owner: str) -> Override | None:
     if not raw:
         return None
-    said = brokerhealth.Override.model_validate(raw)
+    said = broker_health.Override.model_validate(raw)
     reason = f"{said.reason} ({said.by})" if said.by else said.reason
     return Override(broker, said.state, reason, said.until, said.by or owner, said.purpose)
 

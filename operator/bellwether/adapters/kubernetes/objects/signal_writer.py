@@ -15,7 +15,7 @@ from dataclasses import replace
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KubernetesClient, NotFound, Object
 from bellwether.adapters.kubernetes.leases import HeldLease
-from bellwether.api.v1alpha1.signalentries import entry_of, read_entries
+from bellwether.api.v1alpha1.status.signal_entries import entry_of, read_entries
 from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Transient

@@ -1,8 +1,8 @@
 """Write status by server-side apply, only when it differs (law 8).
 
 In: a status as plain values. Out: server-side apply under the operator's own field manager, which never names
-``signal_cache``: those are the probers'. What somebody else writes over it, as a process that was frozen while it led
-may on waking up, is found through the watches and written anew. Called by ``controllers`` at the end of each cycle.
+``signals``: those are the probers'. What somebody else writes over it, as a process that was frozen while it led may on
+waking up, is found through the watches and written anew. Called by ``controllers`` at the end of each cycle.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from bellwether.cli.verbs import Verbs
+from bellwether.cli.lazy_group import Verbs
 
 # verb -> module:command
 VERBS = {

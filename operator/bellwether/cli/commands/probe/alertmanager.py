@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.probe.sharedoptions import shared_options
+from bellwether.cli.commands.probe.prober_options import shared_options
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 

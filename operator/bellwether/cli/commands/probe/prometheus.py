@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.probe.sharedoptions import shared_options
+from bellwether.cli.commands.probe.prober_options import shared_options
 
 
 @click.command()

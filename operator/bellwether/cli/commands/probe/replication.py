@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.kafkaoptions import kafka_options
-from bellwether.cli.commands.probe.sharedoptions import shared_options
+from bellwether.cli.commands.kafka_options import kafka_options
+from bellwether.cli.commands.probe.prober_options import shared_options
 
 
 @click.command()

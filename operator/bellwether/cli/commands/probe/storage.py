@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from bellwether.cli.commands.probe.brokerids import BrokerId
-from bellwether.cli.commands.probe.sharedoptions import shared_options
+from bellwether.cli.commands.probe.broker_id_option import BrokerId
+from bellwether.cli.commands.probe.prober_options import shared_options
 
 
 @click.command()

@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import PODS
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import LOOK_SECONDS, PodWatch, Wanted, by_broker
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.strimzi import Pod
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.testing.memory_world import ManualClock

@@ -12,7 +12,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.api.v1alpha1.leadershippolicy import LeadershipPolicy
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.kafka_connection import Connection, Mechanism, Protocol
 from bellwether.ports.errors import Unauthenticated
 from realparts.tls import Authority

@@ -11,7 +11,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import PODS, SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection, sides, surroundings
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.api.v1alpha1.connections import Kafka
+from bellwether.api.v1alpha1.spec.kafka_spec import Kafka
 from bellwether.core.model.strimzi import Pod
 from bellwether.kafka_connection import Connection, Mechanism, Protocol
 from bellwether.ports.errors import Terminal, Unauthenticated

@@ -1,0 +1,203 @@
+"""Base model of the API: camelCase names, unknown fields refused, rules checked on both sides.
+
+A cross-field rule is written once, as CEL for the API server and as a predicate for objects that never meet one
+(``bellwether demote --policy FILE``). ``structural_schema`` reads both from the models; the operator and the CLI read
+objects through ``Object.read``, which says what is wrong without repeating what was given: that might be a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Self
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from bellwether.ports.errors import Terminal
+
+GROUP = "bellwether.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+VALIDATIONS = "x-kubernetes-validations"
+RULE = "rule"
+
+
+class InvalidObject(Terminal):
+    """An object that the API's rules refuse; the message names each field and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule that a plain schema cannot say.
+
+    ``cel`` is what the API server evaluates (KEP-2876), ``holds`` the same for Python; None where only the API server
+    can judge, as it alone knows the old object. ``field`` is the path, below the model, that the refusal names.
+    """
+
+    cel: str
+    message: str
+    holds: Callable[[Any], bool] | None = None
+    field: str = ""
+
+    def schema(self) -> dict[str, str]:
+        """The rule as an entry of ``x-kubernetes-validations``."""
+        entry = {"rule": self.cel, "message": self.message}
+        if self.field:
+            entry["fieldPath"] = f".{self.field}"
+        return entry
+
+
+class Model(BaseModel):
+    """Base of everything that a person writes: an unknown field is an error, never ignored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+    rules: ClassVar[tuple[Rule, ...]] = ()
+
+    @model_validator(mode="after")
+    def _check_rules(self) -> Self:
+        for rule in self.rules:
+            if rule.holds is not None and not rule.holds(self):
+                raise refusal(rule.message, rule.field)
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        if cls.rules:
+            schema[VALIDATIONS] = [rule.schema() for rule in cls.rules]
+        return schema
+
+    def body(self) -> dict[str, Any]:
+        """The object as it goes to the API: camelCase, JSON values, unset optional fields left out."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class Reported(Model):
+    """Base of what Bellwether itself writes: fields of a newer version are passed over, for downgrades."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class Metadata(Reported):
+    """The part of an object's metadata that Bellwether reads."""
+
+    name: str = ""
+    namespace: str = "default"
+    uid: str = ""
+    generation: int = 0
+    resource_version: str = ""
+    deletion_timestamp: AwareDatetime | None = None
+    finalizers: tuple[str, ...] = ()
+    annotations: Mapping[str, str] = Field(default_factory=dict)
+    labels: Mapping[str, str] = Field(default_factory=dict)
+
+
+class Object(Reported):
+    """Base of the kinds. ``longest_name`` bounds ``metadata.name``, and with it what rules on the name may cost."""
+
+    longest_name: ClassVar[int] = 253
+
+    api_version: str = API_VERSION
+    metadata: Metadata
+
+    @model_validator(mode="after")
+    def _check_name(self) -> Self:
+        if len(self.metadata.name) > self.longest_name:
+            raise refusal(f"must have at most {self.longest_name} characters: shorten it", "metadata.name")
+        return self
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any]) -> Self:
+        """An object of the API, or of a file. Raises InvalidObject, which names every field that is wrong."""
+        try:
+            return cls.model_validate(body)
+        except ValidationError as error:
+            metadata = body.get("metadata")
+            name = metadata.get("name", "") if isinstance(metadata, Mapping) else ""
+            raise InvalidObject(f"{cls.__name__} {name}: {explain(error)}") from None
+
+
+def explain(error: ValidationError) -> str:
+    """What is wrong, field by field, in one line and without the values that were given."""
+    told = []
+    for problem in error.errors(include_url=False, include_input=False):
+        below = problem.get("ctx", {}).get("field", "") if problem["type"] == RULE else ""
+        place = path((*problem["loc"], *([below] if below else [])))
+        told.append(f"{place}: {problem['msg'].removeprefix('Value error, ')}")
+    return "; ".join(told)
+
+
+def refusal(message: str, field: str) -> PydanticCustomError:
+    """The error of a rule; ``field`` is the path, below the model that has the rule, of what is at fault."""
+    return PydanticCustomError(RULE, "{message}", {"message": message, "field": field})
+
+
+def path(location: tuple[int | str, ...]) -> str:
+    """A field's place as people write it: ``spec.kafka.bootstrapServers[0]``."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return text.removeprefix(".") or "object"
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Marks a string of 1 to ``longest`` characters that matches ``pattern``; the refusal is a sentence."""
+
+    pattern: str
+    message: str
+    longest: int
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        text = core_schema.str_schema(min_length=1, max_length=self.longest)
+        return core_schema.no_info_after_validator_function(self._check, text)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        escaped = self.pattern.replace("\\", "\\\\")
+        rule = Rule(cel=f"self.matches('{escaped}')", message=self.message)
+        return {**handler(schema), VALIDATIONS: [rule.schema()]}
+
+    def _check(self, text: str) -> str:
+        if re.fullmatch(self.pattern, text) is None:
+            raise ValueError(self.message)
+        return text
+
+
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    twice = sorted({str(v) for v in values if values.count(v) > 1})
+    if twice:
+        raise ValueError(f"names {', '.join(twice)} twice: keep one of each")
+    return values
+
+
+DISTINCT = AfterValidator(_distinct)
+"""Marks a list without duplicates for Python; ``AS_SET`` says the same to the API server."""
+AS_SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
+
+
+def as_map(*keys: str) -> dict[str, Any]:
+    """Marks a list whose entries are told apart by ``keys``, so that writers can each own some of them."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
+
+
+def integer(default: Any, least: int, most: int, description: str) -> Any:
+    """A bounded whole number; a string that looks like one is refused, as the API server does."""
+    return Field(default=default, ge=least, le=most, strict=True, description=description)
+
+
+def timestamp(moment: datetime) -> str:
+    """A time as Kubernetes writes it: RFC 3339, UTC, whole seconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

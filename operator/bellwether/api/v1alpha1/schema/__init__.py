@@ -1,0 +1,1 @@
+"""CRD manifests and the reference page, generated from the models."""

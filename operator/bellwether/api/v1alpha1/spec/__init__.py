@@ -1,0 +1,1 @@
+"""Models of ``spec``: what a policy asks for."""

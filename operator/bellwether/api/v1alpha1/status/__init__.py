@@ -1,0 +1,1 @@
+"""Models of ``status``: what operator and probers report."""

@@ -1,0 +1,1 @@
+"""Options and help of the verbs that read and explain."""

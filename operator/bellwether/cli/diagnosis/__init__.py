@@ -1,0 +1,1 @@
+"""Verbs that read and explain: check, doctor, explain, history."""

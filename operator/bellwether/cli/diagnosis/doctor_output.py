@@ -1,0 +1,113 @@
+"""Output of ``bellwether doctor``: as text for a person, as a document for a program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from bellwether.cli.diagnosis.cluster_examination import Examination
+from bellwether.cli.text_table import printed
+from bellwether.core.doctor.remediation import Tools, advise
+from bellwether.core.doctor.risks import SENTENCES, WORST_FIRST, Diagnosis
+
+Document = dict[str, Any]
+
+
+def told(found: Examination, shown: Sequence[Diagnosis], tools: Tools) -> None:
+    """Print the summary, then the partitions that are ``shown``, each with its advice."""
+    cluster, ward = found.cluster, found.ward
+    elr = "keeps" if cluster.keeps_elr else "does not keep"
+    click.echo(
+        f"Kafka cluster {cluster.cluster_id}: {len(cluster.live)} of {len(cluster.named)} brokers live, "
+        f"{len(cluster.partitions)} partitions; it {elr} eligible leader replicas"
+    )
+    for broker, why in sorted(found.silent.items()):
+        click.echo(f"broker {broker} does not answer, and metadata calls it alive: {why}")
+    for trouble in found.troubles:
+        click.echo(trouble)
+    click.echo()
+    counts = Counter(d.risk for d in ward.diagnoses)
+    rows = [(str(risk), str(counts[risk]), SENTENCES[risk]) for risk in WORST_FIRST if counts[risk]]
+    printed(("CLASS", "PARTITIONS", ""), rows)
+    if designed := sum(d.designed for d in ward.diagnoses):
+        click.echo(f"\n{designed} of those at min.insync.replicas have all their replicas: their settings spare none")
+    for one in shown:
+        click.echo()
+        _partition(one)
+        advised(one, tools, elr=cluster.keeps_elr)
+    if (more := len(ward.at_risk) - len(shown)) > 0:
+        click.echo(f"\nand {more} more at risk, no worse than these: --all shows them, --topic some of them")
+    if not ward.at_risk:
+        click.echo("\nnothing is at risk")
+
+
+def _partition(found: Diagnosis) -> None:
+    p = found.partition
+    led = "no leader" if p.leader is None else f"leader {p.leader}"
+    elr = f", ELR {list(p.elr)}" if p.elr else ""
+    last = f", last known leader {p.last_known_elr[0]}" if p.last_known_elr else ""
+    floor = "unknown" if found.floor is None else found.floor
+    click.echo(
+        f"{p.name}: {found.risk}: {led}, replicas {list(p.replicas)}, ISR {list(p.isr)}{elr}{last}, "
+        f"min.insync.replicas {floor}"
+    )
+
+
+def advised(found: Diagnosis, tools: Tools, *, elr: bool) -> None:
+    """Print the advice for one partition."""
+    advice = advise(found, tools, elr=elr)
+    click.echo(f"  clients: {advice.clients}")
+    click.echo(f"  safe:    {advice.safe}")
+    for number, way in enumerate(advice.ways, 1):
+        click.echo(f"  {number}. {way.do}")
+        click.echo(f"     costs {way.cost}")
+        for command in way.commands:
+            click.echo(f"     $ {command}")
+
+
+def document(found: Examination, shown: Sequence[Diagnosis], tools: Tools) -> Document:
+    """Everything as plain values; ``partitions`` are those that are shown."""
+    cluster, ward = found.cluster, found.ward
+    counts = Counter(d.risk for d in ward.diagnoses)
+    return {
+        "clusterId": cluster.cluster_id,
+        "brokers": {"live": sorted(cluster.live), "silent": {str(b): why for b, why in sorted(found.silent.items())}},
+        "eligibleLeaderReplicas": cluster.keeps_elr,
+        "troubles": list(found.troubles),
+        "classes": {str(risk): counts[risk] for risk in WORST_FIRST},
+        "atRisk": len(ward.at_risk),
+        "withoutSpareByDesign": sum(d.designed for d in ward.diagnoses),
+        "partitions": [_document(one, tools, elr=cluster.keeps_elr) for one in shown],
+    }
+
+
+def _document(found: Diagnosis, tools: Tools, *, elr: bool) -> Document:
+    p, loss, advice = found.partition, found.loss, advise(found, tools, elr=elr)
+    told: Document = {
+        "topic": p.topic,
+        "partition": p.index,
+        "class": str(found.risk),
+        "leader": p.leader,
+        "replicas": list(p.replicas),
+        "isr": list(p.isr),
+        "elr": list(p.elr),
+        "lastKnownElr": list(p.last_known_elr),
+        "minInsyncReplicas": found.floor,
+        "uncleanElectionEnabled": found.unclean,
+        "awaited": list(found.awaited),
+        "clients": advice.clients,
+        "safe": advice.safe,
+        "ways": [{"do": way.do, "cost": way.cost, "commands": list(way.commands)} for way in advice.ways],
+    }
+    if loss is not None:
+        told["loss"] = {
+            "candidate": loss.candidate,
+            "candidateEnd": loss.candidate_end,
+            "sampledEnd": loss.sample.end if loss.sample else None,
+            "sampledAt": loss.sample.at.isoformat() if loss.sample else None,
+            "atLeast": loss.least,
+        }
+    return told

@@ -1,0 +1,1 @@
+"""Verbs around an installation: operator, crds, undo-record, uninstall."""

@@ -1,0 +1,12 @@
+"""``bellwether crds``: print the custom resource definitions, for ``kubectl apply --server-side -f -``."""
+
+from __future__ import annotations
+
+import click
+
+from bellwether.api.v1alpha1.schema.crd_manifests import manifests
+
+
+def crds() -> None:
+    """Print the custom resource definitions that this version works with, as YAML."""
+    click.echo(manifests(), nl=False)

@@ -1,0 +1,111 @@
+"""``bellwether operator``: watch the policies and act on them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import click
+import kopf
+import structlog
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.connection.broker_pool import Limits
+from bellwether.adapters.kubernetes.api_client import connect
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.cli.installation import preflight
+from bellwether.controllers.cluster_connection import LeaseTimes, Linker
+from bellwether.controllers.definitions import Watches
+from bellwether.controllers.exports import Exports
+from bellwether.controllers.finalizer import Custody
+from bellwether.controllers.policy_controller import PolicyLoop
+from bellwether.controllers.policy_manager import Loops, register
+from bellwether.controllers.readiness import Readiness
+from bellwether.controllers.rebalance_controller import Desk, tools_for
+from bellwether.controllers.reporting.status_reporter import Notices
+from bellwether.core.rebalance.lifecycle import Run
+from bellwether.garbage import collect_seldom
+from bellwether.ports.errors import BellwetherError
+from bellwether.telemetry import logs
+from bellwether.telemetry.health_server import Health, HealthServer
+from bellwether.telemetry.heartbeat import Pulse
+from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
+
+log = structlog.get_logger(__name__)
+
+
+def operator(
+    namespaces: tuple[str, ...],
+    lease_namespace: str,
+    lease_duration: int,
+    lease_renew: float,
+    metrics_port: int,
+    health_port: int,
+    stuck_after: float,
+    log_format: logs.Format,
+    log_level: str,
+) -> None:
+    """Watch LeadershipPolicies and keep leadership away from sick brokers."""
+    if lease_renew * 3 > lease_duration:
+        raise click.UsageError("--lease-duration must be at least three times --lease-renew, to survive a lost renewal")
+    if lease_duration - lease_renew <= Limits().mutation_seconds:
+        raise click.UsageError(
+            f"--lease-duration must exceed --lease-renew by more than {Limits().mutation_seconds:g} s, which one "
+            "request to Kafka may take: nothing is sent on a Lease that could end before its answer"
+        )
+    collect_seldom()
+    logs.configure(log_format, log_level)
+    # kopf tells of every watched event; ours are told by the loops.
+    logging.getLogger("kopf").setLevel(logging.WARNING)
+    clock, metrics, health = SystemClock(), OperatorMetrics(), Health()
+    try:
+        api = connect().observed(metrics.exchanges.kubernetes)
+    except BellwetherError as error:
+        raise click.ClickException(str(error)) from None
+    if metrics_port:
+        try:
+            HealthServer(health, metrics_port, metrics.registry)
+        except OSError as error:
+            raise click.ClickException(f"--metrics-port {metrics_port}: {error.strerror}; choose another") from None
+    notices = Notices(api, clock, socket.gethostname(), metrics)
+    custody = Custody(api, Exports(api, refuge=lease_namespace))
+    times = LeaseTimes(lease_duration, lease_renew)
+
+    def linker(signals: SignalBook) -> Linker:
+        return Linker(
+            api, clock, signals, times, lease_namespace, metrics.exchanges.kafka, metrics.exchanges.certificate
+        )
+
+    def desk(run: Run, wake: Callable[[], None]) -> Desk:
+        made = Desk(run, partial(tools_for, api, clock), clock, wake)
+        made.start()
+        return made
+
+    def make(body: dict[str, Any]) -> PolicyLoop:
+        metrics.known(body["metadata"]["namespace"], body["metadata"]["name"])
+        return PolicyLoop(body, linker, notices, custody, clock, desk=desk)
+
+    registry = kopf.OperatorRegistry()
+    loops = Loops(make, notices.forget)
+    pulse = Pulse("the event loop of the watches", clock.monotonic, begun=False)
+    register(registry, loops, pulse=pulse)
+    watches = Watches(api, registry, namespaces, lambda: loops.halt(timeout_seconds=20), clock.sleep)
+    readiness = Readiness(api, namespaces, loops.known, clock, watches.begin_anew)
+    health.watch(lambda: [text for text in (pulse.amiss(stuck_after),) if text])
+    health.watch(lambda: loops.amiss(stuck_after))
+    health.watch(readiness.stuck)
+    health.require(readiness.amiss)
+    health.require(notices.amiss)
+    if health_port:
+        try:
+            HealthServer(health, health_port)
+        except OSError as error:
+            raise click.ClickException(f"--health-port {health_port}: {error.strerror}; choose another") from None
+    readiness.start()
+    preflight.tell_missing_permissions(api, namespaces, lease_namespace)
+    log.info("watching", namespaces=list(namespaces) or "all", pid=os.getpid())
+    watches.run()

@@ -1,0 +1,112 @@
+"""Kafka connection from the options of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from bellwether.adapters import pem
+from bellwether.kafka_connection import Connection, Mechanism, OAuth, Protocol, Security
+from bellwether.ports.errors import Unauthenticated
+
+
+def connection_from(
+    bootstrap: str,
+    tls: bool,
+    tls_ca: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    sasl_mechanism: str | None,
+    sasl_username: str | None,
+    sasl_password_file: Path | None,
+    oauth_token_endpoint: str | None = None,
+    oauth_client_id: str | None = None,
+    oauth_client_secret_file: Path | None = None,
+    oauth_scope: str | None = None,
+    oauth_ca: Path | None = None,
+) -> Connection:
+    """The connection that the options describe, with what their files hold now. UsageError names what is missing.
+
+    Unauthenticated names a file that cannot be used.
+    """
+    encrypted = tls or tls_ca is not None or tls_cert is not None
+    protocol = Protocol(
+        f"SASL_{'SSL' if encrypted else 'PLAINTEXT'}" if sasl_mechanism else "SSL" if encrypted else "PLAINTEXT"
+    )
+    try:
+        oauth = None
+        if sasl_mechanism == Mechanism.OAUTHBEARER:
+            oauth = OAuth(
+                token_endpoint=oauth_token_endpoint or "",
+                client_id=oauth_client_id or "",
+                client_secret=_secret(oauth_client_secret_file, "--oauth-client-secret-file"),
+                scope=oauth_scope or "",
+                ca_file=_certificates(oauth_ca, "--oauth-ca"),
+                names=_OAUTH_NAMES,
+            )
+        security = Security(
+            protocol=protocol,
+            mechanism=Mechanism(sasl_mechanism) if sasl_mechanism else None,
+            username=sasl_username or "",
+            password=_secret(sasl_password_file, "--sasl-password-file"),
+            oauth=oauth,
+            ca_file=_certificates(tls_ca, "--tls-ca"),
+            cert_file=_certificates(tls_cert, "--tls-cert"),
+            key_file=_key(tls_key),
+            names=_names(tls_ca, tls_cert, tls_key),
+        )
+        return Connection(tuple(part.strip() for part in bootstrap.split(",") if part.strip()), security)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+_OAUTH_NAMES = (
+    ("token_endpoint", "--oauth-token-endpoint"),
+    ("client_id", "--oauth-client-id"),
+    ("client_secret", "--oauth-client-secret-file"),
+    ("scope", "--oauth-scope"),
+    ("ca_file", "--oauth-ca"),
+)
+
+
+def _names(ca: Path | None, certificate: Path | None, key: Path | None) -> tuple[tuple[str, str], ...]:
+    """What the options are called that fields come from."""
+    files = {"ca_file": ("--tls-ca", ca), "cert_file": ("--tls-cert", certificate), "key_file": ("--tls-key", key)}
+    named = {field: f"{option} {path}" if path else option for field, (option, path) in files.items()}
+    words = {"mechanism": "--sasl-mechanism", "username": "--sasl-username", "password": "--sasl-password-file"}
+    return tuple((named | words).items())
+
+
+def _secret(path: Path | None, option: str) -> str:
+    """What a file holds, without line ends behind it."""
+    if path is None:
+        return ""
+    try:
+        found = path.read_text().rstrip("\r\n")
+    except (OSError, UnicodeDecodeError):
+        raise Unauthenticated(f"{option} {path} cannot be read as text") from None
+    if not found:
+        raise Unauthenticated(f"{option} {path} is empty")
+    return found
+
+
+def _certificates(path: Path | None, option: str) -> str:
+    return _checked(path, option, pem.validities)
+
+
+def _key(path: Path | None) -> str:
+    return _checked(path, "--tls-key", pem.check_key)
+
+
+def _checked(path: Path | None, option: str, check: Callable[[bytes], object]) -> str:
+    if path is None:
+        return ""
+    try:
+        check(path.read_bytes())
+    except OSError as error:
+        raise Unauthenticated(f"{option} {path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise Unauthenticated(f"{option} {path} {error}") from None
+    return str(path)

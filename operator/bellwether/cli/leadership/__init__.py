@@ -1,0 +1,1 @@
+"""Verbs that move leadership by hand through the operator: demote, promote, release, drain."""

@@ -1,0 +1,1 @@
+"""Work without a Kubernetes API: leadership, rebalances and unclean elections by hand."""

@@ -1,0 +1,154 @@
+"""Demote and promote offline, without a Kubernetes API: reconciles with a person's decision.
+
+Called by the verbs ``demote`` and ``promote`` when ``--record FILE`` keeps the undo record.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
+from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.leader_mover import KafkaMover
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.core.demotion.decisions import Decide
+from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.undo_record import EntryState, UndoRecord
+from bellwether.core.reasons import SENTENCES
+from bellwether.core.reporting.report import Report
+from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.signals import Override, Signal
+from bellwether.gather import Memory
+from bellwether.kafka_connection import Connection
+from bellwether.ports.world import World
+from bellwether.reconcile import turn
+
+MOST_TURNS = 20
+MOST_STOPS = 3
+"""How many turns in a row may end before their plan does, until the rest is left to another run."""
+
+PAUSE_SECONDS = 1.0
+
+
+class NoSignals:
+    """``ports.kubernetes.SignalSource`` where there are no probers: a person has judged."""
+
+    def signals(self) -> tuple[Signal, ...]:
+        """None."""
+        return ()
+
+    def overrides(self) -> tuple[Override, ...]:
+        """None."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run by hand came to; ``before`` are the brokers that the record named as demoted when it began."""
+
+    before: frozenset[int]
+    report: Report
+    record: UndoRecord
+    reordered: int
+    elected: int
+
+
+def run_by_hand(
+    connection: Connection,
+    record: Path,
+    decide: Decide,
+    brokers: Sequence[int],
+    *,
+    dry_run: bool,
+    say: Callable[[str], None],
+) -> Run:
+    """Turns until nothing is left to do, or nothing that is left can be done now.
+
+    Raises Terminal, Transient or Fenced; the record then stands, and the same
+    command goes on where this one stopped.
+    """
+    nodes = Nodes(connection)
+    nodes.avoid(brokers)
+    reader, mover, leadership, clock = KafkaReader(nodes), KafkaMover(nodes), FileLeadership(record), SystemClock()
+    if not dry_run:  # which writes nothing, not even a lock
+        leadership.acquire()
+    try:
+        records = FileRecords(record, leadership)
+        cluster = reader.read()
+        say(f"Kafka cluster {cluster.cluster_id}: {len(cluster.brokers)} brokers, {len(cluster.partitions)} partitions")
+        found = records.look(cluster.cluster_id)
+        unknown = [b for b in brokers if b not in cluster.named and b not in found.demoted]
+        if unknown:
+            known = ", ".join(str(b) for b in sorted(cluster.named))
+            raise UnknownBroker(f"no broker {unknown[0]} in this cluster; it has {known}")
+        if not dry_run:
+            found = records.take_over(cluster.cluster_id)
+        if away := _away_for_nobody(found, cluster, brokers):
+            say(
+                f"{away} orders stand away though no demoted broker holds them: they go back to what they were before,"
+                " as by hand no policy is known, and so no preferred rack (spec.placement)"
+            )
+        world = World(reader, mover, records, leadership, NoSignals(), clock)
+        policy = Policy(name="command", mode=Mode.OBSERVE if dry_run else Mode.ENFORCE)
+        memory = Memory(found, grace_seconds=mover.request_timeout_seconds, distrusted=frozenset(brokers))
+        reordered = elected = stops = 0
+        for _ in range(MOST_TURNS):
+            report, after = turn(world, policy, memory, decide)
+            reordered += report.deeds.reordered
+            elected += report.deeds.elected
+            if report.deeds.changed:
+                say(f"{report.deeds.reordered} partitions reordered, {report.deeds.elected} leaders elected")
+            if report.deeds.stopped is not None:
+                say(f"stopped: {report.deeds.stopped.message}")
+            stops = stops + 1 if report.deeds.stopped is not None else 0
+            quiet = not report.deeds.changed and after.record == memory.record
+            memory = after
+            if dry_run or (quiet and not 0 < stops < MOST_STOPS):
+                break
+            if not report.deeds.changed:
+                clock.sleep(PAUSE_SECONDS)
+        return Run(frozenset(found.demoted), report, memory.record, reordered, elected)
+    finally:
+        leadership.release()
+
+
+def _away_for_nobody(record: UndoRecord, cluster: Cluster, brokers: Collection[int]) -> int:
+    """How many partitions a record displaces without a broker that explains it: mostly for the sake of racks."""
+    explained = {*record.demoted, *record.returning, *brokers}
+    return sum(
+        entry.state is EntryState.DISPLACED
+        and entry.baseline != partition.replicas
+        and explained.isdisjoint(partition.replicas)
+        for key, entry in record.entries.items()
+        if (partition := cluster.by_key.get(key)) is not None
+    )
+
+
+class UnknownBroker(ValueError):
+    """A broker id that the cluster does not know."""
+
+
+def show(run: Run, console: Console) -> None:
+    """The brokers after the run, and what is held back, by reason."""
+    table = Table("broker", "rack", "leaders", "first in order", "replicas", "demoted", box=None, pad_edge=False)
+    for broker in run.report.brokers:
+        table.add_row(
+            str(broker.broker),
+            broker.rack or "-",
+            str(broker.leaders),
+            str(broker.preferred_leaders),
+            str(broker.replicas),
+            "yes" if broker.broker in run.record.demoted else "no",
+        )
+    console.print(table)
+    for reason, count in sorted(Counter(h.reason for h in run.report.held).items()):
+        console.print(f"{count} held back, {reason}: {SENTENCES[reason]}")
+    for hold in run.report.held_sample:
+        console.print(f"  {hold.topic}-{hold.key.partition}: {hold.message}", highlight=False)

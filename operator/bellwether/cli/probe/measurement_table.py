@@ -1,0 +1,170 @@
+"""Table of one measurement, printed by ``bellwether probe ... --once``. --once`` prints. Nothing is written anywhere.
+
+Each function returns the exit status: 0 when everything passed, 1 otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from bellwether.cli.text_table import printed
+from bellwether.core.settings.detection import (
+    Comparison,
+    Plugin,
+    Prometheus,
+    PrometheusRule,
+    Reachability,
+    ReplicationLag,
+    SelfReachability,
+    StorageLatency,
+)
+from bellwether.core.signals import Reading
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient
+from bellwether.probes.connections.self_reachability import measure_once as look_once
+from bellwether.probes.connections.socket_table import SocketTable
+from bellwether.probes.plugins.plugin_api import Kind
+from bellwether.probes.plugins.plugin_call import attempted
+from bellwether.probes.plugins.plugin_discovery import Found
+from bellwether.probes.prometheus.prometheus_probe import Asker as Querier
+from bellwether.probes.prometheus.prometheus_rules import broker_id, figures, judge
+from bellwether.probes.reachability.broker_watch import Asker, NoAnswer, Seat
+from bellwether.probes.reachability.reachability_probe import Roster
+from bellwether.probes.reachability.reachability_state import Answer, milliseconds
+from bellwether.probes.replication.lag_round import Soundings
+from bellwether.probes.replication.lag_state import sentence
+from bellwether.probes.replication.replication_probe import measure_once as watch_once
+from bellwether.probes.replication.replication_probe import reading as lag_reading
+from bellwether.probes.storage.storage_probe import Writer, measure_once, reading
+
+
+def reachability(roster: Roster, asker: Asker, settings: Reachability) -> int:
+    """Ask every broker once, over both paths."""
+    seats = roster.seats()
+    with ThreadPoolExecutor(max(1, len(seats))) as pool:
+        rows = list(pool.map(lambda item: _broker(item[0], item[1], asker, settings), seats.items()))
+    printed(("BROKER", "EXTERNAL ADDRESS", "EXTERNAL", "LATENCY", "INTERNAL", "LATENCY", "MESSAGE"), rows)
+    return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else 1
+
+
+def storage(writer: Writer, directory: str, settings: StorageLatency, clock: Clock) -> int:
+    """Write once."""
+    sample = measure_once(writer, settings.timeout_seconds, clock)
+    found = reading(sample, settings)
+    message = "the write has not ended in time" if sample.stalled else sample.problem
+    limit = f"{settings.threshold_milliseconds} ms"
+    printed(
+        ("DIRECTORY", "WRITE", "LATENCY", "THRESHOLD", "MESSAGE"),
+        [(directory, str(found), "" if sample.problem else milliseconds(sample.seconds), limit, message)],
+    )
+    return 0 if found is Reading.PASSING else 1
+
+
+def replication(soundings: Soundings, settings: ReplicationLag, clock: Clock) -> int:
+    """Watch the followers that are behind until it is plain whether they lag."""
+    rows = [
+        (
+            str(broker),
+            str(lag_reading(look)),
+            "" if look.problem else f"{look.worst_seconds:.1f} s",
+            "" if look.problem else str(look.lagging),
+            "" if look.problem else str(look.in_isr),
+            sentence(look),
+        )
+        for broker, look in sorted(watch_once(soundings, settings, clock).items())
+    ]
+    printed(("BROKER", "REPLICATION", "LAG", "LAGGING", "IN ISR", "MESSAGE"), rows)
+    return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else 1
+
+
+def plugin(kind: Kind, brokers: Mapping[int, Mapping[str, str]], settings: Plugin, clock: Clock) -> int:
+    """Measure every broker once with a plugged-in kind."""
+    rows = []
+    for broker, seen in attempted(kind, brokers, settings, clock).items():
+        reading = {True: Reading.PASSING, False: Reading.FAILING, None: Reading.UNKNOWN}[seen.ok]
+        rows.append((str(broker), str(reading), "" if seen.value is None else f"{seen.value:.6g}", seen.message))
+    printed(("BROKER", settings.type.upper(), "VALUE", "MESSAGE"), rows)
+    return 0 if rows and all(row[1] == Reading.PASSING for row in rows) else 1
+
+
+def prometheus(client: Querier, settings: Prometheus, brokers: Collection[int]) -> int:
+    """Ask every rule's query once. No brokers given means all that the answers name."""
+    rows = [row for rule in settings.rules for row in _rule(client, rule, settings.timeout_seconds, brokers)]
+    printed(("RULE", "BROKER", "PROMETHEUS", "VALUE", "PEERS", "THRESHOLD", "MESSAGE"), rows)
+    return 0 if rows and all(row[2] == Reading.PASSING for row in rows) else 1
+
+
+def kinds(found: Sequence[Found]) -> int:
+    """The kinds that are installed."""
+    rows = [(one.type, one.origin, one.target, one.problem or "ready") for one in found]
+    printed(("KIND", "PACKAGE", "ENTRY POINT", "STATE"), rows)
+    return 1 if any(one.problem for one in found) else 0
+
+
+def self_reachability(table: SocketTable, port: int, settings: SelfReachability, clock: Clock) -> int:
+    """Look until somebody is heard of, or until that would count as quiet."""
+    try:
+        look, found, seconds = look_once(table, settings, clock)
+    finally:
+        table.close()
+    deaf = "" if look.listening else "nothing listens on this port"
+    blind = look.blind if found is Reading.UNKNOWN else ""
+    row = (
+        str(port),
+        table.kind,
+        str(look.connections),
+        str(found),
+        "" if found is Reading.UNKNOWN else f"{seconds:.1f} s",
+        look.problem or deaf or blind,
+    )
+    printed(("PORT", "TABLE", "CONNECTIONS", "OUTSIDE", "HEARD", "MESSAGE"), [row])
+    return 0 if found is Reading.PASSING else 1
+
+
+def _rule(
+    client: Querier, rule: PrometheusRule, timeout_seconds: float, brokers: Collection[int]
+) -> list[tuple[str, ...]]:
+    limit = f"{'>' if rule.comparison is Comparison.ABOVE else '<'} {rule.threshold:g}"
+    try:
+        samples = client.ask(rule.query, rule.broker_label, timeout_seconds).samples
+    except (Transient, Terminal) as error:
+        return [(rule.name, "?", str(Reading.UNKNOWN), "", "", limit, f"Prometheus {error}")]
+    named = {broker_id(label) for label, _ in samples if label is not None} - {None}
+    known = brokers or {broker for broker in named if broker is not None}
+    found, rows = figures(samples, rule, known), []
+    for broker in sorted(known):
+        seen = judge(broker, found, rule)
+        reading = {None: Reading.UNKNOWN, True: Reading.FAILING, False: Reading.PASSING}[seen.bad]
+        cells = ["" if figure is None else f"{figure:.4g}" for figure in (seen.value, seen.peers)]
+        rows.append((rule.name, str(broker), str(reading), *cells, limit, seen.problem))
+    rows += [(rule.name, "?", str(Reading.UNKNOWN), "", "", limit, odd) for odd in found.odd.values()]
+    return rows or [(rule.name, "?", str(Reading.UNKNOWN), "", "", limit, "the query yields nothing")]
+
+
+def _broker(broker: int, seat: Seat, asker: Asker, settings: Reachability) -> tuple[str, ...]:
+    inside = _ask(asker, seat.internal, broker, settings)
+    said = inside.advertised if inside is not None and inside.ok else {}
+    address = said.get(settings.listener) or seat.external
+    outside = _ask(asker, address, broker, settings)
+    if not address:
+        names = ", ".join(sorted(said)) or "nothing"
+        note = f"no external address: it advertises {names}, not {settings.listener}"
+    else:
+        note = "; ".join(a.message for a in (outside, inside) if a is not None and a.message)
+    return (str(broker), address or "?", *_cells(outside), *_cells(inside), note)
+
+
+def _ask(asker: Asker, address: str, broker: int, settings: Reachability) -> Answer | None:
+    if not address:
+        return None
+    try:
+        return asker.ask(address, broker, settings.timeout_seconds)
+    except (Transient, Terminal) as error:
+        return NoAnswer(str(error), 0.0)
+
+
+def _cells(answer: Answer | None) -> tuple[str, str]:
+    if answer is None:
+        return str(Reading.UNKNOWN), ""
+    return str(Reading.PASSING if answer.ok else Reading.FAILING), milliseconds(answer.seconds)

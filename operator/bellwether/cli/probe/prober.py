@@ -1,0 +1,225 @@
+"""Prober: follow the policy, hold the Lease, deliver signals, stop cleanly, whatever is probed.
+
+In: a probe, and what to do when the policy has changed. Out: this prober's entries in the Kubernetes API. Called by the
+verbs of ``bellwether probe``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+from typing import Protocol
+
+import structlog
+
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, KubernetesClient, NotFound
+from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.core.signals import Signal
+from bellwether.ports.clock import Clock
+from bellwether.ports.errors import Terminal, Transient, Unauthenticated
+from bellwether.probes.outbox import Outbox
+from bellwether.telemetry.heartbeat import STUCK_SECONDS, Pulse
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+
+POLICY_SECONDS = 10.0
+CHECK_SECONDS = 30.0
+_TICK_SECONDS = 0.5
+# A probe whose threads have been gone for so long does not come back: the process ends and is started anew.
+_DEAD_SECONDS = 30.0
+
+
+class Probe(Protocol):
+    """What is run."""
+
+    def repeat(self) -> None:
+        """Tell the present words again."""
+        ...
+
+    def alive(self) -> bool:
+        """Whether it is measuring."""
+        ...
+
+
+class ProbeDied(RuntimeError):
+    """The probe's own threads have stopped."""
+
+
+class Prober:
+    """One prober of one policy. ``post`` and ``forget`` are what its probe tells its news to.
+
+    With ``many`` every signal brings a source of its own, such as the name of a rule or an alert; ``source`` then names
+    the prober itself, whose one Lease all these entries are as fresh as.
+    """
+
+    def __init__(
+        self,
+        api: KubernetesClient,
+        namespace: str,
+        policy: str,
+        signal_type: str,
+        source: str,
+        clock: Clock,
+        metrics: ProbeMetrics,
+        *,
+        many: bool = False,
+    ) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._policy = policy
+        self._clock = clock
+        self._metrics = metrics
+        self._log = structlog.get_logger(__name__).bind(policy=f"{namespace}/{policy}", source=source)
+        self._lease = ProberLease(api, namespace, policy, signal_type, source, clock)
+        self._source = source
+        self._writer = SignalWriter(api, namespace, policy, signal_type, None if many else source, self._lease)
+        self._outbox = Outbox(self._writer, clock, on_result=metrics.reported)
+        self._voice = False
+        self._wanted = False
+        self._sources: frozenset[str] | None = None
+        self._check_due = 0.0
+        self._said: dict[str, str] = {}
+        who = f"of prober {signal_type.lower()}/{source}"
+        self._round = Pulse(f"the loop {who}", clock.monotonic, begun=False)
+        self._beats = Pulse(f"the pulse {who}", clock.monotonic, begun=False)
+        metrics.health.watch(self.amiss)
+
+    def amiss(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
+        """What only a new process can cure: a thread that stands still, or that died. Waits for nobody."""
+        found = (
+            self._round.amiss(bound_seconds),
+            self._beats.amiss(bound_seconds),
+            self._outbox.amiss(),
+            self._lease.amiss(bound_seconds),
+        )
+        return [one for one in found if one is not None]
+
+    def post(self, signal: Signal) -> None:
+        """Take a probe's news; dropped while another replica is this vantage's voice."""
+        if self._voice:
+            self._outbox.post(signal)
+
+    def forget(self, broker: int, source: str | None = None) -> None:
+        """Take an entry away. A prober of many sources says whose."""
+        if self._voice:
+            self._outbox.forget(broker, source or self._source)
+
+    def keep(self, sources: Collection[str]) -> None:
+        """Of many sources these are still wanted; entries of all others go, those of an earlier process included."""
+        wanted = frozenset(sources)
+        if wanted != self._sources:
+            self._sources, self._check_due = wanted, 0.0
+
+    def speaks(self) -> bool:
+        """Whether this prober is the one that reports for its source."""
+        return self._voice
+
+    def standing(self) -> list[tuple[Signal, bool]]:
+        """Its entries as they stand, each with whether this very process wrote it. Raises Transient, Terminal."""
+        return self._writer.standing()
+
+    def read_policy(self) -> LeadershipPolicy:
+        """The policy as it is now. Raises Transient, Terminal, NotFound."""
+        return LeadershipPolicy.read(self._api.get(POLICIES, self._namespace, self._policy))
+
+    def brokers(self) -> frozenset[int] | None:
+        """The brokers that have a BrokerHealth of this policy; None when that cannot be known now."""
+        labels = {object_names.POLICY_LABEL: object_names.legal(self._policy)}
+        try:
+            found = self._api.list(BROKER_HEALTHS, self._namespace, labels)
+        except (Transient, Terminal):
+            return None
+        return frozenset(int(one["spec"]["brokerId"]) for one in found)
+
+    def run(self, probe: Probe, follow: Callable[[LeadershipPolicy | None], bool], stop: threading.Event) -> None:
+        """Work until ``stop``. ``follow`` gets the policy as read (None: it is gone); False when nothing is to be done.
+
+        Raises ProbeDied.
+        """
+        self._outbox.start()
+        pulse = threading.Thread(target=self._beat, args=(probe, stop), name="pulse", daemon=True)
+        pulse.start()
+        policy_due = self._check_due = lived = self._clock.monotonic()
+        try:
+            while not stop.is_set():
+                self._round.beat()
+                now = self._clock.monotonic()
+                if now >= policy_due:
+                    policy_due = now + POLICY_SECONDS
+                    self._attempt("policy", lambda: self._follow(follow))
+                self._attempt("lease", lambda: self._speak(probe))
+                if self._voice and now >= self._check_due:
+                    self._check_due = now + CHECK_SECONDS
+                    self._attempt("check", self._check)
+                if probe.alive() or not self._wanted:
+                    lived = now
+                elif now - lived > _DEAD_SECONDS:
+                    raise ProbeDied("the probe has stopped measuring; see the log above for why")
+                stop.wait(_TICK_SECONDS)
+        finally:
+            self._voice = False
+            self._outbox.stop()
+            self._attempt("release", self._lease.release)
+            self._log.info("stopped")
+
+    def _beat(self, probe: Probe, stop: threading.Event) -> None:
+        """Let the Lease be renewed while the probe measures, however long the API takes elsewhere."""
+        while not stop.wait(_TICK_SECONDS):
+            self._beats.beat()
+            if probe.alive():
+                self._lease.beat()
+
+    def _follow(self, follow: Callable[[LeadershipPolicy | None], bool]) -> None:
+        try:
+            policy: LeadershipPolicy | None = self.read_policy()
+        except NotFound:
+            self._wanted = follow(None)
+            raise
+        self._metrics.policy_read(self._clock.now().timestamp())
+        self._wanted = follow(policy)
+
+    def _speak(self, probe: Probe) -> None:
+        """Hold the Lease while there is something to do; on becoming the voice say everything once."""
+        held = self._lease.seconds_left() > 0
+        if not self._wanted and held:
+            self._voice = False
+            self._lease.release()
+            held = False
+        elif self._wanted and not held:
+            self._voice = False
+            held = self._lease.acquire()
+            if not held:
+                self._say("standing by: another prober reports for this source", owner=self._lease.owner)
+        if held and not self._voice:
+            self._log.info("reporting for this source", lease=self._lease.name)
+            self._outbox.clear()
+            self._voice = True
+            probe.repeat()
+        self._metrics.voice(held)
+
+    def _check(self) -> None:
+        again = self._writer.check(self._sources)
+        if again:
+            self._log.warning("entries had been removed by somebody else; written again", brokers=list(again))
+
+    def _attempt(self, what: str, action: Callable[[], None]) -> None:
+        """Do it; a trouble is told once and does not end the prober."""
+        try:
+            action()
+        except (Transient, Terminal) as error:
+            if self._said.get(what) != str(error):
+                self._said[what] = str(error)
+                event = "going on without the Kubernetes API"
+                if isinstance(error, Unauthenticated):
+                    event = "going on with former credentials, if there were any"
+                self._log.warning(event, doing=what, error=str(error))
+        else:
+            if self._said.pop(what, None) is not None:
+                self._log.info("works again", doing=what)
+
+    def _say(self, event: str, **facts: object) -> None:
+        """Say a state once, not at every turn."""
+        if self._said.get("state") != f"{event}{facts}":
+            self._said["state"] = f"{event}{facts}"
+            self._log.info(event, **facts)

@@ -1,0 +1,77 @@
+"""``bellwether warden``: pause the broker beside us when the operator orders it, and release it when in doubt."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from typing import Any
+
+import structlog
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.api_client import connect
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.probe.prober import Prober
+from bellwether.cli.probe.prober_process import need, reported, serve_metrics, stop_on_signals
+from bellwether.cli.text_table import printed
+from bellwether.core.quarantine.agent import Process
+from bellwether.core.settings.detection import WARDEN
+from bellwether.core.settings.policy import QuarantineMode
+from bellwether.ports.errors import Transient
+from bellwether.quarantine.agent_loop import Warden
+from bellwether.quarantine.agent_ports import BrokerProcess as Beside
+from bellwether.quarantine.broker_process import KAFKA, BrokerProcess
+from bellwether.quarantine.order_reader import BrokerOrders
+from bellwether.telemetry.logs import configure
+
+
+def warden(
+    policy: str | None,
+    namespace: str,
+    broker: int | None,
+    pid: int | None,
+    pattern: str | None,
+    once: bool,
+    metrics_port: int | None,
+    log_format: Any,
+    log_level: str,
+) -> None:
+    """Pause the broker's process while the operator orders it (spec.quarantine of the policy), and release it."""
+    configure(log_format, "warning" if once and log_level == "info" else log_level)
+    with reported():
+        process = BrokerProcess(pid, pattern or KAFKA)
+        if once:
+            state = process.state()
+            printed(("PROCESS", "MAY BE PAUSED"), [(str(state), "yes" if state is Process.RUNNING else "no")])
+            sys.exit(0 if state is Process.RUNNING else 1)
+        # Before anything that may fail: whoever paused it is dead, and a crash loop is waited for ever longer.
+        release_found(process)
+        need(policy, "--policy", "the LeadershipPolicy to follow")
+        need(broker is not None, "--broker", "the id of the broker beside us")
+        number, source = int(broker or 0), f"broker-{broker}"
+        metrics = serve_metrics(metrics_port, namespace, str(policy), WARDEN, source)
+        stop, clock, api = stop_on_signals(), SystemClock(), connect()
+        prober = Prober(api, namespace, str(policy), WARDEN, source, clock, metrics)
+        orders = BrokerOrders(api, namespace, str(policy), number)
+        running = Warden(
+            number, source, process, orders, prober.post, clock, metrics, speaks=prober.speaks, ending=stop
+        )
+
+        def follow(found: LeadershipPolicy | None) -> bool:
+            settings = found.policy().quarantine if found is not None else None
+            running.configure(settings)
+            return settings is not None and settings.mode is QuarantineMode.ENABLED
+
+        running.start()
+        try:
+            prober.run(running, follow, stop)
+        finally:
+            running.stop()
+
+
+def release_found(process: Beside) -> None:
+    """Release a broker that is found paused; where that fails the warden's turns try again."""
+    with suppress(Transient):
+        if process.state() is Process.STOPPED:
+            process.release()
+            structlog.get_logger(__name__).warning("found the broker paused by nobody's order: released")

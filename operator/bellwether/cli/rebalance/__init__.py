@@ -1,0 +1,1 @@
+"""Verbs for rebalancing by load: rebalance, plan, verify-plan, sample."""

@@ -1,0 +1,144 @@
+"""``bellwether plan``: show a load plan of a store in the terminal, or as one HTML page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.plans import plan_files
+from bellwether.cli.rebalance.verify_plan import plain
+from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.pages.figures import Unit, change, percent
+from bellwether.pages.plan_history import moment
+from bellwether.pages.plan_page import measure, plan_page, unit_of_load, verdict
+from bellwether.pages.plan_summary import Story, tell
+from bellwether.ports.errors import BellwetherError, Terminal
+
+_BAR = 40
+_FULL, _BEFORE, _BOUND = "█", "○", "│"
+
+
+def plan(digest: str | None, uri: str, policy: str | None, page: Path | None, top: int, as_json: bool) -> None:
+    """Show a load plan."""
+    try:
+        store = Store.open(uri)
+        history = plan_files.plans(store)
+        found = plan_files.read_plan(store, digest) if digest else newest(history, str(store), policy)
+        if as_json:
+            click.echo(json.dumps(found.document(), indent=1))
+            return
+        story = tell(found, plan_files.read_moves(store, found.digest), history, str(store))
+        if page is not None:
+            problem, loads = plan_files.sources(store, found)
+            _write(page, plan_page(replace(story, problem=problem or "NAME", loads=loads or "NAME")))
+            click.echo(plain(f"plan {found.digest}: {page}"))
+            return
+    except BellwetherError as error:
+        raise click.ClickException(plain(str(error))) from None
+    _show(story, top)
+
+
+def newest(history: tuple[LoadPlan, ...], store: str, policy: str | None) -> LoadPlan:
+    """The newest plan, of one policy if told. Terminal when there is none."""
+    mine = [p for p in history if policy in (None, p.policy)]
+    if not mine:
+        others = ", ".join(sorted({p.policy for p in history}))
+        said = f"{store} holds no plan" + (f" of policy {policy}; it holds plans of {others}" if others else "")
+        raise Terminal(f"{said}: run the plan job, or name another store with --store")
+    return mine[-1]
+
+
+def _write(page: Path, text: str) -> None:
+    try:
+        page.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Terminal(f"{page}: cannot be written: {error.strerror}: choose another file with --html") from None
+
+
+def _show(story: Story, top: int) -> None:
+    found, console = story.plan, Console(highlight=False)
+    unit = Unit.of(max(found.before.max, found.after.max, found.certificate.bound))
+    say = console.print
+    say(escape(plain(f"plan {found.digest} of policy {found.policy}, as of {moment(found.made_at)}")), soft_wrap=True)
+    say(escape(verdict(found, unit)), soft_wrap=True)
+    say()
+    say(_sums(found, unit))
+    say()
+    say(_brokers(found, unit, top, console.width))
+    more = len(found.brokers) - top
+    if more > 0:
+        say(f"and {more:,} brokers that carry less: --top {len(found.brokers)} shows all")
+    if story.heaviest:
+        say()
+        say(_moves(story, top))
+        more = found.moved.partitions - min(top, len(story.heaviest))
+        if more > 0:
+            say(f"and {more:,} lighter moves")
+
+
+def _sums(found: LoadPlan, unit: Unit) -> Table:
+    table = _table(("", "left"), ("BEFORE", "right"), ("AFTER", "right"), ("", "left"))
+    table.add_row(
+        "busiest broker",
+        unit.said(found.before.max),
+        unit.said(found.after.max),
+        change(found.before.max, found.after.max),
+    )
+    table.add_row("mean", unit.said(found.before.mean), unit.said(found.after.mean), "")
+    table.add_row("spread", percent(found.before.spread), percent(found.after.spread), "")
+    gap = f"gap {percent(found.certificate.gap, 2)}"
+    table.add_row("bound", "", unit.said(found.certificate.bound), gap)
+    moved = f"{unit_of_load(found.moved.load)}; at least {unit_of_load(found.moved.lower_bound)} must"
+    table.add_row("leaders that move", "", f"{found.moved.partitions:,}", moved)
+    table.add_row("orders that change alone", "", f"{found.moved.reordered:,}", "")
+    stay = f"{found.without_load:,} have no measured load and {found.held:,} are held: they stay"
+    table.add_row("partitions", "", f"{found.partitions:,}", stay)
+    return table
+
+
+def _brokers(found: LoadPlan, unit: Unit, top: int, width: int) -> Table:
+    title = f"{measure(found, unit)}  ({_FULL} after, {_BEFORE} before, {_BOUND} bound)"
+    table = _table(("BROKER", "right"), ("RACK", "left"), ("BEFORE", "right"), ("AFTER", "right"), (title, "left"))
+    shown = sorted(found.brokers, key=lambda b: (-max(b.before, b.after), b.id))[:top]
+    most = max([found.certificate.bound, *(max(b.before, b.after) for b in shown)], default=0.0) or 1.0
+    length = max(10, min(_BAR, width - 50))
+
+    def at(value: float) -> int:
+        return min(length - 1, int(value / most * length))
+
+    for broker in sorted(shown, key=lambda b: b.id) if top >= len(found.brokers) else shown:
+        cells = [(_FULL, "cyan" if broker.open else "bright_black")] * round(broker.after / most * length)
+        cells += [(" ", "")] * (length - len(cells))
+        cells[at(found.certificate.bound)] = (_BOUND, "bold")
+        cells[at(broker.before)] = (_BEFORE, "yellow")
+        bar = Text.assemble(*cells)
+        if not broker.open:
+            bar.append(" closed")
+        rack = escape(plain(broker.rack or "–"))
+        table.add_row(str(broker.id), rack, unit.bare(broker.before), unit.bare(broker.after), bar)
+    return table
+
+
+def _moves(story: Story, top: int) -> Table:
+    scale = Unit.of(story.heaviest[0].load / 100)
+    heads = (("HEAVIEST MOVES", "left"), ("FROM", "right"), ("TO", "right"), (scale.name, "right"))
+    table = _table(*heads)
+    for move in story.heaviest[:top]:
+        start = str(move.from_leader) if move.from_leader >= 0 else "nobody"
+        table.add_row(escape(plain(str(move.name))), start, str(move.to_leader), scale.bare(move.load / 100))
+    return table
+
+
+def _table(*columns: tuple[str, str]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, justify in columns:
+        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    return table

@@ -1,0 +1,63 @@
+"""Figures of a rebalance plan in the terminal: the busiest broker before and after, the bound, the moves.
+
+In: figures, from a policy's status or from a plan in the store. Out: lines on a console. Called by ``rebalance``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rich.console import Console
+from rich.table import Table
+
+from bellwether.core.model.undo_record import LeftOut
+from bellwether.core.reasons import SENTENCES, known
+from bellwether.core.rebalance.lifecycle import Figures
+from bellwether.core.rebalance.rebalance_plan import LoadPlan
+
+_UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
+
+
+def rate(value: float) -> str:
+    """Bytes/s as people read them, with three figures."""
+    for unit in _UNITS:
+        if value < 999.5 or unit == _UNITS[-1]:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    raise AssertionError
+
+
+def show_figures(figures: Figures, digest: str, console: Console) -> None:
+    """A plan in sum."""
+    gap = "" if figures.gap is None else f", {max(0.0, figures.gap):.3%} above it"
+    for line in (
+        f"plan {digest}: {figures.moves} leaders move, {figures.reorders} replica orders change besides",
+        f"busiest broker   {rate(figures.before)} before, {rate(figures.after)} after ({-figures.improvement:.1%})",
+        f"best possible    {rate(figures.bound)}; the plan is{gap or ' at it'}",
+        f"above the mean   {figures.spread_before:.1%} before, {figures.spread_after:.1%} after",
+        f"load that moves  {rate(figures.load)}, of which {rate(figures.least_load)} must",
+    ):
+        console.print(line, highlight=False)
+
+
+def show_brokers(plan: LoadPlan, console: Console) -> None:
+    """Each broker's load before and after, the busiest first."""
+    table = Table("broker", "rack", "capacity", "before", "after", "may lead", box=None, pad_edge=False)
+    for broker in sorted(plan.brokers, key=lambda b: (-b.before, b.id)):
+        table.add_row(
+            str(broker.id),
+            broker.rack or "-",
+            str(broker.capacity),
+            rate(broker.before),
+            rate(broker.after),
+            "yes" if broker.open else "no",
+        )
+    console.print(table)
+
+
+def show_left(left: Mapping[str, int], sample: Iterable[LeftOut], console: Console) -> None:
+    """What a plan left out, by reason, and the first of it by name."""
+    for reason, count in sorted(left.items()):
+        console.print(f"{count} left out, {reason}: {SENTENCES[known(reason)]}", highlight=False)
+    for one in sample:
+        console.print(f"  {one.topic}-{one.partition}: {one.reason}", highlight=False)

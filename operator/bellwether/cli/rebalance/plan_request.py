@@ -1,0 +1,85 @@
+"""Request a rebalance plan from a policy's operator, or approve one, and report progress.
+
+In: LeadershipPolicy objects, looked at again and again. Out: the run as it stands in the end, and sentences on the way.
+Called by ``bellwether rebalance`` with ``--policy``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.leadership import broker_lookup
+from bellwether.controllers.rebalance_controller import APPROVE, ASK
+from bellwether.core.rebalance.lifecycle import UNDER_WAY, Run, RunState
+from bellwether.ports.errors import Terminal, Transient
+
+POLL_SECONDS = 0.5
+
+Say = Callable[[str], None]
+
+
+def ask(api: KubernetesClient, namespace: str, policy: str, token: str, seconds: float, say: Say) -> Run:
+    """Ask for a plan, and wait for what comes of it. Terminal when the policy rebalances nothing, or time is up."""
+    _rebalanced(api, namespace, policy)
+    _annotate(api, namespace, policy, ASK, token)
+    say(f"policy {namespace}/{policy} is asked for a plan")
+
+    def planned(run: Run) -> bool:
+        return run.request == token and run.state is not RunState.RUNNING
+
+    return _await(api, namespace, policy, planned, seconds, say)
+
+
+def approve(api: KubernetesClient, namespace: str, policy: str, digest: str, seconds: float, say: Say) -> Run:
+    """Approve the plan of that digest, and wait until it has been applied. Terminal when another plan is proposed."""
+    run = _rebalanced(api, namespace, policy)
+    if run.digest != digest:
+        standing = f"it has plan {run.digest} ({run.state})" if run.digest else f"it has no plan ({run.state})"
+        raise Terminal(f"policy {namespace}/{policy} does not have plan {digest}: {standing}")
+    _annotate(api, namespace, policy, APPROVE, digest)
+    say(f"plan {digest} is approved")
+
+    def ended(run: Run) -> bool:
+        return run.digest != digest or run.state not in (*UNDER_WAY, RunState.PROPOSED)
+
+    return _await(api, namespace, policy, ended, seconds, say)
+
+
+def _rebalanced(api: KubernetesClient, namespace: str, policy: str) -> Run:
+    found = LeadershipPolicy.read(broker_lookup.find_policy(api, namespace, policy))
+    if found.spec.rebalance is None:
+        raise Terminal(f"policy {namespace}/{policy} has no spec.rebalance: give it one, as in examples/policies")
+    return found.status.rebalance.to_core() if found.status.rebalance is not None else Run()
+
+
+def _annotate(api: KubernetesClient, namespace: str, policy: str, name: str, value: str) -> None:
+    api.merge(POLICIES, namespace, policy, {"metadata": {"annotations": {name: value}}})
+
+
+def _await(
+    api: KubernetesClient, namespace: str, policy: str, over: Callable[[Run], bool], seconds: float, say: Say
+) -> Run:
+    end = time.monotonic() + seconds
+    told = ""
+    while True:
+        try:
+            body = broker_lookup.find_policy(api, namespace, policy)
+            status = LeadershipPolicy.read(body).status.rebalance
+            run = status.to_core() if status is not None else Run()
+            amiss = broker_lookup.trouble(body)
+            text = f"{run.state}: {run.message}" + (f"; {amiss}" if amiss else "")
+        except Transient as error:
+            run, text = None, f"going on: {error}"
+        if run is not None and over(run):
+            if text != told:
+                say(text)
+            return run
+        if text != told:
+            say(text)
+            told = text
+        if time.monotonic() >= end:
+            raise Terminal(f"not done within {seconds:g} s: see `kubectl describe lp {policy} -n {namespace}`")
+        time.sleep(POLL_SECONDS)

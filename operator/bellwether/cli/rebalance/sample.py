@@ -1,0 +1,201 @@
+"""``bellwether sample``: measure each minute where every partition's log ends and how large it is, and keep it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
+from bellwether.adapters.kafka.brokers.log_ends import LogEnds
+from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.metadata_reader import KafkaReader
+from bellwether.adapters.kubernetes.api_client import connect
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.adapters.prometheus.query_client import PrometheusClient
+from bellwether.adapters.prometheus.topic_consumption import BODY_LIMIT, DEFAULT_QUERY, SERIES_LIMIT, TopicReaders
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples.compaction_worker import Upkeep
+from bellwether.adapters.store.samples.sample_writer import SampleWriter
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.kafka_target import connection_from
+from bellwether.cli.probe.prober_process import need, read_policy, reported, serve, stop_on_signals
+from bellwether.cli.rebalance.sample_table import told
+from bellwether.kafka_connection import Connection, Hidden
+from bellwether.ports.errors import Terminal
+from bellwether.sampling.rounds import Rounds, Sources
+from bellwether.sampling.sampler import Sampler
+from bellwether.sampling.schedules import Schedule
+from bellwether.telemetry.health_server import Health
+from bellwether.telemetry.heartbeat import STUCK_SECONDS
+from bellwether.telemetry.logs import configure
+from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+# Metadata of a large cluster takes its time; it must leave some for the questions of the same round.
+_MAP_SECONDS, _MAP_SHARE = 20.0, 1 / 3
+_DEFAULT_DAYS = 14
+
+
+def sample(
+    policy: str | None,
+    namespace: str,
+    uri: str | None,
+    period: int,
+    once: bool,
+    broker_timeout: float,
+    retention_days: int | None,
+    prometheus: str | None,
+    consume_query: str | None,
+    prometheus_token_file: Path | None,
+    prometheus_ca: Path | None,
+    upkeep: bool,
+    metrics_port: int | None,
+    health_port: int | None,
+    log_format: Any,
+    log_level: str,
+    **kafka: Any,
+) -> None:
+    """Ask all leaders each minute where their logs end and how large they are, and keep the answers as Parquet."""
+    configure(log_format, "warning" if once and log_level == "info" else log_level)
+    if bool(policy) == bool(kafka["bootstrap"]):
+        raise click.UsageError("Name the cluster: --policy, or --bootstrap with the TLS and SASL options.")
+    if policy and any(value for name, value in kafka.items() if name != "bootstrap"):
+        raise click.UsageError("TLS and SASL options go together with --bootstrap: a policy says how to connect.")
+    with reported():
+        options = partial(connection_from, **kafka)
+        cluster = _Cluster.of_policy(policy, namespace) if policy else _Cluster(options(), options)
+        uri, days = uri or cluster.uri, retention_days or cluster.days
+        need(uri, "--store", "where samples are to be kept (or a policy with rebalance.history)")
+        store = Store.open(str(uri))
+        consumers = Consumers(prometheus, consume_query or DEFAULT_QUERY, prometheus_token_file, prometheus_ca)
+        readers = consumers.read()
+        where, _, name = (policy or "").rpartition("/")
+        labels = {"namespace": where or namespace, "policy": name} if policy else {}
+        clock, metrics = SystemClock(), SamplingMetrics(labels)
+        rounds = Rounds(
+            _sources(cluster.connection, readers, period), clock, timeout_seconds=broker_timeout, period_seconds=period
+        )
+        keeping = Upkeep(store, days, clock, metrics)
+        writer = SampleWriter(store, keeping.start if upkeep and not once else lambda _: None)
+        try:
+            if once:
+                sys.exit(told(rounds.take(clock.now().replace(microsecond=0)), writer.write, str(store)))
+
+            def prepare() -> None:
+                nonlocal readers
+                if cluster.read():
+                    rounds.sources = _sources(cluster.connection, readers, period)
+                again = consumers.read()
+                if again is not readers:
+                    readers = again
+                    rounds.sources = _sources(cluster.connection, readers, period)
+
+            sampler, health = Sampler(rounds, writer.write, Schedule(period), clock, metrics), Health()
+            # A round of its own may take a whole period, and the store its time besides.
+            health.watch(lambda: sampler.amiss(STUCK_SECONDS + 2 * period))
+            serve(health, metrics.registry, metrics_port, health_port)
+            sampler.run(stop_on_signals(), prepare)
+        finally:
+            keeping.stop()
+            rounds.close()
+            cluster.close()
+
+
+class _Cluster:
+    """Which cluster is sampled, and how it is reached: by options, or as a policy says now."""
+
+    def __init__(self, made: Connection, options: Callable[[], Connection] | None = None) -> None:
+        self.connection = made
+        self._options = options
+        self.uri: str | None = None
+        self.days = _DEFAULT_DAYS
+        self._again: _Policy | None = None
+
+    @classmethod
+    def of_policy(cls, policy: str, namespace: str) -> _Cluster:
+        """As the policy says. Raises Transient or Terminal."""
+        where, _, name = policy.rpartition("/")
+        again = _Policy(where or namespace, name)
+        found = again.read()
+        cluster = cls(again.connection(found))
+        cluster._again = again
+        if found.spec.rebalance is not None:
+            history = found.spec.rebalance.history
+            cluster.uri, cluster.days = history.uri, history.days
+        return cluster
+
+    def read(self) -> bool:
+        """Whether the policy and its Secrets, or the options' files, say another connection than before, now taken.
+
+        Raises Transient or Terminal; the connection of before then stays.
+        """
+        if self._again is not None:
+            made = self._again.connection(self._again.read())
+        else:
+            made = self._options() if self._options is not None else self.connection
+        changed, self.connection = made != self.connection, made
+        return changed
+
+    def close(self) -> None:
+        """Remove what was made for the connection."""
+        if self._again is not None:
+            self._again.secrets.close()
+
+
+class _Policy:
+    """A policy in the Kubernetes API."""
+
+    def __init__(self, namespace: str, name: str) -> None:
+        self._api = connect()
+        self._namespace, self._name = namespace, name
+        self.secrets = SecretReader(self._api, namespace)
+
+    def read(self) -> LeadershipPolicy:
+        """As it is now. Raises Transient or Terminal."""
+        return read_policy(self._api, self._namespace, self._name)
+
+    def connection(self, policy: LeadershipPolicy) -> Connection:
+        """How it says that the cluster is reached. Raises Transient or Terminal."""
+        return connection(policy.spec.kafka, self.secrets)
+
+
+def _sources(made: Connection, readers: TopicReaders | None, period: int) -> Sources:
+    seconds = max(2.0, min(_MAP_SECONDS, _MAP_SHARE * period))
+    limits = Limits(request_seconds=seconds, read_seconds=seconds)
+    return Sources(KafkaReader(Nodes(made, limits)), LogEnds(made), LogDirs(made), readers)
+
+
+class Consumers:
+    """Asks a Prometheus what consumers read of each topic; the token's file counts as it is when it is read."""
+
+    def __init__(self, url: str | None, query: str, token: Path | None, ca: Path | None) -> None:
+        if url is None and (token or ca):
+            raise click.UsageError("--prometheus-token-file and --prometheus-ca go together with --prometheus.")
+        if url is not None and not url.startswith(("http://", "https://")):
+            raise click.UsageError("--prometheus must be a URL such as http://prometheus:9090.")
+        self._url, self._query, self._token, self._ca = url, query, token, ca
+        self._made: TopicReaders | None = None
+        self._secret = Hidden("")
+
+    def read(self) -> TopicReaders | None:
+        """Whom to ask, None where nobody; another one when the token has changed. Terminal names a bad file."""
+        if self._url is None:
+            return None
+        try:
+            secret = Hidden(self._token.read_text().strip() if self._token else "")
+        except (OSError, UnicodeDecodeError):
+            raise Terminal(f"--prometheus-token-file {self._token} cannot be read as text") from None
+        if self._made is None or secret != self._secret:
+            self._secret = secret
+            client = PrometheusClient(
+                self._url, token=secret, ca=self._ca, body_limit=BODY_LIMIT, series_limit=SERIES_LIMIT
+            )
+            self._made = TopicReaders(client, self._query)
+        return self._made

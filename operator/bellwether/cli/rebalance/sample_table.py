@@ -1,0 +1,32 @@
+"""Table of one round of samples, printed by ``bellwether sample --once``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from bellwether.cli.text_table import printed
+from bellwether.sampling.rounds import Round
+from bellwether.sampling.rows import Rows
+
+
+def told(found: Round, write: Callable[[Rows], int], store: str) -> int:
+    """Write a round and print what each broker told of it; the exit status. Raises Transient or Terminal."""
+    size = write(found.rows)
+    printed(
+        ("BROKER", "LEADS", "ENDS", "SIZES", "MOVED", "MESSAGE"),
+        [
+            (str(number), str(one.asked), str(len(one.ends)), str(len(one.sizes)), str(one.moved), one.problem)
+            for number, one in sorted(found.told.items())
+        ],
+    )
+    for what in ("metadata", "consumers"):
+        if what in found.troubles:
+            click.echo(f"{what}: {found.troubles[what]}")
+    leaderless = sum(leader < 0 for leader in found.rows.leader)
+    click.echo(
+        f"{len(found.rows)} partitions, {leaderless} without a leader, in {found.seconds:.1f} s; "
+        f"{size} bytes written to {store}"
+    )
+    return 1 if found.troubles else 0

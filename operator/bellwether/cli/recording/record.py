@@ -1,0 +1,151 @@
+"""``bellwether record``: write down what is seen of a policy, so that it can be judged again later."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from bellwether import __version__
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kafka.reconnecting_reader import RenewedReader
+from bellwether.adapters.kubernetes.api_client import POLICIES, connect
+from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.cli.durations import duration
+from bellwether.ports.errors import BellwetherError, Terminal
+from bellwether.ports.kafka import ClusterReader
+from bellwether.recording.recorder import Metadata, Recorder, Scope
+from bellwether.recording.trace_files import Full, TraceWriter
+from bellwether.recording.traces.anonymization import Anonymity
+from bellwether.recording.traces.trace_lines import Header
+
+SAY_SECONDS = 30.0
+MEGABYTE = 1_000_000
+
+
+def record(
+    policy: str,
+    namespace: str,
+    output: Path,
+    limit: str | None,
+    period: float,
+    anonymize: bool,
+    no_partitions: bool,
+    max_size: int,
+) -> None:
+    """Record what probers, people and Kafka say of a policy's brokers, and what the operator makes of it."""
+    seconds = duration(limit, "--duration").total_seconds() if limit is not None else float("inf")
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    clock = SystemClock()
+    with contextlib.ExitStack() as ends:
+        try:
+            api = connect()
+            secrets = ends.enter_context(SecretReader(api, namespace))
+            found = LeadershipPolicy.read(api.get(POLICIES, namespace, policy))
+            metadata = Metadata(cluster_reader(found, secrets), clock)
+            metadata.read()
+            header, scope = opening(found, metadata, clock.now(), anonymize, not no_partitions)
+            writer = TraceWriter(output, header, max_size * MEGABYTE)
+        except BellwetherError as error:
+            raise click.ClickException(str(error)) from None
+        threading.Thread(target=metadata.follow, args=(stop,), name="metadata", daemon=True).start()
+        recorder = Recorder(api, namespace, policy, metadata, writer, clock, scope)
+        try:
+            follow(recorder, writer, stop, seconds, period, Progress())
+        except Full as error:
+            raise click.ClickException(str(error)) from None
+        finally:
+            stop.set()
+            writer.close()
+    instants = "1 instant" if writer.instants == 1 else f"{writer.instants} instants"
+    click.echo(f"{instants} in {recorder.seconds:.0f} s written to {output} ({size(writer.written)})")
+
+
+def cluster_reader(policy: LeadershipPolicy, secrets: SecretReader) -> ClusterReader:
+    """Reads the metadata of the policy's cluster, with the policy's own credentials. Raises Transient or Terminal."""
+    return RenewedReader(lambda: connection(policy.spec.kafka, secrets), SystemClock())
+
+
+def opening(
+    policy: LeadershipPolicy, metadata: Metadata, now: datetime, anonymize: bool, partitions: bool
+) -> tuple[Header, Scope]:
+    """The trace's header, and what is to be left out. Terminal when names are to be digests and no cluster is known."""
+    cluster = metadata.cluster.cluster_id if metadata.cluster is not None else policy.status.cluster_id
+    name, namespace = policy.metadata.name, policy.metadata.namespace
+    if not anonymize:
+        return Header(name, namespace, now, cluster, __version__, partitions=partitions), Scope(partitions)
+    if not cluster:
+        raise Terminal(f"--anonymize needs the id of the Kafka cluster, and it does not answer: {metadata.trouble}")
+    hidden = Anonymity(cluster)
+    header = Header(
+        hidden.name("policy", name),
+        hidden.name("namespace", namespace),
+        now,
+        hidden.name("cluster", cluster),
+        __version__,
+        anonymized=True,
+        partitions=partitions,
+    )
+    return header, Scope(partitions, hidden)
+
+
+def follow(
+    recorder: Recorder, writer: TraceWriter, stop: threading.Event, seconds: float, period: float, progress: Progress
+) -> None:
+    """Look again and again until ``stop``, or the time is over. Raises Full."""
+    due = recorder.clock.monotonic()
+    end = due + seconds
+    while not stop.is_set() and recorder.clock.monotonic() < end:
+        recorder.look()
+        progress.show(recorder, writer)
+        due = max(due + period, recorder.clock.monotonic())
+        stop.wait(min(due, end) - recorder.clock.monotonic())
+    progress.end()
+
+
+class Progress:
+    """One line that is renewed on a terminal; elsewhere a line now and then, and whenever something goes away."""
+
+    def __init__(self) -> None:
+        self._renewed = sys.stderr.isatty()
+        self._said_at = float("-inf")
+        self._trouble: dict[str, str] = {}
+
+    def show(self, recorder: Recorder, writer: TraceWriter) -> None:
+        """How far the recording is."""
+        for what, why in recorder.trouble.items():
+            if what not in self._trouble:
+                self._line(f"going on without {what}: {why}")
+        for what in self._trouble:
+            if what not in recorder.trouble:
+                self._line(f"{what} answers again")
+        self._trouble = dict(recorder.trouble)
+        text = f"recording {recorder.seconds:.0f} s: {recorder.brokers} brokers, {writer.instants} instants, "
+        text += size(writer.written)
+        if self._renewed:
+            click.echo(f"\r\x1b[K{text}", nl=False, err=True)
+        elif recorder.seconds - self._said_at >= SAY_SECONDS:
+            self._said_at = recorder.seconds
+            click.echo(text, err=True)
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._renewed:
+            click.echo("", err=True)
+
+    def _line(self, text: str) -> None:
+        click.echo(f"\r\x1b[K{text}" if self._renewed else text, err=True)
+
+
+def size(count: int) -> str:
+    """Bytes as people say them."""
+    return f"{count / MEGABYTE:.1f} MB" if count >= MEGABYTE else f"{count / 1000:.1f} kB"

@@ -1,0 +1,14 @@
+"""Text tables for the terminal, not cut when piped: columns are as wide as they must be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+
+def printed(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    """Print a table with its headings."""
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    for row in (head, *rows):
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

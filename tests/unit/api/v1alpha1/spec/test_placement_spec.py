@@ -1,0 +1,124 @@
+"""What a policy says of racks and of what brokers can carry, and what is refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bellwether.api.v1alpha1.base_model import InvalidObject
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.core.settings import policy as core_policy
+from bellwether.core.settings.capacity import UNBOUNDED, Capacity
+from bellwether.core.settings.placement import Placement, Preference, TopicRule
+from testkit import apiobjects
+
+
+def given(**spec: Any) -> core_policy.Policy:
+    return LeadershipPolicy.read(apiobjects.policy(**spec)).policy()
+
+
+def test_no_rack_is_preferred_and_no_broker_limited_unless_a_policy_says_so():
+    assert given().placement is None
+    assert given().demotion.capacity == UNBOUNDED
+
+
+def test_racks_in_order_reach_the_core():
+    assert given(placement={"racks": ["a", "b"]}).placement == Placement(Preference(("a", "b")))
+
+
+def test_weights_reach_the_core():
+    weights = [{"rack": "a", "weight": 70}, {"rack": "b", "weight": 30}]
+    wanted = Placement(Preference(weights=(("a", 70), ("b", 30))))
+    assert given(placement={"weights": weights}).placement == wanted
+
+
+def test_rules_for_topics_reach_the_core_in_their_order():
+    rules = [
+        {"pattern": "eu-*", "racks": ["eu"]},
+        {"pattern": "*-audit", "weights": [{"rack": "us", "weight": 1}]},
+    ]
+    assert given(placement={"topics": rules}).placement == Placement(
+        None,
+        (
+            TopicRule("eu-*", Preference(("eu",))),
+            TopicRule("*-audit", Preference(weights=(("us", 1),))),
+        ),
+    )
+
+
+def test_the_limit_of_leaders_reaches_the_core():
+    assert given(demotion={"capacity": {"maxLeaders": 2000}}).demotion.capacity == Capacity(max_leaders=2000)
+
+
+def test_the_limit_of_load_reaches_the_core_with_the_rebalance_that_measures_it():
+    body = apiobjects.rebalance()
+    body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 10**9}}
+    assert LeadershipPolicy.read(body).policy().demotion.capacity == Capacity(max_load=10**9)
+
+
+WEIGHT = {"rack": "a", "weight": 1}
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        pytest.param({"placement": {}}, "spec.placement.racks: must name a rack", id="a placement without a wish"),
+        pytest.param(
+            {"placement": {"racks": ["a"], "weights": [WEIGHT]}},
+            "spec.placement.weights: goes without racks",
+            id="both",
+        ),
+        pytest.param({"placement": {"racks": ["a", "a"]}}, "names a twice", id="a rack twice"),
+        pytest.param(
+            {"placement": {"weights": [WEIGHT, WEIGHT]}},
+            "spec.placement.weights: names a rack twice",
+            id="a weight twice",
+        ),
+        pytest.param({"placement": {"weights": [{"rack": "a", "weight": 0}]}}, "weight", id="a weight of nothing"),
+        pytest.param({"placement": {"racks": [""]}}, "racks[0]", id="a rack without a name"),
+        pytest.param(
+            {"placement": {"topics": [{"pattern": "x"}]}},
+            "spec.placement.topics[0].racks: must name",
+            id="an empty rule",
+        ),
+        pytest.param(
+            {"placement": {"topics": [{"pattern": "**", "racks": ["a"]}]}},
+            "spec.placement.topics[0].pattern: matches every topic",
+            id="a rule for everything",
+        ),
+        pytest.param(
+            {"placement": {"topics": [{"pattern": "x", "racks": ["a"]}, {"pattern": "x", "racks": ["b"]}]}},
+            "spec.placement.topics: names a pattern twice",
+            id="a pattern twice",
+        ),
+        pytest.param(
+            {"placement": {"topics": [{"pattern": "x y", "racks": ["a"]}]}},
+            "must be the name of a topic",
+            id="no topic",
+        ),
+        pytest.param({"demotion": {"capacity": {}}}, "spec.demotion.capacity.maxLeaders: must be given", id="no limit"),
+        pytest.param({"demotion": {"capacity": {"maxLeaders": 0}}}, "maxLeaders", id="a limit of nothing"),
+        pytest.param({"demotion": {"capacity": {"maxBytesPerSecond": 0}}}, "maxBytesPerSecond", id="a load of nothing"),
+        pytest.param(
+            {"demotion": {"capacity": {"maxBytesPerSecond": 10**15 + 1}}}, "maxBytesPerSecond", id="an endless load"
+        ),
+        pytest.param(
+            {"demotion": {"capacity": {"maxBytesPerSecond": 10**9, "maxLeaders": 9}}},
+            "spec.demotion.capacity.maxBytesPerSecond: needs spec.rebalance, whose plans measure the loads: give it, or"
+            " limit brokers by maxLeaders",
+            id="a load that nobody measures",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(spec: dict[str, Any], said: str):
+    with pytest.raises(InvalidObject) as refused:
+        given(**spec)
+    assert said in str(refused.value)
+
+
+def test_racks_are_preferred_in_one_place():
+    body = apiobjects.rebalance(objective={"preferredRacks": ["a"]})
+    body["spec"]["placement"] = {"racks": ["b"]}
+    with pytest.raises(InvalidObject, match=r"spec\.rebalance\.objective\.preferredRacks: must go"):
+        LeadershipPolicy.read(body)

@@ -1,0 +1,88 @@
+"""What a policy says of rebalancing, from spec to the values of the core, with the core's defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from bellwether.api.v1alpha1.base_model import InvalidObject
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.core.settings import objective as core_objective
+from bellwether.core.settings import rebalance as core_rebalance
+from bellwether.core.settings.schedule import Schedule
+from sourcetree import ROOT
+from testkit import apiobjects
+
+
+def given(body: apiobjects.Body) -> Any:
+    return LeadershipPolicy.read(body).policy().rebalance
+
+
+def test_nothing_is_rebalanced_unless_a_policy_says_so():
+    assert given(apiobjects.policy()) is None
+
+
+def test_the_smallest_rebalance_is_the_cores_default_and_waits_for_a_person():
+    assert given(apiobjects.rebalance()) == core_rebalance.Rebalance()
+    assert core_rebalance.Rebalance().approval is core_rebalance.Approval.MANUAL
+    assert core_rebalance.Rebalance().schedule is None
+
+
+def test_a_full_rebalance_reaches_the_core():
+    body = yaml.safe_load((ROOT / "examples" / "policies" / "full.yaml").read_text())
+    assert given(body) == core_rebalance.Rebalance(
+        schedule=Schedule("0 4 * * *"),
+        approval=core_rebalance.Approval.MANUAL,
+        objective=core_objective.Objective(preferred_racks=("eu-west-1a", "eu-west-1b"), max_moves=5000),
+        capacities={3: 200},
+        excluded_topics=("payments-*",),
+    )
+
+
+def test_weights_waves_and_validity_reach_the_core():
+    found = given(
+        apiobjects.rebalance(
+            approval="Automatic",
+            objective={"statistic": "Peak", "weights": {"produce": 300, "replication": 5, "consume": 6, "follow": 7}},
+            minimumImprovementPercent=0,
+            validSeconds=3600,
+            waves={"partitions": 7, "pauseSeconds": 0},
+        )
+    )
+    assert found == core_rebalance.Rebalance(
+        approval=core_rebalance.Approval.AUTOMATIC,
+        objective=core_objective.Objective(
+            statistic=core_objective.Statistic.PEAK,
+            produce_weight=300,
+            replication_weight=5,
+            consume_weight=6,
+            follow_weight=7,
+        ),
+        minimum_improvement_percent=0,
+        valid_seconds=3600,
+        waves=core_rebalance.Waves(partitions=7, pause_seconds=0),
+    )
+
+
+def test_five_fields_that_cron_cannot_read_are_refused_by_name():
+    with pytest.raises(InvalidObject, match=r"spec\.rebalance\.schedule: '0 25 \* \* \*' is no schedule \(Bad hour\)"):
+        given(apiobjects.rebalance(schedule="0 25 * * *"))
+
+
+@pytest.mark.parametrize("uri", ["/data", "s3://b/p?region=eu", "file:///data", "gs://b", "hdfs://nn:8020/b"])
+def test_a_history_may_be_a_path_or_a_uri(uri: str):
+    body = apiobjects.rebalance(history={"uri": uri})
+    spec = LeadershipPolicy.read(body).spec.rebalance
+    assert spec is not None
+    assert spec.history.uri == uri
+
+
+def test_a_process_needs_no_image():
+    assert given(apiobjects.rebalance(runner={"type": "Process"})) == core_rebalance.Rebalance()
+
+
+def test_the_example_is_valid_and_made_every_night():
+    body = yaml.safe_load((ROOT / "examples" / "policies" / "rebalance.yaml").read_text())
+    assert given(body) == core_rebalance.Rebalance(schedule=Schedule("0 4 * * *"))

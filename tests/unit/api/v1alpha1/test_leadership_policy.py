@@ -1,0 +1,111 @@
+"""A policy's defaults are the core's, and it turns into the core's value."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+from pydantic.alias_generators import to_camel
+
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
+from bellwether.core.settings import detection
+from bellwether.core.settings import policy as core_policy
+from testkit import apiobjects
+
+PLACES = {
+    "reachability": ("externalReachability",),
+    "storage": ("storageLatency",),
+    "session_timeout_seconds": ("kafka", "brokerSessionTimeoutSeconds"),
+}
+"""Where a field of the core's policy stands in spec, where that is not its own name."""
+CHOSEN = {"name", "namespace", "mode", "prometheus", "alertmanager", "rebalance", "placement", "capacity"}
+"""Fields without a default in spec: those that a person has to choose, and what is absent unless it is wanted."""
+
+
+def leaves(value: Any, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
+    if not is_dataclass(value):
+        return [(path, value)]
+    found = []
+    for field in fields(value):
+        if field.name not in CHOSEN:
+            place = PLACES.get(field.name, (to_camel(field.name),))
+            found += leaves(getattr(value, field.name), (*path, *place))
+    return found
+
+
+DEFAULTS = dict(leaves(core_policy.Policy(name="main"), ()))
+
+
+def test_a_default_in_the_crd_is_the_cores():
+    spec, found = KINDS[0].schema()["properties"]["spec"], {}
+    for path in DEFAULTS:
+        schema = spec
+        for step in path:
+            schema = schema["properties"][step]
+        default = schema.get("default", ())
+        found[path] = tuple(default) if isinstance(default, list) else default
+    assert found == DEFAULTS
+
+
+def test_the_smallest_policy_is_the_cores_default():
+    assert LeadershipPolicy.read(apiobjects.policy()).policy() == core_policy.Policy(name="main")
+
+
+def test_a_full_policy_reaches_the_core():
+    body = apiobjects.policy(
+        mode="Enforce",
+        suspend=True,
+        deletionPolicy="Abandon",
+        deletionTimeoutSeconds=5,
+        kafka=apiobjects.kafka(brokerSessionTimeoutSeconds=18),
+        detection={
+            "externalReachability": {"vantages": ["a", "b"], "listener": "OUT", "bootstrapServers": ["lb:9094"]},
+            "storageLatency": {"enabled": False, "thresholdMilliseconds": 80},
+        },
+        demotion={"maxBrokers": 2, "whenExceeded": "Hold", "maxFailureDomains": 2},
+        promotion={
+            "mode": "Manual",
+            "stabilizationSeconds": 0,
+            "waves": {"steps": [25, 100], "pauseSeconds": 5, "fewLeaders": 0, "afterDownSeconds": 300},
+        },
+        election={"batchSize": 7, "internalBatchSize": 3, "intervalSeconds": 600},
+    )
+    assert LeadershipPolicy.read(body).policy() == core_policy.Policy(
+        name="main",
+        mode=core_policy.Mode.ENFORCE,
+        suspend=True,
+        deletion_policy=core_policy.DeletionPolicy.ABANDON,
+        deletion_timeout_seconds=5,
+        detection=detection.Detection(
+            reachability=detection.Reachability(vantages=("a", "b"), listener="OUT", bootstrap_servers=("lb:9094",)),
+            storage=detection.StorageLatency(enabled=False, threshold_milliseconds=80),
+        ),
+        demotion=core_policy.Demotion(
+            max_brokers=2, when_exceeded=core_policy.WhenExceeded.HOLD, max_failure_domains=2
+        ),
+        promotion=core_policy.Promotion(
+            mode=core_policy.PromotionMode.MANUAL,
+            stabilization_seconds=0,
+            waves=core_policy.Waves(steps=(25, 100), pause_seconds=5, few_leaders=0, after_down_seconds=300),
+        ),
+        election=core_policy.Election(batch_size=7, internal_batch_size=3, interval_seconds=600),
+        session_timeout_seconds=18,
+    )
+
+
+@pytest.mark.parametrize(("cap", "brokers", "allowed"), [(1, 3, 1), (2, 9, 2), ("1%", 3, 1), ("49%", 10, 4)])
+def test_a_cap_that_the_api_accepts_is_a_number_of_brokers(cap: int | str, brokers: int, allowed: int):
+    policy = LeadershipPolicy.read(apiobjects.policy(demotion={"maxBrokers": cap})).policy()
+    assert policy.demotion.cap(brokers) == allowed
+
+
+@pytest.mark.parametrize("server", ["kafka:1", "10.0.0.1:65535", "[2001:db8::1]:9092", "a.b-c.example:9092", "k_1:80"])
+def test_a_usable_bootstrap_server_is_accepted(server: str):
+    LeadershipPolicy.read(apiobjects.policy(kafka={"bootstrapServers": [server]}))
+
+
+def test_sasl_without_tls_is_accepted_when_a_person_says_so():
+    sasl = {**apiobjects.SASL, "allowPlaintext": True}
+    assert LeadershipPolicy.read(apiobjects.policy(kafka=apiobjects.kafka(sasl=sasl))).spec.kafka.tls is None

@@ -1,0 +1,180 @@
+"""``bellwether check``: one line for each thing that an installation needs, and what to do about what is amiss."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bellwether.adapters.kubernetes import object_names
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, NotFound, Object, Resource
+from bellwether.adapters.kubernetes.permissions import REVIEWS
+from bellwether.cli.diagnosis import check as verb
+from bellwether.cli.main import main
+from bellwether.ports.errors import Transient
+from realparts.ports import HeldPorts
+from testkit.apistores import MemoryApi
+
+CLUSTER = "c1uster"
+
+
+class Reviewed(MemoryApi):
+    """Grants everything but some verbs."""
+
+    def __init__(self, *refused: str) -> None:
+        super().__init__()
+        self.refused = refused
+
+    def create(self, resource: Resource, namespace: str, body: Object) -> Object:
+        if resource is REVIEWS:
+            return {"status": {"allowed": body["spec"]["resourceAttributes"]["verb"] not in self.refused}}
+        return super().create(resource, namespace, body)
+
+
+class Waiting:
+    """A clock whose sleeps do something."""
+
+    def __init__(self, on_sleep: Any = lambda: None) -> None:
+        self.seconds = 0.0
+        self.on_sleep = on_sleep
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.on_sleep()
+
+
+def run(monkeypatch: pytest.MonkeyPatch, api: MemoryApi, *arguments: str, clock: Waiting | None = None) -> Result:
+    monkeypatch.setattr(verb, "connect", lambda: api)
+    monkeypatch.setattr(verb, "SystemClock", lambda: clock or Waiting())
+    return CliRunner().invoke(main, ["check", "--lease-namespace", "ops", *arguments])
+
+
+def a_policy(api: MemoryApi, **status: Any) -> None:
+    api.put(POLICIES, {"metadata": {"name": "main", "namespace": "kafka"}, "spec": {}, "status": status})
+
+
+def a_lease(api: MemoryApi, holder: str) -> None:
+    metadata = {"name": object_names.cluster_lease(CLUSTER), "namespace": "ops"}
+    api.put(LEASES, {"metadata": metadata, "spec": {"holderIdentity": holder}})
+
+
+@contextmanager
+def an_operator(status: int, words: str) -> Iterator[str]:
+    """Something that answers /readyz."""
+
+    class Answering(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status if self.path == "/readyz" else 404)
+            self.end_headers()
+            self.wfile.write(words.encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Answering)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_fresh_installation_without_policies_is_well(monkeypatch: pytest.MonkeyPatch):
+    with an_operator(200, "ready") as address:
+        done = run(monkeypatch, Reviewed(), "--operator", address)
+    assert done.exit_code == 0, done.output
+    assert "FAILED" not in done.output
+    for words in (
+        "leadershippolicies are served as bellwether.dev/v1alpha1",
+        "this account may do all that the operator does",
+        "/readyz: 200 ready",
+        "there is no policy yet",
+    ):
+        assert words in done.output
+
+
+def test_a_policy_whose_lease_is_held_is_well_and_says_by_whom(monkeypatch: pytest.MonkeyPatch):
+    api = Reviewed()
+    a_policy(api, clusterId=CLUSTER)
+    a_lease(api, "operator-1")
+    done = run(monkeypatch, api)
+    assert done.exit_code == 0, done.output
+    assert "policy kafka/main: led by operator-1" in done.output
+
+
+@pytest.mark.parametrize("leased", [True, False])
+def test_a_policy_that_nobody_leads_is_a_failure(monkeypatch: pytest.MonkeyPatch, leased: bool):
+    api = Reviewed()
+    a_policy(api, clusterId=CLUSTER)
+    if leased:
+        a_lease(api, "")
+    done = run(monkeypatch, api)
+    assert done.exit_code == 1
+    assert f"FAILED  leases: policy kafka/main: nobody leads Kafka cluster {CLUSTER}" in done.output
+
+
+def test_a_policy_whose_cluster_was_never_seen_says_why_and_is_no_fault_of_the_installation(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    api = Reviewed()
+    a_policy(api, conditions=[{"type": "Ready", "reason": "ConnectionFailed", "message": "no broker answers"}])
+    done = run(monkeypatch, api)
+    assert done.exit_code == 0
+    assert "its cluster was not seen yet: ConnectionFailed: no broker answers" in done.output
+
+
+def test_each_missing_definition_and_permission_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch):
+    api = Reviewed("delete")
+    api.refuse("list", BROKER_HEALTHS, NotFound("no such kind"))
+    done = run(monkeypatch, api)
+    assert done.exit_code == 1
+    assert "FAILED  definitions: brokerhealths are not served: install the definitions" in done.output
+    assert "FAILED  permissions: missing: 'delete' on brokerhealths in API group bellwether.dev" in done.output
+    assert "ok      definitions: leadershippolicies are served" in done.output
+
+
+def test_an_operator_that_is_not_ready_or_does_not_answer_is_a_failure(monkeypatch: pytest.MonkeyPatch):
+    with an_operator(503, "the API server is away\n") as address:
+        done = run(monkeypatch, Reviewed(), "--operator", address)
+    assert done.exit_code == 1
+    assert "FAILED  operator" in done.output
+    assert "/readyz: 503 the API server is away" in done.output
+    with HeldPorts() as ports:
+        done = run(monkeypatch, Reviewed(), "--operator", f"http://127.0.0.1:{ports.take()}")
+    assert "does not answer (ConnectionError): look at its pods' logs" in done.output
+
+
+def test_an_api_server_that_is_away_is_told_and_no_traceback(monkeypatch: pytest.MonkeyPatch):
+    api = Reviewed()
+    for resource in (POLICIES, BROKER_HEALTHS):
+        api.refuse("list", resource, Transient("Kubernetes API: not reachable (refused)"))
+    done = run(monkeypatch, api)
+    assert done.exit_code == 1
+    assert "FAILED  definitions: Kubernetes API: not reachable (refused)" in done.output
+
+
+def test_it_waits_until_all_is_well_and_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch):
+    api = Reviewed()
+    a_policy(api, clusterId=CLUSTER)
+    clock = Waiting()
+
+    def taken() -> None:
+        if clock.seconds >= 6:
+            a_lease(api, "operator-0")
+
+    clock.on_sleep = taken
+    assert run(monkeypatch, api, "--wait", "60", clock=clock).exit_code == 0
+    assert clock.seconds == 6
+
+    never = Waiting()
+    assert run(monkeypatch, Reviewed("list"), "--wait", "10", clock=never).exit_code == 1
+    assert 10 <= never.seconds < 14

@@ -1,0 +1,153 @@
+"""How a cluster is examined: who is asked, what is put together, and what cannot be found out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner, no_samples
+from bellwether.core.doctor.risks import MIN_ISR, Risk, Sample
+from bellwether.ports.errors import Terminal, Unauthorized
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_configs import MemoryConfigs
+from bellwether.testing.memory_kafka import MemoryReader
+from testkit.builders import START, name
+from testkit.wards import MemoryEnds, MemoryWard, Told
+
+
+@pytest.fixture
+def kafka() -> MemoryCluster:
+    made = MemoryCluster(3, elr=False)
+    made.create_topic("orders", assignment=[(1, 2, 3), (2, 3, 1)], min_isr=2)
+    made.create_topic("payments", assignment=[(1, 2)], min_isr=1)
+    return made
+
+
+def examined(kafka: MemoryCluster) -> Examination:
+    return MemoryWard(kafka).examiner().examine()
+
+
+def test_settings_and_metadata_make_the_classes(kafka: MemoryCluster):
+    kafka.kill(1)
+    kafka.configure_topic("orders", MIN_ISR, "3")
+    found = examined(kafka)
+    assert {str(d.partition.name): d.risk for d in found.ward.diagnoses} == {
+        "orders-0": Risk.UNDER_MIN_ISR,
+        "orders-1": Risk.UNDER_MIN_ISR,
+        "payments-0": Risk.AT_MIN_ISR,
+    }
+    assert not found.silent
+    assert found.troubles == ()
+
+
+def test_a_broker_that_metadata_calls_alive_and_that_does_not_answer_is_found(kafka: MemoryCluster):
+    kafka.freeze(2)
+    found = examined(kafka)
+    assert list(found.silent) == [2]
+    assert found.of(name("orders", 1)).risk is Risk.LEADER_LOST
+    assert found.of(name("orders", 0)).risk is Risk.IN_SYNC
+
+
+def test_only_brokers_that_hold_what_is_examined_are_asked(kafka: MemoryCluster):
+    ends = MemoryEnds(kafka)
+    Examiner(MemoryReader(kafka), MemoryConfigs(kafka), ends, no_samples).examine(["payments"])
+    assert sorted(number for number, _ in ends.asked) == [1, 2]
+
+
+def test_where_copies_end_is_asked_only_of_what_nobody_may_lead(kafka: MemoryCluster):
+    for broker in (2, 1):
+        kafka.kill(broker)
+    kafka.revive(2)
+    ends = MemoryEnds(kafka, {name("payments"): {2: 70}})
+    found = Examiner(MemoryReader(kafka), MemoryConfigs(kafka), ends, no_samples).examine()
+    lost = found.of(name("payments"))
+    assert lost.risk is Risk.LAST_ISR_MEMBER_LOST
+    assert lost.loss is not None
+    assert (lost.loss.candidate, lost.loss.candidate_end) == (2, 70)
+    assert [asked for asked in ends.asked if asked[1]] == [(2, frozenset({name("payments")}))]
+
+
+def test_samples_bound_the_loss(kafka: MemoryCluster):
+    for broker in (2, 1):
+        kafka.kill(broker)
+    kafka.revive(2)
+    key, epoch = kafka.partition("payments").key, kafka.partition("payments").leader_epoch
+    ward = MemoryWard(kafka, {name("payments"): {2: 70}}, {key: Sample(100, START, 1, epoch - 1)})
+    loss = ward.examiner().examine().of(name("payments")).loss
+    assert loss is not None
+    assert loss.least == 30
+
+
+def test_settings_that_may_not_be_read_leave_the_rest_told(kafka: MemoryCluster):
+    class Refusing(MemoryConfigs):
+        def topic_configs(self, *_: object) -> dict[str, dict[str, str]]:
+            raise Unauthorized("grant the ACL DescribeConfigs on Topic *")
+
+    kafka.kill(1)
+    found = Examiner(MemoryReader(kafka), Refusing(kafka), MemoryEnds(kafka), no_samples).examine()
+    assert found.of(name("orders")).risk is Risk.UNDER_REPLICATED
+    assert found.troubles == ("min.insync.replicas is not known: grant the ACL DescribeConfigs on Topic *",)
+
+
+def test_a_store_that_cannot_be_read_leaves_the_loss_unknown(kafka: MemoryCluster):
+    def failing(*_: object) -> dict[object, Sample]:
+        raise Terminal("the store is away")
+
+    for broker in (2, 1):
+        kafka.kill(broker)
+    kafka.revive(2)
+    found = Examiner(MemoryReader(kafka), MemoryConfigs(kafka), MemoryEnds(kafka), failing).examine()  # type: ignore[arg-type]
+    assert found.troubles == ("no samples: the store is away",)
+    loss = found.of(name("payments")).loss
+    assert loss is not None
+    assert loss.least is None
+
+
+def test_a_topic_or_partition_that_there_is_not_is_named(kafka: MemoryCluster):
+    examiner = MemoryWard(kafka).examiner()
+    with pytest.raises(Terminal, match="there is no topic nonsense"):
+        examiner.examine(["orders", "nonsense"])
+    with pytest.raises(Terminal, match="there is no partition orders-7"):
+        examiner.examine().of(name("orders", 7))
+
+
+def test_a_cluster_without_topics_is_well():
+    assert examined(MemoryCluster(3)).ward.diagnoses == ()
+
+
+class Deaf(MemoryEnds):
+    """Brokers cannot be reached where metadata says that they are, as from a laptop behind a port-forward."""
+
+    def __init__(self, kafka: MemoryCluster, *deaf: int) -> None:
+        super().__init__(kafka)
+        self._deaf = deaf
+
+    def ask(self, address: str, *more: Any) -> Told:
+        told = super().ask(address, *more)
+        return Told(problem=f"{address}: cannot connect") if self.asked[-1][0] in self._deaf else told
+
+
+def heard(kafka: MemoryCluster, ends: MemoryEnds, *topics: str) -> Examination:
+    return Examiner(MemoryReader(kafka), MemoryConfigs(kafka), ends, no_samples).examine(topics)
+
+
+def test_where_no_broker_can_be_reached_metadata_alone_is_believed_and_that_is_said(kafka: MemoryCluster):
+    kafka.kill(3)
+    found = heard(kafka, Deaf(kafka, 1, 2, 3))
+    assert {d.risk for d in found.ward.diagnoses} == {Risk.AT_MIN_ISR, Risk.IN_SYNC}, "as broker 3 is gone"
+    assert not found.silent
+    (trouble,) = found.troubles
+    assert "no broker answers where metadata says that it is" in trouble
+    assert "broker 1: broker-1.test:9092: cannot connect" in trouble
+
+
+def test_brokers_that_all_fell_silent_are_believed_to_be_where_another_answers(kafka: MemoryCluster):
+    found = heard(kafka, Deaf(kafka, 1, 2), "payments")
+    assert sorted(found.silent) == [1, 2]
+    assert found.of(name("payments")).risk is Risk.ALL_REPLICAS_LOST
+    assert not found.troubles
+    alone = heard(kafka, Deaf(kafka, 1, 2, 3), "payments")
+    assert not alone.silent
+    assert alone.of(name("payments")).risk is Risk.IN_SYNC
+    assert len(alone.troubles) == 1

@@ -1,0 +1,99 @@
+"""The options of ``bellwether doctor``, its exit status, and the commands that it prints for a secured cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bellwether.cli.diagnosis.doctor import _again, _tools, status
+from bellwether.cli.main import main
+from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
+
+
+def doctor(*arguments: str) -> tuple[int, str]:
+    found = CliRunner().invoke(main, ["doctor", *arguments])
+    return found.exit_code, found.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "Name the cluster: --bootstrap HOST:PORT"),
+        (("--bootstrap", "nonsense"), "not host:port"),
+        (("--bootstrap", "h:1", "--accept-loss"), "goes with --unclean-election"),
+        (("--bootstrap", "h:1", "--unclean-election", "orders"), "a topic and a partition, as in orders-0"),
+        (("--bootstrap", "h:1", "--unclean-election", "-0"), "a topic and a partition"),
+        (("--bootstrap", "h:1", "--unclean-election", "orders-x"), "a topic and a partition"),
+        (("--bootstrap", "h:1", "--output", "xml"), "--output"),
+        (("--bootstrap", "h:1", "--unclean-election", "orders-0", "--output", "json"), "it has no --output json"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_with_the_remedy(arguments: tuple[str, ...], said: str) -> None:
+    code, output = doctor(*arguments)
+    assert code == 2
+    assert said in " ".join(output.split())
+
+
+def test_a_cluster_that_cannot_be_examined_has_a_status_of_its_own() -> None:
+    code, output = doctor("--bootstrap", "127.0.0.1:1")
+    assert code == 4
+    assert "no broker answered: 127.0.0.1:1: cannot connect" in output
+
+
+def test_an_unclean_election_that_cannot_be_looked_into_is_not_held() -> None:
+    code, output = doctor("--bootstrap", "127.0.0.1:1", "--unclean-election", "orders-0", "--accept-loss")
+    assert code == 4
+    assert "Type" not in output
+
+
+def test_a_store_that_is_none_is_refused_without_its_secrets() -> None:
+    code, output = doctor("--bootstrap", "127.0.0.1:1", "--store", "ftp://anna:opensesame@host/x")
+    assert code == 4
+    assert "opensesame" not in output
+
+
+@pytest.mark.parametrize(("offline", "code"), [((), 0), ((False, False), 1), ((False, True), 3)])
+def test_the_exit_status_tells_how_bad_it_is(offline: tuple[bool, ...], code: int) -> None:
+    assert status(offline) == code
+
+
+def test_the_exit_statuses_are_in_the_help() -> None:
+    _, output = doctor("--help")
+    for line in ("0  nothing is at risk", "1  something is at risk", "3  a partition can be neither", "4  the cluster"):
+        assert line in output
+
+
+def test_printed_commands_reach_a_secured_cluster_with_the_options_that_were_given() -> None:
+    security = Security(protocol=Protocol.SASL_SSL, mechanism=Mechanism.PLAIN, username="anna", password="opensesame")
+    given = {
+        "bootstrap": "b:1",
+        "tls": True,
+        "tls_ca": None,
+        "sasl_mechanism": "PLAIN",
+        "sasl_username": "anna",
+        "sasl_password_file": Path("/run/my secrets/password"),
+    }
+    tools = _tools(Connection(("b:1",), security), given)
+    assert tools.kafka("kafka-topics.sh", "--list") == (
+        "kafka-topics.sh --bootstrap-server b:1 --command-config client.properties --list"
+    )
+    assert tools.ours("doctor") == (
+        "bellwether doctor --bootstrap b:1 --tls --sasl-mechanism PLAIN --sasl-username anna "
+        "--sasl-password-file '/run/my secrets/password'"
+    )
+
+
+def test_an_open_cluster_needs_nothing_more_in_the_commands() -> None:
+    tools = _tools(Connection(("b:1", "b:2")), {"bootstrap": "b:1,b:2", "tls": False})
+    assert tools.ours("doctor") == "bellwether doctor --bootstrap b:1,b:2"
+    assert tools.kafka("kafka-topics.sh", "--list") == "kafka-topics.sh --bootstrap-server b:1,b:2 --list"
+
+
+def test_a_printed_command_names_the_store_and_not_its_secrets() -> None:
+    assert _again(None) == ""
+    assert _again("s3://bucket/samples") == " --store s3://bucket/samples"
+    assert _again("/var/my samples") == " --store '/var/my samples'"
+    assert _again("s3://anna:opensesame@bucket/samples") == " --store URI"
+    assert _again("s3://bucket/samples?token=hush") == " --store URI"

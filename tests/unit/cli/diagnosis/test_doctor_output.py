@@ -1,0 +1,114 @@
+"""What the doctor prints, and the document that a program gets."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bellwether.cli.diagnosis import doctor_output
+from bellwether.cli.diagnosis.cluster_examination import Examination
+from bellwether.core.doctor.remediation import Tools
+from bellwether.core.doctor.risks import Risk, Sample
+from bellwether.testing.memory_cluster import MemoryCluster
+from testkit.builders import START, name
+from testkit.wards import MemoryWard
+
+TOOLS = Tools("broker:9092")
+
+
+@pytest.fixture
+def kafka() -> MemoryCluster:
+    """orders-0 lost its last ISR member, orders-1 one of two, payments has no spare by design."""
+    made = MemoryCluster(4, elr=False)
+    made.create_topic("orders", assignment=[(1, 2), (3, 4)], min_isr=1)
+    made.create_topic("payments", assignment=[(2, 3)], min_isr=2)
+    made.shrink_isr(name("orders", 0), 2)
+    made.shrink_isr(name("orders", 1), 4)
+    made.kill(1)
+    return made
+
+
+def examination(kafka: MemoryCluster) -> Examination:
+    lost = kafka.partition("orders")
+    samples = {lost.key: Sample(100, START, 1, lost.leader_epoch - 1)}
+    return MemoryWard(kafka, {lost.name: {2: 70}}, samples).examiner().examine()
+
+
+def printed(found: Examination, capsys: pytest.CaptureFixture[str], shown: int = 10) -> str:
+    doctor_output.told(found, found.ward.at_risk[:shown], TOOLS)
+    return capsys.readouterr().out
+
+
+def test_the_summary_counts_every_class_the_worst_first(kafka, capsys):
+    lines = printed(examination(kafka), capsys).splitlines()
+    assert lines[0] == (
+        "Kafka cluster memory-cluster: 3 of 4 brokers live, 3 partitions; it does not keep eligible leader replicas"
+    )
+    table = [line.split()[:2] for line in lines[2:5]]
+    assert table == [["CLASS", "PARTITIONS"], ["LastIsrMemberLost", "1"], ["AtMinIsr", "2"]]
+
+
+def test_each_partition_comes_with_its_advice_and_its_commands(kafka, capsys):
+    out = printed(examination(kafka), capsys)
+    assert (
+        "orders-0: LastIsrMemberLost: no leader, replicas [1, 2], ISR [1], min.insync.replicas 1\n"
+        "  clients: neither reads nor writes: clients retry until they time out\n"
+    ) in out
+    assert "  1. start broker 1: it leads by itself once it is back\n" in out
+    assert "at least 30 offsets are lost" in out
+    assert "     $ bellwether doctor --unclean-election orders-0 --accept-loss --bootstrap broker:9092\n" in out
+
+
+def test_the_worst_are_shown_and_the_others_counted(kafka, capsys):
+    out = printed(examination(kafka), capsys, shown=1)
+    assert "orders-1:" not in out
+    assert "and 1 more at risk" in out
+
+
+def test_what_has_no_spare_by_design_is_said_and_is_not_at_risk(kafka, capsys):
+    out = printed(examination(kafka), capsys)
+    assert "1 of those at min.insync.replicas have all their replicas" in out
+    assert "payments-0:" not in out
+
+
+def test_nothing_at_risk_is_said(capsys):
+    made = MemoryCluster(3)
+    made.create_topic("orders")
+    assert printed(MemoryWard(made).examiner().examine(), capsys).endswith("\nnothing is at risk\n")
+
+
+def test_brokers_that_do_not_answer_and_what_is_not_known_are_said(kafka, capsys):
+    kafka.freeze(4)
+    out = printed(examination(kafka), capsys)
+    assert "broker 4 does not answer, and metadata calls it alive: broker-4.test:9092: no answer" in out
+
+
+def test_eligible_replicas_and_the_last_known_leader_are_shown(capsys):
+    made = MemoryCluster(2)
+    made.create_topic("orders", assignment=[(1, 2)], min_isr=2)
+    made.kill(2)
+    assert "ISR [1], ELR [2], min.insync.replicas 2" in printed(MemoryWard(made).examiner().examine(), capsys)
+
+
+def test_the_document_holds_what_the_text_says(kafka):
+    found = examination(kafka)
+    document = doctor_output.document(found, found.ward.at_risk, TOOLS)
+    assert json.loads(json.dumps(document)) == document
+    assert document["classes"] == {str(risk): found.ward.counts.get(risk, 0) for risk in Risk} | {"AtMinIsr": 2}
+    assert (document["atRisk"], document["withoutSpareByDesign"]) == (2, 1)
+    lost, at_floor = document["partitions"]
+    assert lost["class"] == "LastIsrMemberLost"
+    assert lost["awaited"] == [1]
+    assert lost["loss"] == {
+        "candidate": 2,
+        "candidateEnd": 70,
+        "sampledEnd": 100,
+        "sampledAt": "2026-01-01T00:00:00+00:00",
+        "atLeast": 30,
+    }
+    assert lost["ways"][1]["commands"] == [
+        "bellwether doctor --unclean-election orders-0 --accept-loss --bootstrap broker:9092"
+    ]
+    assert "loss" not in at_floor
+    assert document["brokers"] == {"live": [2, 3, 4], "silent": {}}

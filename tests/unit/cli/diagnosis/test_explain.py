@@ -1,0 +1,170 @@
+"""What ``bellwether explain`` tells a person at night, from the objects as the operator leaves them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
+from bellwether.cli.commands.diagnosis.explain import explain
+from bellwether.cli.diagnosis import explain as verb
+from bellwether.controllers.reporting.status import broker_status
+from bellwether.core.detection.verdicts import judge
+from bellwether.core.execution.result import Deeds
+from bellwether.core.model.flap_damping import Flaps
+from bellwether.core.planning.plan import Plan
+from bellwether.core.reporting.report import report
+from bellwether.core.settings.detection import Detection, Reachability
+from bellwether.core.settings.policy import Mode, Policy
+from bellwether.core.signals import Reading
+from testkit import apiobjects
+from testkit.apistores import MemoryApi
+from testkit.builders import after, cluster, decisions, demoted, partition, record, signal, snapshot
+
+POLICY = Policy(
+    name="main", mode=Mode.ENFORCE, detection=Detection(reachability=Reachability(vantages=("a", "b", "c")))
+)
+
+
+def judged_status() -> dict[str, object]:
+    """Broker 1 as the operator leaves it: cut off, demoted for the second time, one vantage of three silent."""
+    said = [
+        replace(signal(1, Reading.FAILING, source="a", since=after(-5)), message="connection refused 9 times"),
+        replace(signal(1, Reading.FAILING, source="b", since=after(-4)), message="connection refused 8 times"),
+        replace(signal(1, Reading.PASSING, source="c", age_seconds=60.0), message="kafka-1:9094 answers"),
+    ]
+    seen = snapshot(cluster(partition(replicas=(2, 1, 3))), *said, undo=record(None, demoted(1)))
+    seen = replace(seen, flaps={1: Flaps(2, after(0))})
+    verdicts = judge(seen, POLICY, {})
+    made = report(seen, POLICY, verdicts, Plan(decisions=decisions(1)), Deeds())
+    return broker_status(made.brokers[0], 0, {}, after(0))
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
+    store = MemoryApi()
+    ready = {"type": "Ready", "status": "True", "reason": "Settled", "message": ""}
+    store.put(POLICIES, {**apiobjects.policy(), "status": {"conditions": [ready]}})
+    override = {"state": "Demoted", "reason": "disk swap", "by": "ann", "until": "2026-01-01T00:30:00Z"}
+    health = apiobjects.health(1, override=override)
+    health["metadata"]["labels"] = {"bellwether.dev/policy": "main"}
+    store.put(BROKER_HEALTHS, {**health, "status": judged_status()})
+    store.put(BROKER_HEALTHS, apiobjects.health(2))
+    monkeypatch.setattr(verb, "connect", lambda: store)
+    monkeypatch.setattr(verb.SystemClock, "now", lambda _: after(125))
+    return store
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(explain, list(arguments))
+    return result.exit_code, result.output
+
+
+@pytest.mark.usefixtures("api")
+class TestText:
+    def test_the_verdict_comes_first_with_its_reason_and_what_would_change_it(self):
+        status, said = run("1")
+        lines = said.splitlines()
+        assert status == 0
+        assert lines[0] == (
+            "Broker 1 of policy default/main is Sick: ExternallyUnreachable, since 2026-01-01 00:00:00Z (2 min 5 s ago)"
+        )
+        assert lines[1] == "  unreachable from a, b (2 of 3 vantages); its internal listener answers"
+        assert lines[2] == "  what would change it: fewer than 2 of 3 vantages failing"
+
+    def test_what_keeps_it_from_leading_and_what_it_leads(self):
+        _, said = run("1")
+        assert "Demoted: yes (ExternallyUnreachable), since" in said
+        assert "HoldsBackISR: no (FollowingFast), since" in said
+        assert "It leads 0 of the 1 partitions that it holds, first in the replica order of 0." in said
+
+    def test_flapping_and_the_override_are_told(self):
+        _, said = run("1")
+        assert "Signals demoted it 2 times in short succession: it must stay well for 120 s to be promoted." in said
+        assert "Override Demoted by ann until 2026-01-01 00:30:00Z: asked for: disk swap" in said
+
+    def test_how_far_its_way_back_has_come_is_told(self, api: MemoryApi):
+        health = api.find(BROKER_HEALTHS, "default", "main-1")
+        assert health is not None
+        health["status"]["returning"] = {
+            "wave": 1,
+            "waves": 3,
+            "sharePercent": 10,
+            "withheld": 27,
+            "since": "2026-01-01T00:00:00Z",
+            "wavedAt": "2026-01-01T00:01:00Z",
+            "waitsFor": "60 s from wave to wave",
+        }
+        api.put(BROKER_HEALTHS, health)
+        _, said = run("1")
+        assert (
+            "Its leaders return in waves since 2026-01-01 00:00:00Z (2 min 5 s ago): wave 1 of 3, 10 % of its leaders,"
+            " 27 partitions still wait.\n  the next wave waits: 60 s from wave to wave"
+        ) in said
+
+    def test_every_signal_stands_in_a_row_and_says_why_it_did_not_count(self):
+        _, said = run("1")
+        rows = [line.split(None, 2) for line in said.splitlines() if line.startswith("ExternalReachability")]
+        assert [row[1] for row in rows] == ["a", "b", "c"]
+        assert rows[0][2].startswith("Failing")
+        assert rows[0][2].endswith("connection refused 9 times")
+        assert rows[2][2].startswith("(Passing)")
+        assert rows[2][2].endswith("not counted: its prober has been silent for more than 10 s")
+
+    def test_a_broker_that_was_not_judged_yet_says_where_to_look(self):
+        status, said = run("2", "--policy", "main")
+        assert (status, "has not been judged yet" in said) == (0, True)
+
+
+@pytest.mark.usefixtures("api")
+def test_programs_get_the_same_as_json():
+    status, said = run("1", "-o", "json")
+    found = json.loads(said)
+    assert status == 0
+    assert (found["broker"], found["policy"], found["verdict"]["standing"]) == (1, "default/main", "Sick")
+    assert len(found["verdict"]["evidence"]) == 3
+    assert "signals" not in found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        pytest.param(["9"], "policy default/main knows no broker 9; it knows: 1", id="an unknown broker"),
+        pytest.param(["1", "-n", "elsewhere"], "there is no LeadershipPolicy in namespace elsewhere", id="no policy"),
+        pytest.param(["1", "--policy", "nosuch"], "there is no LeadershipPolicy nosuch", id="no policy of that name"),
+        pytest.param(["one"], "'one' is not a valid integer", id="no number"),
+    ],
+)
+@pytest.mark.usefixtures("api")
+def test_what_cannot_be_explained_says_what_is_known(arguments: list[str], problem: str):
+    status, said = run(*arguments)
+    assert status != 0
+    assert problem in said
+
+
+def test_a_policy_in_trouble_is_named_before_what_was_last_known(api: MemoryApi):
+    ready = {"type": "Ready", "status": "False", "reason": "ClusterUnreachable", "message": "nobody answers"}
+    api.merge(POLICIES, "default", "main", {"status": {"conditions": [ready]}})
+    status, said = run("1")
+    assert (status, said.splitlines()[0]) == (
+        0,
+        "What follows is what was last known, for the policy is not Ready: ClusterUnreachable: nobody answers",
+    )
+    assert "Broker 1 of policy default/main is Sick" in said
+    status, said = run("9")
+    assert (status, "knows no broker 9: the policy is not Ready: ClusterUnreachable" in said) == (1, True)
+
+
+def test_a_policy_that_no_operator_has_looked_at_says_so(api: MemoryApi):
+    api.put(POLICIES, apiobjects.policy("new"))
+    status, said = run("1", "--policy", "new")
+    assert (status, "no operator has looked at the policy yet" in said) == (1, True)
+
+
+def test_of_several_policies_one_must_be_named(api: MemoryApi):
+    api.put(POLICIES, apiobjects.policy("other"))
+    status, said = run("1")
+    assert (status, "has the policies main, other: name one with --policy" in said) == (1, True)

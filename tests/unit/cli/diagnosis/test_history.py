@@ -1,0 +1,134 @@
+"""``bellwether history``: what was moved, when, why and by whose word, for a person and for programs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
+from bellwether.cli.diagnosis import history as verb
+from bellwether.cli.main import main
+from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Moves, Outcome, PlanStep
+from bellwether.testing.memory_world import ManualClock
+from testkit.apistores import MemoryApi
+
+FALL = BrokerChange(2, True, "signals", "StorageSlow", "80 ms", ("StorageLatency b2: Failing: 80 ms",))
+MOVES = Moves(3, 40, 20, 0, "0123456789abcdef", {2: 20}, {1: 12, 3: 8}, ("orders-0: [2, 1, 3] -> [1, 3, 2]",))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
+    made = ManualClock()
+    monkeypatch.setattr(verb, "SystemClock", lambda: made)
+    return made
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
+    made = MemoryApi()
+    monkeypatch.setattr(verb, "connect", lambda: made)
+    return made
+
+
+@pytest.fixture
+def trail(api: MemoryApi, clock: ManualClock) -> ConfigMapTrail:
+    """A fall at 0 s, the end of it at 3600 s, a load plan at 7200 s, and a look at 10800 s."""
+    made = ConfigMapTrail(api, "default", "main", clock)
+    fall = AuditEntry(clock.now(), "c", 4, changes=(FALL,), moves=MOVES, outcome=Outcome(40, 20, 0, {"NotApplied": 2}))
+    made.conclude(fall)
+    clock.advance(3600)
+    rise = BrokerChange(2, False, "override by ann", "OverridePromoted", "the disk is new")
+    made.conclude(replace(fall, at=clock.now(), changes=(rise,), moves=None, outcome=Outcome()))
+    clock.advance(3600)
+    step = PlanStep("fedcba9876543210", "field manager kubectl-annotate", 30, 90)
+    made.conclude(AuditEntry(clock.now(), "c", 5, plan=step))
+    clock.advance(3600)
+    return made
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["history", "main", *arguments])
+
+
+@pytest.mark.usefixtures("trail")
+def test_a_person_reads_it_from_top_to_bottom():
+    found = run()
+    assert found.exit_code == 0
+    assert found.stdout.splitlines() == [
+        "2026-01-01 00:00:00Z  epoch 4",
+        "  broker 2 demoted by signals: StorageSlow: 80 ms",
+        "    StorageLatency b2: Failing: 80 ms",
+        "  to move: 40 reorders and 20 elections in 3 topics (digest 0123456789abcdef)",
+        "    leaders leave broker 2: 20; come to broker 1: 12, broker 3: 8",
+        "    orders-0: [2, 1, 3] -> [1, 3, 2]",
+        "    ...",
+        "  came to: 40 reordered, 20 elected; held: 2 NotApplied",
+        "2026-01-01 01:00:00Z  epoch 4",
+        "  broker 2 promoted by override by ann: OverridePromoted: the disk is new",
+        "  came to: 0 reordered, 0 elected",
+        "2026-01-01 02:00:00Z  epoch 5",
+        "  load plan fedcba9876543210: 30 of 90 taken up; approved by field manager kubectl-annotate",
+        "  outcome not known: the process ended, or lost its Lease, before it could say",
+    ]
+
+
+@pytest.mark.usefixtures("trail")
+@pytest.mark.parametrize(
+    ("since", "count"),
+    [("90m", 1), ("2h", 2), ("7d", 3), ("2026-01-01T01:00:00Z", 2), ("2026-01-01T01:30:00", 1), ("2026-01-02", 0)],
+)
+def test_only_what_came_after_a_time(since: str, count: int):
+    assert len(json.loads(run("--since", since, "-o", "json").stdout)) == count
+
+
+@pytest.mark.usefixtures("trail")
+@pytest.mark.parametrize(("broker", "count"), [("2", 2), ("3", 1), ("9", 0)])
+def test_only_what_names_a_broker(broker: str, count: int):
+    assert len(json.loads(run("--broker", broker, "-o", "json").stdout)) == count
+
+
+@pytest.mark.usefixtures("trail")
+def test_programs_get_all_of_it():
+    first = json.loads(run("-o", "json").stdout)[0]
+    assert first["brokers"][0]["became"] == "Demoted"
+    assert first["moves"]["leaving"] == {"2": 20}
+    assert first["outcome"]["held"] == {"NotApplied": 2}
+
+
+@pytest.mark.usefixtures("trail")
+def test_where_nothing_matches_it_says_how_much_there_is():
+    assert "3 other entries do not match" in run("--broker", "9").stdout
+
+
+@pytest.mark.usefixtures("api", "clock")
+def test_where_nothing_was_moved_it_says_so():
+    found = run()
+    assert found.exit_code == 0
+    assert found.stdout.startswith("nothing was moved for policy default/main")
+
+
+@pytest.mark.usefixtures("trail")
+@pytest.mark.parametrize("since", ["yesterday", "2", "-3h", "2026-13-01"])
+def test_a_time_that_nobody_understands_is_named(since: str):
+    found = run("--since", since)
+    assert found.exit_code == 2
+    assert "--since" in found.output
+    assert "2h or 7d" in " ".join(found.output.split())
+
+
+@pytest.mark.usefixtures("clock")
+def test_an_api_that_is_away_is_one_line(api: MemoryApi):
+    api.away = True
+    found = run()
+    assert found.exit_code == 1
+    assert "not reachable" in found.output
+
+
+def test_what_repeated_itself_is_counted(api: MemoryApi, clock: ManualClock):
+    trail = ConfigMapTrail(api, "default", "main", clock)
+    entry = AuditEntry(clock.now(), "c", 4, moves=MOVES, outcome=Outcome(0, 0), times=7, last=clock.now())
+    trail.conclude(entry)
+    assert "epoch 4, 7 times until 2026-01-01 00:00:00Z" in run().stdout

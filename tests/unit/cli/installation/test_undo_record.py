@@ -1,0 +1,191 @@
+"""``bellwether undo-record``: look at an undo record, copy it, put a copy back."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bellwether.adapters import undo_record_codec
+from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
+from bellwether.cli.installation import undo_record as verb
+from bellwether.cli.main import main
+from bellwether.core.model.undo_record import Ending, UndoRecord
+from testkit.apistores import MemoryApi
+from testkit.builders import CLUSTER_ID, demoted, entry, partition, returning
+from testkit.rebalancing import application
+
+OF_MAIN = ["--policy", "main"]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["undo-record", *(str(a) for a in arguments)])
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
+    made = MemoryApi()
+    monkeypatch.setattr(verb, "connect", lambda: made)
+    return made
+
+
+def keep(api: MemoryApi, policy: str = "main", *, displaced: bool = True) -> None:
+    records = ConfigMapRecords(api, "default", policy)
+    taken = records.take_over(CLUSTER_ID)
+    if displaced:
+        records.save(UndoRecord(CLUSTER_ID, taken.epoch, {1: demoted(1)}, {partition().key: entry()}))
+
+
+def test_show_says_who_is_demoted_and_what_is_displaced(api: MemoryApi):
+    keep(api)
+    found = run("show", *OF_MAIN)
+    assert found.exit_code == 0
+    assert f"Kafka cluster {CLUSTER_ID}, epoch 1" in found.output
+    assert "broker 1 is demoted since 2026-01-01T00:00:00+00:00 (Signals)" in found.output
+    assert "1 partitions Displaced" in found.output
+
+
+def test_show_says_that_nothing_is_displaced(api: MemoryApi):
+    keep(api, displaced=False)
+    assert "nothing is displaced" in run("show", *OF_MAIN).output
+
+
+@pytest.mark.parametrize(
+    ("ended", "text"),
+    [
+        (None, "load plan 0123456789abcdef: being applied: 3 of 9 partitions taken up"),
+        (Ending.DONE, "load plan 0123456789abcdef: Done: 9 of 9 partitions stand in the plan's order"),
+    ],
+)
+def test_show_says_how_far_a_load_plan_has_come(api: MemoryApi, ended: Ending | None, text: str):
+    records = ConfigMapRecords(api, "default", "main")
+    said = "" if ended is None else "9 of 9 partitions stand in the plan's order"
+    plan = application(9, taken_up=3, ended=ended, message=said)
+    records.save(replace(records.take_over(CLUSTER_ID), application=plan))
+    assert text in run("show", *OF_MAIN).output
+
+
+def test_show_says_who_is_on_the_way_back(api: MemoryApi):
+    records = ConfigMapRecords(api, "default", "main")
+    records.save(replace(records.take_over(CLUSTER_ID), returning={1: returning(1, 10)}))
+    said = run("show", *OF_MAIN).output
+    assert "broker 1 is on its way back since 2026-01-01T00:00:00+00:00: it may lead 10 % of its leaders" in said
+    assert "nothing is displaced" not in said
+
+
+def test_who_is_on_the_way_back_stands_in_the_header_and_only_while_there_is_somebody(api: MemoryApi):
+    records = ConfigMapRecords(api, "default", "main")
+    taken = records.take_over(CLUSTER_ID)
+    coming = replace(taken, returning={1: returning(1, 10)})
+    records.save(coming)
+    header = _header(api)
+    assert "returning" in header["data"]
+    written = header["metadata"]["resourceVersion"]
+    records.save(coming)
+    assert _header(api)["metadata"]["resourceVersion"] == written, "the same is not written again (law 8)"
+    assert ConfigMapRecords(api, "default", "main").take_over(CLUSTER_ID).returning == coming.returning
+    last = ConfigMapRecords(api, "default", "main")
+    last.save(replace(last.take_over(CLUSTER_ID), returning={}))
+    assert "returning" not in _header(api)["data"]
+
+
+def _header(api: MemoryApi) -> dict:
+    """The record's own object, without its shards."""
+    (found,) = [o for o in api.list(CONFIG_MAPS, "default", {}) if "demoted" in (o.get("data") or {})]
+    return dict(found)
+
+
+@pytest.mark.parametrize("command", ["show", "export"])
+def test_a_policy_without_a_record_is_named(api: MemoryApi, command: str):
+    found = run(command, *OF_MAIN)
+    assert found.exit_code == 1
+    assert "default/main" in found.output or "main" in found.output
+
+
+def test_what_is_exported_can_be_imported(api: MemoryApi, tmp_path: Path):
+    keep(api)
+    document = tmp_path / "record.json"
+    assert run("export", *OF_MAIN, "-o", document).exit_code == 0
+    keep(api, "other", displaced=False)
+    found = run("import", "--policy", "other", document)
+    assert (found.exit_code, found.output) == (0, "imported: 1 partitions, demoted brokers [1]\n")
+    record = ConfigMapRecords(api, "default", "other").read()
+    assert record is not None
+    assert dict(record.entries) == {partition().key: entry()}
+
+
+def test_an_export_goes_to_standard_output_as_it_is(api: MemoryApi, tmp_path: Path):
+    keep(api)
+    document = tmp_path / "record.json"
+    run("export", *OF_MAIN, "-o", document)
+    assert run("export", *OF_MAIN).output == document.read_text()
+
+
+def epoch(api: MemoryApi) -> int:
+    record = ConfigMapRecords(api, "default", "main").read()
+    assert record is not None
+    return record.epoch
+
+
+def exported(record: UndoRecord) -> bytes:
+    return undo_record_codec.export_record(record)
+
+
+HELD = UndoRecord(CLUSTER_ID, 1, {1: demoted(1)}, {partition().key: entry()})
+
+
+def test_a_record_that_holds_something_is_not_overwritten(api: MemoryApi, tmp_path: Path):
+    keep(api)
+    document = tmp_path / "record.json"
+    run("export", *OF_MAIN, "-o", document)
+    found = run("import", *OF_MAIN, document)
+    assert found.exit_code == 1
+    assert "is not empty" in found.output
+    assert epoch(api) == 1
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        pytest.param(b"not a record", "damaged", id="no JSON"),
+        pytest.param(b"", "damaged", id="an empty file"),
+        pytest.param(b"[1, 2]", "damaged", id="another document"),
+        pytest.param(b"[" * 100_000, "damaged", id="a document that nests without end"),
+        pytest.param(b"\xff\xfe\x00", "damaged", id="no text"),
+        pytest.param(exported(HELD)[:-9], "damaged", id="a part of a record"),
+        pytest.param(exported(HELD).replace(b"[[0,", b'[["0",'), "is not the number", id="a partition in words"),
+        pytest.param(exported(HELD).replace(b"[1,2,3]", b"[1,2,3.5]"), "is not the number", id="half a broker"),
+        pytest.param(
+            exported(HELD).replace(b'"broker":1', b'"broker":"1"'), "is not the number", id="a broker in words"
+        ),
+        pytest.param(exported(replace(HELD, cluster_id="another")), "of Kafka cluster another", id="another cluster"),
+        pytest.param(exported(UndoRecord(CLUSTER_ID, 1)), "there is nothing to import", id="nothing in it"),
+    ],
+)
+def test_a_refused_document_leaves_the_running_operator_alone(
+    api: MemoryApi, tmp_path: Path, document: bytes, said: str
+):
+    running = ConfigMapRecords(api, "default", "main")
+    held = running.take_over(CLUSTER_ID)
+    before = copy.deepcopy(api.all(CONFIG_MAPS))
+    file = tmp_path / "record.json"
+    file.write_bytes(document)
+    found = run("import", *OF_MAIN, file)
+    assert (found.exit_code, type(found.exception)) == (1, SystemExit)
+    assert said in found.output
+    assert api.all(CONFIG_MAPS) == before
+    running.check()
+    running.save(replace(held, demoted={1: demoted(1)}))
+
+
+def test_importing_needs_a_policy_that_has_reached_kafka(api: MemoryApi, tmp_path: Path):
+    document = tmp_path / "record.json"
+    document.write_bytes(exported(HELD))
+    found = run("import", *OF_MAIN, document)
+    assert found.exit_code == 1
+    assert "let the operator reach Kafka" in " ".join(found.output.split())
+    assert api.all(CONFIG_MAPS) == []

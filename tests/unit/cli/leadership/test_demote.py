@@ -1,0 +1,167 @@
+"""``demote``, ``promote`` and ``release`` as a person meets them: help, mistakes, exit statuses, no secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bellwether.cli.main import main
+from bellwether.cli.offline import offline_leadership
+from bellwether.testing.memory_world import MemorySite
+from testkit.builders import name, site
+from testkit.handwork import Route, lead_to
+
+BOOTSTRAP = ["--bootstrap", "kafka.example:9092"]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def words(found: Result) -> str:
+    """The output on one line, as the terminal's width breaks it anywhere."""
+    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", found.output).split())
+
+
+@pytest.fixture
+def kafka(monkeypatch: pytest.MonkeyPatch) -> MemorySite:
+    """Every bootstrap leads to one simulated cluster, and nobody waits."""
+    return lead_to(monkeypatch, site())
+
+
+@pytest.mark.parametrize("verb", ["demote", "promote", "release"])
+def test_help_names_every_option_with_its_meaning(verb: str):
+    found = run(verb, "--help")
+    assert found.exit_code == 0
+    assert "--policy" in found.output
+    assert "--namespace" in found.output
+    if verb != "release":
+        for option in ("--record", "--bootstrap", "--for", "--wait", "--dry-run", "--sasl-password-file"):
+            assert option in found.output
+        assert "--sasl-password " not in found.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param([], "Missing argument 'BROKER'", id="no broker"),
+        pytest.param(["one"], "'one' is not a valid integer", id="a broker in words"),
+        pytest.param(["--", "-1"], "-1 is not in the range", id="a negative broker"),
+        pytest.param(["1"], "give either --policy NAME", id="neither policy nor record"),
+        pytest.param(["1", "--policy", "p", "--record", "r"], "give either --policy NAME", id="both"),
+        pytest.param(["1", "--record", "r"], "--record needs --bootstrap HOST:PORT", id="no bootstrap"),
+        pytest.param(["1", "--policy", "p", *BOOTSTRAP], "a policy knows its own cluster", id="bootstrap and policy"),
+        pytest.param(["1", "--policy", "p", "--dry-run"], "--dry-run and --bootstrap go with --record", id="dry run"),
+        pytest.param(["1", "--policy", "p", "--for", "soon"], "--for 'soon': a number with s, m, h or d", id="soon"),
+        pytest.param(["1", "--policy", "p", "--for", "9" * 20 + "d"], "longer than a calendar reaches", id="for ever"),
+        pytest.param(
+            ["1", "--record", "r", *BOOTSTRAP, "--for", "1h"], "--for goes with --policy", id="nobody would end it"
+        ),
+        pytest.param(["1", "--record", "r", "--bootstrap", "kafka"], "host:port", id="a bootstrap without a port"),
+        pytest.param(
+            ["1", "--record", "r", *BOOTSTRAP, "--sasl-mechanism", "MAGIC"], "'--sasl-mechanism'", id="no mechanism"
+        ),
+        pytest.param(
+            ["1", "--record", "r", *BOOTSTRAP, "--tls-ca", "missing.pem"], "'missing.pem' does not exist", id="no file"
+        ),
+    ],
+)
+@pytest.mark.parametrize("verb", ["demote", "promote"])
+def test_a_mistake_is_answered_with_the_option_and_the_remedy(verb: str, arguments: Sequence[str], said: str):
+    found = run(verb, *arguments)
+    assert found.exit_code == 2
+    assert said in words(found)
+
+
+def test_promoting_needs_the_record_that_demoting_wrote(kafka: MemorySite, tmp_path: Path):
+    found = run("promote", 1, "--record", tmp_path / "none.json", *BOOTSTRAP)
+    assert found.exit_code == 2
+    assert "promoting needs the record that demoting wrote" in words(found)
+
+
+class TestByHand:
+    def test_demoting_and_promoting_are_each_others_inverse(self, kafka: MemorySite, tmp_path: Path):
+        before = [p.replicas for p in kafka.cluster.partitions()]
+        record = tmp_path / "undo.json"
+        found = run("demote", 1, "--record", record, *BOOTSTRAP)
+        assert (found.exit_code, found.exception) == (0, None)
+        assert "4 partitions reordered, 2 leaders elected" in found.output
+        assert kafka.cluster.snapshot().leaders()[1] == 0
+        assert record.exists()
+        found = run("promote", 1, "--record", record, *BOOTSTRAP)
+        assert found.exit_code == 0
+        assert [p.replicas for p in kafka.cluster.partitions()] == before
+        assert kafka.cluster.snapshot().leaders()[1] == 2
+
+    def test_a_dry_run_shows_the_plan_and_changes_nothing(self, kafka: MemorySite, tmp_path: Path):
+        before = kafka.cluster.mutations
+        found = run("demote", 1, "--record", tmp_path / "undo.json", *BOOTSTRAP, "--dry-run")
+        assert found.exit_code == 0
+        assert "would reorder 4 partitions and move 2 leaders" in found.output
+        assert "orders-0: [1, 2, 3] -> [2, 3, 1], leader 1 -> 2" in found.output
+        assert kafka.cluster.mutations == before
+        assert list(tmp_path.iterdir()) == []
+
+    def test_what_is_held_back_is_named_and_is_exit_status_3(self, kafka: MemorySite, tmp_path: Path):
+        kafka.cluster.create_topic("alone", assignment=[(1,)])
+        found = run("demote", 1, "--record", tmp_path / "undo.json", *BOOTSTRAP)
+        assert found.exit_code == 3
+        assert "1 held back, OnlyReplica" in found.output
+        assert "alone-0" in found.output
+        assert kafka.cluster.snapshot().leaders()[1] == 1
+
+    def test_a_broker_that_nobody_knows_is_refused_with_those_that_are(self, kafka: MemorySite, tmp_path: Path):
+        before = kafka.cluster.mutations
+        found = run("demote", 9, "--record", tmp_path / "undo.json", *BOOTSTRAP)
+        assert found.exit_code == 1
+        assert "no broker 9 in this cluster; it has 1, 2, 3" in found.output
+        assert kafka.cluster.mutations == before
+
+    def test_promoting_who_is_not_demoted_says_so(self, kafka: MemorySite, tmp_path: Path):
+        record = tmp_path / "undo.json"
+        run("demote", 1, "--record", record, *BOOTSTRAP)
+        found = run("promote", 2, "--record", record, *BOOTSTRAP)
+        assert "broker 2 is not demoted" in found.output
+        assert kafka.cluster.snapshot().leaders()[1] == 0
+
+    def test_a_cluster_that_does_not_answer_is_exit_status_1(self, kafka: MemorySite, tmp_path: Path):
+        for broker in kafka.cluster.brokers:
+            kafka.cluster.freeze(broker)
+        found = run("demote", 1, "--record", tmp_path / "undo.json", *BOOTSTRAP)
+        assert found.exit_code == 1
+        assert found.output.startswith("Error: ") or "\nError: " in found.output
+        assert "Traceback" not in found.output
+
+    def test_the_record_of_another_cluster_is_refused(self, kafka: MemorySite, tmp_path: Path):
+        record = tmp_path / "undo.json"
+        run("demote", 1, "--record", record, *BOOTSTRAP)
+        kafka.cluster.cluster_id = "another-cluster"
+        found = run("demote", 2, "--record", record, *BOOTSTRAP)
+        assert found.exit_code == 1
+        assert "another-cluster" in words(found)
+        assert "choose another --record file" in words(found)
+
+    def test_a_reorder_that_is_lost_is_finished_by_the_same_command(self, kafka: MemorySite, tmp_path: Path):
+        record = tmp_path / "undo.json"
+        kafka.cluster.shrink_isr(name("orders", 0), 2)
+        kafka.cluster.shrink_isr(name("orders", 0), 3)
+        assert run("demote", 1, "--record", record, *BOOTSTRAP).exit_code == 3
+        kafka.cluster.catch_up(2)
+        assert run("demote", 1, "--record", record, *BOOTSTRAP).exit_code == 0
+        assert kafka.cluster.snapshot().leaders()[1] == 0
+
+    def test_a_password_is_in_no_output(self, kafka: MemorySite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        password = tmp_path / "password"
+        password.write_text("s3cr3t-as-none\n")
+        sasl = ["--tls", "--sasl-mechanism", "PLAIN", "--sasl-username", "u", "--sasl-password-file", password]
+        seen = []
+        monkeypatch.setattr(offline_leadership, "Nodes", lambda c: seen.append(c) or Route(kafka.cluster))
+        good = run("demote", 1, "--record", tmp_path / "undo.json", *BOOTSTRAP, *sasl)
+        bad = run("demote", 9, "--record", tmp_path / "undo.json", *BOOTSTRAP, *sasl)
+        assert seen[0].security.password == "s3cr3t-as-none"
+        record = (tmp_path / "undo.json").read_text()
+        assert all("s3cr3t" not in text for text in (good.output, bad.output, record))

@@ -1,0 +1,250 @@
+"""An unclean election: refused where it need not be, its bounds shown first, held only once the loss was accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwether.cli.diagnosis.cluster_examination import Examination
+from bellwether.cli.offline.unclean_election import Refused, Unled, elect_uncleanly
+from bellwether.core.doctor.risks import Risk, Sample
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.ports.errors import Transient
+from bellwether.ports.kafka import Outcome
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_unclean_elections import MemoryUnclean
+from bellwether.testing.memory_world import ManualClock
+from testkit.builders import START, name
+from testkit.strategies import Act, deeds, memory_clusters
+from testkit.wards import MemoryWard
+
+ORDERS = name("orders")
+
+
+class Person:
+    """Who is asked, what was told, and what is answered; ``before`` happens while the person thinks."""
+
+    def __init__(self, answer: str = "orders-0", before: Callable[[], object] = lambda: None) -> None:
+        self.told: list[str] = []
+        self.asked: list[str] = []
+        self._answer, self._before = answer, before
+
+    def ask(self, question: str) -> str:
+        self.asked.append(question)
+        self._before()
+        return self._answer
+
+
+def lost(min_isr: int = 2) -> MemoryCluster:
+    """Broker 1 was the last in the ISR of orders-0, and is gone; 2 and 3 live."""
+    kafka = MemoryCluster(3, elr=False)
+    kafka.create_topic("orders", assignment=[(1, 2, 3)], min_isr=min_isr)
+    kafka.shrink_isr(ORDERS, 2)
+    kafka.shrink_isr(ORDERS, 3)
+    kafka.kill(1)
+    return kafka
+
+
+def attempt(
+    kafka: MemoryCluster,
+    person: Person | None = None,
+    *,
+    accepted: bool = True,
+    ward: MemoryWard | None = None,
+    partition: TopicPartition = ORDERS,
+    elections: MemoryUnclean | None = None,
+) -> tuple[Examination, MemoryUnclean]:
+    someone, held = person or Person(), elections or MemoryUnclean(kafka)
+    examiner = (ward or MemoryWard(kafka)).examiner()
+    return elect_uncleanly(
+        partition, examiner.examine, held, ManualClock(), someone.told.append, someone.ask, accepted=accepted
+    ), held
+
+
+def test_the_first_of_the_order_that_lives_leads_afterwards():
+    kafka = lost()
+    after, elections = attempt(kafka)
+    assert elections.asked == [ORDERS]
+    stands = after.of(ORDERS)
+    assert (stands.partition.leader, stands.partition.isr, stands.risk) == (2, (2,), Risk.UNDER_MIN_ISR)
+
+
+def test_the_bounds_are_told_before_anything_is_asked():
+    kafka = lost()
+    p = kafka.partition("orders")
+    ward = MemoryWard(kafka, {ORDERS: {2: 70, 3: 80}}, {p.key: Sample(100, START, 1, p.leader_epoch - 1)})
+    person = Person(answer="no")
+    with pytest.raises(Refused, match="the partition was not named"):
+        attempt(kafka, person, ward=ward)
+    text = "\n".join(person.told)
+    assert "without loss could lead: 1 (does not live" in text
+    assert "at least 30 offsets are lost" in text
+    assert "broker 3's log reaches further, to offset 80" in text
+    assert person.asked == ["Type orders-0 to elect broker 2 and to lose those records"]
+
+
+def test_without_acceptance_the_bounds_are_told_and_nothing_is_asked_or_done():
+    kafka, person = lost(), Person()
+    elections = MemoryUnclean(kafka)
+    with pytest.raises(Refused, match="--accept-loss says that you accept"):
+        attempt(kafka, person, accepted=False, elections=elections)
+    assert any("the loss is unknown" in line for line in person.told)
+    assert person.asked == []
+    assert elections.asked == []
+
+
+@pytest.mark.parametrize("answer", ["", "yes", "orders-1", "orders"])
+def test_only_the_partitions_own_name_confirms(answer: str):
+    kafka = lost()
+    elections = MemoryUnclean(kafka)
+    with pytest.raises(Refused):
+        attempt(kafka, Person(answer), elections=elections)
+    assert elections.asked == []
+
+
+def test_a_partition_that_has_a_leader_is_left_alone():
+    kafka = MemoryCluster(3)
+    kafka.create_topic("orders", assignment=[(1, 2, 3)])
+    with pytest.raises(Refused, match="orders-0 is led by broker 1"):
+        attempt(kafka)
+
+
+def test_a_partition_that_another_may_lead_without_loss_is_left_to_kafka():
+    kafka = MemoryCluster(3)
+    kafka.create_topic("orders", assignment=[(1, 2, 3)])
+    kafka.freeze(1)
+    with pytest.raises(Refused, match=r"\[2, 3\] may lead orders-0 without loss"):
+        attempt(kafka)
+
+
+def test_a_leader_that_the_controller_has_not_given_up_yet_is_waited_for():
+    kafka = lost()
+    kafka.revive(1)
+    for other in (2, 3):
+        if other in kafka.partition("orders").isr:
+            kafka.shrink_isr(ORDERS, other)
+    kafka.freeze(1)
+    with pytest.raises(Refused, match="still takes broker 1 for orders-0's leader"):
+        attempt(kafka)
+
+
+def test_without_a_living_replica_there_is_nobody_to_elect():
+    kafka = lost()
+    kafka.kill(2)
+    kafka.kill(3)
+    kafka.brokers[4] = type(kafka.brokers[3])(4)
+    with pytest.raises(Refused, match="no replica of orders-0 lives"):
+        attempt(kafka)
+
+
+def test_whoever_comes_back_while_the_person_thinks_leads_without_loss():
+    kafka = lost()
+    elections = MemoryUnclean(kafka)
+    with pytest.raises(Refused, match="is led by broker 1"):
+        attempt(kafka, Person(before=lambda: kafka.revive(1)), elections=elections)
+    assert elections.asked == []
+
+
+def test_another_candidate_than_the_one_that_was_shown_is_not_elected():
+    kafka = lost()
+    elections = MemoryUnclean(kafka)
+    with pytest.raises(Refused, match="has changed meanwhile"):
+        attempt(kafka, Person(before=lambda: kafka.kill(2)), elections=elections)
+    assert elections.asked == []
+
+
+def test_what_kafka_refuses_is_said():
+    class Refusing(MemoryUnclean):
+        def elect(self, name: TopicPartition) -> Outcome:
+            return Outcome("ELECTION_NOT_NEEDED", f"{name} has a leader.")
+
+    kafka = lost()
+    with pytest.raises(Refused, match="ELECTION_NOT_NEEDED"):
+        attempt(kafka, elections=Refusing(kafka))
+
+
+@given(memory_clusters(), st.lists(deeds(), max_size=10), st.integers(0, 20))
+def test_nobody_is_elected_while_a_member_of_the_isr_or_elr_lives(
+    kafka: MemoryCluster, acts: list[tuple[str, Act]], pick: int
+):
+    for _, act in acts:
+        act(kafka)
+    chosen = kafka.partitions()
+    if not chosen or not any(b.alive and not b.frozen for b in kafka.brokers.values()):
+        return
+    p = chosen[pick % len(chosen)]
+    may_lead = kafka.snapshot().live.intersection((*p.isr, *p.elr))
+    for broker in kafka.brokers:
+        kafka.thaw(broker)
+    elections = MemoryUnclean(kafka)
+    try:
+        attempt(kafka, Person(answer=str(p.name)), partition=p.name, elections=elections)
+    except Refused:
+        assert elections.asked == []
+    else:
+        assert elections.asked == [p.name]
+        assert not may_lead
+
+
+class Sent(MemoryUnclean):
+    """Holds the election, and what comes back says otherwise, or nothing; ``then`` happens before it is looked at."""
+
+    def __init__(
+        self, kafka: MemoryCluster, answer: Outcome | Transient, then: Callable[[], object] = lambda: None
+    ) -> None:
+        super().__init__(kafka)
+        self._answer, self._then = answer, then
+
+    def elect(self, name: TopicPartition) -> Outcome:
+        super().elect(name)
+        self._then()
+        if isinstance(self._answer, Transient):
+            raise self._answer
+        return self._answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(Outcome("REQUEST_TIMED_OUT", "it took too long"), id="Kafka lost patience"),
+        pytest.param(Transient("b:1 broke off; the request was sent and may have been carried out"), id="no answer"),
+    ],
+)
+def test_an_election_that_was_held_is_seen_though_nobody_said_so(answer: Outcome | Transient):
+    kafka = lost()
+    after, _ = attempt(kafka, elections=Sent(kafka, answer))
+    assert after.of(ORDERS).partition.leader == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        pytest.param(Outcome(), "Kafka took the request; 15 s later it has no leader", id="taken"),
+        pytest.param(Outcome("REQUEST_TIMED_OUT", ""), "Kafka answered REQUEST_TIMED_OUT; 15 s later", id="late"),
+        pytest.param(Transient("may have been carried out"), "may have been carried out; 15 s later", id="no answer"),
+    ],
+)
+def test_where_nobody_leads_after_the_request_it_is_neither_success_nor_nothing(answer: Outcome | Transient, said: str):
+    kafka = lost()
+
+    def fall() -> None:
+        """The elected one is lost in the same moment; broker 3 lives on and is not in the ISR."""
+        kafka.kill(2)
+
+    with pytest.raises(Unled, match=said) as told:
+        attempt(kafka, elections=Sent(kafka, answer, fall))
+    assert "nothing was done" not in str(told.value)
+
+
+def test_where_the_cluster_cannot_be_looked_at_after_the_request_that_it_was_sent_is_told():
+    kafka = lost()
+
+    def fall() -> None:
+        for broker in (2, 3):
+            kafka.kill(broker)
+
+    with pytest.raises(Unled, match="an unclean election of orders-0 was asked for"):
+        attempt(kafka, elections=Sent(kafka, Outcome(), fall))

@@ -1,0 +1,102 @@
+"""What every verb of ``bellwether probe`` shares: a sidecar follows its policy, and whoever is ended leaves nothing."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.cli.probe.prober import Prober
+from bellwether.cli.probe.prober_process import run_beside_a_broker
+from bellwether.core.settings.detection import StorageLatency
+from bellwether.core.signals import SignalType
+from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
+from testkit.apiobjects import policy
+from testkit.apistores import MemoryApi
+from waiting import limit, until
+
+
+class Sidecar:
+    """Takes note of what it is told."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self.told: list[object] = []
+        self._stop = stop
+
+    def configure(self, settings: StorageLatency) -> None:
+        self.told.append(settings.threshold_milliseconds)
+        self._stop.set()
+
+    def start(self) -> None:
+        self.told.append("start")
+
+    def stop(self) -> None:
+        self.told.append("stop")
+
+    def repeat(self) -> None:
+        pass
+
+    def alive(self) -> bool:
+        return True
+
+
+def beside(api: MemoryApi, stop: threading.Event) -> list[object]:
+    clock, metrics = SystemClock(), ProbeMetrics()
+    prober = Prober(api, "default", "main", SignalType.STORAGE_LATENCY, "broker-1", clock, metrics)
+    sidecar = Sidecar(stop)
+    run_beside_a_broker(prober, sidecar, lambda detection: detection.storage, stop)
+    return sidecar.told
+
+
+def test_a_sidecar_measures_under_its_policys_settings_until_it_is_ended() -> None:
+    api = MemoryApi()
+    api.put(POLICIES, policy(detection={"storageLatency": {"thresholdMilliseconds": 70}}))
+    assert beside(api, threading.Event()) == ["start", 70, "stop"]
+
+
+def test_without_a_policy_it_goes_on_as_it_was() -> None:
+    stop = threading.Event()
+    threading.Timer(0.3, stop.set).start()
+    assert beside(MemoryApi(), stop) == ["start", "stop"]
+
+
+HOLDS_A_SECRET = """
+import base64, sys
+from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
+from bellwether.cli.main import main
+
+class Api:
+    def get(self, *_named):
+        return {"data": {"ca.crt": base64.b64encode(b"a certificate").decode()}}
+
+secrets = SecretReader(Api(), "default")
+print(secrets.file("kafka", "ca.crt"), flush=True)
+main(["probe", "self", "--once", "--port", sys.argv[1]])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads in /proc which signals are caught")
+def test_a_single_measurement_that_is_ended_early_leaves_no_credentials() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:  # nobody comes, so it looks for half a minute
+        command = [sys.executable, "-c", HOLDS_A_SECRET, str(server.getsockname()[1])]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            written = Path(process.stdout.readline().strip())
+            assert written.read_text() == "a certificate"
+            until(lambda: _catches(process.pid, signal.SIGTERM))
+            process.terminate()
+            assert process.wait(limit(60)) == 128 + signal.SIGTERM
+    assert not written.parent.exists()
+
+
+def _catches(pid: int, number: int) -> bool:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    caught = next(line for line in lines if line.startswith("SigCgt:"))
+    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bellwether.adapters.prometheus.topic_consumption import DEFAULT_QUERY
+from bellwether.cli.kafka_target import connection_from
+from bellwether.cli.main import main
+from bellwether.cli.rebalance.sample import Consumers, _Cluster
+from bellwether.ports.errors import Terminal, Unauthenticated
+
+
+def sample(*arguments: str) -> tuple[int, str]:
+    found = CliRunner().invoke(main, ["sample", *arguments])
+    return found.exit_code, found.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "Name the cluster: --policy, or --bootstrap"),
+        (("--policy", "p", "--bootstrap", "h:1"), "Name the cluster"),
+        (("--policy", "p", "--tls"), "go together with --bootstrap"),
+        (("--bootstrap", "h:1"), "Missing option '--store'"),
+        (("--bootstrap", "nonsense", "--store", "x"), "not host:port"),
+        (("--bootstrap", "h:1", "--store", "x", "--period", "0"), "--period"),
+        (("--bootstrap", "h:1", "--store", "x", "--broker-timeout", "0"), "--broker-timeout"),
+        (("--bootstrap", "h:1", "--store", "x", "--retention-days", "0"), "--retention-days"),
+        (("--bootstrap", "h:1", "--store", "x", "--prometheus", "prometheus:9090"), "must be a URL such as"),
+        (("--bootstrap", "h:1", "--store", "x", "--prometheus-ca", __file__), "go together with --prometheus"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_with_the_remedy(arguments: tuple[str, ...], said: str) -> None:
+    code, output = sample(*arguments)
+    assert code == 2
+    assert said in " ".join(output.split())
+
+
+def test_a_store_that_is_none_is_refused_without_its_secrets(tmp_path: Path) -> None:
+    code, output = sample("--bootstrap", "127.0.0.1:1", "--store", "ftp://anna:opensesame@host/x", "--once")
+    assert code == 1
+    assert "ftp://host/x: is no store" in output
+    assert "opensesame" not in output
+
+
+def test_a_cluster_that_does_not_answer_is_named_and_nothing_is_written(tmp_path: Path) -> None:
+    code, output = sample("--bootstrap", "127.0.0.1:1", "--store", str(tmp_path / "store"), "--once")
+    assert code == 1
+    assert "no broker answered: 127.0.0.1:1: cannot connect" in output
+    assert not (tmp_path / "store").exists()
+
+
+def reading(password: Path) -> _Cluster:
+    """A cluster that is named by options, one of them a file with the password."""
+    files = {"tls_ca": None, "tls_cert": None, "tls_key": None, "sasl_password_file": password}
+    options = partial(connection_from, bootstrap="h:1", tls=True, sasl_mechanism="PLAIN", sasl_username="u", **files)
+    return _Cluster(options(), options)
+
+
+def test_a_password_that_was_renewed_in_its_file_counts_from_the_next_round_on(tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("one")
+    cluster = reading(password)
+    assert not cluster.read()
+    password.write_text("two")
+    assert cluster.read()
+    assert cluster.connection.security.password == "two"
+    assert not cluster.read()
+
+
+def test_a_file_that_goes_bad_is_said_and_what_was_read_before_stays(tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("one")
+    cluster = reading(password)
+    password.write_text("")
+    with pytest.raises(Unauthenticated, match=r"--sasl-password-file .* is empty"):
+        cluster.read()
+    assert cluster.connection.security.password == "one"
+    password.write_text("two")
+    assert cluster.read()
+
+
+def test_a_renewed_token_for_prometheus_makes_another_client(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("one")
+    consumers = Consumers("http://prometheus:9090", DEFAULT_QUERY, token, None)
+    first = consumers.read()
+    assert consumers.read() is first
+    token.write_text("two")
+    assert consumers.read() is not first
+    token.unlink()
+    with pytest.raises(Terminal, match=r"--prometheus-token-file .* cannot be read as text"):
+        consumers.read()

@@ -1,0 +1,263 @@
+"""``bellwether record`` and ``bellwether replay`` as a person meets them: files, mistakes, exit statuses."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.cli.main import main
+from bellwether.cli.recording import record as verb
+from bellwether.core.signals import Reading
+from bellwether.ports.errors import Transient
+from bellwether.recording.trace_files import TraceReader, TraceWriter
+from bellwether.testing.memory_kafka import MemoryReader
+from testkit import apiobjects
+from testkit.apistores import MemoryApi
+from testkit.builders import site
+from testkit.recordings import Watched
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    """A policy on three brokers, whose recorder reads from memory."""
+    made = Watched(site(3, {"orders": 6}))
+    for broker in (1, 2, 3):
+        made.site.signals.say(broker, Reading.PASSING)
+    made.show(made.operator.turn())
+    monkeypatch.setattr(verb, "connect", lambda: made.api)
+    monkeypatch.setattr(verb, "cluster_reader", lambda *_: MemoryReader(made.site.cluster))
+    return made
+
+
+def recorded(tmp_path: Path, cut: bool = True) -> Path:
+    """A trace of broker 1 being cut off for ten seconds."""
+    made = Watched(site(3, {"orders": 6}))
+    path = tmp_path / "incident.jsonl.gz"
+    writer = TraceWriter(path, made.header, 10_000_000)
+    made.recorder.sink = writer
+    for second in range(30):
+        for broker in (1, 2, 3):
+            failing = cut and broker == 1 and 5 <= second < 15
+            made.site.signals.say(broker, Reading.FAILING if failing else Reading.PASSING)
+        made.second()
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize("name", ["incident.jsonl", "incident.jsonl.gz"])
+def test_a_recording_ends_with_its_time_and_can_be_replayed(watched: Watched, tmp_path: Path, name: str):
+    found = run("record", "--policy", "main", "-o", tmp_path / name, "--duration", "1s", "--period", "0.2")
+    assert found.exit_code == 0, found.output
+    assert f"written to {tmp_path / name}" in found.output
+    replayed = run("replay", tmp_path / name)
+    assert replayed.exit_code == 0
+    assert "default/main, from 20" in replayed.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_recording_is_a_whole_file(watched: Watched, tmp_path: Path, number: signal.Signals):
+    path = tmp_path / "incident.jsonl.gz"
+
+    def interrupt() -> None:
+        while not path.exists() or path.stat().st_size < 300:
+            time.sleep(0.01)
+        os.kill(os.getpid(), number)
+
+    before = signal.getsignal(number)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        found = run("record", "--policy", "main", "-o", path, "--period", "0.2")
+    finally:
+        thread.join()
+        signal.signal(number, before)
+    assert found.exit_code == 0, found.output
+    reader = TraceReader(path)
+    assert len(list(reader.instants())) >= 1
+    assert not reader.truncated
+
+
+def test_names_are_left_out_when_asked(watched: Watched, tmp_path: Path):
+    path = tmp_path / "incident.jsonl"
+    found = run("record", "--policy", "main", "-o", path, "--duration", "1s", "--anonymize", "--no-partitions")
+    assert found.exit_code == 0, found.output
+    text = path.read_text()
+    assert [w for w in ("orders", "vantage-a", "memory-cluster", '"main"', '"default"') if w in text] == []
+    assert TraceReader(path).header.anonymized
+
+
+def test_no_password_reaches_a_trace(watched: Watched, tmp_path: Path):
+    kafka = apiobjects.kafka(
+        bootstrapServers=["kafka.inside.example:9092"],
+        tls={},
+        sasl={"mechanism": "PLAIN", "username": "bell", "passwordSecretRef": {"name": "pw", "key": "k"}},
+    )
+    watched.api.put(POLICIES, apiobjects.policy(kafka=kafka))
+    path = tmp_path / "incident.jsonl"
+    assert run("record", "--policy", "main", "-o", path, "--duration", "1s").exit_code == 0
+    assert [w for w in ("inside", 'bell"', "sasl", "SecretRef") if w in path.read_text()] == []
+
+
+def test_anonymity_needs_the_clusters_id(watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    class Away:
+        def avoid(self, _: object) -> None:
+            pass
+
+        def read(self) -> None:
+            raise Transient("no broker answers")
+
+    monkeypatch.setattr(verb, "cluster_reader", lambda *_: Away())
+    path = tmp_path / "incident.jsonl"
+    refused = run("record", "--policy", "main", "-o", path, "--duration", "1s", "--anonymize")
+    assert (refused.exit_code, path.exists()) == (1, False)
+    assert "--anonymize needs the id of the Kafka cluster, and it does not answer: no broker answers" in refused.output
+    plain = run("record", "--policy", "main", "-o", path, "--duration", "1s")
+    assert plain.exit_code == 0
+    assert "going on without Kafka: no broker answers" in plain.output
+
+
+def test_a_file_that_exists_is_kept(watched: Watched, tmp_path: Path):
+    path = tmp_path / "incident.jsonl"
+    path.write_text("precious")
+    found = run("record", "--policy", "main", "-o", path)
+    assert (found.exit_code, path.read_text()) == (1, "precious")
+    assert "exists already" in found.output
+
+
+def test_a_policy_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(verb, "connect", MemoryApi)
+    found = run("record", "--policy", "none", "-o", tmp_path / "x.jsonl")
+    assert found.exit_code == 1
+    assert "leadershippolicies default/none not found" in found.output
+    assert not (tmp_path / "x.jsonl").exists()
+
+
+@pytest.mark.parametrize("duration", ["10", "1w", "-1s", "99999999999d"])
+def test_a_duration_that_is_none_is_refused(tmp_path: Path, duration: str):
+    found = run("record", "--policy", "main", "-o", tmp_path / "x.jsonl", "--duration", duration)
+    assert found.exit_code == 2
+    assert "--duration" in found.output
+
+
+def test_a_replay_tells_the_incident_and_that_it_is_the_same(tmp_path: Path):
+    found = run("replay", recorded(tmp_path))
+    assert found.exit_code == 0
+    assert "00:00:05 broker 1 Healthy -> Sick ExternallyUnreachable: unreachable from" in found.output
+    assert "00:00:07 broker 1 is demoted, Signals ExternallyUnreachable" in found.output
+    assert found.output.endswith("the same as the operator said then\n")
+
+
+def test_a_replay_with_other_settings_tells_what_would_have_differed(tmp_path: Path):
+    found = run("replay", recorded(tmp_path), "--set", "demotion.dwellSeconds=60")
+    assert "is demoted" not in found.output
+    assert "differences from what the operator said then, with other settings:" in found.output
+
+
+def test_a_replay_can_leave_the_plan_out(tmp_path: Path):
+    found = run("replay", recorded(tmp_path), "--no-plan")
+    assert ("is demoted" in found.output, "leaders moved" in found.output) == (True, False)
+
+
+def test_a_replay_takes_its_settings_from_a_policys_file(tmp_path: Path):
+    body = apiobjects.policy(mode="Enforce", promotion={"stabilizationSeconds": 3})
+    (tmp_path / "policy.yaml").write_text(json.dumps(body))
+    found = run("replay", recorded(tmp_path), "--policy", tmp_path / "policy.yaml")
+    assert "00:00:18 broker 1 may lead again" in found.output
+
+
+def test_a_replay_as_json_is_one_document(tmp_path: Path):
+    document = json.loads(run("replay", recorded(tmp_path), "--json").stdout)
+    assert (document["policy"], document["truncated"], document["differences"]) == ("main", False, [])
+    demoted = [row for row in document["timeline"] if row["what"] == "demoted"]
+    assert [(row["broker"], row["at"]) for row in demoted] == [(1, "2026-01-01T00:00:07.000Z")]
+
+
+def test_a_trace_that_breaks_off_is_replayed_and_told(tmp_path: Path):
+    path = recorded(tmp_path)
+    path.write_bytes(path.read_bytes()[:-60])
+    found = run("replay", path)
+    assert found.exit_code == 0
+    assert "is demoted" in found.output
+    assert "the trace breaks off" in found.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--set", "promotion.stabilizationSeconds=soon"], "spec.promotion.stabilizationSeconds"),
+        (["--set", "nonsense"], "--set"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path: Path, arguments: list[str], said: str):
+    found = run("replay", recorded(tmp_path), *arguments)
+    assert found.exit_code == 1
+    assert said in found.output
+    assert "Traceback" not in found.output
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("kafka.bootstrapServers=[kafka.example:9092]", "kafka.bootstrapServers changes nothing: a replay connects"),
+        ("detection.externalReachability.failureThreshold=2", "failureThreshold changes no signal: the probers"),
+        ("spec.detection.storageLatency.thresholdMilliseconds=80", "thresholdMilliseconds changes no signal"),
+        (
+            "demotion.capacity.maxBytesPerSecond=9",
+            "maxBytesPerSecond limits nothing here: what partitions carry is not",
+        ),
+        ("kafka.brokerSessionTimeoutSeconds=20", None),
+        ("detection.storageLatency.peerRatio=3", None),
+        ("detection.externalReachability.staleAfterSeconds=20", None),
+        ("promotion.stabilizationSeconds=3", None),
+    ],
+)
+def test_a_setting_that_a_replay_cannot_follow_is_told(tmp_path: Path, change: str, said: str | None):
+    found = run("replay", recorded(tmp_path), "--set", change)
+    assert found.exit_code == 0
+    if said is None:
+        assert "note: " not in found.stderr
+    else:
+        assert said in found.stderr
+
+
+def test_settings_that_limit_brokers_by_load_are_said_to_limit_nothing(tmp_path: Path):
+    body = apiobjects.rebalance()
+    body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 1}}
+    (tmp_path / "policy.yaml").write_text(json.dumps(body))
+    found = run("replay", recorded(tmp_path), "--policy", tmp_path / "policy.yaml")
+    assert found.exit_code == 0
+    limit = "demotion.capacity.maxBytesPerSecond limits nothing here: what partitions carry is not recorded"
+    assert found.stderr.splitlines() == [f"note: {limit}"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        pytest.param(b"", "x.jsonl is empty", id="empty"),
+        pytest.param(b"\n\n", "x.jsonl is empty", id="nothing but ends of lines"),
+        pytest.param(gzip.compress(b"{}"), "x.jsonl is compressed: let its name end in .gz", id="compressed"),
+    ],
+)
+def test_a_file_that_holds_nothing_or_has_the_wrong_name_says_so(tmp_path: Path, content: bytes, said: str):
+    (tmp_path / "x.jsonl").write_bytes(content)
+    found = run("replay", tmp_path / "x.jsonl")
+    assert (found.exit_code, said in " ".join(found.output.split())) == (1, True)
+
+
+def test_a_file_that_is_no_trace_is_refused(tmp_path: Path):
+    (tmp_path / "x.jsonl").write_text("not a trace\n")
+    found = run("replay", tmp_path / "x.jsonl")
+    assert (found.exit_code, "line 1: not JSON" in found.output) == (1, True)
