@@ -1,1 +1,1 @@
-"""Verify a rebalance plan from its inputs alone, with the standard library only: ``docs/internals/plan-certificate.md``."""
+"""Verify a rebalance plan from its inputs alone, with the standard library: ``docs/internals/plan-certificate.md``."""
