@@ -8,17 +8,17 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bellwether.core.detection.health_states import TRANSITIONS, Evidence, Standing, When, follow
+from bellwether.core.detection.health_states import TRANSITIONS, Evidence, HealthState, TransitionGuard, next_state
 
 PAGE = Path(__file__).with_name("states.md")
 
 STANDINGS = {
-    Standing.HEALTHY: "every kind of evidence is good",
-    Standing.SUSPECT: "something is doubtful: fewer vantages than the quorum, a restart, a slow follower",
-    Standing.SICK: "the evidence is bad; demoted after `demotion.dwellSeconds`, if laws, cap and mode allow",
-    Standing.DOWN: "not registered, fenced, or answering nobody: left to Kafka's own fencing",
-    Standing.RECOVERING: "demoted and well again, but not yet for the stabilization time (longer if it flaps)",
-    Standing.UNKNOWN: "too little fresh evidence; it moves nothing",
+    HealthState.HEALTHY: "every kind of evidence is good",
+    HealthState.SUSPECT: "something is doubtful: fewer vantages than the quorum, a restart, a slow follower",
+    HealthState.SICK: "the evidence is bad; demoted after `demotion.dwellSeconds`, if laws, cap and mode allow",
+    HealthState.DOWN: "not registered, fenced, or answering nobody: left to Kafka's own fencing",
+    HealthState.RECOVERING: "demoted and well again, but not yet for the stabilization time (longer if it flaps)",
+    HealthState.UNKNOWN: "too little fresh evidence; it moves nothing",
 }
 
 TEXT = """# How a standing changes
@@ -53,11 +53,11 @@ def edges() -> list[str]:
     """What follows whatever was before, as arrows from anywhere; and every way to being well."""
     anywhere = [row for row in TRANSITIONS if row.before is None and row.evidence is not Evidence.GOOD]
     drawn = [f"    Anywhere --> {row.after}: {row.evidence.value}" for row in anywhere]
-    for before in Standing:
-        labels: dict[Standing, list[str]] = {}
+    for before in HealthState:
+        labels: dict[HealthState, list[str]] = {}
         for demoted, stayed_well, label in WAYS:
-            after = follow(before, Evidence.GOOD, demoted=demoted, stayed_well=stayed_well)
-            if after is not before and (before is Standing.RECOVERING or not stayed_well):
+            after = next_state(before, Evidence.GOOD, demoted=demoted, stayed_well=stayed_well)
+            if after is not before and (before is HealthState.RECOVERING or not stayed_well):
                 labels.setdefault(after, []).append(label)
         drawn += [f"    {before} --> {after}: {' or '.join(said)}" for after, said in labels.items()]
     return drawn
@@ -74,7 +74,7 @@ def page() -> str:
     """The whole page."""
     rows = []
     for row in TRANSITIONS:
-        only_if = row.when.value if row.when is not When.ALWAYS else ""
+        only_if = row.when.value if row.when is not TransitionGuard.ALWAYS else ""
         rows.append(f"| {row.evidence.value} | {row.before or 'any'} | {only_if} | {row.after} |")
     standings = [f"| {standing} | {text} |" for standing, text in STANDINGS.items()]
     return TEXT.format(edges="\n".join(edges()), standings="\n".join(standings), rows="\n".join(rows))

@@ -11,23 +11,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bellwether.core.execution.batches import (
-    Checked,
-    Seen,
+    PrecheckResult,
+    ReadbackResult,
     batches,
-    check,
-    electable,
-    intents,
-    overtaken,
-    touch,
+    can_elect,
+    overtaken_message,
+    precheck,
+    record_intents,
+    replica_set_changed_message,
     verify,
 )
-from bellwether.core.execution.result import Deeds, Stop
+from bellwether.core.execution.result import Abort, ExecutionResult
 from bellwether.core.model.cluster import Partition, PartitionKey, TopicPartition
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.planning.plan import Move, Plan
-from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.reporting.audit import AuditEntry, concluded
+from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.reporting.audit import AuditEntry, complete_entry
 from bellwether.core.settings.policy import Policy
 from bellwether.ports.errors import Fenced, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
@@ -49,12 +49,12 @@ class Execution:
     stand: set[PartitionKey] = field(default_factory=set)
     holds: list[Hold] = field(default_factory=list)
     touched: list[Hold] = field(default_factory=list)
-    stopped: Stop | None = None
+    stopped: Abort | None = None
 
     @property
-    def deeds(self) -> Deeds:
+    def result(self) -> ExecutionResult:
         """What was done, as a value to report."""
-        return Deeds(self.reordered, self.elected, tuple(self.holds), tuple(self.touched), self.stopped)
+        return ExecutionResult(self.reordered, self.elected, tuple(self.holds), tuple(self.touched), self.stopped)
 
 
 def carry_out(
@@ -72,7 +72,7 @@ def carry_out(
 
     Raises Fenced when another holder has taken over, and Transient when the record could not be saved.
     """
-    done = Execution(intents(plan, record))
+    done = Execution(record_intents(plan, record))
     world.records.save(done.record)
     if entry is not None:
         world.trail.begin(entry)
@@ -84,17 +84,17 @@ def carry_out(
                 break
             _carry_out_batch(batch, world, done)
     except Transient as error:
-        done.stopped = Stop(Reason.NO_ANSWER, str(error))
+        done.stopped = Abort(Reason.NO_ANSWER, str(error))
     except Terminal as error:
-        done.stopped = Stop(Reason.REQUEST_REFUSED, str(error))
+        done.stopped = Abort(Reason.REQUEST_REFUSED, str(error))
     _remember_displaced(done)
     if entry is not None:
-        world.trail.conclude(concluded(entry, done.deeds))
+        world.trail.conclude(complete_entry(entry, done.result))
     return done
 
 
 def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> None:
-    checked = check(batch, world.clusters.partitions({m.topic for m in batch}))
+    checked = precheck(batch, world.clusters.partitions({m.topic for m in batch}))
     done.holds.extend(checked.holds)
     pending = [m for m in checked.moves if m.reorders and checked.facts[m.key].replicas != m.order]
     after: _Facts = checked.facts
@@ -103,19 +103,19 @@ def _carry_out_batch(batch: tuple[Move, ...], world: World, done: Execution) -> 
         outcomes = world.leaders.reorder([Reorder(m.name, m.order) for m in pending])
         accepted = [m for m in pending if _accepted(m, outcomes.get(m.name), Reason.REORDER_REFUSED, done)]
         seen, after = _read_back(accepted, checked, world)
-        done.reordered += sum(1 for m in accepted if seen[m.key] in (Seen.DONE, Seen.OVERTAKEN))
-        done.stand.update(m.key for m in accepted if seen[m.key] is Seen.DONE)
-        unseen = {Seen.NOT_APPLIED: Reason.NOT_APPLIED, Seen.MOVING_ON: Reason.REASSIGNING}
+        done.reordered += sum(1 for m in accepted if seen[m.key] in (ReadbackResult.DONE, ReadbackResult.OVERTAKEN))
+        done.stand.update(m.key for m in accepted if seen[m.key] is ReadbackResult.DONE)
+        unseen = {ReadbackResult.NOT_APPLIED: Reason.NOT_APPLIED, ReadbackResult.MOVING_ON: Reason.REASSIGNING}
         done.holds.extend(
-            Hold(m.key, m.topic, reason, SENTENCES[reason])
+            Hold(m.key, m.topic, reason, DESCRIPTIONS[reason])
             for m in accepted
             if (reason := unseen.get(seen[m.key])) is not None
         )
-        amiss = [m for m in accepted if seen[m.key] in (Seen.TOUCHED, Seen.OVERTAKEN)]
+        amiss = [m for m in accepted if seen[m.key] in (ReadbackResult.TOUCHED, ReadbackResult.OVERTAKEN)]
         if amiss:
             _undo(amiss, seen, checked, after, world, done)
             return
-    ready = [m for m in checked.moves if electable(m, after.get(m.key))]
+    ready = [m for m in checked.moves if can_elect(m, after.get(m.key))]
     if ready:
         _require_lease(world)
         outcomes = world.leaders.elect([m.name for m in ready])
@@ -134,7 +134,9 @@ def _remember_displaced(done: Execution) -> None:
     )
 
 
-def _read_back(sent: list[Move], checked: Checked, world: World) -> tuple[dict[PartitionKey, Seen], _Facts]:
+def _read_back(
+    sent: list[Move], checked: PrecheckResult, world: World
+) -> tuple[dict[PartitionKey, ReadbackResult], _Facts]:
     """Read until every reorder shows, something is amiss, or patience ends: metadata trails the controller."""
     topics = {m.topic for m in checked.moves}
     for attempt in range(READ_BACK_TRIES):
@@ -142,8 +144,10 @@ def _read_back(sent: list[Move], checked: Checked, world: World) -> tuple[dict[P
         by_name = {p.name: p for p in fresh}
         seen = {m.key: verify(m, checked.facts[m.key], by_name.get(m.name)) for m in sent}
         # What our reorder set moving is cancelled at once. Everything else that is amiss may be metadata that trails.
-        moving = any(seen[m.key] is Seen.TOUCHED and (p := by_name.get(m.name)) and p.reassigning for m in sent)
-        if moving or set(seen.values()) <= {Seen.DONE, Seen.OVERTAKEN}:
+        moving = any(
+            seen[m.key] is ReadbackResult.TOUCHED and (p := by_name.get(m.name)) and p.reassigning for m in sent
+        )
+        if moving or set(seen.values()) <= {ReadbackResult.DONE, ReadbackResult.OVERTAKEN}:
             break
         if attempt + 1 < READ_BACK_TRIES:
             world.clock.sleep(READ_BACK_PAUSE_SECONDS)
@@ -151,10 +155,15 @@ def _read_back(sent: list[Move], checked: Checked, world: World) -> tuple[dict[P
 
 
 def _undo(
-    amiss: list[Move], seen: Mapping[PartitionKey, Seen], checked: Checked, after: _Facts, world: World, done: Execution
+    amiss: list[Move],
+    seen: Mapping[PartitionKey, ReadbackResult],
+    checked: PrecheckResult,
+    after: _Facts,
+    world: World,
+    done: Execution,
 ) -> None:
     """Cancel at once what our reorder set moving, name every partition concerned, and stop (law 1)."""
-    touched = [m for m in amiss if seen[m.key] is Seen.TOUCHED]
+    touched = [m for m in amiss if seen[m.key] is ReadbackResult.TOUCHED]
     outcomes: Mapping[TopicPartition, Outcome] = {}
     found = {p.name: p for p in after.values()}
     # What somebody else sets moving by now, to another order than ours, is left to them.
@@ -165,12 +174,12 @@ def _undo(
     now = _read_cancelled({m.topic for m in amiss}, cancelled, world)
     for move in amiss:
         before, was = checked.facts[move.key], found.get(move.name)
-        if seen[move.key] is Seen.OVERTAKEN and was is not None:
-            text = overtaken(before, was)
+        if seen[move.key] is ReadbackResult.OVERTAKEN and was is not None:
+            text = overtaken_message(before, was)
         else:
-            text = touch(move, before, now.get(move.name), cancelled=move.name in cancelled)
+            text = replica_set_changed_message(move, before, now.get(move.name), cancelled=move.name in cancelled)
         done.touched.append(Hold(move.key, move.topic, Reason.REPLICA_SET_TOUCHED, text))
-    done.stopped = Stop(Reason.REPLICA_SET_TOUCHED, _summary(done.touched))
+    done.stopped = Abort(Reason.REPLICA_SET_TOUCHED, _summary(done.touched))
 
 
 def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution) -> None:
@@ -191,7 +200,7 @@ def _cancel_strays(strays: tuple[Partition, ...], world: World, done: Execution)
             text = f"{text}; cancelling it was refused: {outcome.error}"
             done.holds.append(Hold(partition.key, partition.topic, Reason.REASSIGNING, text))
     if done.touched:
-        done.stopped = Stop(Reason.REPLICA_SET_TOUCHED, _summary(done.touched))
+        done.stopped = Abort(Reason.REPLICA_SET_TOUCHED, _summary(done.touched))
 
 
 def _read_cancelled(
@@ -215,7 +224,7 @@ def _done(outcome: Outcome | None) -> bool:
 def _require_lease(world: World) -> None:
     """A request is sent only while the Lease outlasts it (law 7)."""
     if world.leadership.seconds_left() <= world.leaders.request_timeout_seconds:
-        raise Fenced(SENTENCES[Reason.LEASE_TOO_SHORT])
+        raise Fenced(DESCRIPTIONS[Reason.LEASE_TOO_SHORT])
 
 
 def _accepted(move: Move, outcome: Outcome | None, refused: Reason, done: Execution) -> bool:

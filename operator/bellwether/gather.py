@@ -12,19 +12,30 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
-from bellwether.core.doctor.risks import MIN_ISR, Floors, short_of_replicas
-from bellwether.core.execution.recovery import Recovered, doubtful, recover
+from bellwether.core.doctor.risks import MIN_ISR, MinIsrCache, topics_short_of_replicas
+from bellwether.core.execution.recovery import RecoveredRecord, recover, topics_to_reread
 from bellwether.core.model.cluster import Cluster, PartitionKey
-from bellwether.core.model.flap_damping import Flaps
+from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.loads import Loads
-from bellwether.core.model.quarantine_order import Confinement
-from bellwether.core.model.reassignments import MARKS, Reassigners, foreign, recognise, topics_of
-from bellwether.core.model.snapshot import Refused, Snapshot
+from bellwether.core.model.quarantine_order import QuarantineOrder
+from bellwether.core.model.reassignments import (
+    THROTTLE_CONFIGS,
+    ExternalReassignments,
+    foreign_reassignments,
+    recognise_external_reassignments,
+    topics_to_query,
+)
+from bellwether.core.model.snapshot import RefusedOrder, Snapshot
 from bellwether.core.model.undo_record import UndoRecord
-from bellwether.core.planning.preferred_election import ASKED, AUTO, AutoRebalance, Rounds
-from bellwether.core.quarantine.pause_decision import wanted
+from bellwether.core.planning.preferred_election import (
+    AUTO_REBALANCE_CONFIG,
+    BROKERS_QUERIED,
+    AutoRebalance,
+    PreferredElectionState,
+)
+from bellwether.core.quarantine.pause_decision import fault_tolerance_query
 from bellwether.core.settings.policy import Policy
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
 from bellwether.ports.world import World
@@ -37,13 +48,13 @@ class Memory:
     record: UndoRecord
     verdicts: Mapping[int, Verdict] = field(default_factory=dict)
     grace_seconds: float = 15.0
-    refused: Mapping[PartitionKey, Refused] = field(default_factory=dict)
-    flaps: Mapping[int, Flaps] = field(default_factory=dict)
-    confinements: Mapping[int, Confinement] = field(default_factory=dict)
+    refused: Mapping[PartitionKey, RefusedOrder] = field(default_factory=dict)
+    flaps: Mapping[int, FlapCounter] = field(default_factory=dict)
+    quarantine_orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
     """Orders to pause a broker, as they stand in status."""
-    rounds: Rounds | None = None
+    rounds: PreferredElectionState | None = None
     """Of the periodic election."""
-    floors: Floors = field(default_factory=Floors)
+    floors: MinIsrCache = field(default_factory=MinIsrCache)
     """``min.insync.replicas``, as last read where replicas were missing."""
     distrusted: frozenset[int] = frozenset()
     """Brokers that a person distrusts: asked last from the first request on."""
@@ -51,11 +62,11 @@ class Memory:
     @property
     def suspects(self) -> set[int]:
         """Brokers that are not to be asked while others answer: the demoted, and whoever does not look well."""
-        doubtful_ones = (Standing.SICK, Standing.DOWN, Standing.SUSPECT)
+        doubtful_ones = (HealthState.SICK, HealthState.DOWN, HealthState.SUSPECT)
         return (
             set(self.distrusted)
             | set(self.record.demoted)
-            | {b for b, v in self.verdicts.items() if v.standing in doubtful_ones}
+            | {b for b, v in self.verdicts.items() if v.state in doubtful_ones}
         )
 
 
@@ -64,9 +75,9 @@ class Observed:
     """A turn's snapshot, how the undo record was recovered, and what is remembered of what is asked for rarely."""
 
     snapshot: Snapshot
-    recovered: Recovered
-    rounds: Rounds | None
-    floors: Floors
+    recovered: RecoveredRecord
+    rounds: PreferredElectionState | None
+    floors: MinIsrCache
 
 
 def observe(world: World, policy: Policy, memory: Memory, loads: Loads | None = None) -> Observed:
@@ -74,7 +85,7 @@ def observe(world: World, policy: Policy, memory: Memory, loads: Loads | None = 
     now = world.clock.now()
     world.clusters.avoid(memory.suspects)
     cluster = same_cluster(world.clusters.read(), memory.record)
-    if topics := doubtful(memory.record, cluster):
+    if topics := topics_to_reread(memory.record, cluster):
         cluster = cluster.including(world.clusters.partitions(topics))
     recovered = recover(memory.record, cluster, now, memory.grace_seconds, policy.placement)
     floors = _floors(cluster, world, memory.floors, now)
@@ -88,8 +99,8 @@ def observe(world: World, policy: Policy, memory: Memory, loads: Loads | None = 
         {broker: one for broker, one in memory.flaps.items() if broker in cluster.named},
         world.strimzi,
         pods=world.pods,
-        reassigners=_reassigners(cluster, recovered.record, world),
-        confinements=memory.confinements,
+        external_reassignments=_reassigners(cluster, recovered.record, world),
+        quarantine_orders=memory.quarantine_orders,
         floors=floors.values,
         loads=loads,
     )
@@ -99,42 +110,48 @@ def observe(world: World, policy: Policy, memory: Memory, loads: Loads | None = 
 
 def _with_margins(snapshot: Snapshot, world: World, policy: Policy) -> Snapshot:
     """The snapshot with what the cluster could still lose, where somebody is paused, or is to be."""
-    asked = wanted(snapshot.cluster, snapshot.record, snapshot.signals, snapshot.confinements, policy)
+    asked = fault_tolerance_query(
+        snapshot.cluster, snapshot.record, snapshot.signals, snapshot.quarantine_orders, policy
+    )
     if asked is None or world.margins is None:
         return snapshot
-    return replace(snapshot, margins=world.margins.margins(asked.topics, asked.peers, asked.followed))
+    return replace(snapshot, fault_tolerance=world.margins.margins(asked.topics, asked.peers, asked.followed))
 
 
-def _asked(cluster: Cluster, world: World, memory: Memory, policy: Policy, now: datetime) -> Rounds | None:
+def _asked(
+    cluster: Cluster, world: World, memory: Memory, policy: Policy, now: datetime
+) -> PreferredElectionState | None:
     """What is remembered of the periodic election, with what a few brokers say of Kafka's own, asked for rarely."""
-    rounds = memory.rounds or Rounds(now)
+    rounds = memory.rounds or PreferredElectionState(now)
     if not policy.election.interval_seconds or world.configs is None or not rounds.asks(now):
         return rounds
     told: Mapping[int, Mapping[str, str]] = {}
     with suppress(Transient, Terminal):
-        told = world.configs.broker_configs(sorted(cluster.live - memory.suspects)[:ASKED], [AUTO])
+        told = world.configs.broker_configs(
+            sorted(cluster.live - memory.suspects)[:BROKERS_QUERIED], [AUTO_REBALANCE_CONFIG]
+        )
     return replace(rounds, auto=AutoRebalance.of(told.values()), asked_at=now)
 
 
-def _floors(cluster: Cluster, world: World, known: Floors, now: datetime) -> Floors:
+def _floors(cluster: Cluster, world: World, known: MinIsrCache, now: datetime) -> MinIsrCache:
     """How many replicas must be in sync, asked for where some are missing; what is not told is unknown."""
-    topics = short_of_replicas(cluster.partitions)
+    topics = topics_short_of_replicas(cluster.partitions)
     if world.configs is None or not known.stale(topics, now):
         return known
     found: Mapping[str, Mapping[str, str]] = {}
     with suppress(Transient, Terminal):
         found = world.configs.topic_configs(topics, [MIN_ISR])
-    return Floors({topic: int(told[MIN_ISR]) for topic, told in found.items() if MIN_ISR in told}, topics, now)
+    return MinIsrCache({topic: int(told[MIN_ISR]) for topic, told in found.items() if MIN_ISR in told}, topics, now)
 
 
-def _reassigners(cluster: Cluster, record: UndoRecord, world: World) -> Reassigners | None:
+def _reassigners(cluster: Cluster, record: UndoRecord, world: World) -> ExternalReassignments | None:
     """Who else moves replicas. What marks them is asked for only while some move; untold, it is not there."""
-    moving = foreign(cluster, record)
+    moving = foreign_reassignments(cluster, record)
     settings: Mapping[str, Mapping[str, str]] = {}
     if moving and world.configs is not None:
         with suppress(Transient, Terminal):
-            settings = world.configs.topic_configs(topics_of(moving), MARKS)
-    return recognise(moving, cluster, settings)
+            settings = world.configs.topic_configs(topics_to_query(moving), THROTTLE_CONFIGS)
+    return recognise_external_reassignments(moving, cluster, settings)
 
 
 def same_cluster(cluster: Cluster, record: UndoRecord) -> Cluster:

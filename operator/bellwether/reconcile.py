@@ -8,69 +8,77 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bellwether.core.demotion.decisions import Decide, decide
+from bellwether.core.demotion.decisions import DecisionFunction, decide
 from bellwether.core.detection.verdicts import judge
-from bellwether.core.execution.result import Deeds
+from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.flap_damping import count_flaps
 from bellwether.core.planning.guards import remember_refusals
-from bellwether.core.planning.plan import devise
-from bellwether.core.planning.preferred_election import Balance, look
-from bellwether.core.quarantine.pause_decision import quarantine
-from bellwether.core.rebalance.problem_builder import problem_of
-from bellwether.core.rebalance.waves import Agenda, take_up
-from bellwether.core.reporting.audit import intent
+from bellwether.core.planning.plan import build_plan
+from bellwether.core.planning.preferred_election import PreferredElectionStatus, plan_preferred_election
+from bellwether.core.quarantine.pause_decision import decide_quarantines
+from bellwether.core.rebalance.problem_builder import problem_from_snapshot
+from bellwether.core.rebalance.waves import RebalanceInput, apply_next_wave
+from bellwether.core.reporting.audit import begin_entry
 from bellwether.core.reporting.report import Report, report
 from bellwether.core.settings.policy import Policy
 from bellwether.execute import carry_out
 from bellwether.gather import Memory, observe
 from bellwether.ports.world import World
 
-NOTHING = Agenda()
+NOTHING = RebalanceInput()
 
 
 def turn(
-    world: World, policy: Policy, memory: Memory, decide: Decide = decide, agenda: Agenda = NOTHING
+    world: World,
+    policy: Policy,
+    memory: Memory,
+    decide: DecisionFunction = decide,
+    rebalance_input: RebalanceInput = NOTHING,
 ) -> tuple[Report, Memory]:
     """One turn, with the policy's way to decide or a person's, and with what is to be done for a rebalance.
 
     Raises what the ports raise; whoever calls knows when to try again.
     """
     # 1. Observe: gather all facts once. Nothing below this step reads the cluster to make up its mind.
-    observed = observe(world, policy, memory, agenda.loads)
+    observed = observe(world, policy, memory, rebalance_input.loads)
     snapshot, now = observed.snapshot, observed.snapshot.now
 
     # 2. Judge every broker, then decide who may lead, and whose process is paused. "Unknown" is a verdict and moves
     # nothing.
     verdicts = judge(snapshot, policy, memory.verdicts)
     decisions = decide(snapshot, verdicts, policy)
-    quarantines = quarantine(snapshot, policy, verdicts, decisions)
+    quarantines = decide_quarantines(snapshot, policy, verdicts, decisions)
 
     # 3. Plan: the order every partition should have. What a guard refuses stays in the plan, with its reason. The next
     # wave of an approved load plan changes what is home; the rest follows from that.
-    problem = problem_of(snapshot, decisions.demoted, verdicts, policy) if agenda.posing else None
-    progress = take_up(agenda, snapshot, decisions, verdicts, policy)
+    problem = (
+        problem_from_snapshot(snapshot, decisions.demoted, verdicts, policy) if rebalance_input.wants_problem else None
+    )
+    progress = apply_next_wave(rebalance_input, snapshot, decisions, verdicts, policy)
     snapshot = replace(snapshot, record=progress.record)
-    plan = devise(snapshot, decisions, verdicts, policy)
-    election = look(observed.rounds, snapshot, plan, decisions, verdicts, policy)
+    plan = build_plan(snapshot, decisions, verdicts, policy)
+    election = plan_preferred_election(observed.rounds, snapshot, plan, decisions, verdicts, policy)
     plan = replace(plan, moves=(*plan.moves, *election.moves)) if election is not None else plan
 
     # 4. Elect: batch by batch, each checked once more against fresh facts. Observing or suspended, nothing is touched.
-    deeds, record = Deeds(), memory.record
+    result, record = ExecutionResult(), memory.record
     if policy.acts:
         world.clusters.avoid(replace(memory, verdicts=verdicts).suspects | set(decisions.demoted))
-        entry = intent(snapshot, memory.record, verdicts, plan, progress, agenda.occasion, agenda.approved_by)
+        entry = begin_entry(
+            snapshot, memory.record, verdicts, plan, progress, rebalance_input.occasion, rebalance_input.approved_by
+        )
         execution = carry_out(plan, progress.record, policy, world, observed.recovered.strays, entry)
-        deeds, record = execution.deeds, execution.record
+        result, record = execution.result, execution.record
 
     # 5. Report. The same news makes the same bytes.
-    rounds = election.done(deeds.elected, now) if election is not None else None
+    rounds = election.done(result.elected, now) if election is not None else None
     window = policy.promotion.flap_window_seconds
     flaps = count_flaps(snapshot.flaps, memory.record.demoted, record.demoted, now, window)
     snapshot = replace(snapshot, flaps=flaps)
-    said = report(snapshot, policy, verdicts, plan, deeds, observed.recovered.notes, progress, problem, quarantines)
+    said = report(snapshot, policy, verdicts, plan, result, observed.recovered.notes, progress, problem, quarantines)
     if election is not None and rounds is not None:
-        balance = Balance(election.imbalance, rounds.auto, rounds.last, election.again_seconds)
+        balance = PreferredElectionStatus(election.imbalance, rounds.auto, rounds.last, election.again_seconds)
         said = replace(said, election=balance)
-    refused = remember_refusals(memory.refused, deeds.holds, plan.targets, now)
+    refused = remember_refusals(memory.refused, result.holds, plan.targets, now)
     kept = replace(memory, record=record, verdicts=verdicts, refused=refused, flaps=flaps)
-    return said, replace(kept, rounds=rounds, confinements=quarantines.orders, floors=observed.floors)
+    return said, replace(kept, rounds=rounds, quarantine_orders=quarantines.orders, floors=observed.floors)

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.settings.policy import Waves
+from bellwether.core.settings.policy import PromotionWaves
 from bellwether.core.signals import Reading
 from bellwether.testing.fault_injection import Interruptions, Killed
 from bellwether.testing.memory_world import MemorySite
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 
-WAVES = Waves(steps=(30, 60, 100), pause_seconds=5, few_leaders=0)
+WAVES = PromotionWaves(steps=(30, 60, 100), pause_seconds=5, few_leaders=0)
 WAVED = replace(POLICY, promotion=replace(POLICY.promotion, waves=WAVES))
 ENOUGH = 75
 

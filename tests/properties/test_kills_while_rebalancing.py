@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.model.undo_record import Ending
-from bellwether.core.rebalance.waves import Accepted, Agenda
+from bellwether.core.model.undo_record import ApplicationEnd
+from bellwether.core.rebalance.waves import ApprovedPlan, RebalanceInput
 from bellwether.core.settings.policy import Election
 from bellwether.core.signals import Reading
 from bellwether.testing.fault_injection import Interruptions, Killed
@@ -21,7 +21,7 @@ SMALL = replace(POLICY, election=Election(batch_size=2, internal_batch_size=1), 
 ENOUGH = 40
 
 
-def fresh() -> tuple[MemorySite, Accepted]:
+def fresh() -> tuple[MemorySite, ApprovedPlan]:
     made = site(4, {"orders": 8, "payments": 4})
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)
@@ -29,9 +29,9 @@ def fresh() -> tuple[MemorySite, Accepted]:
     return made, accepted(*(loadmove(p, p.replicas[-1]) for p in moved))
 
 
-def process(made: MemorySite, plan: Accepted, life: Interruptions, identity: str = "operator-a") -> Operator:
+def process(made: MemorySite, plan: ApprovedPlan, life: Interruptions, identity: str = "operator-a") -> Operator:
     operator = Operator(made, SMALL, identity=identity, life=life)
-    operator.agenda = Agenda(plan)
+    operator.rebalance_input = RebalanceInput(plan)
     return operator
 
 
@@ -50,7 +50,7 @@ def dying() -> list[object]:
     ]
 
 
-def assert_applied(made: MemorySite, plan: Accepted) -> None:
+def assert_applied(made: MemorySite, plan: ApprovedPlan) -> None:
     wanted = {m.name: m.order for m in plan.moves}
     for p in made.cluster.partitions():
         assert p.replicas == wanted.get(p.name, p.replicas)
@@ -58,7 +58,7 @@ def assert_applied(made: MemorySite, plan: Accepted) -> None:
     record = made.store.record
     assert record is not None
     assert record.application is not None
-    assert (record.application.ended, record.application.left) == (Ending.DONE, {})
+    assert (record.application.ended, record.application.left) == (ApplicationEnd.DONE, {})
     assert record.empty
 
 

@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.problem import BrokerSlot, Problem
-from bellwether.core.rebalance.rebalance_plan import LoadPlan, move_of
+from bellwether.core.rebalance.problem import BrokerInput, Problem
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan, move_of
 from bellwether.core.settings.objective import Objective
 from testkit.loadplanning import (
     Loads,
@@ -33,7 +33,7 @@ Posed = tuple[Problem, dict[PartitionKey, tuple[float, float | None]]]
 @st.composite
 def weights_for(draw: st.DrawFn, posed: Problem) -> dict[int, int]:
     """Any weights on the open brokers that are not all 0."""
-    free = [b.id for b in posed.terms.brokers if b.open]
+    free = [b.id for b in posed.header.brokers if b.open]
     found = {b: draw(st.integers(0, 1000)) for b in free}
     assume(any(found.values()))
     return found
@@ -113,7 +113,7 @@ def test_another_figure_is_refused(data: st.DataObject, drawn: Posed) -> None:
     assert not rechecked(posed, known, forged, moves).passed
 
 
-def _inflated(plan: LoadPlan, name: str, more: float) -> LoadPlan:
+def _inflated(plan: RebalancePlan, name: str, more: float) -> RebalancePlan:
     proof = plan.certificate
     if name == "gap":
         return replace(plan, certificate=replace(proof, gap=None if proof.gap is not None else more))
@@ -203,7 +203,7 @@ def test_weights_on_the_brokers_that_nobody_can_relieve_beat_equal_ones() -> Non
 
 
 def test_a_bound_that_counted_ineligible_replicas_would_be_loose() -> None:
-    brokers = (BrokerSlot(1), BrokerSlot(2), BrokerSlot(3, open=False, why="Sick"))
+    brokers = (BrokerInput(1), BrokerInput(2), BrokerInput(3, open=False, why="Sick"))
     posed = problem(slot(0, (1, 3)), slot(1, (1, 3)), brokers=brokers, objective=Objective(follow_weight=0))
     known = loads(posed, 50.0, 50.0)
     plan, moves = planned(posed, known, weights={1: 1})

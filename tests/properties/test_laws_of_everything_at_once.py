@@ -11,9 +11,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.demotion.decisions import part
+from bellwether.core.demotion.decisions import decide_on_deletion
 from bellwether.core.model.strimzi import Pod, Strimzi
-from bellwether.core.rebalance.waves import Agenda
+from bellwether.core.rebalance.waves import RebalanceInput
 from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.placement import Placement
 from bellwether.core.settings.policy import Demotion, Policy
@@ -40,7 +40,7 @@ class Mixture(Play):
             demotion=Demotion(dwell_seconds=0, max_brokers=1, capacity=capacity),
             rebalance=settings(2, 3, valid_seconds=LASTING),
         )
-        self.agenda = Agenda()
+        self.rebalance_input = RebalanceInput()
         self.strimzi: Strimzi | None = None
         super().__init__(cluster)
 
@@ -51,7 +51,7 @@ class Mixture(Play):
 
     def turns(self, count: int, seconds: float = 1.0) -> None:
         for _ in range(count):
-            self.operator.policy, self.operator.agenda = self.policy, self.agenda
+            self.operator.policy, self.operator.rebalance_input = self.policy, self.rebalance_input
             self.operator.world = replace(self.operator.world, strimzi=self.strimzi)
             super().turns(1, seconds)
 
@@ -59,7 +59,7 @@ class Mixture(Play):
         """Somebody approves a plan that gives every partition to another of its replicas."""
         led = [p for p in self.site.cluster.partitions() if len(p.replicas) > 1 and not p.internal]
         moves = [loadmove(p, p.replicas[1 + shift % (len(p.replicas) - 1)]) for p in led]
-        self.agenda = Agenda(accepted(*moves, digest=f"{shift:016x}", made_at=self.site.clock.now()))
+        self.rebalance_input = RebalanceInput(accepted(*moves, digest=f"{shift:016x}", made_at=self.site.clock.now()))
 
     def end_well(self) -> None:
         """Nobody wants or befalls anything any more, for long enough that all that waits has come."""
@@ -77,7 +77,7 @@ class Mixture(Play):
         """The policy is deleted."""
         for _ in range(40):
             try:
-                self.operator.turn(part)
+                self.operator.turn(decide_on_deletion)
             except Killed:
                 self.succeed()
             self.site.clock.advance(20.0)
@@ -121,7 +121,7 @@ def test_law_8_it_settles_and_then_asks_nothing_of_anybody(
     before = (cluster.mutations, play.site.store.writes)
     play.turns(10, seconds=20.0)
     assert (cluster.mutations, play.site.store.writes) == before
-    assert play.operator.reports[-1].plan.quiet
+    assert play.operator.reports[-1].plan.empty
 
 
 @given(memory_clusters(), placements(), LIMITS, MIXED)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.demotion.decisions import HARD, Decisions, decide
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.demotion.decisions import HARD_FAULTS, Decisions, decide
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.snapshot import Snapshot
@@ -20,7 +20,13 @@ from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, P
 from bellwether.core.signals import Override, OverrideState
 from testkit.builders import cluster, demoted, override, partition, record, snapshot, verdict
 
-SICK = (*sorted(HARD), Reason.REPLICATION_LAGGING, Reason.PROMETHEUS_RULE, Reason.ALERT_FIRING, Reason.PLUGIN_FAILING)
+SICK = (
+    *sorted(HARD_FAULTS),
+    Reason.REPLICATION_LAGGING,
+    Reason.PROMETHEUS_RULE,
+    Reason.ALERT_FIRING,
+    Reason.PLUGIN_FAILING,
+)
 BUSY = st.one_of(
     st.just(Strimzi(namespace="kafka", name="c", listener="tls", paused=True)),
     st.just(Strimzi(namespace="kafka", name="c", listener="tls", rebalancing=("full",))),
@@ -34,9 +40,9 @@ def scenes(draw: st.DrawFn) -> tuple[Snapshot, dict[int, Verdict], Policy]:
     ids = list(range(1, count + 1))
     seen = _ring(ids)
     judged = {
-        b: verdict(b, standing, draw(st.sampled_from(SICK)) if standing is Standing.SICK else None)
+        b: verdict(b, standing, draw(st.sampled_from(SICK)) if standing is HealthState.SICK else None)
         for b in ids
-        for standing in [draw(st.sampled_from(Standing))]
+        for standing in [draw(st.sampled_from(HealthState))]
     }
     before = [demoted(b, draw(st.sampled_from(Cause))) for b in draw(st.sets(st.sampled_from([*ids, count + 1])))]
     words: list[Override] = [
@@ -80,7 +86,7 @@ def test_nobody_new_is_demoted_but_for_hard_faults_or_at_a_persons_word(
     _, giving_way = both(scene, busy)
     asked = {o.broker for o in facts.overrides if o.state is OverrideState.DEMOTED}
     for broker in set(giving_way.demoted) - set(facts.record.demoted) - asked:
-        assert judged[broker].reason in HARD
+        assert judged[broker].reason in HARD_FAULTS
 
 
 @given(scenes(), BUSY)
@@ -97,7 +103,7 @@ def test_whoever_waits_for_it_is_named_with_the_reason(
     scene: tuple[Snapshot, dict[int, Verdict], Policy], busy: Strimzi
 ):
     at_rest, giving_way = both(scene, busy)
-    lack = busy.at_work
+    lack = busy.external_operation
     assert lack is not None
     for broker in set(at_rest.promoted) & set(giving_way.demoted):
         hold = giving_way.hold_of(broker)

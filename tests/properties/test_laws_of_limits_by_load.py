@@ -9,11 +9,11 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.execution.batches import intents
+from bellwether.core.execution.batches import record_intents
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey
-from bellwether.core.model.loads import AWAITED, Loads
+from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.undo_record import EntryState, UndoRecord
-from bellwether.core.planning.plan import Plan, devise
+from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.objective import WHOLE
@@ -40,7 +40,7 @@ class Scene:
     def plan(self, loads: Loads | None) -> Plan:
         policy = Policy(name="p", placement=self.wish, demotion=Demotion(capacity=self.capacity))
         found = replace(snapshot(self.seen, now=after(100), undo=self.undo), loads=loads)
-        return devise(found, decisions(*self.sick), verdicts(self.seen), policy)
+        return build_plan(found, decisions(*self.sick), verdicts(self.seen), policy)
 
     def turn(self, loads: Loads | None) -> Plan:
         """Plan, carry it out, and see that it stands."""
@@ -50,7 +50,7 @@ class Scene:
             replace(p, replicas=m.order, leader=m.order[0] if m.elect else p.leader) if (m := moved.get(p.key)) else p
             for p in self.seen.partitions
         )
-        after_it = intents(made, self.undo)
+        after_it = record_intents(made, self.undo)
         self.undo = after_it.with_entries(
             {
                 k: replace(e, state=EntryState.DISPLACED if e.state is EntryState.INTENDED else EntryState.RESTORED)
@@ -64,7 +64,7 @@ class Scene:
     def settle(self, loads: Loads | None, most: int = 10) -> None:
         """Turns until nothing moves. Raises AssertionError where none ends."""
         for _ in range(most):
-            if self.turn(loads).quiet:
+            if self.turn(loads).empty:
                 return
         raise AssertionError("it does not settle")
 
@@ -183,7 +183,7 @@ def test_the_lightest_takes_over(drawn: tuple[Scene, list[Loads]]):
 def test_law_8_it_settles_and_then_moves_nothing(drawn: tuple[Scene, list[Loads]]):
     scene, (loads,) = drawn
     scene.settle(loads)
-    assert all(scene.turn(loads).quiet for _ in range(3))
+    assert all(scene.turn(loads).empty for _ in range(3))
 
 
 @given(scenes(count=2), st.lists(st.integers(0, 1), min_size=1, max_size=8))
@@ -205,7 +205,7 @@ def test_loads_that_change_to_and_fro_move_nothing_to_and_fro(drawn: tuple[Scene
         scene.settle(loads)
     stands = scene.leaders
     for loads in (one, other) * 3:
-        assert scene.turn(loads).quiet
+        assert scene.turn(loads).empty
     assert scene.leaders == stands
 
 
@@ -214,14 +214,14 @@ def test_heavier_loads_move_nothing_that_stands(drawn: tuple[Scene, list[Loads]]
     scene, (loads,) = drawn
     scene.settle(loads)
     heavier = replace(loads, partitions={k: load * times for k, load in loads.partitions.items()})
-    assert scene.turn(heavier).quiet
+    assert scene.turn(heavier).empty
 
 
 @given(scenes(racks=False))
 def test_without_loads_or_while_they_are_awaited(drawn: tuple[Scene, list[Loads]]):
     """Unknown limits nothing; awaited moves no leader."""
     scene, _ = drawn
-    assert not any(m.elect for m in scene.plan(AWAITED).moves)
+    assert not any(m.elect for m in scene.plan(LOADS_PENDING).moves)
     by_number = replace(scene, capacity=Capacity(max_leaders=scene.capacity.max_leaders))
     unknown, unlimited = scene.plan(None), by_number.plan(None)
     assert {h.key for h in unknown.holds} == {h.key for h in unlimited.holds}

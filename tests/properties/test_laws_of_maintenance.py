@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import Cause, EntryState
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.policy import Demotion, Promotion, Waves
+from bellwether.core.settings.policy import Demotion, Promotion, PromotionWaves
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.builders import site
@@ -18,7 +18,7 @@ from testkit.operators import POLICY, Operator
 from testkit.plays import Play, Step, befalling, maintaining, perform, scripts, trouble
 from testkit.strategies import memory_clusters
 
-AT_ONCE = replace(POLICY, promotion=Promotion(stabilization_seconds=5, waves=Waves(steps=(100,))))
+AT_ONCE = replace(POLICY, promotion=Promotion(stabilization_seconds=5, waves=PromotionWaves(steps=(100,))))
 FEWER = settings(max_examples=settings().max_examples // 3)
 """For what goes through many turns with each example."""
 SAID = st.sampled_from([Reading.PASSING, Reading.FAILING, Reading.UNKNOWN])

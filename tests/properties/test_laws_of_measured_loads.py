@@ -27,13 +27,13 @@ def test_a_broker_carries_here_what_a_plan_that_stands_its_recheck_says_it_carri
     posed, known = drawn
     with TemporaryDirectory() as folder:
         store = Store.open(folder)
-        shelf = Shelf(store, posed.terms.cluster_id, posed.terms.policy)
+        shelf = Shelf(store, posed.header.cluster_id, posed.header.policy)
         shelf.put_problem(NAME, posed)
         write_loads(store, NAME, known)
         plan_files.write_plan(store, *planned(posed, known))
         plan = shelf.plan_for(NAME).plan  # rechecked
-        capacities = {b.id: b.capacity for b in posed.terms.brokers}
-        found = shelf.measured(NAME, posed.terms.objective, capacities)
+        capacities = {b.id: b.capacity for b in posed.header.brokers}
+        found = shelf.measured(NAME, posed.header.objective, capacities)
     led: Counter[int] = Counter()
     for slot in posed.partitions:
         if slot.leader != NOBODY:
@@ -50,12 +50,12 @@ def test_exactly_what_was_measured_is_known(drawn: Posed) -> None:
     posed, known = drawn
     with TemporaryDirectory() as folder:
         store = Store.open(folder)
-        shelf = Shelf(store, posed.terms.cluster_id, posed.terms.policy)
+        shelf = Shelf(store, posed.header.cluster_id, posed.header.policy)
         shelf.put_problem(NAME, posed)
         write_loads(store, NAME, known)
-        found = shelf.measured(NAME, posed.terms.objective, {})
+        found = shelf.measured(NAME, posed.header.objective, {})
     assert set(found.partitions) == {s.key for s in posed.partitions if s.key in known}
-    assert found.measured_at == posed.terms.made_at
+    assert found.measured_at == posed.header.made_at
 
 
 @given(load_problems(), st.integers(1, 5))
@@ -64,9 +64,9 @@ def test_the_load_of_a_move_is_what_it_is_held_against(drawn: Posed, more: int) 
     heavier = {key: (rate * more, consumed) for key, (rate, consumed) in known.items()}
     with TemporaryDirectory() as folder:
         store = Store.open(folder)
-        shelf = Shelf(store, posed.terms.cluster_id, posed.terms.policy)
+        shelf = Shelf(store, posed.header.cluster_id, posed.header.policy)
         shelf.put_problem(NAME, posed)
         write_loads(store, NAME, heavier)
-        found = shelf.measured(NAME, posed.terms.objective, {})
+        found = shelf.measured(NAME, posed.header.objective, {})
     _, moves = planned(posed, heavier)
     assert {m.key: -(-m.load // 100) for m in moves} == {m.key: found.partitions[m.key] for m in moves}

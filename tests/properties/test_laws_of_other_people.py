@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.execution.recovery import project
+from bellwether.core.execution.recovery import project_baseline
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.builders import site
@@ -56,7 +56,7 @@ def test_law_9_another_replica_set_is_projected_never_forced(index: int, target:
     play.turns(60)
     after = made.partition("orders", index)
     assert set(after.replicas) == set(target)
-    assert after.replicas == (placed if entry is None else project(entry.baseline, placed))
+    assert after.replicas == (placed if entry is None else project_baseline(entry.baseline, placed))
 
 
 @given(st.sampled_from(["delete", "recreate"]), st.integers(0, 10))

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.loads import Loads
-from bellwether.core.model.rack_ranking import Rankings
-from bellwether.core.planning.plan import devise
+from bellwether.core.model.rack_ranking import RackRankings
+from bellwether.core.planning.plan import build_plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import Agenda
+from bellwether.core.rebalance.waves import RebalanceInput
 from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.objective import WHOLE
 from bellwether.core.settings.placement import Placement, Preference
@@ -39,13 +39,13 @@ class Placed(Play):
         operator = super().begin(at)
         demotion = Demotion(dwell_seconds=0, max_brokers=2, capacity=self.capacity)
         operator.policy = replace(WAVING, placement=self.wish, demotion=demotion)
-        operator.agenda = Agenda(loads=self.loads)
+        operator.rebalance_input = RebalanceInput(loads=self.loads)
         return operator
 
     def measure(self, seed: int) -> None:
         """Another run has measured other loads; those of topics that came later, too."""
         self.loads = weighed(self.site.cluster, seed)
-        self.operator.agenda = Agenda(loads=self.loads)
+        self.operator.rebalance_input = RebalanceInput(loads=self.loads)
 
     def prefer(self, wish: Placement | None) -> None:
         """Somebody changes the policy."""
@@ -131,7 +131,7 @@ def test_once_all_are_well_every_leader_is_in_the_best_rack_that_holds_a_replica
     play = Placed(cluster, wish)
     perform(play, script)
     play.end_well()
-    rankings = Rankings(wish, cluster.snapshot())
+    rankings = RackRankings(wish, cluster.snapshot())
     for p in cluster.partitions():
         ranking = rankings.of(p.topic)
         if ranking is not None and p.leader is not None:
@@ -200,7 +200,7 @@ def test_where_one_of_the_best_rack_may_lead_that_rack_leads_whatever_the_other_
     seen: Cluster, racks: list[str], kept: set[int]
 ):
     wish = Placement(Preference(tuple(racks)))
-    rankings = Rankings(wish, seen)
+    rankings = RackRankings(wish, seen)
     together = _targets(seen, wish, kept)
     for p in seen.partitions:
         ranking = rankings.of(p.topic)
@@ -213,5 +213,5 @@ def test_where_one_of_the_best_rack_may_lead_that_rack_leads_whatever_the_other_
 def _targets(seen: Cluster, wish: Placement, kept: set[int]) -> dict[PartitionKey, tuple[int, ...]]:
     """The order of every partition once a plan is carried out."""
     undo = record(None, *(demoted(b) for b in kept))
-    made = devise(snapshot(seen, undo=undo), decisions(*kept), verdicts(seen), Policy(name="p", placement=wish))
+    made = build_plan(snapshot(seen, undo=undo), decisions(*kept), verdicts(seen), Policy(name="p", placement=wish))
     return {p.key: made.targets.get(p.key, p.replicas) for p in seen.partitions}

@@ -38,74 +38,74 @@ def scripts(draw: st.DrawFn) -> list[Event]:
     return draw(st.lists(event, min_size=4, max_size=16))
 
 
-def befall(ward: QuarantineSite, event: Event) -> None:
+def befall(risk_summary: QuarantineSite, event: Event) -> None:
     """One event, and the time after it."""
     kind, number, seconds = event
-    broker = sorted(ward.cluster.brokers)[number % len(ward.cluster.brokers)]
-    partitions = ward.cluster.partitions()
+    broker = sorted(risk_summary.cluster.brokers)[number % len(risk_summary.cluster.brokers)]
+    partitions = risk_summary.cluster.partitions()
     chosen = partitions[number % len(partitions)]
     follower = next((b for b in chosen.isr if b != chosen.leader), None)
     if kind == "slow":
-        ward.slow.add(broker)
+        risk_summary.slow.add(broker)
     elif kind == "fast":
-        ward.slow.discard(broker)
+        risk_summary.slow.discard(broker)
     elif kind == "kill":
-        ward.kill(broker)
+        risk_summary.kill(broker)
     elif kind == "mend":
-        ward.mend(broker)
+        risk_summary.mend(broker)
     elif kind == "shrink" and follower is not None:
-        ward.cluster.shrink_isr(chosen.name, follower)
+        risk_summary.cluster.shrink_isr(chosen.name, follower)
     elif kind == "join":
-        for b in sorted(set(ward.cluster.brokers) - ward.paused):
-            if not ward.cluster.brokers[b].frozen:
-                ward.cluster.catch_up(b)
+        for b in sorted(set(risk_summary.cluster.brokers) - risk_summary.paused):
+            if not risk_summary.cluster.brokers[b].frozen:
+                risk_summary.cluster.catch_up(b)
     elif kind in ("api away", "api back"):
-        ward.api = kind == "api back"
+        risk_summary.api = kind == "api back"
     elif kind == "kill operator":
-        ward.kill_operator()
-    elif kind == "take over" and ward.api:
-        ward.take_over()
+        risk_summary.kill_operator()
+    elif kind == "take over" and risk_summary.api:
+        risk_summary.take_over()
     elif kind == "kill warden":
-        ward.kill_warden(broker)
+        risk_summary.kill_warden(broker)
     elif kind == "post warden":
-        ward.post(broker)
+        risk_summary.post(broker)
     elif kind == "min isr":
-        ward.cluster.configure_topic(chosen.topic, "min.insync.replicas", str(1 + number % 3))
-    ward.seconds(seconds)
+        risk_summary.cluster.configure_topic(chosen.topic, "min.insync.replicas", str(1 + number % 3))
+    risk_summary.seconds(seconds)
 
 
 @given(clusters(), scripts(), st.integers(0, 1), st.sampled_from([(), (1, 2, 3), (1, 2, 3, 4, 5)]))
 def test_whatever_happens_nobody_is_paused_two_at_once_or_against_the_arithmetic_or_for_good(
     cluster: MemoryCluster, script: list[Event], spare: int, voters: tuple[int, ...]
 ):
-    ward = QuarantineSite(cluster, strict(spare), [v for v in voters if v in cluster.brokers])
-    ward.seconds(3)
+    risk_summary = QuarantineSite(cluster, strict(spare), [v for v in voters if v in cluster.brokers])
+    risk_summary.seconds(3)
     for event in script:
-        befall(ward, event)
-        assert not ward.broken
-    ward.slow.clear()
-    ward.seconds(LOST_SECONDS)
-    assert not ward.paused, "all disks are fast, and somebody is paused"
-    assert not ward.broken
+        befall(risk_summary, event)
+        assert not risk_summary.broken
+    risk_summary.slow.clear()
+    risk_summary.seconds(LOST_SECONDS)
+    assert not risk_summary.paused, "all disks are fast, and somebody is paused"
+    assert not risk_summary.broken
 
 
 def quarantined(policy: Policy | None = None, brokers: int = 4) -> QuarantineSite:
     """A site in which broker 1 is paused, by all the rules."""
     cluster = MemoryCluster(brokers)
     cluster.create_topic("orders", 8, 3, min_isr=1)
-    ward = QuarantineSite(cluster, policy)
-    ward.seconds(3)
-    ward.slow.add(1)
-    ward.seconds(20)
-    assert ward.paused == {1}
-    return ward
+    risk_summary = QuarantineSite(cluster, policy)
+    risk_summary.seconds(3)
+    risk_summary.slow.add(1)
+    risk_summary.seconds(20)
+    assert risk_summary.paused == {1}
+    return risk_summary
 
 
 def test_a_slow_broker_that_can_be_spared_is_paused_and_leaves_every_isr():
-    ward = quarantined()
-    ward.seconds(10)
-    assert all(1 not in p.isr for p in ward.cluster.partitions())
-    assert not ward.broken
+    risk_summary = quarantined()
+    risk_summary.seconds(10)
+    assert all(1 not in p.isr for p in risk_summary.cluster.partitions())
+    assert not risk_summary.broken
 
 
 @pytest.mark.parametrize(
@@ -122,46 +122,46 @@ def test_a_slow_broker_that_can_be_spared_is_paused_and_leaves_every_isr():
     ],
 )
 def test_a_paused_broker_is_released(event: str, within: float):
-    ward = quarantined()
-    first = next(p for p in ward.cluster.partitions() if 1 in p.replicas)
+    risk_summary = quarantined()
+    first = next(p for p in risk_summary.cluster.partitions() if 1 in p.replicas)
     if event == "fast":
-        ward.slow.discard(1)
+        risk_summary.slow.discard(1)
     elif event == "kill another":
-        ward.kill(2)
+        risk_summary.kill(2)
     elif event == "shrink":
-        ward.cluster.shrink_isr(first.name, next(b for b in first.isr if b not in (1, first.leader)))
+        risk_summary.cluster.shrink_isr(first.name, next(b for b in first.isr if b not in (1, first.leader)))
     elif event == "min isr":
-        ward.cluster.configure_topic("orders", "min.insync.replicas", "2")
+        risk_summary.cluster.configure_topic("orders", "min.insync.replicas", "2")
     elif event == "kill warden":
-        ward.kill_warden(1)
+        risk_summary.kill_warden(1)
     elif event == "kill operator":
-        ward.kill_operator()
+        risk_summary.kill_operator()
     elif event == "api away":
-        ward.api = False
-    ward.seconds(within)
-    assert not ward.paused
-    assert not ward.broken
+        risk_summary.api = False
+    risk_summary.seconds(within)
+    assert not risk_summary.paused
+    assert not risk_summary.broken
 
 
 def test_a_new_operator_goes_on_with_an_order_that_it_finds_and_ends_one_that_has_become_wrong():
-    ward = quarantined()
-    ward.kill_operator()
-    ward.seconds(2)
-    ward.take_over()
-    ward.seconds(20)
-    assert ward.paused == {1}
-    ward.kill_operator()
-    ward.slow.discard(1)
-    ward.seconds(2)
-    ward.take_over()
-    ward.seconds(LOSS_SECONDS)
-    assert not ward.paused
-    assert not ward.broken
+    risk_summary = quarantined()
+    risk_summary.kill_operator()
+    risk_summary.seconds(2)
+    risk_summary.take_over()
+    risk_summary.seconds(20)
+    assert risk_summary.paused == {1}
+    risk_summary.kill_operator()
+    risk_summary.slow.discard(1)
+    risk_summary.seconds(2)
+    risk_summary.take_over()
+    risk_summary.seconds(LOSS_SECONDS)
+    assert not risk_summary.paused
+    assert not risk_summary.broken
 
 
 def test_of_two_slow_brokers_one_after_the_other_no_two_are_paused_at_once():
-    ward = quarantined(brokers=6)
-    ward.slow = {2}
-    ward.seconds(60)
-    assert ward.pauses >= 2, "the second got its turn"
-    assert not ward.broken
+    risk_summary = quarantined(brokers=6)
+    risk_summary.slow = {2}
+    risk_summary.seconds(60)
+    assert risk_summary.pauses >= 2, "the second got its turn"
+    assert not risk_summary.broken

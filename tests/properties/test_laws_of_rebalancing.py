@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.undo_record import Application, Ending
-from bellwether.core.rebalance.rebalance_plan import LoadMove
-from bellwether.core.rebalance.waves import Accepted, Agenda
+from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication
+from bellwether.core.rebalance.rebalance_plan import RebalanceMove
+from bellwether.core.rebalance.waves import ApprovedPlan, RebalanceInput
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.operators import Operator
@@ -29,7 +29,7 @@ LASTING = 10**8
 class Rebalancing(Play):
     """A play whose operators have an approved plan to apply, two partitions a wave."""
 
-    def __init__(self, cluster: MemoryCluster, plan: Accepted) -> None:
+    def __init__(self, cluster: MemoryCluster, plan: ApprovedPlan) -> None:
         self.plan = plan
         self.at_first = {p.key: p.replicas for p in cluster.partitions()}
         self.at_the_end: dict[PartitionKey, tuple[int, ...]] | None = None
@@ -38,7 +38,7 @@ class Rebalancing(Play):
     def begin(self, at: int | None = None) -> Operator:
         operator = super().begin(at)
         operator.policy = replace(GENEROUS, rebalance=settings(2, 3, valid_seconds=LASTING))
-        operator.agenda = Agenda(self.plan)
+        operator.rebalance_input = RebalanceInput(self.plan)
         return operator
 
     def turns(self, count: int, seconds: float = 1.0) -> None:
@@ -49,11 +49,11 @@ class Rebalancing(Play):
                 self.at_the_end = before
 
     @property
-    def application(self) -> Application | None:
+    def application(self) -> PlanApplication | None:
         record = self.site.store.record
         return record.application if record is not None else None
 
-    def end_well(self) -> Application:
+    def end_well(self) -> PlanApplication:
         """Everybody gets well and stays so, long enough for whatever is left to be done."""
         self.calm()
         self.everyone(Reading.PASSING)
@@ -67,9 +67,9 @@ class Rebalancing(Play):
 
 
 @st.composite
-def plans(draw: st.DrawFn, cluster: MemoryCluster) -> Accepted:
+def plans(draw: st.DrawFn, cluster: MemoryCluster) -> ApprovedPlan:
     """Any leaders for some of the partitions, each one of its replicas, in any order of moves."""
-    moves: list[LoadMove] = []
+    moves: list[RebalanceMove] = []
     for p in cluster.partitions():
         first = draw(st.sampled_from([None, *p.replicas]))
         if first is not None and not p.internal and (first != p.leader or first != p.replicas[0]):
@@ -92,7 +92,7 @@ def test_whoever_falls_ill_or_dies_on_the_way_the_plan_is_applied_exactly(play: 
     perform(play, script)
     ended = play.end_well()
     assert play.watcher.sins == []
-    assert (ended.ended, ended.left) == (Ending.DONE, {})
+    assert (ended.ended, ended.left) == (ApplicationEnd.DONE, {})
     wanted = {**play.at_first, **{m.key: m.order for m in play.plan.moves}}
     assert standing(play) == {key: (order, order[0]) for key, order in wanted.items()}
     assert play.site.store.record is not None
@@ -107,7 +107,7 @@ def test_whatever_others_do_every_partition_stands_in_the_plans_order_or_is_name
     ended = play.end_well()
     assert [s for s in play.watcher.sins if s.startswith(("law 1:", "law 2:", "law 6:", "law 10:"))] == []
     assert sum(ended.left.values()) == ended.left_out
-    if ended.ended is Ending.DONE:
+    if ended.ended is ApplicationEnd.DONE:
         named = {(one.topic, one.partition) for one in ended.sample}
         then = play.at_the_end
         assert then is not None
@@ -139,7 +139,7 @@ def test_no_further_wave_is_taken_up_while_a_broker_is_ill_and_the_plan_goes_on_
     stopped = play.application
     assert (stopped.taken_up if stopped else 0) == (before.taken_up if before else 0)
     play.say(broker, then)
-    assert play.end_well().ended is Ending.DONE
+    assert play.end_well().ended is ApplicationEnd.DONE
 
 
 @given(rebalancings(), st.integers(0, 12))

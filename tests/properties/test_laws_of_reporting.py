@@ -58,5 +58,5 @@ def test_law_12_no_turn_claims_more_than_the_cluster_shows(cluster: MemoryCluste
         after = {p.key: p for p in cluster.partitions()}
         moved = sum(p.leader != before[k].leader for k, p in after.items())
         reordered = sum(p.replicas != before[k].replicas for k, p in after.items())
-        assert said.deeds.elected <= moved
-        assert said.deeds.reordered <= reordered
+        assert said.result.elected <= moved
+        assert said.result.reordered <= reordered

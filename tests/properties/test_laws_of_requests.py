@@ -33,8 +33,8 @@ def test_law_1_a_set_that_changes_between_check_and_request_is_undone_or_named(
         before = {p.key: p for p in play.site.cluster.partitions()}
         sent = play.operator.turn()
         after = {p.key: p for p in play.site.cluster.partitions()}
-        touched = {h.key for h in sent.deeds.touched} if sent else set()
-        named = {(h.topic, h.key.partition) for h in sent.deeds.touched} if sent else set()
+        touched = {h.key for h in sent.result.touched} if sent else set()
+        named = {(h.topic, h.key.partition) for h in sent.result.touched} if sent else set()
         ours = set(play.watcher.read)
         for key, partition in after.items():
             old = before.get(key)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_cluster import MemoryCluster
@@ -48,12 +48,14 @@ def test_only_a_broker_that_is_well_gets_more(cluster: MemoryCluster, script: li
     perform(play, script)
     play.turns(10)
     for before, now in pairwise(said(play)):
-        standings = {b.broker: b.verdict.standing for b in now.brokers}
-        judged = Standing.HEALTHY in standings.values()
+        standings = {b.broker: b.verdict.state for b in now.brokers}
+        judged = HealthState.HEALTHY in standings.values()
         for broker, wave in now.plan.decisions.returning.items():
             was = share_of(before, broker)
             if was is not None and was < wave.share < 100:
-                assert standings[broker] is Standing.HEALTHY or (standings[broker] is Standing.UNKNOWN and not judged)
+                assert standings[broker] is HealthState.HEALTHY or (
+                    standings[broker] is HealthState.UNKNOWN and not judged
+                )
 
 
 @given(memory_clusters(min_brokers=4), st.lists(st.one_of(passing_time(), sickness()), max_size=10))
@@ -62,7 +64,7 @@ def test_what_a_wave_withholds_somebody_else_leads_where_somebody_can(cluster: M
     perform(play, script)
     for report in said(play):
         decisions, live = report.plan.decisions, {b.broker for b in report.brokers if b.registered}
-        well = {b.broker for b in report.brokers if b.verdict.standing not in (Standing.SICK, Standing.DOWN)}
+        well = {b.broker for b in report.brokers if b.verdict.state not in (HealthState.SICK, HealthState.DOWN)}
         free = (live & well) - set(decisions.demoted) - set(decisions.returning)
         for partition in cluster.partitions():
             target = report.plan.targets.get(partition.key)
@@ -95,7 +97,7 @@ def test_law_8_whoever_waits_between_two_waves_asks_nothing_of_anybody(cluster: 
         mutations, writes = cluster.mutations, play.site.store.writes
         play.turns(1)
         last = said(play)[-1]
-        if last.plan.decisions.waits and last.plan.quiet and not last.plan.entries and said(play)[-2].plan.quiet:
+        if last.plan.decisions.waits and last.plan.empty and not last.plan.entries and said(play)[-2].plan.empty:
             assert (cluster.mutations, play.site.store.writes) == (mutations, writes)
     mutations, writes = cluster.mutations, play.site.store.writes
     play.turns(10)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.doctor.remediation import Tools, advise
-from bellwether.core.doctor.risks import MIN_ISR, OFFLINE, Diagnosis, Facts, Risk, diagnose, examine
+from bellwether.core.doctor.remediation import CommandOptions, remediation_plan
+from bellwether.core.doctor.risks import MIN_ISR, OFFLINE, Diagnosis, Risk, RiskInputs, diagnose, diagnose_cluster
 from bellwether.core.model.cluster import Cluster
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.strategies import Act, clusters, deeds, memory_clusters
 
-TOOLS = Tools("broker:9092")
+TOOLS = CommandOptions("broker:9092")
 
 
 def befall(kafka: MemoryCluster, acts: list[tuple[str, Act]]) -> tuple[Diagnosis, ...]:
@@ -19,7 +19,7 @@ def befall(kafka: MemoryCluster, acts: list[tuple[str, Act]]) -> tuple[Diagnosis
         act(kafka)
     topics = {p.topic for p in kafka.partitions()}
     floors = {topic: int(kafka.topic_settings(topic)[MIN_ISR]) for topic in topics}
-    return examine(kafka.snapshot(), Facts(floors)).diagnoses
+    return diagnose_cluster(kafka.snapshot(), RiskInputs(floors)).diagnoses
 
 
 def lose_one(kafka: MemoryCluster, acts: list[tuple[str, Act]]) -> list[Diagnosis]:
@@ -32,20 +32,22 @@ def lose_one(kafka: MemoryCluster, acts: list[tuple[str, Act]]) -> list[Diagnosi
 
 @given(clusters(), st.booleans(), st.dictionaries(st.just("orders"), st.integers(1, 5)))
 def test_every_partition_has_one_class_and_advice_for_it(seen: Cluster, elr: bool, floors: dict[str, int]):
-    for found in examine(seen, Facts(floors)).diagnoses:
+    for found in diagnose_cluster(seen, RiskInputs(floors)).diagnoses:
         p = found.partition
         assert (found.risk in OFFLINE) == (p.leader not in seen.live)
-        advice = advise(found, TOOLS, elr=elr)
+        advice = remediation_plan(found, TOOLS, elr=elr)
         assert advice.clients
         assert advice.safe
-        assert bool(advice.ways) == (found.risk is not Risk.IN_SYNC)
+        assert bool(advice.remediations) == (found.risk is not Risk.IN_SYNC)
 
 
 @given(clusters(), st.booleans())
 def test_an_unclean_election_is_never_offered_where_somebody_may_lead_without_loss(seen: Cluster, elr: bool):
-    for found in examine(seen, Facts()).diagnoses:
+    for found in diagnose_cluster(seen, RiskInputs()).diagnoses:
         p = found.partition
-        offered = any("--unclean" in c for way in advise(found, TOOLS, elr=elr).ways for c in way.commands)
+        offered = any(
+            "--unclean" in c for way in remediation_plan(found, TOOLS, elr=elr).remediations for c in way.commands
+        )
         may_lead = seen.live.intersection((*p.isr, *p.elr))
         assert not (offered and may_lead)
         assert not (offered and p.leader in seen.live)
@@ -58,9 +60,9 @@ def test_fewer_live_brokers_and_higher_settings_never_make_a_partition_look_bett
 ):
     worst = list(Risk)
     for p in seen.partitions:
-        before = diagnose(p, seen.live, Facts({p.topic: floor})).risk
-        assert worst.index(diagnose(p, seen.live - lost, Facts({p.topic: floor})).risk) <= worst.index(before)
-        assert worst.index(diagnose(p, seen.live, Facts({p.topic: floor + 1})).risk) <= worst.index(before)
+        before = diagnose(p, seen.live, RiskInputs({p.topic: floor})).risk
+        assert worst.index(diagnose(p, seen.live - lost, RiskInputs({p.topic: floor})).risk) <= worst.index(before)
+        assert worst.index(diagnose(p, seen.live, RiskInputs({p.topic: floor + 1})).risk) <= worst.index(before)
 
 
 @given(memory_clusters(), st.lists(deeds(), max_size=12))
@@ -101,7 +103,7 @@ def test_the_losses_to_spare_can_be_borne_and_one_more_cannot(kafka: MemoryClust
     name, floor = found.partition.name, found.floor or 0
     for broker in found.partition.isr[: len(found.partition.isr) - floor]:
         kafka.kill(broker)
-    facts = Facts({name.topic: floor})
+    facts = RiskInputs({name.topic: floor})
     at = diagnose(kafka.partition(*name), kafka.snapshot().live, facts)
     assert at.risk is Risk.AT_MIN_ISR
     kafka.kill(at.partition.isr[0])

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.model.flap_damping import Flaps
+from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Demoted
+from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import (
     Detection,
@@ -78,7 +78,7 @@ class Story:
     policy: Policy
     fenced: set[int] = field(default_factory=set)
     away: set[int] = field(default_factory=set)
-    held: dict[int, Demoted] = field(default_factory=dict)
+    held: dict[int, DemotedBroker] = field(default_factory=dict)
 
     def goes_on(self, draw: st.DrawFn) -> None:
         """One thing changes."""
@@ -118,7 +118,7 @@ class Story:
         """What an operator reads: equal values where nothing has changed, and not the same ones."""
         signals = tuple(replace(s) for s in self.said.values())
         undo = record(None, *self.held.values())
-        snapshot = Snapshot(now, _metadata(self.fenced, self.away), undo, signals, flaps={1: Flaps(2, after(0))})
+        snapshot = Snapshot(now, _metadata(self.fenced, self.away), undo, signals, flaps={1: FlapCounter(2, after(0))})
         return snapshot, replace(self.policy, detection=replace(self.policy.detection))
 
 
@@ -148,11 +148,11 @@ def _metadata(fenced: set[int], away: set[int]) -> Cluster:
 
 
 def _groundless(verdicts: dict[int, Verdict]) -> dict[int, Verdict]:
-    return {broker: replace(verdict, grounds=None) for broker, verdict in verdicts.items()}
+    return {broker: replace(verdict, inputs=None) for broker, verdict in verdicts.items()}
 
 
 def _bytes(verdicts: dict[int, Verdict]) -> str:
-    shown = [f.name for f in fields(Verdict) if f.name != "grounds"]
+    shown = [f.name for f in fields(Verdict) if f.name != "inputs"]
     return repr({broker: [getattr(verdict, name) for name in shown] for broker, verdict in verdicts.items()})
 
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.model.restoration_waves import Returning
-from bellwether.core.planning.plan import devise
+from bellwether.core.model.restoration_waves import ReturningBroker
+from bellwether.core.planning.plan import build_plan
 from testkit.builders import START, decisions, record, snapshot, verdicts
 from testkit.strategies import clusters
 
@@ -15,15 +15,15 @@ BROKERS = st.integers(1, 5)
 
 
 @st.composite
-def returning(draw: st.DrawFn) -> list[Returning]:
-    return [Returning(b, draw(st.integers(0, 100)), START, START) for b in draw(st.sets(BROKERS, max_size=3))]
+def returning(draw: st.DrawFn) -> list[ReturningBroker]:
+    return [ReturningBroker(b, draw(st.integers(0, 100)), START, START) for b in draw(st.sets(BROKERS, max_size=3))]
 
 
 @given(clusters(), returning(), st.sets(BROKERS, max_size=2))
 def test_law_1_and_2_a_plan_with_waves_asks_for_orders_of_the_same_replicas_and_elects_in_sync(
-    seen: Cluster, back: list[Returning], demoted: set[int]
+    seen: Cluster, back: list[ReturningBroker], demoted: set[int]
 ):
-    plan = devise(snapshot(seen), decisions(*demoted, back=[w for w in back if w.broker not in demoted]), {})
+    plan = build_plan(snapshot(seen), decisions(*demoted, back=[w for w in back if w.broker not in demoted]), {})
     for move in plan.moves:
         partition = seen.by_key[move.key]
         assert sorted(move.order) == sorted(partition.replicas)
@@ -35,10 +35,10 @@ def test_law_1_and_2_a_plan_with_waves_asks_for_orders_of_the_same_replicas_and_
 
 @given(clusters(), returning(), st.sets(BROKERS, max_size=2))
 def test_law_3_a_wave_never_makes_a_demoted_broker_or_nobody_lead_where_somebody_well_can(
-    seen: Cluster, back: list[Returning], demoted: set[int]
+    seen: Cluster, back: list[ReturningBroker], demoted: set[int]
 ):
     waves = [w for w in back if w.broker not in demoted]
-    plan = devise(snapshot(seen), decisions(*demoted, back=waves), verdicts(seen))
+    plan = build_plan(snapshot(seen), decisions(*demoted, back=waves), verdicts(seen))
     for key, target in plan.targets.items():
         partition = seen.by_key[key]
         able = (set(partition.isr) & seen.live) - demoted
@@ -48,10 +48,10 @@ def test_law_3_a_wave_never_makes_a_demoted_broker_or_nobody_lead_where_somebody
 
 @given(clusters(), returning())
 def test_what_waits_is_led_by_another_wherever_one_can_and_stands_otherwise_as_it_stood(
-    seen: Cluster, back: list[Returning]
+    seen: Cluster, back: list[ReturningBroker]
 ):
     waves = {w.broker: w for w in back}
-    plan = devise(snapshot(seen), decisions(back=back), verdicts(seen))
+    plan = build_plan(snapshot(seen), decisions(back=back), verdicts(seen))
     for partition in seen.partitions:
         first = partition.replicas[0]
         waits = first in waves and waves[first].withholds(partition.key) and not partition.reassigning
@@ -71,8 +71,8 @@ def test_what_waits_is_led_by_another_wherever_one_can_and_stands_otherwise_as_i
 
 @given(clusters(), returning())
 def test_without_anybody_on_the_way_back_and_with_everybody_at_the_end_of_it_the_plan_is_the_same(
-    seen: Cluster, back: list[Returning]
+    seen: Cluster, back: list[ReturningBroker]
 ):
-    done = [Returning(w.broker, 100, w.since, w.waved_at) for w in back]
-    plain = devise(snapshot(seen, undo=record()), decisions(), verdicts(seen))
-    assert devise(snapshot(seen, undo=record()), decisions(back=done), verdicts(seen)).moves == plain.moves
+    done = [ReturningBroker(w.broker, 100, w.since, w.waved_at) for w in back]
+    plain = build_plan(snapshot(seen, undo=record()), decisions(), verdicts(seen))
+    assert build_plan(snapshot(seen, undo=record()), decisions(back=done), verdicts(seen)).moves == plain.moves

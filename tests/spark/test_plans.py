@@ -19,7 +19,7 @@ from bellwether.adapters.store.plans.problem_files import write_problem
 from bellwether.adapters.store.store_errors import StoreMissing
 from bellwether.cli.main import main
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.problem import BrokerSlot, Problem
+from bellwether.core.rebalance.problem import BrokerInput, Problem
 from testkit.loadplanning import loads, problem, slot, write_loads
 from testkit.posed import posed
 
@@ -91,7 +91,7 @@ def test_a_leader_that_is_not_first_is_put_first(spark: SparkSession, tmp_path: 
 
 
 def test_a_closed_broker_is_relieved_of_all_that_others_can_lead(spark: SparkSession, tmp_path: Path):
-    brokers = (BrokerSlot(1, open=False, why="Demoted"), BrokerSlot(2), BrokerSlot(3))
+    brokers = (BrokerInput(1, open=False, why="Demoted"), BrokerInput(2), BrokerInput(3))
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(10)), slot(10, (1,)), brokers=brokers)
     made = planned(spark, tmp_path, asked, loads(asked, *[100.0] * 11))
     moves = list(read_moves(Store.open(str(tmp_path)), made.plan.digest))
@@ -101,7 +101,7 @@ def test_a_closed_broker_is_relieved_of_all_that_others_can_lead(spark: SparkSes
 
 def test_a_cap_on_moves_is_kept(spark: SparkSession, tmp_path: Path):
     asked = problem(*(slot(i, (1, 2, 3)) for i in range(30)))
-    capped = Problem(replace(asked.terms, objective=replace(asked.terms.objective, max_moves=5)), asked.partitions)
+    capped = Problem(replace(asked.header, objective=replace(asked.header.objective, max_moves=5)), asked.partitions)
     made = planned(spark, tmp_path, capped, loads(asked, *[1000.0] * 30))
     assert 0 < made.plan.moved.partitions <= 5
     assert made.plan.after.max < made.plan.before.max

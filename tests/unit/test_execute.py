@@ -55,8 +55,8 @@ def test_a_reassignment_that_began_after_our_reorder_is_left_alone_and_named(sit
     operator.faults.race("partitions", lambda: None)
     operator.faults.race("partitions", lambda: site.cluster.foreign_reassign(name(), (1, 2, 4)))
     report = said(operator)
-    assert report.deeds.touched == ()
-    assert [h.reason for h in report.deeds.holds] == [Reason.REASSIGNING]
+    assert report.result.touched == ()
+    assert [h.reason for h in report.result.holds] == [Reason.REASSIGNING]
     assert (orders(site).adding, orders(site).removing) == ((4,), (3,))
     site.cluster.finish_reassignments()
     operator.turns(3)
@@ -69,12 +69,12 @@ def test_replicas_that_an_unanswered_reorder_set_moving_are_cancelled_by_the_nex
     operator.faults.race("reorder", moved(site, (1, 2, 4)))
     operator.faults.fail_next("reorder", fate)
     report = said(operator)
-    assert report.deeds.stopped is not None
-    assert report.deeds.stopped.reason is Reason.NO_ANSWER
+    assert report.result.stopped is not None
+    assert report.result.stopped.reason is Reason.NO_ANSWER
     operator.faults.deliver()
     assert orders(site).adding == (3,)
     report = said(operator)
-    (hold,) = report.deeds.touched
+    (hold,) = report.result.touched
     assert "left alone" in hold.message
     assert "cancelled" in hold.message
     assert (sorted(orders(site).replicas), orders(site).reassigning) == ([1, 2, 4], False)
@@ -95,7 +95,7 @@ def test_replicas_that_a_killed_run_set_moving_are_cancelled_by_its_successor(si
     assert orders(site).reassigning
     site.clock.advance(20)
     successor = Operator(site, identity="operator-b")
-    (hold,) = said(successor).deeds.touched
+    (hold,) = said(successor).result.touched
     assert hold.reason is Reason.REPLICA_SET_TOUCHED
     assert (sorted(orders(site).replicas), orders(site).reassigning) == ([1, 2, 4], False)
 
@@ -111,7 +111,7 @@ def test_somebody_else_s_reassignment_is_never_cancelled(site: MemorySite):
     assert orders(site).target == displaced
     operator.turns(3)
     assert orders(site).adding == (1,)
-    assert all(r.deeds.touched == () for r in operator.reports)
+    assert all(r.result.touched == () for r in operator.reports)
 
 
 def test_a_stray_whose_cancel_is_not_answered_is_cancelled_later(site: MemorySite):
@@ -121,10 +121,10 @@ def test_a_stray_whose_cancel_is_not_answered_is_cancelled_later(site: MemorySit
     operator.faults.fail_next("cancel", Fate.LOST)
     operator.turn()
     report = said(operator)
-    assert report.deeds.stopped is not None
-    assert report.deeds.stopped.reason is Reason.NO_ANSWER
+    assert report.result.stopped is not None
+    assert report.result.stopped.reason is Reason.NO_ANSWER
     assert orders(site).reassigning
-    assert said(operator).deeds.touched
+    assert said(operator).result.touched
     assert sorted(orders(site).replicas) == [1, 2, 4]
 
 
@@ -135,8 +135,8 @@ def test_an_order_that_does_not_show_in_time_is_named_and_looked_for_at_once(sit
     for _ in range(READ_BACK_TRIES):
         operator.faults.race("partitions", lambda: site.cluster.foreign_reorder(name(), before))
     report = said(operator)
-    assert [h.reason for h in report.deeds.holds] == [Reason.NOT_APPLIED]
-    assert (report.deeds.reordered, report.deeds.elected, report.deeds.changed) == (0, 0, True)
+    assert [h.reason for h in report.result.holds] == [Reason.NOT_APPLIED]
+    assert (report.result.reordered, report.result.elected, report.result.changed) == (0, 0, True)
     operator.turns(2)
     assert orders(site).leader != 1
 
@@ -158,5 +158,5 @@ def test_other_replicas_that_one_read_shows_may_be_metadata_that_trails(site: Me
     operator.world = replace(operator.world, clusters=Trailing(operator.world.clusters, operator.faults))
     report = said(operator)
     assert len(seen) > 2
-    assert (report.deeds.touched, report.deeds.stopped) == ((), None)
+    assert (report.result.touched, report.result.stopped) == ((), None)
     assert orders(site).leader != 1

@@ -9,7 +9,7 @@ import pytest
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import EntryState, UndoRecord
-from bellwether.core.planning.plan import Plan, devise
+from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Election, Policy
 from bellwether.execute import READ_BACK_PAUSE_SECONDS, READ_BACK_TRIES, Execution, carry_out
@@ -38,7 +38,7 @@ class Run:
     def devise(self) -> Plan:
         seen = self.site.cluster.snapshot()
         found = Snapshot(self.site.clock.now(), seen, self.record)
-        return devise(found, decisions(1), verdicts(seen, sick=[1]))
+        return build_plan(found, decisions(1), verdicts(seen, sick=[1]))
 
     def carry_out(self) -> Execution:
         return carry_out(self.plan, self.record, BATCHES, self.world)
@@ -65,7 +65,7 @@ def test_a_plan_without_moves_sends_nothing_and_an_unchanged_record_is_not_writt
     run = Run()
     run.plan = Plan()
     writes = run.site.store.writes
-    assert run.carry_out().deeds.changed is False
+    assert run.carry_out().result.changed is False
     assert (run.life.effects, run.site.store.writes) == ([], writes)
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.demotion.decisions import commanded
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.demotion.decisions import manual_decision
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.undo_record import EntryState
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import Agenda
+from bellwether.core.rebalance.waves import RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.policy import Demotion, Mode, Policy
@@ -61,7 +61,7 @@ def test_one_turn_takes_every_leader_from_a_sick_broker():
     made.signals.say(1, Reading.FAILING)
     report = said(operator)
     assert made.cluster.snapshot().leaders()[1] == 0
-    assert (report.deeds.reordered, report.deeds.elected) == (4, 2)  # two had it last already
+    assert (report.result.reordered, report.result.elected) == (4, 2)  # two had it last already
     assert report.condition("Settled").reason is Reason.MOVING
     assert made.store.record is not None
     assert list(made.store.record.demoted) == [1]
@@ -114,7 +114,7 @@ def test_a_recovered_broker_gets_exactly_its_leaders_back():
     operator.turns(2)
     made.signals.say(1, Reading.PASSING)
     operator.turns(5)
-    assert operator.reports[-1].brokers[0].verdict.standing is Standing.RECOVERING
+    assert operator.reports[-1].brokers[0].verdict.state is HealthState.RECOVERING
     operator.settle()
     assert {p.name: p.replicas for p in made.cluster.partitions()} == before
     assert all(p.leader == p.replicas[0] for p in made.cluster.partitions())
@@ -132,7 +132,7 @@ def test_an_override_to_lead_undoes_a_demotion_and_stays():
 
 def test_a_persons_way_to_decide_takes_the_place_of_the_policys():
     made = well()
-    report = Operator(made).turn(commanded(demote=[2], message="disk swap"))
+    report = Operator(made).turn(manual_decision(demote=[2], message="disk swap"))
     assert report is not None
     assert list(report.plan.decisions.demoted) == [2]
     assert made.cluster.snapshot().leaders()[2] == 0
@@ -144,7 +144,7 @@ def test_what_a_turn_learns_is_what_the_next_one_starts_from():
     memory = Memory(world.records.take_over(made.cluster_id), grace_seconds=33)
     made.signals.say(1, Reading.FAILING)
     _, after = turn(world, POLICY, memory)
-    assert after.verdicts[1].standing is Standing.SICK
+    assert after.verdicts[1].state is HealthState.SICK
     assert {e.state for e in after.record.entries.values()} == {EntryState.DISPLACED}
     assert after.grace_seconds == 33
 
@@ -269,7 +269,9 @@ def test_another_cluster_behind_the_same_addresses_is_refused_before_anything_is
 def test_the_loads_of_an_agenda_are_what_a_limit_is_held_against():
     made = well()
     operator = Operator(made, replace(POLICY, demotion=Demotion(dwell_seconds=0, capacity=Capacity(max_load=10))))
-    operator.agenda = Agenda(loads=Loads({p.key: 1 if p.index else 11 for p in made.cluster.partitions()}))
+    operator.rebalance_input = RebalanceInput(
+        loads=Loads({p.key: 1 if p.index else 11 for p in made.cluster.partitions()})
+    )
     operator.turn()
     made.signals.say(1, Reading.FAILING)
     report = said(operator)

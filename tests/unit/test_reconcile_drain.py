@@ -93,7 +93,7 @@ def test_what_stays_with_it_for_want_of_room_is_counted(made: MemorySite):
     operator = Operator(made, replace(POLICY, demotion=Demotion(capacity=Capacity(max_leaders=2))))
     made.signals.drain(2)
     operator.turns(5)
-    assert operator.reports[-1].plan.quiet
+    assert operator.reports[-1].plan.empty
     drained = said(operator, "Drained")
     assert drained is not None
     assert drained.message == "leads 2 partitions, and stands first in the order of 2; held back: 2 CapacityReached"
@@ -107,7 +107,7 @@ def test_what_only_a_sicker_broker_could_lead_is_counted(made: MemorySite):
     operator.turns(3)
     made.signals.drain(2)
     operator.turns(5)
-    assert operator.reports[-1].plan.quiet
+    assert operator.reports[-1].plan.empty
     drained = said(operator, "Drained")
     assert drained is not None
     assert drained.message == "leads 1 partitions, and stands first in the order of 1; held back: 1 AllReplicasDemoted"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.planning.preferred_election import AUTO, AutoRebalance
+from bellwether.core.planning.preferred_election import AUTO_REBALANCE_CONFIG, AutoRebalance
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode
 from bellwether.core.signals import Reading
@@ -116,7 +116,7 @@ def test_it_says_what_it_found_of_kafkas_own_balancing(
     restarted: MemorySite, settings: dict[int, str], auto: AutoRebalance
 ):
     for broker, value in settings.items():
-        restarted.cluster.configure_broker(broker, AUTO, value)
+        restarted.cluster.configure_broker(broker, AUTO_REBALANCE_CONFIG, value)
     operator = Operator(restarted, EVERY_30)
     operator.turns(40)
     found = last(operator).election
@@ -131,7 +131,7 @@ def test_where_kafka_balances_by_itself_there_is_nothing_left_to_elect(restarted
     bounce(restarted)
     assert restarted.cluster.auto_balance() == 10
     operator.turns(40)
-    assert sum(r.deeds.elected for r in operator.reports) == 0
+    assert sum(r.result.elected for r in operator.reports) == 0
 
 
 def test_what_cannot_be_asked_is_unknown_and_the_election_goes_on(restarted: MemorySite):

@@ -13,7 +13,7 @@ class Watched:
     def __init__(self) -> None:
         cluster = MemoryCluster(4)
         cluster.create_topic("orders", 4, 4, min_isr=2)
-        self.ward = QuarantineSite(cluster)
+        self.risk_summary = QuarantineSite(cluster)
         self.metrics = OperatorMetrics()
         self.metrics.leading("default", "main", True)
         self._told = 0
@@ -22,15 +22,15 @@ class Watched:
     def seconds(self, count: int) -> None:
         """Time passes."""
         for _ in range(count):
-            self.ward.seconds(1)
-            assert self.ward.operator is not None
-            for report in self.ward.operator.reports[self._told :]:
+            self.risk_summary.seconds(1)
+            assert self.risk_summary.operator is not None
+            for report in self.risk_summary.operator.reports[self._told :]:
                 self.metrics.turn_ended("default", "main", 0.1, report, 0)
-            self._told = len(self.ward.operator.reports)
+            self._told = len(self.risk_summary.operator.reports)
 
     def until_paused(self) -> None:
         """Broker 1 slows down, and is demoted and paused for that."""
-        self.ward.slow.add(1)
+        self.risk_summary.slow.add(1)
         for _ in range(60):
             self.seconds(1)
             if self.of_broker("paused") == 1:
@@ -50,11 +50,11 @@ class Watched:
 def test_a_quarantine_is_told_from_its_order_to_the_recovery_of_the_disk():
     watched = Watched()
     watched.until_paused()
-    assert watched.ward.paused == {1}
+    assert watched.risk_summary.paused == {1}
     assert (watched.of_broker("ordered"), watched.value("quarantines_begun_total")) == (1, 1)
-    watched.ward.mend(1)
+    watched.risk_summary.mend(1)
     watched.seconds(5)
-    assert watched.ward.paused == set()
+    assert watched.risk_summary.paused == set()
     assert (watched.of_broker("ordered"), watched.of_broker("paused")) == (0, 0)
     assert watched.of_broker("ended", reason="DiskRecovered") == 1
     assert watched.value("quarantines_ended_total", reason="DiskRecovered") == 1
@@ -80,7 +80,7 @@ def test_a_disk_that_does_not_recover_is_told_before_the_limit_and_after_it():
 def test_a_warden_that_dies_is_told_as_an_order_that_nobody_obeys():
     watched = Watched()
     watched.until_paused()
-    watched.ward.kill_warden(1)
+    watched.risk_summary.kill_warden(1)
     watched.seconds(30)
     assert (watched.of_broker("ordered"), watched.of_broker("paused")) == (0, 0)
     assert watched.of_broker("ended", reason="NoWarden") == 1

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.policy import Mode, Policy, Waves
+from bellwether.core.settings.policy import Mode, Policy, PromotionWaves
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.testing.memory_world import MemorySite
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 
-WAVES = Waves(steps=(10, 50, 100), pause_seconds=20, few_leaders=20, after_down_seconds=0)
+WAVES = PromotionWaves(steps=(10, 50, 100), pause_seconds=20, few_leaders=20, after_down_seconds=0)
 WAVED = replace(POLICY, promotion=replace(POLICY.promotion, waves=WAVES))
 COLD = replace(POLICY, promotion=replace(POLICY.promotion, waves=replace(WAVES, after_down_seconds=30)))
 
@@ -146,7 +146,7 @@ class TestDown:
         made.signals.say(1, Reading.PASSING)
         operator.turns(10)
         assert leads(made) == 0
-        waits = operator.reports[-1].brokers[0].way
+        waits = operator.reports[-1].brokers[0].restoration
         assert waits is not None
         assert waits.wait is not None
         assert waits.wait.reason is Reason.PREFERRED_NOT_IN_ISR

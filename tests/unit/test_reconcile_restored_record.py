@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.settings.placement import Placement, Preference
-from bellwether.core.settings.policy import Policy, Waves
+from bellwether.core.settings.policy import Policy, PromotionWaves
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 from bellwether.testing.memory_cluster import MemoryCluster
@@ -16,7 +16,7 @@ from testkit.builders import site
 from testkit.operators import POLICY, Operator
 
 IN_A = replace(POLICY, placement=Placement(Preference(("a",))))
-DAILY = replace(POLICY, promotion=replace(POLICY.promotion, waves=Waves(pause_seconds=86400, few_leaders=0)))
+DAILY = replace(POLICY, promotion=replace(POLICY.promotion, waves=PromotionWaves(pause_seconds=86400, few_leaders=0)))
 
 
 class Watched(Operator):
@@ -113,7 +113,7 @@ def test_a_broker_that_comes_back_over_days_waits_for_time_alone_as_metrics_say(
 
 def test_a_broker_that_does_not_come_on_tells_what_it_waits_for():
     made = well(site(4, {"orders": 200}))
-    operator = Watched(made, replace(DAILY, promotion=replace(DAILY.promotion, waves=Waves(pause_seconds=60))))
+    operator = Watched(made, replace(DAILY, promotion=replace(DAILY.promotion, waves=PromotionWaves(pause_seconds=60))))
     operator.turns(2)
     made.signals.say(1, Reading.FAILING)
     operator.turns(3)
@@ -123,6 +123,8 @@ def test_a_broker_that_does_not_come_on_tells_what_it_waits_for():
     made.signals.say(1, Reading.UNKNOWN)
     operator.turns(60)
     assert operator.told("broker_returning_waits", broker="1", reason="ReturningInWaves") is None
-    reasons = {d.wait.reason for b in operator.reports[-1].brokers if (d := b.way) is not None and d.wait is not None}
+    reasons = {
+        d.wait.reason for b in operator.reports[-1].brokers if (d := b.restoration) is not None and d.wait is not None
+    }
     assert reasons
     assert [operator.told("broker_returning_waits", broker="1", reason=str(reason)) for reason in reasons] == [1]

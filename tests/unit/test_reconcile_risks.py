@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.doctor.risks import FLOOR_SECONDS, MIN_ISR, Risk
+from bellwether.core.doctor.risks import MIN_ISR, MIN_ISR_CACHE_SECONDS, Risk
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
@@ -37,7 +37,7 @@ class Turns:
         return said
 
     def counts(self) -> Mapping[Risk, int]:
-        return dict(self.turn().ward.counts)
+        return dict(self.turn().risk_summary.counts)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_the_setting_is_asked_for_once_in_a_while_and_a_change_is_seen_then(site
         assert turns.counts() == {Risk.UNDER_MIN_ISR: 4}
     assert turns.configs.asked == 1
     site.cluster.configure_topic("orders", MIN_ISR, "1")
-    site.clock.advance(FLOOR_SECONDS)
+    site.clock.advance(MIN_ISR_CACHE_SECONDS)
     assert turns.counts() == {Risk.AT_MIN_ISR: 4}
     assert turns.configs.asked == 2
 

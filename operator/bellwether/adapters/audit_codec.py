@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Moves, Outcome, PlanStep
+from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange, MoveSummary, PlanStep
 from bellwether.ports.errors import Terminal
 
 
@@ -113,8 +113,8 @@ def _changed(row: Mapping[str, Any]) -> BrokerChange:
     )
 
 
-def _moved(row: Mapping[str, Any]) -> Moves:
-    return Moves(
+def _moved(row: Mapping[str, Any]) -> MoveSummary:
+    return MoveSummary(
         topics=int(row["topics"]),
         reorders=int(row["reorders"]),
         elections=int(row["elections"]),
@@ -130,8 +130,10 @@ def _stepped(row: Mapping[str, Any]) -> PlanStep:
     return PlanStep(row["digest"], row["approvedBy"], int(row["takenUp"]), int(row["moves"]), row["ended"])
 
 
-def _done(row: Mapping[str, Any]) -> Outcome:
-    return Outcome(int(row["reordered"]), int(row["elected"]), int(row["touched"]), dict(row["held"]), row["stopped"])
+def _done(row: Mapping[str, Any]) -> AuditOutcome:
+    return AuditOutcome(
+        int(row["reordered"]), int(row["elected"]), int(row["touched"]), dict(row["held"]), row["stopped"]
+    )
 
 
 def _time(moment: datetime) -> str:

@@ -14,16 +14,16 @@ from operator import itemgetter
 from typing import Any
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.restoration_waves import Coming, Returning
+from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.undo_record import (
     FORMAT_VERSION,
-    Application,
+    ApplicationEnd,
     Cause,
-    Demoted,
-    Ending,
-    Entry,
+    DemotedBroker,
     EntryState,
-    LeftOut,
+    PlanApplication,
+    SkippedPartition,
+    UndoEntry,
     UndoRecord,
 )
 from bellwether.ports.errors import Terminal
@@ -46,12 +46,12 @@ def check_format(version: object, where: str) -> None:
         )
 
 
-def pack_entries(entries: Iterable[tuple[PartitionKey, Entry]]) -> bytes:
+def pack_entries(entries: Iterable[tuple[PartitionKey, UndoEntry]]) -> bytes:
     """Entries as compressed bytes; the same entries give the same bytes in whatever order they come."""
     return zlib.compress(_dump(_entries_to_json(entries)), _LEVEL)
 
 
-def unpack_entries(data: bytes, where: str) -> dict[PartitionKey, Entry]:
+def unpack_entries(data: bytes, where: str) -> dict[PartitionKey, UndoEntry]:
     """The inverse of ``pack_entries``. Terminal when the bytes are damaged."""
     try:
         return _entries_from_json(json.loads(zlib.decompress(data)))
@@ -59,12 +59,12 @@ def unpack_entries(data: bytes, where: str) -> dict[PartitionKey, Entry]:
         raise _damaged(where, error) from error
 
 
-def pack_demoted(demoted: Mapping[int, Demoted]) -> str:
+def pack_demoted(demoted: Mapping[int, DemotedBroker]) -> str:
     """The demoted brokers as JSON text, in order of broker id."""
     return _dump(_demoted_to_json(demoted)).decode()
 
 
-def unpack_demoted(text: str, where: str) -> dict[int, Demoted]:
+def unpack_demoted(text: str, where: str) -> dict[int, DemotedBroker]:
     """The inverse of ``pack_demoted``. Terminal when the text is damaged."""
     try:
         return _demoted_from_json(json.loads(text))
@@ -72,12 +72,12 @@ def unpack_demoted(text: str, where: str) -> dict[int, Demoted]:
         raise _damaged(where, error) from error
 
 
-def pack_returning(returning: Mapping[int, Returning]) -> str:
+def pack_returning(returning: Mapping[int, ReturningBroker]) -> str:
     """The brokers on their way back as JSON text, in order of broker id."""
     return _dump(_returning_to_json(returning)).decode()
 
 
-def unpack_returning(text: str, where: str) -> dict[int, Returning]:
+def unpack_returning(text: str, where: str) -> dict[int, ReturningBroker]:
     """The inverse of ``pack_returning``. Terminal when the text is damaged."""
     try:
         return _returning_from_json(json.loads(text))
@@ -85,12 +85,12 @@ def unpack_returning(text: str, where: str) -> dict[int, Returning]:
         raise _damaged(where, error) from error
 
 
-def pack_application(application: Application) -> str:
+def pack_application(application: PlanApplication) -> str:
     """How far a load plan has come, as JSON text."""
     return _dump(_application_to_json(application)).decode()
 
 
-def unpack_application(text: str, where: str) -> Application:
+def unpack_application(text: str, where: str) -> PlanApplication:
     """The inverse of ``pack_application``. Terminal when the text is damaged."""
     try:
         return _application_from_json(json.loads(text))
@@ -159,7 +159,7 @@ def _damaged(where: str, error: Exception) -> Terminal:
     )
 
 
-def _entries_to_json(entries: Iterable[tuple[PartitionKey, Entry]]) -> list[Any]:
+def _entries_to_json(entries: Iterable[tuple[PartitionKey, UndoEntry]]) -> list[Any]:
     # By topic, then partition: neighbours look alike, which is what the compressor lives on.
     topics: dict[tuple[str, str], list[Any]] = {}
     for key, entry in entries:
@@ -170,12 +170,12 @@ def _entries_to_json(entries: Iterable[tuple[PartitionKey, Entry]]) -> list[Any]
     return [[topic_id, topic, sorted(rows, key=itemgetter(0))] for (topic_id, topic), rows in sorted(topics.items())]
 
 
-def _entries_from_json(topics: Any) -> dict[PartitionKey, Entry]:
-    entries: dict[PartitionKey, Entry] = {}
+def _entries_from_json(topics: Any) -> dict[PartitionKey, UndoEntry]:
+    entries: dict[PartitionKey, UndoEntry] = {}
     for topic_id, topic, rows in topics:
         for partition, code, baseline, written, earlier, *rare in rows:
             finished, contests, contested = rare or (None, 0, None)
-            entries[PartitionKey(topic_id, partition)] = Entry(
+            entries[PartitionKey(topic_id, partition)] = UndoEntry(
                 topic=topic,
                 baseline=tuple(baseline),
                 written=tuple(written),
@@ -188,7 +188,7 @@ def _entries_from_json(topics: Any) -> dict[PartitionKey, Entry]:
     return entries
 
 
-def _demoted_to_json(demoted: Mapping[int, Demoted]) -> list[Any]:
+def _demoted_to_json(demoted: Mapping[int, DemotedBroker]) -> list[Any]:
     return [
         {
             "broker": one.broker,
@@ -208,9 +208,9 @@ def _cause_to_json(cause: Cause) -> dict[str, str]:
     return {"cause": cause.value}
 
 
-def _demoted_from_json(rows: Any) -> dict[int, Demoted]:
+def _demoted_from_json(rows: Any) -> dict[int, DemotedBroker]:
     return {
-        row["broker"]: Demoted(
+        row["broker"]: DemotedBroker(
             broker=row["broker"],
             cause=Cause(row.get("purpose", row["cause"])),
             reason=row["reason"],
@@ -221,27 +221,27 @@ def _demoted_from_json(rows: Any) -> dict[int, Demoted]:
     }
 
 
-def _returning_to_json(returning: Mapping[int, Returning]) -> list[Any]:
+def _returning_to_json(returning: Mapping[int, ReturningBroker]) -> list[Any]:
     return [
         {
             "broker": one.broker,
             "share": one.share,
             "since": _time_to_text(one.since),
             "wavedAt": _time_to_text(one.waved_at),
-            "coming": one.coming.value,
+            "coming": one.trigger.value,
         }
         for _, one in sorted(returning.items())
     ]
 
 
-def _returning_from_json(rows: Any) -> dict[int, Returning]:
+def _returning_from_json(rows: Any) -> dict[int, ReturningBroker]:
     return {
-        row["broker"]: Returning(
+        row["broker"]: ReturningBroker(
             broker=row["broker"],
             share=_share(row["share"]),
             since=datetime.fromisoformat(row["since"]),
             waved_at=datetime.fromisoformat(row["wavedAt"]),
-            coming=Coming(row["coming"]),
+            trigger=RestorationTrigger(row["coming"]),
         )
         for row in rows
     }
@@ -253,7 +253,7 @@ def _share(value: object) -> int:
     return value
 
 
-def _application_to_json(application: Application) -> dict[str, Any]:
+def _application_to_json(application: PlanApplication) -> dict[str, Any]:
     return {
         "digest": application.digest,
         "moves": application.moves,
@@ -268,8 +268,8 @@ def _application_to_json(application: Application) -> dict[str, Any]:
     }
 
 
-def _application_from_json(row: Any) -> Application:
-    return Application(
+def _application_from_json(row: Any) -> PlanApplication:
+    return PlanApplication(
         digest=row["digest"],
         moves=row["moves"],
         since=datetime.fromisoformat(row["since"]),
@@ -277,8 +277,8 @@ def _application_from_json(row: Any) -> Application:
         taken_up=row["takenUp"],
         left=dict(row["left"]),
         left_load=row["leftLoad"],
-        sample=tuple(LeftOut(topic, partition, reason) for topic, partition, reason in row["sample"]),
-        ended=Ending(row["ended"]) if row["ended"] else None,
+        sample=tuple(SkippedPartition(topic, partition, reason) for topic, partition, reason in row["sample"]),
+        ended=ApplicationEnd(row["ended"]) if row["ended"] else None,
         message=row["message"],
     )
 

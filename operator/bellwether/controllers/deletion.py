@@ -19,10 +19,10 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Refused
 from bellwether.controllers.finalizer import ABANDON, FINALIZER, Custody
 from bellwether.controllers.uninstall_request import UNINSTALL, Withdrawal, withdrawal
-from bellwether.core.demotion.decisions import Decide, part
+from bellwether.core.demotion.decisions import DecisionFunction, decide_on_deletion
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import Agenda
+from bellwether.core.rebalance.waves import RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import DeletionPolicy, Mode, Policy
 from bellwether.ports.clock import Clock
@@ -47,7 +47,7 @@ class Reconciler(Protocol):
         """Connect and hold the Lease, or raise."""
         ...
 
-    def reconcile(self, policy: LeadershipPolicy, decide: Decide, agenda: Agenda) -> Report:
+    def reconcile(self, policy: LeadershipPolicy, decide: DecisionFunction, rebalance_input: RebalanceInput) -> Report:
         """One reconcile with that way to decide, on that occasion."""
         ...
 
@@ -92,7 +92,7 @@ class Parting:
             return self.finish(why)
         try:
             controller.ensure_connected(policy)
-            report = controller.reconcile(policy, part, Agenda(occasion=self.occasion))
+            report = controller.reconcile(policy, decide_on_deletion, RebalanceInput(occasion=self.occasion))
         except Refused as error:
             if error.reason is Reason.STANDING_BY:
                 return RETRY_SECONDS  # the process that holds the Lease does it
@@ -106,13 +106,13 @@ class Parting:
             log.warning("the deletion waits", why=str(error))
             return RETRY_SECONDS
         record = controller.record
-        if record is None or report.deeds.changed:
+        if record is None or report.result.changed:
             return 0.0
         entries = record.entries.values()
         waiting = any(e.state is EntryState.RESTORED or not _kept(e.baseline, record.demoted) for e in entries)
         if record.empty:
             return self.finish(None)
-        if not waiting and report.plan.quiet:
+        if not waiting and report.plan.empty:
             return self.finish(f"brokers {sorted(record.demoted)} are still sick")
         if self._overdue():
             return self.finish("the time for restoring is over")

@@ -16,7 +16,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES, Conflict, Kubern
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.controllers.exports import Exports
-from bellwether.core.reporting.audit import AuditEntry, Outcome
+from bellwether.core.reporting.audit import AuditEntry, AuditOutcome
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 
@@ -91,7 +91,7 @@ class Custody:
         metadata, status = body["metadata"], body.get("status") or {}
         trail = ConfigMapTrail(self._api, metadata["namespace"], metadata["name"], clock)
         entry = AuditEntry(clock.now(), str(status.get("clusterId", "")), int(status.get("epoch") or 0), text)
-        trail.conclude(replace(entry, outcome=Outcome()))
+        trail.conclude(replace(entry, outcome=AuditOutcome()))
 
     def _set_finalizers(self, body: dict[str, Any], finalizers: list[str]) -> None:
         metadata = body["metadata"]

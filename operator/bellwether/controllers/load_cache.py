@@ -16,10 +16,10 @@ import structlog
 from bellwether.adapters.job_commands import file_name
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreError, StoreMissing
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.core.model.loads import AWAITED, Loads
+from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.lifecycle import Run, RunState
+from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.ports.clock import Clock
@@ -61,7 +61,7 @@ class Wish:
     latest: str = ""
 
     @classmethod
-    def of(cls, policy: LeadershipPolicy, settings: Rebalance, run: Run) -> Wish | None:
+    def of(cls, policy: LeadershipPolicy, settings: Rebalance, run: RebalanceRun) -> Wish | None:
         """What a policy asks for; None where it limits no broker by load."""
         metadata, rebalance = policy.metadata, policy.spec.rebalance
         if rebalance is None or policy.policy().demotion.capacity.max_load is None:
@@ -102,7 +102,7 @@ class LoadReading:
         if self._loads is not None or self._tried is not None:
             return self._loads
         since = self._wanted_since
-        return AWAITED if since is None or self._clock.monotonic() - since < AWAITED_SECONDS else None
+        return LOADS_PENDING if since is None or self._clock.monotonic() - since < AWAITED_SECONDS else None
 
     @property
     def shown(self) -> object:

@@ -27,10 +27,10 @@ from bellwether.controllers.reporting.status_reporter import Notices
 from bellwether.controllers.requeue import Pace
 from bellwether.controllers.session import Session
 from bellwether.controllers.wakeups import Wakeups
-from bellwether.core.demotion.decisions import Decide, decide
+from bellwether.core.demotion.decisions import DecisionFunction, decide
 from bellwether.core.model.undo_record import UndoRecord
-from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.rebalance.waves import Agenda
+from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.rebalance.waves import RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.detection import Detection
 from bellwether.ports.clock import Clock
@@ -149,7 +149,7 @@ class PolicyLoop(threading.Thread):
         if parting is not None and parting.over:
             self.release()
             if parting.asked is not None:
-                self._notices.trouble(body, Reason.WITHDRAWN, f"{SENTENCES[Reason.WITHDRAWN]} ({parting.asked})")
+                self._notices.trouble(body, Reason.WITHDRAWN, f"{DESCRIPTIONS[Reason.WITHDRAWN]} ({parting.asked})")
             return parting.rest()
         try:
             policy = LeadershipPolicy.read(body)
@@ -165,14 +165,16 @@ class PolicyLoop(threading.Thread):
                 return parting.step(self, policy)
             self.ensure_connected(policy)
             self._custody.adopt(body)
-            report = self.reconcile(policy, agenda=self._rebalance.agenda(policy, body))
+            report = self.reconcile(policy, rebalance_input=self._rebalance.rebalance_input(policy, body))
             self._failures.succeeded()
             record = self.record
             return self._pace.after(report, policy.policy(), record, self._took_seconds) if record is not None else 0.0
         except BellwetherError as error:
             return self._failures.handle(policy, self.body, error)
 
-    def reconcile(self, policy: LeadershipPolicy, decide: Decide = decide, agenda: Agenda = NOTHING) -> Report:
+    def reconcile(
+        self, policy: LeadershipPolicy, decide: DecisionFunction = decide, rebalance_input: RebalanceInput = NOTHING
+    ) -> Report:
         """One cycle, with its report written. Needs a connection; raises what the ports raise."""
         link, memory, pods = self._session.begin(policy)
         inputs = self._inputs()  # before the signals are read: a change during the cycle wakes the controller again
@@ -181,7 +183,7 @@ class PolicyLoop(threading.Thread):
         self._notices.begins(self.namespace, self.policy_name)
         try:
             world = replace(attended(link.world, self._pulse.beat), pods=pods.seen)
-            report, memory = turn(world, policy.policy(), memory, decide, agenda)
+            report, memory = turn(world, policy.policy(), memory, decide, rebalance_input)
             self._session.memory = memory
             self._must_lead()
         finally:
@@ -191,7 +193,7 @@ class PolicyLoop(threading.Thread):
         report = self._session.qualified(replace(report, problem=None))  # it may be large, and was passed on
         run = self._rebalance.run
         self._notices.publish(policy, report, memory, seconds, generations, run, self._must_lead)
-        self._notices.heard(self.namespace, self.policy_name, self.signals.signals(), self._detection.patience)
+        self._notices.heard(self.namespace, self.policy_name, self.signals.signals(), self._detection.stale_after)
         self._wakeups.judged(inputs)
         self._log_problems()
         return report
@@ -221,7 +223,7 @@ class PolicyLoop(threading.Thread):
         signals = tuple(
             (replace(s, age_seconds=None), s.age_seconds is not None and s.age_seconds <= patience)
             for s in self.signals.signals()
-            if (patience := self._detection.patience(s.type, s.source)) is not None
+            if (patience := self._detection.stale_after(s.type, s.source)) is not None
         )
         overrides = tuple((o, o.active(now)) for o in self.signals.overrides())
         pods = self._session.pods

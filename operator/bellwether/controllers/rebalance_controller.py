@@ -27,22 +27,22 @@ from bellwether.api.v1alpha1.spec.plan_runner import RunnerType
 from bellwether.api.v1alpha1.status.rebalance_status import REQUEST_LIMIT
 from bellwether.controllers.load_cache import LoadReading, Measures, Wish
 from bellwether.core.model.refusals import Refusal
-from bellwether.core.model.undo_record import Application
-from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.model.undo_record import PlanApplication
+from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.rebalance.lifecycle import (
     UNDER_WAY,
-    Run,
+    RebalanceRun,
     RunState,
-    begun,
-    due,
-    followed,
-    judged,
-    planned,
-    superseded,
-    timed,
+    on_judged,
+    on_planned,
+    on_progress,
+    on_started,
+    on_superseded,
+    run_due,
+    with_next_run_time,
 )
 from bellwether.core.rebalance.problem import Problem
-from bellwether.core.rebalance.waves import Accepted, Agenda
+from bellwether.core.rebalance.waves import ApprovedPlan, RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.rebalance import Approval, Rebalance
 from bellwether.extras import needed_extra
@@ -79,7 +79,7 @@ class Shelf(Measures, Protocol):
         """The plan that was made of a problem, rechecked. Raises PlanUnfit."""
         ...
 
-    def accepted(self, digest: str) -> Accepted:
+    def accepted(self, digest: str) -> ApprovedPlan:
         """An approved plan. Raises PlanUnfit where it is not what the digest names."""
         ...
 
@@ -109,14 +109,14 @@ class _Facts:
     cluster_id: str
     asked: str
     approved: str
-    application: Application | None
+    application: PlanApplication | None
     waits: Refusal | None
 
 
 class Desk:
     """See the module. ``wake`` lets the policy's loop take a turn soon: there is something to do or to say."""
 
-    def __init__(self, run: Run, tools: MakeTools, clock: Clock, wake: Callable[[], None]) -> None:
+    def __init__(self, run: RebalanceRun, tools: MakeTools, clock: Clock, wake: Callable[[], None]) -> None:
         self._run = run
         self._make_tools = tools
         self._clock = clock
@@ -127,7 +127,7 @@ class Desk:
         self._thread: threading.Thread | None = None
         self._bound: dict[str, object] = {}
         self._facts: _Facts | None = None
-        self._accepted: Accepted | None = None
+        self._accepted: ApprovedPlan | None = None
         self._problem: Problem | None = None
         self._wanting = False
         self._started = False
@@ -163,19 +163,19 @@ class Desk:
         return "the thread of the policy's rebalances has died" if dead else None
 
     @property
-    def run(self) -> Run:
+    def run(self) -> RebalanceRun:
         """How the rebalance stands, and what is in its way just now."""
         with self._lock:
             run, trouble = self._run, self._trouble
         return run if trouble is None else replace(run, reason=trouble.reason, message=trouble.message)
 
-    def agenda(self) -> Agenda:
+    def rebalance_input(self) -> RebalanceInput:
         """What the next turn is to do."""
         with self._lock:
             run, plan = self._run, self._accepted
             given = plan if plan is not None and plan.digest == run.digest and run.state in UNDER_WAY else None
             ended = run.digest if run.state is RunState.SUPERSEDED else ""
-            return Agenda(given, ended, posing=self._wanting, loads=self._reading.known())
+            return RebalanceInput(given, ended, wants_problem=self._wanting, loads=self._reading.known())
 
     def hear(self, policy: LeadershipPolicy, annotations: Mapping[str, str], report: Report) -> None:
         """What a turn came to."""
@@ -198,7 +198,7 @@ class Desk:
             if report.problem is not None and self._wanting:
                 self._problem, self._wanting = report.problem, False
             facts = self._facts
-            self._run = followed(self._run, facts.application, facts.waits, facts.asked)
+            self._run = on_progress(self._run, facts.application, facts.waits, facts.asked)
         self._news.set()
 
     def step(self) -> bool:
@@ -237,20 +237,20 @@ class Desk:
         plan = self._accepted.digest if self._accepted is not None else ""
         return self._run, self._trouble, self._wanting, plan, self._reading.shown
 
-    def _decide(self, run: Run, facts: _Facts) -> Run:
+    def _decide(self, run: RebalanceRun, facts: _Facts) -> RebalanceRun:
         """What follows from what is known; nothing is fetched."""
         now = self._clock.now()
-        run = timed(run, facts.settings, now)
-        run = followed(run, facts.application, facts.waits, facts.asked)
-        run = superseded(run, facts.asked)
-        run = judged(run, facts.settings, facts.approved, now)
-        name = due(run, facts.asked, now)
+        run = with_next_run_time(run, facts.settings, now)
+        run = on_progress(run, facts.application, facts.waits, facts.asked)
+        run = on_superseded(run, facts.asked)
+        run = on_judged(run, facts.settings, facts.approved, now)
+        name = run_due(run, facts.asked, now)
         if name is not None and not self._ending(run, facts):
-            run = begun(run, name, facts.asked, facts.settings, now)
+            run = on_started(run, name, facts.asked, facts.settings, now)
             self._problem, self._wanting, self._started, self._accepted = None, False, False, None
         return run
 
-    def _do(self, run: Run, facts: _Facts) -> Run:
+    def _do(self, run: RebalanceRun, facts: _Facts) -> RebalanceRun:
         """What the run's state asks for."""
         if run.state is RunState.RUNNING:
             return self._plan(run, facts)
@@ -259,13 +259,13 @@ class Desk:
         return run
 
     @staticmethod
-    def _ending(run: Run, facts: _Facts) -> bool:
+    def _ending(run: RebalanceRun, facts: _Facts) -> bool:
         """Whether the undo record does not say yet that the plan before has ended; where nothing moves it need not."""
         applied = facts.application
         open_ = applied is not None and applied.ended is None and applied.digest == run.digest
         return run.state is RunState.SUPERSEDED and open_ and facts.policy.policy().acts
 
-    def _plan(self, run: Run, facts: _Facts) -> Run:
+    def _plan(self, run: RebalanceRun, facts: _Facts) -> RebalanceRun:
         """A run's problem, its job, its plan: whichever is next."""
         tools, metadata = self._tools_of(facts), facts.policy.metadata
         name = file_name(metadata.namespace, metadata.name, run.name)
@@ -287,14 +287,14 @@ class Desk:
         if word.state is JobState.FAILED:
             return run.become(RunState.FAILED, Reason.JOB_FAILED, word.message)
         if word.state is JobState.ACTIVE:
-            text = f"{SENTENCES[Reason.PLANNING]} {word.message}".strip()
+            text = f"{DESCRIPTIONS[Reason.PLANNING]} {word.message}".strip()
             return run.become(RunState.RUNNING, Reason.PLANNING, text)
         rechecked = tools.shelf.plan_for(name)
-        found = planned(run, rechecked.plan, facts.settings, rechecked.forced)
+        found = on_planned(run, rechecked.plan, facts.settings, rechecked.forced)
         tools.shelf.tidy(file_name(metadata.namespace, metadata.name, ""))
         return found
 
-    def _take_up(self, run: Run, facts: _Facts) -> Run:
+    def _take_up(self, run: RebalanceRun, facts: _Facts) -> RebalanceRun:
         """An approved plan has to be at hand for the turns that apply it."""
         if self._accepted is not None and self._accepted.digest == run.digest:
             return run
@@ -303,14 +303,14 @@ class Desk:
             self._accepted = accepted
         return replace(run, made_at=accepted.made_at)
 
-    def _read_loads(self, run: Run, facts: _Facts) -> Refusal | None:
+    def _read_loads(self, run: RebalanceRun, facts: _Facts) -> Refusal | None:
         """The loads of the run that ended last, where the policy limits by load; why they could not be had, if so."""
         wish = Wish.of(facts.policy, facts.settings, run)
         if self._reading.due(wish) and wish is not None:
             self._reading.read(lambda: self._tools_of(facts).shelf, wish)
         return self._reading.trouble
 
-    def _failed(self, run: Run, error: Exception, text: str) -> Run:
+    def _failed(self, run: RebalanceRun, error: Exception, text: str) -> RebalanceRun:
         reason = Reason.JOB_FAILED
         if isinstance(error, PlanUnfit):
             reason = Reason.PLAN_REFUSED
@@ -357,7 +357,7 @@ def tools_for(api: KubernetesClient, clock: Clock, policy: LeadershipPolicy, clu
     return Tools(shelf, jobs)
 
 
-MakeDesk = Callable[[Run, Callable[[], None]], Desk]
+MakeDesk = Callable[[RebalanceRun, Callable[[], None]], Desk]
 """From how the rebalance was last said to stand, and a way to wake the policy's controller."""
 
 
@@ -365,7 +365,7 @@ class PolicyRebalance:
     """The desk of one policy while ``spec.rebalance`` asks for one. ``run_of`` reads the last status of a policy."""
 
     def __init__(
-        self, make: MakeDesk | None, run_of: Callable[[LeadershipPolicy], Run], wake: Callable[[], None]
+        self, make: MakeDesk | None, run_of: Callable[[LeadershipPolicy], RebalanceRun], wake: Callable[[], None]
     ) -> None:
         self._make = make
         self._run_of = run_of
@@ -373,7 +373,7 @@ class PolicyRebalance:
         self._desk: Desk | None = None
 
     @property
-    def run(self) -> Run | None:
+    def run(self) -> RebalanceRun | None:
         """How the rebalance stands; None where the policy asks for none."""
         return self._desk.run if self._desk is not None else None
 
@@ -383,7 +383,7 @@ class PolicyRebalance:
         desk = self._desk  # read by the watches' threads, too
         return desk.version if desk is not None else None
 
-    def agenda(self, policy: LeadershipPolicy, body: dict[str, Any]) -> Agenda:
+    def rebalance_input(self, policy: LeadershipPolicy, body: dict[str, Any]) -> RebalanceInput:
         """What the next reconcile is to do for a rebalance. Raises Transient or Terminal."""
         if policy.spec.rebalance is None:
             self.close()
@@ -391,8 +391,8 @@ class PolicyRebalance:
             # The object may be older than the last status.
             self._desk = self._make(self._run_of(policy), self._wake)
         if self._desk is None:
-            return Agenda()
-        return replace(self._desk.agenda(), approved_by=_approver(policy, body))
+            return RebalanceInput()
+        return replace(self._desk.rebalance_input(), approved_by=_approver(policy, body))
 
     def hear(self, policy: LeadershipPolicy, report: Report) -> None:
         """What a reconcile came to."""
@@ -405,7 +405,7 @@ class PolicyRebalance:
         return desk.amiss() if desk is not None else None
 
     def close(self) -> None:
-        """Stop planning; the next ``agenda`` begins anew."""
+        """Stop planning; the next ``rebalance_input`` begins anew."""
         desk, self._desk = self._desk, None
         if desk is not None:
             desk.close()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bellwether.core.demotion.requeue import appointment
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.demotion.requeue import requeue_after
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.quarantine_order import RENEW_SECONDS
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Policy
 
-_AILING = (Standing.SICK, Standing.SUSPECT, Standing.DOWN)
+_AILING = (HealthState.SICK, HealthState.SUSPECT, HealthState.DOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class Pace:
 
     def after(self, report: Report, policy: Policy, record: UndoRecord, took_seconds: float = 0.0) -> float:
         """The wait after a turn that took so long, ended well and left this record."""
-        if report.deeds.changed:
+        if report.result.changed:
             return 0.0
-        if report.deeds.stopped is not None:
+        if report.result.stopped is not None:
             return self.retry_seconds
         wave = report.progress.again_seconds if report.progress is not None else None
         waves = [wave] if wave is not None else []
@@ -55,13 +55,13 @@ class Pace:
 
     def _until_metadata(self, report: Report, record: UndoRecord, took_seconds: float) -> float:
         """How soon metadata is to be read again: of a large cluster that is most of what a turn takes."""
-        held = any(b.hold is not None or b.verdict.standing in _AILING for b in report.brokers)
+        held = any(b.hold is not None or b.verdict.state in _AILING for b in report.brokers)
         progress = report.progress
         going_on = progress is not None and progress.waits is not None
         if not held and not going_on and at_rest(report, record):
             return self.idle_seconds
         rest = took_seconds * (1 - self.busy_share) / self.busy_share
-        if any(b.confinement is not None and b.confinement.stands for b in report.brokers):
+        if any(b.quarantine_order is not None and b.quarantine_order.active for b in report.brokers):
             return min(max(self.paused_seconds, rest), RENEW_SECONDS)
         return min(max(self.busy_seconds, rest), self.idle_seconds)
 
@@ -81,8 +81,12 @@ def at_rest(report: Report, record: UndoRecord) -> bool:
 def _appointments(report: Report, policy: Policy) -> list[float]:
     """In how many seconds brokers have been sick, or well, or in one wave for long enough."""
     found = (
-        appointment(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=policy, now=report.now)
+        requeue_after(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=policy, now=report.now)
         for b in report.brokers
     )
-    waves = (b.way.wait.again_seconds for b in report.brokers if b.way is not None and b.way.wait is not None)
+    waves = (
+        b.restoration.wait.again_seconds
+        for b in report.brokers
+        if b.restoration is not None and b.restoration.wait is not None
+    )
     return [seconds for seconds in (*found, *waves) if seconds is not None]

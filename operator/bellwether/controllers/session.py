@@ -16,7 +16,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Link, Linker, Refused
 from bellwether.controllers.reporting.status_reporter import Notices
 from bellwether.core.model.condition import Condition
-from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.report import Report
 from bellwether.gather import Memory
 from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient
@@ -72,7 +72,7 @@ class Session:
             owner = self.link.lease.owner
             # No owner: another process was quicker in this moment, and the next try shows which.
             if owner is None or owner.startswith(f"policy {self._namespace}/{self._policy} "):
-                raise Refused(Reason.STANDING_BY, SENTENCES[Reason.STANDING_BY])
+                raise Refused(Reason.STANDING_BY, DESCRIPTIONS[Reason.STANDING_BY])
             text = (
                 f"{owner} already manages Kafka cluster {self.link.cluster_id}: one policy per Kafka cluster; delete "
                 "one of the two"
@@ -107,7 +107,7 @@ class Session:
         grace, orders = self._linker.grace_seconds(link), self._notices.orders(healths)
         structlog.contextvars.bind_contextvars(epoch=record.epoch)
         log.info("took over", displaced=len(record.entries), demoted=sorted(record.demoted))
-        return Memory(record, verdicts, grace, flaps=flaps, confinements=orders)
+        return Memory(record, verdicts, grace, flaps=flaps, quarantine_orders=orders)
 
     def qualified(self, report: Report) -> Report:
         """The report with what limits it: former credentials still in use, pods that cannot be read."""

@@ -152,7 +152,7 @@ class Reason(StrEnum):
     DEFINITION_OUTDATED = "DefinitionOutdated"
 
 
-SENTENCES: dict[Reason, str] = {
+DESCRIPTIONS: dict[Reason, str] = {
     Reason.SIGNALS_PASSING: "Every signal of the broker passes.",
     Reason.STABILIZING: "Every signal passes again; the broker must stay well for the stabilization time.",
     Reason.EXTERNALLY_UNREACHABLE: "A quorum of vantages cannot reach its external listener; the internal one answers.",
@@ -286,6 +286,6 @@ SENTENCES: dict[Reason, str] = {
 """What each reason means, one sentence a reason."""
 
 
-def known(name: str) -> Reason:
+def reason_named(name: str) -> Reason:
     """The reason of that name; one that another version stored and this one does not know is said to be so."""
     return Reason(name) if name in set(Reason) else Reason.OTHER_VERSION

@@ -14,20 +14,20 @@ from typing import Any, TypeVar
 
 Word = TypeVar("Word", bound=StrEnum)
 
-LARGEST = 2**63 - 1
+MAX_INT64 = 2**63 - 1
 """Integers in files fit Arrow's and the JVM's 64 bits."""
 
 
-class Unreadable(ValueError):
+class InvalidDocument(ValueError):
     """A document that is not what it should be: names the field, and what was wanted."""
 
 
-class Fields:
+class StrictObject:
     """The fields of one JSON object. What nobody asked for by the time of ``done`` is refused, too."""
 
     def __init__(self, document: object, where: str = "") -> None:
         if not isinstance(document, Mapping):
-            raise Unreadable(f"{where or 'the document'} is {_kind(document)}: a JSON object is wanted")
+            raise InvalidDocument(f"{where or 'the document'} is {_kind(document)}: a JSON object is wanted")
         self._left = dict(document)
         self._where = f"{where}." if where else ""
 
@@ -107,9 +107,9 @@ class Fields:
             raise self._amiss(name, value, "a list")
         return value
 
-    def inner(self, name: str) -> Fields:
+    def inner(self, name: str) -> StrictObject:
         """An object within this one."""
-        return Fields(self._take(name), f"{self._where}{name}")
+        return StrictObject(self._take(name), f"{self._where}{name}")
 
     def mapping(self, name: str) -> dict[str, Any]:
         """An object whose names are data, as it is."""
@@ -128,24 +128,24 @@ class Fields:
         """Refuses what is left over: a misspelt name must not pass for a default."""
         if self._left:
             names = ", ".join(f"{self._where}{n}" for n in sorted(self._left))
-            raise Unreadable(f"unknown: {names}: written by another version, or misspelt")
+            raise InvalidDocument(f"unknown: {names}: written by another version, or misspelt")
 
     def _take(self, name: str) -> Any:
         if name not in self._left:
-            raise Unreadable(f"{self._where}{name} is missing")
+            raise InvalidDocument(f"{self._where}{name} is missing")
         return self._left.pop(name)
 
-    def _amiss(self, name: str, value: object, wanted: str) -> Unreadable:
-        return Unreadable(f"{self._where}{name} is {_kind(value)}: {wanted} is wanted")
+    def _amiss(self, name: str, value: object, wanted: str) -> InvalidDocument:
+        return InvalidDocument(f"{self._where}{name} is {_kind(value)}: {wanted} is wanted")
 
 
-def moment(at: datetime) -> str:
+def format_timestamp(at: datetime) -> str:
     """A time as documents have it."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _whole(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= MAX_INT64
 
 
 def _kind(value: object) -> str:

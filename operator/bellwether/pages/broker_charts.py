@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bellwether.core.rebalance.rebalance_plan import BrokerLoad, LoadPlan
+from bellwether.core.rebalance.rebalance_plan import BrokerLoad, RebalancePlan
 from bellwether.pages.charts import WIDTH, Scale, across, drawing, keys, line, short, up, words
 from bellwether.pages.figures import Unit
 from bellwether.pages.markup import Child, Markup, join, tag
@@ -14,12 +14,12 @@ _ROW = 24
 _TOP = 26
 
 
-def broker_chart(plan: LoadPlan, unit: Unit, label: str) -> Markup:
+def broker_chart(plan: RebalancePlan, unit: Unit, label: str) -> Markup:
     """The chart that suits the number of brokers, with its key."""
     return _rows(plan, unit, label) if len(plan.brokers) <= MOST_ROWS else _curves(plan, unit, label)
 
 
-def _rows(plan: LoadPlan, unit: Unit, label: str) -> Markup:
+def _rows(plan: RebalancePlan, unit: Unit, label: str) -> Markup:
     left, right = 196, WIDTH - 130
     bottom = _TOP + _ROW * len(plan.brokers)
     most = max((max(b.before, b.after) for b in plan.brokers), default=0.0)
@@ -62,7 +62,7 @@ def _row(broker: BrokerLoad, unit: Unit, scale: Scale, y: float) -> Markup:
     )
 
 
-def _curves(plan: LoadPlan, unit: Unit, label: str) -> Markup:
+def _curves(plan: RebalancePlan, unit: Unit, label: str) -> Markup:
     left, right, top, bottom = 70, WIDTH - 110, 34, 330
     free = [b for b in plan.brokers if b.open]
     before, after = (sorted((getattr(b, when) for b in free), reverse=True) for when in ("before", "after"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.pages.charts import Scale, drawing, keys, line, up, words
 from bellwether.pages.figures import Unit, percent
 from bellwether.pages.markup import Child, Markup, join, tag
@@ -13,10 +13,10 @@ from bellwether.pages.markup import Child, Markup, join, tag
 _WIDTH, _HEIGHT = 318, 210
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 306, 34, 168
 
-Series = tuple[str, Callable[[LoadPlan], float | None]]
+Series = tuple[str, Callable[[RebalancePlan], float | None]]
 
 
-def history_charts(plans: Sequence[LoadPlan], unit: Unit) -> Markup | None:
+def history_charts(plans: Sequence[RebalancePlan], unit: Unit) -> Markup | None:
     """Three charts; None where there is no plan but this one."""
     if len(plans) < 2:
         return None
@@ -40,7 +40,7 @@ def history_charts(plans: Sequence[LoadPlan], unit: Unit) -> Markup | None:
     )
 
 
-def _chart(title: str, label: str, plans: Sequence[LoadPlan], series: Sequence[Series], unit: Unit) -> Markup:
+def _chart(title: str, label: str, plans: Sequence[RebalancePlan], series: Sequence[Series], unit: Unit) -> Markup:
     values = [v for _, of in series for p in plans if (v := of(p)) is not None]
     scale = Scale.of(max(values, default=0.0), unit, _BOTTOM, _TOP, most=5)
     first, last = plans[0].made_at, plans[-1].made_at
@@ -61,7 +61,7 @@ def _chart(title: str, label: str, plans: Sequence[LoadPlan], series: Sequence[S
     return drawing(_WIDTH, _HEIGHT, title, f"{label}, of {len(plans)} plans over time", *parts)
 
 
-def history_table(plans: Sequence[LoadPlan], this: str, unit: Unit) -> Markup:
+def history_table(plans: Sequence[RebalancePlan], this: str, unit: Unit) -> Markup:
     """A row for each plan, the newest first."""
     names = (
         "made for, UTC",

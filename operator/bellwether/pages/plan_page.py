@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 
 from bellwether.core.rebalance.problem import NOBODY
-from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.objective import WHOLE
 from bellwether.pages.broker_charts import broker_chart
 from bellwether.pages.figures import Unit, change, percent
@@ -50,14 +50,14 @@ def plan_page(story: Story) -> str:
     return f"<!DOCTYPE html>\n{page}\n"
 
 
-def measure(plan: LoadPlan, unit: Unit) -> str:
+def measure(plan: RebalancePlan, unit: Unit) -> str:
     """What a relative load is measured in."""
     if any(b.capacity != WHOLE for b in plan.brokers):
         return f"load, {unit.name} per {WHOLE} units of capacity"
     return f"load, {unit.name}"
 
 
-def verdict(plan: LoadPlan, unit: Unit) -> str:
+def verdict(plan: RebalancePlan, unit: Unit) -> str:
     """The plan in two sentences."""
     proof, most = plan.certificate, unit.said(plan.after.max)
     if not plan.moved.partitions and not plan.moved.reordered:
@@ -74,7 +74,7 @@ def verdict(plan: LoadPlan, unit: Unit) -> str:
     return f"{did}. {bound}, so this one is {near} above the best."
 
 
-def _opening(plan: LoadPlan, unit: Unit) -> Markup:
+def _opening(plan: RebalancePlan, unit: Unit) -> Markup:
     moved = plan.moved
     least = unit_of_load(moved.lower_bound)
     alone = f"; {moved.reordered:,} more change their order alone" if moved.reordered else ""
@@ -216,7 +216,7 @@ def _deciding(story: Story) -> Markup:
     )
 
 
-def _asked(plan: LoadPlan) -> Markup:
+def _asked(plan: RebalancePlan) -> Markup:
     asked = plan.objective
     racks = ", ".join(asked.preferred_racks) or "none"
     cap = "none" if asked.max_moves is None else f"{asked.max_moves:,} leaders, and whoever must move"

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bellwether.core.rebalance.problem import NOBODY
-from bellwether.core.rebalance.rebalance_plan import LoadMove, LoadPlan
+from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
 
 HEAVIEST = 25
 FORMER = 60
@@ -37,25 +37,27 @@ class Story:
     names of what it was made from, in the store, where they are known.
     """
 
-    plan: LoadPlan
-    heaviest: tuple[LoadMove, ...] = ()
+    plan: RebalancePlan
+    heaviest: tuple[RebalanceMove, ...] = ()
     left: dict[int, int] = field(default_factory=dict)
     came: dict[int, int] = field(default_factory=dict)
     flows: dict[tuple[str, str], Flow] = field(default_factory=dict)
-    history: tuple[LoadPlan, ...] = ()
+    history: tuple[RebalancePlan, ...] = ()
     store: str = ""
     problem: str = "NAME"
     loads: str = "NAME"
 
 
-def tell(plan: LoadPlan, moves: Iterable[LoadMove], history: Iterable[LoadPlan] = (), store: str = "") -> Story:
+def tell(
+    plan: RebalancePlan, moves: Iterable[RebalanceMove], history: Iterable[RebalancePlan] = (), store: str = ""
+) -> Story:
     """The story of a plan. ``history`` may hold plans of other policies: they are left out."""
     racks = {b.id: b.rack or NO_RACK for b in plan.brokers}
     left: Counter[int] = Counter()
     came: Counter[int] = Counter()
     leaders: Counter[tuple[str, str]] = Counter()
     loads: Counter[tuple[str, str]] = Counter()
-    heaviest: list[tuple[int, int, LoadMove]] = []
+    heaviest: list[tuple[int, int, RebalanceMove]] = []
     for number, move in enumerate(moves):
         if not move.moves_leader:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bellwether.core.rebalance.rebalance_plan import BrokerLoad, LoadPlan
+from bellwether.core.rebalance.rebalance_plan import BrokerLoad, RebalancePlan
 from bellwether.pages.charts import WIDTH, Scale, across, drawing, keys, line, short, words
 from bellwether.pages.figures import Unit, quantile
 from bellwether.pages.markup import Child, Markup, join, tag
@@ -17,7 +17,7 @@ _ROW = 52
 _TOP = 24
 
 
-def by_rack(plan: LoadPlan) -> dict[str, list[BrokerLoad]]:
+def by_rack(plan: RebalancePlan) -> dict[str, list[BrokerLoad]]:
     """The open brokers of each rack, racks in order; those without one last."""
     found: dict[str, list[BrokerLoad]] = {}
     for broker in plan.brokers:
@@ -26,7 +26,7 @@ def by_rack(plan: LoadPlan) -> dict[str, list[BrokerLoad]]:
     return dict(sorted(found.items(), key=lambda item: (item[0] == NO_RACK, item[0])))
 
 
-def rack_chart(plan: LoadPlan, unit: Unit, label: str) -> Markup:
+def rack_chart(plan: RebalancePlan, unit: Unit, label: str) -> Markup:
     """A row for each rack: dots for a few brokers, ranges for many."""
     racks = by_rack(plan)
     left, right = 196, WIDTH - 130

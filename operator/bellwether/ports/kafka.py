@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
-from bellwether.core.model.fault_tolerance import Margins
+from bellwether.core.model.fault_tolerance import FaultTolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class MarginReader(Protocol):
 
     def margins(
         self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
-    ) -> Margins:
+    ) -> FaultTolerance:
         """min.insync.replicas of these topics, the quorum, and which of these brokers do not answer; never raises.
 
         ``followed`` names brokers, partitions that they follow, and who leads those: which of them trail.

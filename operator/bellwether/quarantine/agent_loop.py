@@ -13,8 +13,8 @@ from typing import Protocol
 
 import structlog
 
-from bellwether.core.quarantine.agent import Act, Read, Watch, failed, relieve, step
-from bellwether.core.settings.detection import WARDEN
+from bellwether.core.quarantine.agent import AgentAction, AgentState, OrderRead, pause_failed, release_if_paused, step
+from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
@@ -65,7 +65,7 @@ class Warden:
         self._ending = ending or threading.Event()
         self._log = structlog.get_logger(__name__).bind(broker=broker)
         self._lock = threading.Lock()
-        self._watch = Watch()
+        self._watch = AgentState()
         self._wanted = True
         self._told: tuple[Reading, str] | None = None
         self._since = clock.now()
@@ -76,7 +76,7 @@ class Warden:
         self._thread = threading.Thread(target=self._run, name="warden", daemon=True)
 
     @property
-    def watch(self) -> Watch:
+    def watch(self) -> AgentState:
         """What it knows now."""
         return self._watch
 
@@ -137,7 +137,7 @@ class Warden:
         except Exception:
             self._log.exception("the broker could not be released")
 
-    def _read(self) -> Read | None:
+    def _read(self) -> OrderRead | None:
         """What stands now; None where nothing was heard, or it was asked a moment ago."""
         now = self._clock.monotonic()
         if now < self._read_due or not self._wanted or not self._speaks() or self._ending.is_set():
@@ -153,20 +153,20 @@ class Warden:
         self._failing = ""
         return read
 
-    def _do(self, act: Act) -> None:
+    def _do(self, act: AgentAction) -> None:
         try:
-            if act is Act.PAUSE:
+            if act is AgentAction.PAUSE:
                 self._log.warning("pausing the broker", why=self._watch.message)
                 self._process.pause()
-            elif act is Act.RELEASE:
+            elif act is AgentAction.RELEASE:
                 self._process.release()
                 self._log.warning("released the broker", why=self._watch.message)
         except (Transient, Terminal) as error:
             self._log.error("the broker's process does not obey", doing=str(act), error=str(error))
-            self._watch = failed(self._watch, str(error))
+            self._watch = pause_failed(self._watch, str(error))
 
     def _relieve(self, why: str) -> None:
-        self._watch, act = relieve(self._watch, why)
+        self._watch, act = release_if_paused(self._watch, why)
         self._do(act)
 
     def _tell(self) -> None:
@@ -178,7 +178,7 @@ class Warden:
         self._told = word
         said = Signal(
             broker=self._broker,
-            type=WARDEN,
+            type=QUARANTINE_AGENT,
             source=self._source,
             reading=word[0],
             since=self._since,

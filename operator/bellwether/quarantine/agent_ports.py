@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from bellwether.core.quarantine.agent import Process, Read
+from bellwether.core.quarantine.agent import OrderRead, ProcessState
 
 
 class BrokerProcess(Protocol):
     """The process of the broker that a warden stands beside."""
 
-    def state(self) -> Process:
+    def state(self) -> ProcessState:
         """How it is now."""
         ...
 
@@ -30,6 +30,6 @@ class BrokerProcess(Protocol):
 class Orders(Protocol):
     """Where a warden's orders stand. Raises Transient or Terminal."""
 
-    def read(self) -> Read:
+    def read(self) -> OrderRead:
         """The order that stands for its broker, and whether another broker is paused."""
         ...

@@ -19,8 +19,8 @@ import sys
 import time
 from pathlib import Path
 
-from bellwether.core.model.quarantine_order import PATIENCE_SECONDS
-from bellwether.core.quarantine.agent import Process
+from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
+from bellwether.core.quarantine.agent import ProcessState
 from bellwether.ports.errors import Transient
 from bellwether.quarantine import pause_watchdog
 
@@ -49,19 +49,19 @@ class BrokerProcess:
         self._known: tuple[int, str] | None = None
         self._keeper: subprocess.Popen[bytes] | None = None
 
-    def state(self) -> Process:
+    def state(self) -> ProcessState:
         """How it is now."""
         found = self._find()
         if found is None:
-            return Process.ABSENT
+            return ProcessState.ABSENT
         try:
             os.kill(found[0], 0)
         except ProcessLookupError:
-            return Process.ABSENT
+            return ProcessState.ABSENT
         except PermissionError:
-            return Process.BARRED
+            return ProcessState.BARRED
         stopped = pause_watchdog.state_of(self._proc, found[0]) == pause_watchdog.STOPPED
-        return Process.STOPPED if stopped else Process.RUNNING
+        return ProcessState.STOPPED if stopped else ProcessState.RUNNING
 
     def pause(self) -> None:
         """Stop it, once a keeper is at its post. Raises Transient when either fails; it then runs."""
@@ -171,7 +171,7 @@ def _insist(found: tuple[int, str], proc: Path) -> None:
 
 def _keeper(found: tuple[int, str], proc: Path) -> subprocess.Popen[bytes]:
     """A keeper that has said that it is ready. Raises Transient when it does not."""
-    words = [str(found[0]), found[1], str(PATIENCE_SECONDS), str(proc)]
+    words = [str(found[0]), found[1], str(EXPIRES_AFTER_SECONDS), str(proc)]
     try:
         made = subprocess.Popen(
             [sys.executable, "-I", "-S", pause_watchdog.__file__, *words],

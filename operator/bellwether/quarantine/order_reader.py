@@ -14,8 +14,8 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KubernetesClient, NotFound, Object
 from bellwether.api.v1alpha1.base_model import explain
 from bellwether.api.v1alpha1.spec.quarantine_spec import QuarantineStatus
-from bellwether.core.quarantine.agent import Command, Read
-from bellwether.core.settings.detection import WARDEN
+from bellwether.core.quarantine.agent import OrderRead, PauseOrder
+from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Terminal
 
@@ -31,16 +31,16 @@ class BrokerOrders:
         self._policy = policy
         self._broker = broker
 
-    def read(self) -> Read:
+    def read(self) -> OrderRead:
         """What stands now; a broker whose object is gone has no orders. Raises Transient or Terminal."""
         name = object_names.broker_health(self._policy, self._broker)
         try:
             found = self._api.get(BROKER_HEALTHS, self._namespace, name)
         except NotFound:
-            return Read()
+            return OrderRead()
         command = command_of(found)
         # Looked for only where there is something to obey: it is one list request.
-        return Read(command, self._paused_elsewhere() if command is not None and not self._pauses(found) else None)
+        return OrderRead(command, self._paused_elsewhere() if command is not None and not self._pauses(found) else None)
 
     def _paused_elsewhere(self) -> int | None:
         labels = {object_names.POLICY_LABEL: object_names.legal(self._policy)}
@@ -53,10 +53,10 @@ class BrokerOrders:
     @staticmethod
     def _pauses(found: Object) -> bool:
         entries = (found.get("status") or {}).get("signals") or []
-        return any(e.get("type") == WARDEN and e.get("reading") == Reading.FAILING for e in entries)
+        return any(e.get("type") == QUARANTINE_AGENT and e.get("reading") == Reading.FAILING for e in entries)
 
 
-def command_of(found: Object) -> Command | None:
+def command_of(found: Object) -> PauseOrder | None:
     """The order that stands in a BrokerHealth, if any. Raises Terminal for one that cannot be understood."""
     raw = (found.get("status") or {}).get("quarantine")
     if raw is None:
@@ -68,4 +68,4 @@ def command_of(found: Object) -> Command | None:
     if status.ended_at is not None:
         return None
     limit = (status.until - status.since).total_seconds()
-    return Command(status.epoch, status.number, status.renewed_at, max(0.0, limit))
+    return PauseOrder(status.epoch, status.number, status.renewed_at, max(0.0, limit))

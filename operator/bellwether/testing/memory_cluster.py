@@ -98,7 +98,7 @@ class MemoryCluster:
                 if b.alive
             },
             partitions=self.partitions(),
-            keeps_elr=self.elr,
+            elr_enabled=self.elr,
         )
 
     # Settings.

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.core.model.fault_tolerance import Margins, Quorum
-from bellwether.core.quarantine.agent import Command, Process, Read
+from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
+from bellwether.core.quarantine.agent import OrderRead, PauseOrder, ProcessState
 from bellwether.ports.errors import Transient
 from bellwether.testing.memory_cluster import MemoryCluster
 
@@ -26,18 +26,18 @@ class MemoryProcess:
     keeper: bool = True
     barred: bool = False
 
-    def state(self) -> Process:
+    def state(self) -> ProcessState:
         """How it is; a broker that is dead has no process."""
         if not self.cluster.brokers[self.broker].alive:
             self.stopped = False
-            return Process.ABSENT
+            return ProcessState.ABSENT
         if self.barred:
-            return Process.BARRED
-        return Process.STOPPED if self.stopped else Process.RUNNING
+            return ProcessState.BARRED
+        return ProcessState.STOPPED if self.stopped else ProcessState.RUNNING
 
     def pause(self) -> None:
         """SIGSTOP. Raises Transient for one that is gone."""
-        if self.state() is not Process.RUNNING:
+        if self.state() is not ProcessState.RUNNING:
             raise Transient(f"broker {self.broker} has no process to stop")
         self.stopped = True
         self.cluster.freeze(self.broker)
@@ -61,15 +61,15 @@ class MemoryProcess:
 class MemoryOrders:
     """Orders as a test lays them down. ``away`` plays an API that does not answer."""
 
-    command: Command | None = None
+    command: PauseOrder | None = None
     others: int | None = None
     away: bool = False
 
-    def read(self) -> Read:
+    def read(self) -> OrderRead:
         """What stands. Raises Transient while away."""
         if self.away:
             raise Transient("the Kubernetes API does not answer")
-        return Read(self.command, self.others)
+        return OrderRead(self.command, self.others)
 
 
 class MemoryMargins:
@@ -87,18 +87,20 @@ class MemoryMargins:
 
     def margins(
         self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
-    ) -> Margins:
+    ) -> FaultTolerance:
         """What could still be lost. Whoever is asked about trails, unless it is in ``keeping_pace``."""
         self.asked += 1
         if self.problem:
-            return Margins(problem=self.problem)
+            return FaultTolerance(problem=self.problem)
         known = {p.topic for p in self.cluster.partitions(frozenset(topics))}
         least: Mapping[str, int] = {t: int(self.cluster.topic_settings(t)[MIN_ISR]) for t in sorted(known)}
         silent = frozenset(b for b in peers if not self._answers(b))
         others = frozenset({-1, -2, -3})
         voters = self.voters or others
         quorum = Quorum(voters, frozenset(v for v in voters if v in others or self._answers(v)))
-        return Margins(least, quorum, silent, frozenset(b for b, of in followed.items() if of) - self.keeping_pace)
+        return FaultTolerance(
+            least, quorum, silent, frozenset(b for b, of in followed.items() if of) - self.keeping_pace
+        )
 
     def _answers(self, broker: int) -> bool:
         found = self.cluster.brokers.get(broker)

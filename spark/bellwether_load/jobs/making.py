@@ -17,7 +17,7 @@ from pyspark.storagelevel import StorageLevel
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.problem_files import read_terms
 from bellwether.core.rebalance import rebalance_plan
-from bellwether.core.rebalance.problem import Terms
+from bellwether.core.rebalance.problem import ProblemHeader
 from bellwether_load.jobs.problems import Posed, read_loads, read_posed
 from bellwether_load.planning.blocks import Int64s
 from bellwether_load.planning.brokers import Brokers
@@ -40,7 +40,7 @@ BLOCK_PARTITIONS = 65_536
 class Made:
     """A plan, its moves as an Arrow table, and how many rounds it took."""
 
-    plan: rebalance_plan.LoadPlan
+    plan: rebalance_plan.RebalancePlan
     moves: pa.Table
     rounds: int
 
@@ -61,7 +61,7 @@ def plan_of(
 
 
 def make(
-    terms: Terms,
+    terms: ProblemHeader,
     posed: Posed,
     loads: DataFrame,
     tell: Callable[[str], None] = lambda _: None,
@@ -103,7 +103,7 @@ def refused(error: PySparkException) -> Exception:
 _ORDER = [(name, "ascending") for name in ("topic", "topic_id", "partition")]
 
 
-def slots_of(terms: Terms) -> Slots:
+def slots_of(terms: ProblemHeader) -> Slots:
     """The problem's brokers as partitions see them."""
     brokers = sorted(terms.brokers, key=lambda b: b.id)
     return Slots.of(
@@ -114,13 +114,13 @@ def slots_of(terms: Terms) -> Slots:
     )
 
 
-def costs_of(terms: Terms) -> Costs:
+def costs_of(terms: ProblemHeader) -> Costs:
     """The problem's weights."""
     asked = terms.objective
     return Costs(asked.produce_weight, asked.replication_weight, asked.consume_weight, asked.follow_weight)
 
 
-def _survey(terms: Terms, pieces: DataFrame, slots: Slots, costs: Costs) -> tuple[Survey, str]:
+def _survey(terms: ProblemHeader, pieces: DataFrame, slots: Slots, costs: Costs) -> tuple[Survey, str]:
     """Sums over all partitions, and the problem's digest."""
     told = surveyed(pieces, slots, costs).persist(StorageLevel.MEMORY_AND_DISK)
     surveys = told.select("survey").collect()
@@ -132,21 +132,21 @@ def _survey(terms: Terms, pieces: DataFrame, slots: Slots, costs: Costs) -> tupl
     return survey, digest
 
 
-def _brokers(terms: Terms, slots: Slots, survey: Survey) -> Brokers:
+def _brokers(terms: ProblemHeader, slots: Slots, survey: Survey) -> Brokers:
     capacity = np.array([b.capacity for b in sorted(terms.brokers, key=lambda b: b.id)], np.int64)
     return Brokers(slots.ids, slots.open, capacity, survey.base, survey.base + survey.fixed)
 
 
 def _plan(
-    terms: Terms, survey: Survey, brokers: Brokers, found: Balance, digest: str, table: pa.Table
-) -> rebalance_plan.LoadPlan:
+    terms: ProblemHeader, survey: Survey, brokers: Brokers, found: Balance, digest: str, table: pa.Table
+) -> rebalance_plan.RebalancePlan:
     before, after = survey.base + survey.led, found.carried
     top = brokers.busiest(after)
     over = [before[b] - top * int(brokers.capacity[b]) for b in np.flatnonzero(brokers.open)]
     least = -(-sum((o for o in over if o > 0), Fraction(0)) // 1)
     leaves = table.column("from_leader").to_numpy() != table.column("to_leader").to_numpy()
     position = {int(b): at for at, b in enumerate(brokers.ids)}
-    return rebalance_plan.LoadPlan(
+    return rebalance_plan.RebalancePlan(
         cluster_id=terms.cluster_id,
         policy=terms.policy,
         made_at=terms.made_at,
@@ -156,7 +156,7 @@ def _plan(
         before=_balance(brokers, before),
         after=_balance(brokers, after),
         certificate=_certificate(brokers, survey, found, top),
-        moved=rebalance_plan.Moved(
+        moved=rebalance_plan.MoveTotals(
             partitions=int(leaves.sum()),
             reordered=int((~leaves).sum()),
             load=int(table.column("load").to_numpy()[leaves].sum()),
@@ -179,11 +179,11 @@ def _plan(
     )
 
 
-def _balance(brokers: Brokers, carried: Int64s) -> rebalance_plan.Balance:
+def _balance(brokers: Brokers, carried: Int64s) -> rebalance_plan.LoadBalance:
     top = brokers.busiest(carried)
     capacity = int(brokers.capacity[brokers.open].sum())
     mean = Fraction(int(carried[brokers.open].sum()), capacity) if capacity else Fraction(0)
-    return rebalance_plan.Balance(float(top), float(mean), float(top / mean - 1) if mean else 0.0)
+    return rebalance_plan.LoadBalance(float(top), float(mean), float(top / mean - 1) if mean else 0.0)
 
 
 def _certificate(brokers: Brokers, survey: Survey, found: Balance, top: Fraction) -> rebalance_plan.Certificate:
@@ -195,8 +195,8 @@ def _certificate(brokers: Brokers, survey: Survey, found: Balance, top: Fraction
     return rebalance_plan.Certificate(weights, float(floor), gap, float(item))
 
 
-def _read(table: pa.Table) -> Iterator[rebalance_plan.LoadMove]:
-    names: Sequence[str] = rebalance_plan.LoadMove._fields
+def _read(table: pa.Table) -> Iterator[rebalance_plan.RebalanceMove]:
+    names: Sequence[str] = rebalance_plan.RebalanceMove._fields
     for batch in table.to_batches(max_chunksize=BLOCK_PARTITIONS):
         columns = [batch.column(name).to_pylist() for name in names]
-        yield from map(rebalance_plan.LoadMove, *columns)
+        yield from map(rebalance_plan.RebalanceMove, *columns)

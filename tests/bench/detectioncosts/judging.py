@@ -60,7 +60,7 @@ def timings(brokers: int, partitions: int, vantages: int, times: int = 20) -> Ti
         facts = snapshot(brokers, partitions, vantages)
         _ = facts.cluster.named  # of the metadata and not of the judge
         found.at_rest.append(_taken(facts, policy, verdicts))
-        groundless = {b: replace(v, grounds=None) for b, v in verdicts.items()}
+        groundless = {b: replace(v, inputs=None) for b, v in verdicts.items()}
         found.anew.append(_taken(facts, policy, groundless))
     return found
 

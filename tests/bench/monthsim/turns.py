@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bellwether.core.demotion.decisions import Decisions, decide
-from bellwether.core.demotion.requeue import appointment
-from bellwether.core.detection.health_states import Standing
-from bellwether.core.detection.reachability import WAITING
+from bellwether.core.demotion.requeue import requeue_after
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.detection.reachability import AWAITING_FENCING
 from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.cluster import Broker, Cluster, Partition
-from bellwether.core.model.flap_damping import Flaps, count_flaps
+from bellwether.core.model.flap_damping import FlapCounter, count_flaps
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reasons import Reason
@@ -33,8 +33,8 @@ BUSY_SECONDS = 5.0
 IDLE_SECONDS = 60.0
 TURN_SECONDS = 0.2
 _HEARTBEAT_AGE = 1.0
-_AILING = frozenset({Standing.SICK, Standing.SUSPECT, Standing.DOWN})
-_CALM = frozenset({Standing.HEALTHY, Standing.SUSPECT, Standing.UNKNOWN})
+_AILING = frozenset({HealthState.SICK, HealthState.SUSPECT, HealthState.DOWN})
+_CALM = frozenset({HealthState.HEALTHY, HealthState.SUSPECT, HealthState.UNKNOWN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Operator:
         self._failing: dict[int, set[str]] = {b: set() for b in range(brokers)}
         self._troubled: set[int] = set()
         self._calm = True
-        self._flaps: Mapping[int, Flaps] = {}
+        self._flaps: Mapping[int, FlapCounter] = {}
         self._record = UndoRecord("simulated")
         well = Snapshot(at(-900.0), self._site.cluster(frozenset()), self._record, tuple(self._signals.values()))
         self._verdicts: Mapping[int, Verdict] = judge(well, policy, {})
@@ -124,7 +124,7 @@ class Operator:
                 busy, due = any(self._failing.values()), []
                 continue
             decisions = self._turn(now, fenced, silent, found)
-            busy = bool(self._record.demoted) or any(v.standing in _AILING for v in self._verdicts.values())
+            busy = bool(self._record.demoted) or any(v.state in _AILING for v in self._verdicts.values())
             due = self._appointments(now, decisions)
 
     def _hear(self, signal: Signal) -> None:
@@ -151,13 +151,13 @@ class Operator:
         found.downs += [
             Demotion(now, b, str(v.reason))
             for b, v in self._verdicts.items()
-            if v.standing is Standing.DOWN and before[b].standing is not Standing.DOWN
+            if v.state is HealthState.DOWN and before[b].state is not HealthState.DOWN
         ]
         window = self._policy.promotion.flap_window_seconds
         self._flaps = count_flaps(self._flaps, self._record.demoted, decisions.demoted, at(now), window)
         self._record = UndoRecord("simulated", demoted=decisions.demoted)
         self._calm = not decisions.demoted and all(
-            v.restarted is None and v.standing in _CALM for v in self._verdicts.values()
+            v.restarted is None and v.state in _CALM for v in self._verdicts.values()
         )
         return decisions
 
@@ -176,10 +176,10 @@ class Operator:
         time = at(now)
         for broker, verdict in self._verdicts.items():
             dwelling, flaps = broker in decisions.dwelling, self._flaps.get(broker)
-            wait = appointment(verdict, dwelling=dwelling, flaps=flaps, policy=self._policy, now=time)
+            wait = requeue_after(verdict, dwelling=dwelling, flaps=flaps, policy=self._policy, now=time)
             if wait is not None:
                 due.append(now + wait)
-            elif verdict.reason in WAITING:
+            elif verdict.reason in AWAITING_FENCING:
                 due.append(now + BUSY_SECONDS)
             elif verdict.reason is Reason.STARTING and verdict.restarted is not None:
                 due.append(_poll_after(now, verdict.restarted, self._policy))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from bellwether.core.demotion.decisions import decide
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.planning.plan import devise
+from bellwether.core.planning.plan import build_plan
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.core.settings.policy import Election, Policy
 from bellwether.core.signals import OverrideState
@@ -88,7 +88,7 @@ def _step(name: str, site: MemorySite, operator: Operator) -> Step:
         turn_seconds = time.process_time() - began
         assert said is not None
         site.clock.advance(30)
-        if said.plan.quiet:
+        if said.plan.empty:
             return Step(name, moves, plan_seconds, turn_seconds, turns, site.cluster.mutations - before, len(said.held))
     raise AssertionError(f"{name}: not settled after {MOST_TURNS} turns")
 
@@ -102,5 +102,5 @@ def _plan(site: MemorySite, operator: Operator) -> tuple[int, float]:
     verdicts = judge(facts, operator.policy, operator.memory.verdicts)
     decisions = decide(facts, verdicts, operator.policy)
     began = time.process_time()
-    plan = devise(facts, decisions, verdicts, operator.policy)
+    plan = build_plan(facts, decisions, verdicts, operator.policy)
     return len(plan.moves), time.process_time() - began

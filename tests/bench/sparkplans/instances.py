@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.problem_files import write_columns
-from bellwether.core.rebalance.problem import BrokerSlot, Terms
+from bellwether.core.rebalance.problem import BrokerInput, ProblemHeader
 
 RACKS = ("a", "b", "c")
 NEW_SHARE, FILL = 0.2, 0.15
@@ -60,14 +60,14 @@ def instance(size: Size, seed: int) -> Instance:
     return Instance(size, replicas, rates.astype(np.int64))
 
 
-def write(store: Store, name: str, found: Instance) -> Terms:
+def write(store: Store, name: str, found: Instance) -> ProblemHeader:
     """The instance as a problem and as loads in a store, in the planner's order."""
     count = found.size.partitions
-    terms = Terms(
+    terms = ProblemHeader(
         cluster_id="bench",
         policy="bench/plans",
         made_at=datetime(2026, 11, 1, tzinfo=UTC),
-        brokers=tuple(BrokerSlot(b, RACKS[b % len(RACKS)]) for b in range(found.size.brokers)),
+        brokers=tuple(BrokerInput(b, RACKS[b % len(RACKS)]) for b in range(found.size.brokers)),
     )
     number = np.arange(count)
     topic = [f"topic-{n:06d}" for n in range(-(-count // PARTITIONS_PER_TOPIC))]

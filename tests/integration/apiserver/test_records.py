@@ -15,7 +15,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, KubernetesClient, NotFound, Object, Resource, connect
 from bellwether.adapters.kubernetes.objects.undo_record_store import FINALIZER, SHARDS, ConfigMapRecords
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.undo_record import Application, Cause, Demoted, Entry, UndoRecord
+from bellwether.core.model.undo_record import Cause, DemotedBroker, PlanApplication, UndoEntry, UndoRecord
 from bellwether.ports.errors import Fenced, Terminal, Transient
 
 if TYPE_CHECKING:
@@ -49,20 +49,20 @@ class Interrupting(KubernetesClient):
         return written
 
 
-def some_entries(count: int, seed: int = 1, topics: int = 50) -> dict[PartitionKey, Entry]:
+def some_entries(count: int, seed: int = 1, topics: int = 50) -> dict[PartitionKey, UndoEntry]:
     dice = random.Random(seed)
     entries = {}
     for number in range(count):
         topic = number % topics
         baseline = tuple(dice.sample(range(12), 3))
         key = PartitionKey(base64.urlsafe_b64encode(f"topic id {topic:07}".encode()).decode(), number // topics)
-        entries[key] = Entry(f"topic-{topic}", baseline, (*baseline[1:], baseline[0]))
+        entries[key] = UndoEntry(f"topic-{topic}", baseline, (*baseline[1:], baseline[0]))
     return entries
 
 
 def with_demoted(record: UndoRecord) -> UndoRecord:
     since = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    demoted = {2: Demoted(2, Cause.SIGNALS, "Unreachable", "not reachable from a and b", since)}
+    demoted = {2: DemotedBroker(2, Cause.SIGNALS, "Unreachable", "not reachable from a and b", since)}
     return UndoRecord(record.cluster_id, record.epoch, demoted, record.entries)
 
 
@@ -106,7 +106,7 @@ def test_how_far_a_plan_has_come_is_kept_with_the_baselines_and_written_on_news_
     records = ConfigMapRecords(api, namespace, "orders")
     taken = records.take_over(CLUSTER)
     begun = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-    record = replace(taken, application=Application("0123456789abcdef", 7, begun, begun, 2, {"Reassigning": 1}))
+    record = replace(taken, application=PlanApplication("0123456789abcdef", 7, begun, begun, 2, {"Reassigning": 1}))
     records.save(record)
     header = api.get(CONFIG_MAPS, namespace, "bellwether-undo-orders")
     records.save(record)

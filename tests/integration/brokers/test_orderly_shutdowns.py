@@ -10,7 +10,7 @@ import pytest
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.core.detection.findings import Scene
+from bellwether.core.detection.findings import SignalIndex
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.settings.detection import Detection
@@ -42,4 +42,4 @@ def leaving(reader: KafkaReader) -> frozenset[int]:
     """The brokers that the judge would not call sick, by metadata as it is now."""
     cluster = reader.read()
     snapshot = Snapshot(datetime(2026, 11, 1, tzinfo=UTC), cluster, UndoRecord(cluster.cluster_id))
-    return Scene.of(snapshot, Detection()).leaving
+    return SignalIndex.of(snapshot, Detection()).leaving

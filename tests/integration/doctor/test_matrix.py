@@ -120,7 +120,7 @@ def test_in_every_state_the_brokers_do_what_the_doctor_says(
     if elr:
         _choose_the_furthest_log(walk)
         walk.step("all lost, all back, the furthest log chosen", "SSSASSSS")
-    assert stranger.ward.counts[Risk.LAST_ISR_MEMBER_LOST] == (6 if elr else 5)
+    assert stranger.risk_summary.counts[Risk.LAST_ISR_MEMBER_LOST] == (6 if elr else 5)
     _nothing_is_lost_but_what_was_said(walk, losses, clean=clean)
     _the_page_holds(walk, request.config.getoption("update_golden"))
 
@@ -184,7 +184,7 @@ def _nothing_is_lost_but_what_was_said(walk: Walk, losses: dict[str, int], *, cl
 
 def _the_page_holds(walk: Walk, update: bool) -> None:
     """The table of this walk stands in the page as it came out."""
-    kept = "with eligible leader replicas" if walk.keeps_elr else "without eligible leader replicas"
+    kept = "with eligible leader replicas" if walk.elr_enabled else "without eligible leader replicas"
     section = f"## Brokers {'killed' if walk.killed else 'shut down'}, {kept}\n\n{table(walk.rows)}\n"
     text = PAGE.read_text(encoding="utf-8")
     heading = section.partition("\n")[0]

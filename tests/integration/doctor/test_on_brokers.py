@@ -19,7 +19,7 @@ def walk(four: Any, tmp_path: Any) -> Iterator[Walk]:
     """The four brokers' own topics stay; ours are gone afterwards, and all brokers are back."""
     from realparts.kafka_topics import delete_topics
 
-    made = Walk(four, keeps_elr=True, killed=False, folder=tmp_path, tag=f"doctor-{uuid.uuid4().hex[:8]}")
+    made = Walk(four, elr_enabled=True, killed=False, folder=tmp_path, tag=f"doctor-{uuid.uuid4().hex[:8]}")
     made.create()
     yield made
     four.mend()

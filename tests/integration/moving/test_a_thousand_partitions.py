@@ -55,7 +55,7 @@ def done_in(operator: Operator, started: float, what: str, record_property: Reco
     """Turns until one has nothing left to move (on a busy machine a broker's metadata may trail); the seconds noted."""
     for _ in range(20):
         said = operator.turn()
-        if said is not None and not said.deeds.changed:
+        if said is not None and not said.result.changed:
             return said
         record_property(f"seconds to {what}", round(time.monotonic() - started, 2))
     raise AssertionError(f"still moving after 20 turns: {said}")
@@ -84,7 +84,7 @@ def test_all_leaders_leave_spread_over_the_others_and_come_back(
     demoted = site.eventually(lambda c: c.leaders()[2] == 0)
     said = operator.settle(seconds=0.1)
     assert said.held == ()
-    assert sum(r.deeds.elected for r in operator.reports) >= len(led)
+    assert sum(r.result.elected for r in operator.reports) >= len(led)
     assert {k: sorted(p.replicas) for k, p in demoted.by_key.items()} == {
         k: sorted(p.replicas) for k, p in baseline.items()
     }

@@ -56,10 +56,10 @@ def shows(others: KafkaSubject, topic: str, holds: Callable[[Partition], bool]) 
 
 def touched(said: Report, topic: str) -> str:
     """What is said of the one partition that was touched; the run stopped with it."""
-    assert said.deeds.stopped is not None
-    assert said.deeds.stopped.reason is Reason.REPLICA_SET_TOUCHED
+    assert said.result.stopped is not None
+    assert said.result.stopped.reason is Reason.REPLICA_SET_TOUCHED
     assert said.condition("Settled").reason is Reason.REPLICA_SET_TOUCHED
-    (hold,) = said.deeds.touched
+    (hold,) = said.result.touched
     assert (hold.topic, hold.key.partition, hold.reason) == (topic, 0, Reason.REPLICA_SET_TOUCHED)
     return hold.message
 
@@ -112,8 +112,8 @@ def test_a_raised_replication_factor_stands_and_the_reorder_is_refused(
     site: KafkaSite, others: KafkaSubject, operator: Operator, topic: str, raced: Callable[..., Report]
 ) -> None:
     said = raced(lambda: others.reassign(topic, (1, 2, 3, 4)))
-    assert said.deeds.touched == ()
-    (hold,) = [h for h in said.deeds.holds if h.topic == topic]
+    assert said.result.touched == ()
+    (hold,) = [h for h in said.result.holds if h.topic == topic]
     assert hold.reason is Reason.REORDER_REFUSED
     assert "INVALID_REPLICATION_FACTOR" in hold.message
     assert partition(others, topic).replicas == (1, 2, 3, 4)
@@ -221,8 +221,8 @@ def test_a_foreign_reorder_is_overwritten_and_no_replica_moves(
         assert partition(others, topic).leader_epoch == epoch, "an order leaves no trace that we could find"
 
     said = raced(reorder)
-    assert said.deeds.touched == ()
-    assert said.deeds.stopped is None
+    assert said.result.touched == ()
+    assert said.result.stopped is None
     shows(others, topic, lambda p: (sorted(p.replicas), p.replicas[-1]) == ([1, 2, 3], 1))
     # Their order, set in the very moment of ours, is lost: the baseline is the order that was checked.
     promote(site, operator)

@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.plan_files import read_plan
-from bellwether.core.model.undo_record import Application, Ending
+from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication
 from testkit.skewed import records_a_minute, write_skewed_history
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def test_a_schedule_a_plan_on_spark_and_its_waves_need_nobody(bare_site: Site, t
     site.until_reported()
     write_skewed_history(store, site.partitions().values(), str(site.status()["clusterId"]))
 
-    applications: list[Application] = []
+    applications: list[PlanApplication] = []
 
     def applied() -> bool:
         record = site.record()
@@ -47,7 +47,7 @@ def test_a_schedule_a_plan_on_spark_and_its_waves_need_nobody(bare_site: Site, t
     took = site.until(applied, 420, "a plan was made and applied", lambda: site.status().get("rebalance"))
     site.change(rebalance={"schedule": None})
     (ended,) = applications
-    assert (ended.ended, dict(ended.left)) == (Ending.DONE, {})
+    assert (ended.ended, dict(ended.left)) == (ApplicationEnd.DONE, {})
     led = dict.fromkeys((1, 2, 3), 0)
     for name, partition in site.partitions().items():
         assert partition.leader == partition.replicas[0]

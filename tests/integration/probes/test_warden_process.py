@@ -16,7 +16,7 @@ import pytest
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
 from bellwether.api.v1alpha1.spec.quarantine_spec import QuarantineStatus
-from bellwether.core.model.quarantine_order import Confinement
+from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.quarantine.pause_watchdog import STOPPED, state_of
 from waiting import limit
 
@@ -54,7 +54,9 @@ class Post:
         """Give, renew or end an order."""
         now = datetime.now(UTC)  # noqa: TID251 - a person's clock
         end = now if ended else None
-        given = Confinement(1, 1, number, now, now + timedelta(seconds=300), now, "Quarantined", "a test", None, end)
+        given = QuarantineOrder(
+            1, 1, number, now, now + timedelta(seconds=300), now, "Quarantined", "a test", None, end
+        )
         self.bench.api.apply(
             BROKER_HEALTHS,
             self.bench.namespace,

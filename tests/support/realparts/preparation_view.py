@@ -98,8 +98,12 @@ def events(steps: Iterable[Step], reported: dict[str, str], now: float) -> list[
 
 def live_view(preparation: Preparation, title: str, now: float) -> RenderableType:
     """The few lines of a terminal."""
-    at_work = [step for step in preparation.steps.values() if step.started is not None and step.ended is None]
-    rows = [f"  {step.name:<24} {clock(now - (step.started or now)):>6}  {action(step, now)}" for step in at_work]
+    external_operation = [
+        step for step in preparation.steps.values() if step.started is not None and step.ended is None
+    ]
+    rows = [
+        f"  {step.name:<24} {clock(now - (step.started or now)):>6}  {action(step, now)}" for step in external_operation
+    ]
     waiting = [step.name for step in preparation.steps.values() if step.started is None]
     if waiting:
         rows.append(f"  still to come: {', '.join(waiting)}")

@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bellwether.core.demotion.decisions import BrokerHold, Decisions
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
-from bellwether.core.execution.result import Deeds
+from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
-from bellwether.core.model.restoration_waves import Returning
+from bellwether.core.model.restoration_waves import ReturningBroker
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Cause, Demoted, Entry, EntryState, UndoRecord
+from bellwether.core.model.undo_record import Cause, DemotedBroker, EntryState, UndoEntry, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report, report
@@ -99,19 +99,21 @@ def entry(
     earlier: Sequence[Sequence[int]] = (),
     state: EntryState = EntryState.DISPLACED,
     finished_at: datetime | None = None,
-) -> Entry:
+) -> UndoEntry:
     """Broker 1 put last."""
     sent = tuple(tuple(o) for o in earlier)
-    return Entry(topic, tuple(baseline), tuple(written), sent, state, finished_at)
+    return UndoEntry(topic, tuple(baseline), tuple(written), sent, state, finished_at)
 
 
-def demoted(broker: int = 1, cause: Cause = Cause.SIGNALS, since: datetime = START) -> Demoted:
-    return Demoted(broker, cause, "ExternallyUnreachable", f"broker {broker} cannot be reached from outside", since)
+def demoted(broker: int = 1, cause: Cause = Cause.SIGNALS, since: datetime = START) -> DemotedBroker:
+    return DemotedBroker(
+        broker, cause, "ExternallyUnreachable", f"broker {broker} cannot be reached from outside", since
+    )
 
 
 def record(
-    entries: Mapping[PartitionKey, Entry] | None = None,
-    *brokers: Demoted,
+    entries: Mapping[PartitionKey, UndoEntry] | None = None,
+    *brokers: DemotedBroker,
     epoch: int = 1,
     cluster_id: str = CLUSTER_ID,
 ) -> UndoRecord:
@@ -154,18 +156,18 @@ def snapshot(
 
 
 _USUAL = {
-    Standing.HEALTHY: Reason.SIGNALS_PASSING,
-    Standing.SUSPECT: Reason.VANTAGES_DISAGREE,
-    Standing.SICK: Reason.EXTERNALLY_UNREACHABLE,
-    Standing.DOWN: Reason.NOT_REGISTERED,
-    Standing.RECOVERING: Reason.STABILIZING,
-    Standing.UNKNOWN: Reason.NO_EVIDENCE,
+    HealthState.HEALTHY: Reason.SIGNALS_PASSING,
+    HealthState.SUSPECT: Reason.VANTAGES_DISAGREE,
+    HealthState.SICK: Reason.EXTERNALLY_UNREACHABLE,
+    HealthState.DOWN: Reason.NOT_REGISTERED,
+    HealthState.RECOVERING: Reason.STABILIZING,
+    HealthState.UNKNOWN: Reason.NO_EVIDENCE,
 }
 
 
 def verdict(
     broker: int = 1,
-    standing: Standing = Standing.SICK,
+    standing: HealthState = HealthState.SICK,
     reason: Reason | None = None,
     *,
     since: datetime = START,
@@ -178,20 +180,20 @@ def verdict(
 
 def verdicts(seen: Cluster, **standings: Sequence[int]) -> dict[int, Verdict]:
     """Healthy, but for the brokers named by standing: ``verdicts(seen, sick=[1], down=[4])``."""
-    named = {b: Standing(word.capitalize()) for word, brokers in standings.items() for b in brokers}
-    return {b: verdict(b, named.get(b, Standing.HEALTHY)) for b in sorted(seen.named)}
+    named = {b: HealthState(word.capitalize()) for word, brokers in standings.items() for b in brokers}
+    return {b: verdict(b, named.get(b, HealthState.HEALTHY)) for b in sorted(seen.named)}
 
 
-def returning(broker: int = 1, share: int = 10, since: datetime = START) -> Returning:
+def returning(broker: int = 1, share: int = 10, since: datetime = START) -> ReturningBroker:
     """In its first wave."""
-    return Returning(broker, share, since, since)
+    return ReturningBroker(broker, share, since, since)
 
 
 def decisions(
     *brokers: int,
     promoted: Sequence[int] = (),
     held: Sequence[BrokerHold] = (),
-    back: Sequence[Returning] = (),
+    back: Sequence[ReturningBroker] = (),
 ) -> Decisions:
     """These are demoted, those are on their way back."""
     coming = {one.broker: one for one in back}
@@ -226,7 +228,7 @@ def said(
     policy: Policy | None = None,
     judged: Mapping[int, Verdict] | None = None,
     plan: Plan | None = None,
-    deeds: Deeds | None = None,
+    result: ExecutionResult | None = None,
     **more: Any,
 ) -> Report:
     """The report of a turn in which everybody is well and nothing was to do, unless told."""
@@ -236,6 +238,6 @@ def said(
         policy or Policy(name="main"),
         judged if judged is not None else verdicts(facts.cluster),
         plan or Plan(),
-        deeds or Deeds(),
+        result or ExecutionResult(),
         **more,
     )

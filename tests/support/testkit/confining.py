@@ -8,12 +8,12 @@ from datetime import datetime
 
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.model.fault_tolerance import Margins, Quorum
-from bellwether.core.model.quarantine_order import Confinement
+from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
+from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.quarantine.pause_decision import Quarantines, quarantine
+from bellwether.core.quarantine.pause_decision import QuarantineDecisions, decide_quarantines
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import WARDEN
+from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Mode, Policy, Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.testing.memory_world import START
@@ -23,7 +23,7 @@ GOOD, BAD, SILENT = Reading.PASSING, Reading.FAILING, Reading.UNKNOWN
 NOW = after(300)
 CONTROLLERS = Quorum(frozenset({101, 102, 103}), frozenset({101, 102, 103}))
 SLOW = frozenset({1, 2})
-AMPLE = Margins({"orders": 1}, CONTROLLERS, trailing=SLOW)
+AMPLE = FaultTolerance({"orders": 1}, CONTROLLERS, trailing=SLOW)
 
 
 def opted_in(**settings: int) -> Policy:
@@ -38,7 +38,9 @@ def disk(broker: int = 1, reading: Reading = BAD, age: float | None = 0.0) -> Si
 
 def warden(broker: int = 1, reading: Reading = GOOD, number: int = 0, age: float | None = 0.0) -> Signal:
     """The word of the warden beside a broker: on watch, unless told."""
-    return Signal(broker, WARDEN, f"broker-{broker}", reading, START, age, message="so it says", value=float(number))
+    return Signal(
+        broker, QUARANTINE_AGENT, f"broker-{broker}", reading, START, age, message="so it says", value=float(number)
+    )
 
 
 def ordered(
@@ -51,10 +53,10 @@ def ordered(
     obeyed_at: datetime | None = None,
     ended_at: datetime | None = None,
     reason: Reason = Reason.QUARANTINE_ORDERED,
-) -> Confinement:
+) -> QuarantineOrder:
     """An order that stands, and was not seen to be obeyed yet."""
     end = until or after(600)
-    return Confinement(broker, 1, number, since, end, renewed_at, reason, "so it was", obeyed_at, ended_at)
+    return QuarantineOrder(broker, 1, number, since, end, renewed_at, reason, "so it was", obeyed_at, ended_at)
 
 
 def held_in(seen: Cluster, slow: int = 1, **standings: Sequence[int]) -> dict[int, Verdict]:
@@ -67,15 +69,15 @@ def held_in(seen: Cluster, slow: int = 1, **standings: Sequence[int]) -> dict[in
 def scene(
     seen: Cluster | None = None,
     *signals: Signal,
-    orders: Sequence[Confinement] = (),
-    margins: Margins | None = AMPLE,
+    orders: Sequence[QuarantineOrder] = (),
+    margins: FaultTolerance | None = AMPLE,
     now: datetime = NOW,
 ) -> Snapshot:
     """Broker 2 leads, broker 1 follows slowly, its prober and its warden report."""
     facts = seen or cluster(partition(replicas=(2, 3, 1)))
     said = signals or (disk(), warden())
-    named: Mapping[int, Confinement] = {c.broker: c for c in orders}
-    return Snapshot(now, facts, record(), said, confinements=named, margins=margins)
+    named: Mapping[int, QuarantineOrder] = {c.broker: c for c in orders}
+    return Snapshot(now, facts, record(), said, quarantine_orders=named, fault_tolerance=margins)
 
 
 def weighed(
@@ -83,8 +85,8 @@ def weighed(
     policy: Policy | None = None,
     judged: Mapping[int, Verdict] | None = None,
     demoted: Sequence[int] = (1,),
-) -> Quarantines:
+) -> QuarantineDecisions:
     """What becomes of a scene."""
     at_hand = facts or scene()
     verdicts_ = judged if judged is not None else held_in(at_hand.cluster)
-    return quarantine(at_hand, policy or opted_in(), verdicts_, decisions(*demoted))
+    return decide_quarantines(at_hand, policy or opted_in(), verdicts_, decisions(*demoted))

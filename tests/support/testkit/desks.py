@@ -20,9 +20,9 @@ from bellwether.adapters.store.plans.plan_store import Shelf
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.policy_controller import PolicyLoop
 from bellwether.controllers.rebalance_controller import Desk, MakeDesk, Tools
-from bellwether.core.rebalance.lifecycle import Run
-from bellwether.core.rebalance.problem import PartitionSlot
-from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.core.rebalance.lifecycle import RebalanceRun
+from bellwether.core.rebalance.problem import PartitionInput
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.signals import Reading
 from bellwether.ports.clock import Clock
 from bellwether.ports.jobs import JobState, JobWord
@@ -30,11 +30,11 @@ from testkit.builders import site
 from testkit.loadplanning import planned, write_loads
 from testkit.offices import Office
 
-Rates = Callable[[PartitionSlot], float | None]
+Rates = Callable[[PartitionInput], float | None]
 """Bytes/s of a partition; None where nothing is known of it, so that it stays."""
 
 
-def skewed(slot: PartitionSlot) -> float:
+def skewed(slot: PartitionInput) -> float:
     """The first partitions of a topic carry most."""
     return 1000.0 / (1 + slot.partition)
 
@@ -49,7 +49,7 @@ class Planner:
     looks: int = 0
     fails: str = ""
     gone: bool = False
-    tamper: Callable[[LoadPlan], LoadPlan] = lambda plan: plan
+    tamper: Callable[[RebalancePlan], RebalancePlan] = lambda plan: plan
     started: list[str] = field(default_factory=list)
     closed: int = 0
     left: dict[str, int] = field(default_factory=dict)
@@ -92,7 +92,7 @@ def desk_of(planner: Planner, clock: Clock | None = None, made: list[Desk] | Non
         shelf = Shelf(planner.store, cluster_id, f"{policy.metadata.namespace}/{policy.metadata.name}")
         return Tools(shelf, planner)
 
-    def make(run: Run, wake: Callable[[], None]) -> Desk:
+    def make(run: RebalanceRun, wake: Callable[[], None]) -> Desk:
         desk = Desk(run, tools, clock or SystemClock(), wake)
         if made is not None:
             made.append(desk)

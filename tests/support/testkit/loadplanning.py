@@ -18,14 +18,14 @@ import pyarrow as pa
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files, problem_files
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.problem import NOBODY, BrokerSlot, PartitionSlot, Problem, Terms
+from bellwether.core.rebalance.problem import NOBODY, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether.core.rebalance.rebalance_plan import (
-    Balance,
     BrokerLoad,
     Certificate,
-    LoadMove,
-    LoadPlan,
-    Moved,
+    LoadBalance,
+    MoveTotals,
+    RebalanceMove,
+    RebalancePlan,
     is_move,
     move_of,
     plan_digest,
@@ -47,23 +47,23 @@ def slot(
     isr: Sequence[int] | None = None,
     leader: int | None = None,
     held: str = "",
-) -> PartitionSlot:
+) -> PartitionInput:
     """In sync everywhere and led by its first replica, unless told."""
     members = tuple(replicas if isr is None else isr)
-    return PartitionSlot(
+    return PartitionInput(
         topic, f"id-of-{topic}", index, tuple(replicas), members, replicas[0] if leader is None else leader, held
     )
 
 
 def problem(
-    *slots: PartitionSlot,
-    brokers: int | Sequence[BrokerSlot] = 3,
+    *slots: PartitionInput,
+    brokers: int | Sequence[BrokerInput] = 3,
     objective: Objective | None = None,
     cluster_id: str = "memory-cluster",
 ) -> Problem:
     """Brokers 1..n of one strength, all open, or those given."""
-    found = tuple(BrokerSlot(b) for b in range(1, brokers + 1)) if isinstance(brokers, int) else tuple(brokers)
-    terms = Terms(cluster_id, "kafka/main", NOON, objective or Objective(), found)
+    found = tuple(BrokerInput(b) for b in range(1, brokers + 1)) if isinstance(brokers, int) else tuple(brokers)
+    terms = ProblemHeader(cluster_id, "kafka/main", NOON, objective or Objective(), found)
     return Problem(terms, tuple(sorted(slots)))
 
 
@@ -76,7 +76,7 @@ def loads(posed: Problem, *rates: float, consume: float | None = 0.0) -> dict[Pa
 class Weighed:
     """One partition as the plan sees it: who may lead it, whether it can move, and what it costs."""
 
-    slot: PartitionSlot
+    slot: PartitionInput
     eligible: tuple[int, ...]
     free: bool
     load: int
@@ -91,8 +91,8 @@ class Weighed:
 
 def weigh(posed: Problem, known: Loads) -> list[Weighed]:
     """Every partition of the problem, weighed."""
-    asked, found = posed.terms.objective, []
-    slots = {b.id: b for b in posed.terms.brokers}
+    asked, found = posed.header.objective, []
+    slots = {b.id: b for b in posed.header.brokers}
     for one in posed.partitions:
         row = known.get(one.key)
         rates = None if row is None else (round(row[0]), round(row[1] or 0))
@@ -115,7 +115,7 @@ def weigh(posed: Problem, known: Loads) -> list[Weighed]:
 
 def carried(posed: Problem, weighed: Sequence[Weighed], leaders: Sequence[int]) -> dict[int, int]:
     """What every broker carries in all, in hundredths of a byte/s, under these leaders."""
-    found = dict.fromkeys((b.id for b in posed.terms.brokers), 0)
+    found = dict.fromkeys((b.id for b in posed.header.brokers), 0)
     for one, leader in zip(weighed, leaders, strict=True):
         for broker in one.slot.replicas:
             found[broker] += one.follow
@@ -127,7 +127,7 @@ def carried(posed: Problem, weighed: Sequence[Weighed], leaders: Sequence[int]) 
 def top(posed: Problem, weighed: Sequence[Weighed], leaders: Sequence[int]) -> Fraction:
     """The largest relative load of an open broker."""
     found = carried(posed, weighed, leaders)
-    return max(Fraction(found[b.id], b.capacity) for b in posed.terms.brokers if b.open)
+    return max(Fraction(found[b.id], b.capacity) for b in posed.header.brokers if b.open)
 
 
 def optimum(posed: Problem, known: Loads) -> Fraction:
@@ -139,8 +139,8 @@ def optimum(posed: Problem, known: Loads) -> Fraction:
 
 def greedy(posed: Problem, weighed: Sequence[Weighed]) -> list[int]:
     """Leaders, the heaviest partition first, each to whoever carries least then."""
-    slots = {b.id: b for b in posed.terms.brokers}
-    size = {b.id: b.capacity for b in posed.terms.brokers}
+    slots = {b.id: b for b in posed.header.brokers}
+    size = {b.id: b.capacity for b in posed.header.brokers}
     leaders = [one.slot.leader for one in weighed]
     now = carried(posed, weighed, [NOBODY if w.free else leader for w, leader in zip(weighed, leaders, strict=True)])
     for place in sorted((i for i, w in enumerate(weighed) if w.free), key=lambda i: -weighed[i].load):
@@ -154,7 +154,7 @@ def greedy(posed: Problem, weighed: Sequence[Weighed]) -> list[int]:
 
 def bound(posed: Problem, weighed: Sequence[Weighed], weights: Mapping[int, int]) -> Fraction:
     """The dual bound of these weights, without that of single partitions."""
-    free = {b.id: b for b in posed.terms.brokers if b.open}
+    free = {b.id: b for b in posed.header.brokers if b.open}
     following = carried(posed, weighed, [NOBODY] * len(weighed))
     total = sum(weights.get(b, 0) * following[b] for b in free)
     for one in weighed:
@@ -168,11 +168,11 @@ def planned(
     known: Loads,
     leaders: Sequence[int] | None = None,
     weights: Mapping[int, int] | None = None,
-) -> tuple[LoadPlan, tuple[LoadMove, ...]]:
+) -> tuple[RebalancePlan, tuple[RebalanceMove, ...]]:
     """A plan whose every claim is so: greedy, and with the best weights of a few, unless told."""
     weighed = weigh(posed, known)
     chosen = list(leaders) if leaders is not None else greedy(posed, weighed)
-    free = [b for b in posed.terms.brokers if b.open]
+    free = [b for b in posed.header.brokers if b.open]
     before = [one.slot.leader for one in weighed]
     moves = tuple(
         move_of(one.slot, to, one.load)
@@ -195,18 +195,18 @@ def planned(
     gap = None if not proved and tops["after"] else float(tops["after"] / proved - 1) if proved else 0.0
     start, end = carried(posed, weighed, before), carried(posed, weighed, chosen)
     must = sum((max(Fraction(0), start[b.id] - tops["after"] * b.capacity) for b in free), Fraction(0))
-    problems_digest = problem_digest(posed.terms, ((w.slot, w.rates) for w in weighed))
-    plan = LoadPlan(
-        cluster_id=posed.terms.cluster_id,
-        policy=posed.terms.policy,
-        made_at=posed.terms.made_at,
+    problems_digest = problem_digest(posed.header, ((w.slot, w.rates) for w in weighed))
+    plan = RebalancePlan(
+        cluster_id=posed.header.cluster_id,
+        policy=posed.header.policy,
+        made_at=posed.header.made_at,
         problem_digest=problems_digest,
         digest=plan_digest(problems_digest, moves),
-        objective=posed.terms.objective,
+        objective=posed.header.objective,
         before=_balance(tops["before"], start, free),
         after=_balance(tops["after"], end, free),
         certificate=Certificate(dict(weights), float(proved), gap, float(max(items, default=0))),
-        moved=Moved(
+        moved=MoveTotals(
             partitions=sum(m.moves_leader for m in moves),
             reordered=sum(not m.moves_leader for m in moves),
             load=sum(m.load for m in moves if m.moves_leader),
@@ -217,18 +217,18 @@ def planned(
         held=sum(bool(w.slot.held) for w in weighed),
         brokers=tuple(
             BrokerLoad(b.id, b.rack, b.capacity, b.open, start[b.id] / b.capacity, end[b.id] / b.capacity)
-            for b in posed.terms.brokers
+            for b in posed.header.brokers
         ),
     )
     return plan, moves
 
 
-def _balance(most: Fraction, total: Mapping[int, int], free: Sequence[BrokerSlot]) -> Balance:
+def _balance(most: Fraction, total: Mapping[int, int], free: Sequence[BrokerInput]) -> LoadBalance:
     mean = Fraction(sum(total[b.id] for b in free), sum(b.capacity for b in free))
-    return Balance(float(most), float(mean), float(most / mean - 1) if mean else 0.0)
+    return LoadBalance(float(most), float(mean), float(most / mean - 1) if mean else 0.0)
 
 
-def again(plan: LoadPlan, moves: Sequence[LoadMove]) -> LoadPlan:
+def again(plan: RebalancePlan, moves: Sequence[RebalanceMove]) -> RebalancePlan:
     """The plan with the digest of other moves, as a forger would write it."""
     return replace(plan, digest=plan_digest(plan.problem_digest, moves))
 
@@ -270,7 +270,11 @@ class Folders:
 
 
 def folders(
-    uri: str, posed: Problem, known: Loads, plan: LoadPlan | None = None, moves: Sequence[LoadMove] | None = None
+    uri: str,
+    posed: Problem,
+    known: Loads,
+    plan: RebalancePlan | None = None,
+    moves: Sequence[RebalanceMove] | None = None,
 ) -> Folders:
     """Everything written down; the greedy plan unless another is given."""
     made, made_moves = planned(posed, known) if plan is None else (plan, tuple(moves or ()))

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from bellwether.core.demotion.decisions import Decide, decide
-from bellwether.core.rebalance.waves import Agenda
+from bellwether.core.demotion.decisions import DecisionFunction, decide
+from bellwether.core.rebalance.waves import RebalanceInput
 from bellwether.core.reporting.report import Report
-from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, Waves
+from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionWaves
 from bellwether.gather import Memory
 from bellwether.ports.errors import Fenced, Transient
 from bellwether.ports.world import World
@@ -23,7 +23,7 @@ POLICY = Policy(
     mode=Mode.ENFORCE,
     demotion=Demotion(dwell_seconds=0),  # the turn that finds a broker sick demotes it, unless the dwell is the matter
     # Leaders return at once, unless waves are the matter.
-    promotion=Promotion(stabilization_seconds=10, waves=Waves(few_leaders=1000)),
+    promotion=Promotion(stabilization_seconds=10, waves=PromotionWaves(few_leaders=1000)),
 )
 GRACE_SECONDS = 20.0
 
@@ -65,9 +65,9 @@ class Operator:
         self.memory: Memory | None = None
         self.reports: list[Report] = []
         self.fenced = False
-        self.agenda = Agenda()
+        self.rebalance_input = RebalanceInput()
 
-    def turn(self, how: Decide = decide) -> Report | None:
+    def turn(self, how: DecisionFunction = decide) -> Report | None:
         """One turn, or none where the world did not answer; a process that was fenced does nothing any more."""
         if self.fenced:
             return None
@@ -77,7 +77,7 @@ class Operator:
                     return None
                 taken = self.world.records.take_over(self.site.cluster_id)
                 self.memory = Memory(taken, grace_seconds=self.grace_seconds)
-            said, self.memory = turn(self.world, self.policy, self.memory, how, self.agenda)
+            said, self.memory = turn(self.world, self.policy, self.memory, how, self.rebalance_input)
         except Transient:
             self.memory = None  # what the store holds is not known: read it back
             return None
@@ -104,6 +104,6 @@ class Operator:
 
     def _waiting(self, said: Report) -> bool:
         assert self.memory is not None
-        recovering = any(b.verdict.standing == "Recovering" for b in said.brokers)
+        recovering = any(b.verdict.state == "Recovering" for b in said.brokers)
         tombstones = any(e.state != "Displaced" for e in self.memory.record.entries.values())
         return recovering or tombstones

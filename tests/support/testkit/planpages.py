@@ -9,19 +9,21 @@ from dataclasses import replace
 from datetime import timedelta
 from xml.etree import ElementTree
 
-from bellwether.core.rebalance.rebalance_plan import Balance, BrokerLoad, LoadMove, LoadPlan, move_of
+from bellwether.core.rebalance.rebalance_plan import BrokerLoad, LoadBalance, RebalanceMove, RebalancePlan, move_of
 from testkit.loadplanning import again, loads, planned, problem, slot
 
 RACKS = ("zone-a", "zone-b", "zone-c")
 
 
-def small_plan(topic: str = "orders") -> tuple[LoadPlan, tuple[LoadMove, ...]]:
+def small_plan(topic: str = "orders") -> tuple[RebalancePlan, tuple[RebalanceMove, ...]]:
     """Six partitions of one topic on three brokers, a true plan."""
     posed = problem(*(slot(i, topic=topic) for i in range(6)))
     return planned(posed, loads(posed, *(1e6 * (i + 1) for i in range(6))))
 
 
-def plan_of_size(brokers: int, *, moves: int = 40, closed: Sequence[int] = ()) -> tuple[LoadPlan, list[LoadMove]]:
+def plan_of_size(
+    brokers: int, *, moves: int = 40, closed: Sequence[int] = ()
+) -> tuple[RebalancePlan, list[RebalanceMove]]:
     """A plan that only looks like one: that many brokers in three racks, loads around 100 MB/s, before uneven."""
     rng = random.Random(brokers)
     rows = tuple(
@@ -50,14 +52,14 @@ def plan_of_size(brokers: int, *, moves: int = 40, closed: Sequence[int] = ()) -
     return again(plan, made), made
 
 
-def former(plan: LoadPlan, days: int) -> LoadPlan:
+def former(plan: RebalancePlan, days: int) -> RebalancePlan:
     """The same plan made some days earlier, under another digest."""
     return replace(plan, made_at=plan.made_at - timedelta(days=days), digest=f"{days:016x}")
 
 
-def _balance(values: Sequence[float]) -> Balance:
+def _balance(values: Sequence[float]) -> LoadBalance:
     mean = sum(values) / len(values)
-    return Balance(max(values), mean, max(values) / mean - 1)
+    return LoadBalance(max(values), mean, max(values) / mean - 1)
 
 
 def taken_apart(page: str) -> ElementTree.Element:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.strimzi import Pod
-from bellwether.core.settings.policy import Demotion, Election, Waves
+from bellwether.core.settings.policy import Demotion, Election, PromotionWaves
 from bellwether.core.signals import Reading
 from bellwether.testing.fault_injection import Faults, Interruptions, Killed
 from bellwether.testing.memory_cluster import MemoryCluster
@@ -29,7 +29,7 @@ WAVING = replace(
     GENEROUS,
     promotion=replace(
         GENEROUS.promotion,
-        waves=Waves(steps=(30, 60, 100), pause_seconds=2, few_leaders=0, after_down_seconds=3),
+        waves=PromotionWaves(steps=(30, 60, 100), pause_seconds=2, few_leaders=0, after_down_seconds=3),
     ),
     election=Election(interval_seconds=5),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.problem import NOBODY, BrokerSlot, PartitionSlot, Problem
+from bellwether.core.rebalance.problem import NOBODY, BrokerInput, PartitionInput, Problem
 from bellwether.core.settings.objective import Objective, Statistic
 from testkit.loadplanning import problem, slot
 
@@ -23,7 +23,7 @@ def posed(
     dice = random.Random(seed)
     ids = sorted(dice.sample(range(1, 60), brokers))
     slots = [
-        BrokerSlot(
+        BrokerInput(
             b,
             dice.choice(RACKS),
             dice.choice((100, 100, 100, 200)),
@@ -33,8 +33,8 @@ def posed(
         for b in ids
     ]
     if not any(b.open for b in slots):
-        slots[0] = BrokerSlot(slots[0].id)
-    found: list[PartitionSlot] = []
+        slots[0] = BrokerInput(slots[0].id)
+    found: list[PartitionInput] = []
     rates: dict[PartitionKey, tuple[float, float | None]] = {}
     for index in range(partitions):
         replicas = dice.sample(ids, dice.choice((1, 2, 3, 3, 3)))

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from bellwether.core.doctor.risks import MIN_ISR
-from bellwether.core.model.quarantine_order import PATIENCE_SECONDS, Confinement
-from bellwether.core.quarantine.agent import Command, Read
-from bellwether.core.settings.detection import WARDEN
+from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, QuarantineOrder
+from bellwether.core.quarantine.agent import OrderRead, PauseOrder
+from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.gather import Memory
@@ -28,7 +28,7 @@ LIMIT_SECONDS = 60
 LOSS_SECONDS = 6.0
 """The longest that a pause may outlast a loss while operator and API are at work: turns that ask brokers in vain, one
 that does not, a read."""
-LOST_SECONDS = PATIENCE_SECONDS + 2.0
+LOST_SECONDS = EXPIRES_AFTER_SECONDS + 2.0
 """The longest that a pause may outlast its orders."""
 
 
@@ -54,7 +54,7 @@ class QuarantineSite:
         self.policy = policy or strict()
         self.voters = frozenset(voters)
         self.margins = MemoryMargins(cluster, voters)
-        self.statuses: Mapping[int, Confinement] = {}
+        self.statuses: Mapping[int, QuarantineOrder] = {}
         self.slow: set[int] = set()
         self.api = True
         self.broken: list[str] = []
@@ -163,12 +163,12 @@ class QuarantineSite:
         if operator.memory is None:
             self._remember(operator)  # it could not read Kafka, and begins anew
         else:
-            self.statuses = operator.memory.confinements
+            self.statuses = operator.memory.quarantine_orders
 
     def _remember(self, operator: Operator) -> None:
         """What a process knows when it begins: the record, and the orders that stand in status."""
         taken = operator.world.records.take_over(self.site.cluster_id)
-        operator.memory = Memory(taken, grace_seconds=GRACE_SECONDS, confinements=dict(self.statuses))
+        operator.memory = Memory(taken, grace_seconds=GRACE_SECONDS, quarantine_orders=dict(self.statuses))
 
     # The watcher.
 
@@ -220,14 +220,14 @@ class _Orders:
         self._site = site
         self._broker = broker
 
-    def read(self) -> Read:
+    def read(self) -> OrderRead:
         if not self._site.api:
             raise Transient("the API does not answer")
         order = self._site.statuses.get(self._broker)
-        if order is None or not order.stands:
-            return Read()
+        if order is None or not order.active:
+            return OrderRead()
         limit = (order.until - order.since).total_seconds()
         said = self._site.site.signals.signals()
-        others = (s.broker for s in said if s.type == WARDEN and s.reading is Reading.FAILING)
+        others = (s.broker for s in said if s.type == QUARANTINE_AGENT and s.reading is Reading.FAILING)
         elsewhere = next((b for b in others if b != self._broker), None)
-        return Read(Command(order.epoch, order.number, order.renewed_at, limit), elsewhere)
+        return OrderRead(PauseOrder(order.epoch, order.number, order.renewed_at, limit), elsewhere)

@@ -8,35 +8,35 @@ from datetime import datetime
 from typing import Any
 
 from bellwether.core.model.cluster import Partition
-from bellwether.core.model.undo_record import Application
+from bellwether.core.model.undo_record import PlanApplication
 from bellwether.core.rebalance.problem import NOBODY
-from bellwether.core.rebalance.rebalance_plan import LoadMove
-from bellwether.core.rebalance.waves import Accepted
+from bellwether.core.rebalance.rebalance_plan import RebalanceMove
+from bellwether.core.rebalance.waves import ApprovedPlan
 from bellwether.core.settings.policy import Mode, Policy
-from bellwether.core.settings.rebalance import Rebalance, Waves
+from bellwether.core.settings.rebalance import Rebalance, RebalanceWaves
 from bellwether.testing.memory_world import START
 
 DIGEST = "0123456789abcdef"
 
 
-def loadmove(of: Partition, to: int | None = None, load: int = 100) -> LoadMove:
+def loadmove(of: Partition, to: int | None = None, load: int = 100) -> RebalanceMove:
     """Leadership to ``to``, by default the second replica."""
     first = of.replicas[1] if to is None else to
     order = (first, *(b for b in of.replicas if b != first))
     leader = NOBODY if of.leader is None else of.leader
-    return LoadMove(of.topic, of.topic_id, of.index, of.replicas, order, leader, first, load)
+    return RebalanceMove(of.topic, of.topic_id, of.index, of.replicas, order, leader, first, load)
 
 
 def accepted(
-    *moves: LoadMove, digest: str = DIGEST, made_at: datetime = START, closed: Collection[int] = ()
-) -> Accepted:
+    *moves: RebalanceMove, digest: str = DIGEST, made_at: datetime = START, closed: Collection[int] = ()
+) -> ApprovedPlan:
     """An approved plan, made at the start of every test while everybody was well, in the order given."""
-    return Accepted(digest, made_at, frozenset(closed), moves)
+    return ApprovedPlan(digest, made_at, frozenset(closed), moves)
 
 
 def settings(partitions: int = 500, pause_seconds: int = 0, **more: Any) -> Rebalance:
     """No pause between waves, unless told."""
-    return Rebalance(waves=Waves(partitions=partitions, pause_seconds=pause_seconds), **more)
+    return Rebalance(waves=RebalanceWaves(partitions=partitions, pause_seconds=pause_seconds), **more)
 
 
 def policy(given: Rebalance | None = None, **more: Any) -> Policy:
@@ -44,6 +44,6 @@ def policy(given: Rebalance | None = None, **more: Any) -> Policy:
     return Policy(name="main", mode=Mode.ENFORCE, rebalance=given or settings(), **more)
 
 
-def application(moves: int = 1, **more: Any) -> Application:
+def application(moves: int = 1, **more: Any) -> PlanApplication:
     """Begun at the start of every test, and nothing taken up yet."""
-    return replace(Application(DIGEST, moves, START, START), **more)
+    return replace(PlanApplication(DIGEST, moves, START, START), **more)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.problem import NOBODY, BrokerSlot, PartitionSlot, Problem
-from bellwether.core.rebalance.rebalance_plan import LoadMove, LoadPlan
+from bellwether.core.rebalance.problem import NOBODY, BrokerInput, PartitionInput, Problem
+from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
 from bellwether.core.settings.objective import Objective
 from bellwether.plan_verifier.check_report import Report
 from bellwether.plan_verifier.load_table import LoadTable
@@ -19,36 +19,36 @@ from testkit.loadplanning import Loads, problem
 _RACKS = ("a", "b", "c")
 
 
-def rechecked(posed: Problem, known: Loads, plan: LoadPlan, moves: Iterable[LoadMove]) -> Report:
+def rechecked(posed: Problem, known: Loads, plan: RebalancePlan, moves: Iterable[RebalanceMove]) -> Report:
     """What the verifier says of a plan."""
     rows = ((k.topic_id, k.partition, *rates) for k, rates in sorted(known.items()))
     return verify(
-        problem_of(posed.terms.document()), posed.partitions, LoadTable(rows), plan_of(plan.document()), moves
+        problem_of(posed.header.document()), posed.partitions, LoadTable(rows), plan_of(plan.document()), moves
     )
 
 
 @st.composite
-def broker_slots(draw: st.DrawFn, most: int = 4) -> tuple[BrokerSlot, ...]:
+def broker_slots(draw: st.DrawFn, most: int = 4) -> tuple[BrokerInput, ...]:
     """Two brokers or more, one of them open, of any strength and in any rack."""
     count = draw(st.integers(2, most))
     shut = draw(st.sets(st.integers(1, count), max_size=count - 1))
     racks = draw(st.lists(st.sampled_from([*_RACKS, None]), min_size=count, max_size=count))
     sizes = draw(st.lists(st.integers(1, 300), min_size=count, max_size=count))
     return tuple(
-        BrokerSlot(b, racks[b - 1], sizes[b - 1], b not in shut, "Sick" if b in shut else "")
+        BrokerInput(b, racks[b - 1], sizes[b - 1], b not in shut, "Sick" if b in shut else "")
         for b in range(1, count + 1)
     )
 
 
 @st.composite
-def partition_slots(draw: st.DrawFn, brokers: Sequence[int], index: int) -> PartitionSlot:
+def partition_slots(draw: st.DrawFn, brokers: Sequence[int], index: int) -> PartitionInput:
     """Any partition over these brokers: with or without ISR and leader, held or not."""
     replicas = tuple(draw(st.lists(st.sampled_from(brokers), min_size=1, max_size=3, unique=True)))
     isr = tuple(b for b in replicas if draw(st.sampled_from([True, True, True, False])))
     leader = draw(st.sampled_from([*replicas, *replicas, *isr, NOBODY]))
     held = draw(st.sampled_from(["", "", "", "", "Displaced"]))
     topic = draw(st.sampled_from(["orders", "payments"]))
-    return PartitionSlot(topic, f"id-of-{topic}", index, replicas, isr, leader, held)
+    return PartitionInput(topic, f"id-of-{topic}", index, replicas, isr, leader, held)
 
 
 @st.composite

@@ -105,11 +105,11 @@ def election_foretold(p: Partition, live: Collection[int]) -> str:
 
 
 def leads_once_back(
-    found: Diagnosis, broker: int, live: Collection[int], *, keeps_elr: bool, killed: bool
+    found: Diagnosis, broker: int, live: Collection[int], *, elr_enabled: bool, killed: bool
 ) -> int | None:
     """Who leads, by what the doctor says, once this broker has been started; ``live`` are those that run already."""
     p = found.partition
-    if not keeps_elr or not killed:
+    if not elr_enabled or not killed:
         return broker if broker in found.awaited else None
     # It is not eligible any more as it returns; once nobody is, whoever led last leads.
     last = p.leader if p.leader is not None else next(iter(p.last_known_elr), None)
@@ -122,7 +122,7 @@ class Walk:
     """One walk through all the steps, on topics of its own; ``rows`` is the table so far."""
 
     kafka: Any
-    keeps_elr: bool
+    elr_enabled: bool
     killed: bool
     folder: Path
     tag: str = "matrix"
@@ -133,7 +133,7 @@ class Walk:
 
     def __post_init__(self) -> None:
         self._way = "killed" if self.killed else "stopped"
-        self.cases = (*CASES, TRAPPED) if self.keeps_elr else CASES
+        self.cases = (*CASES, TRAPPED) if self.elr_enabled else CASES
         self._bootstrap = str(self.kafka.broker(STAYS).internal)
         connection = Connection((self._bootstrap,))
         nodes = Nodes(connection, PATIENT)
@@ -224,7 +224,7 @@ class Walk:
         last: list[Examination] = []
 
         def unlike() -> dict[str, tuple[str, str]]:
-            classes = {d.partition.topic: d.risk for d in last[-1].ward.diagnoses}
+            classes = {d.partition.topic: d.risk for d in last[-1].risk_summary.diagnoses}
             return {t: (str(classes[t]), str(risk)) for t, risk in wanted.items() if classes[t] is not risk}
 
         def reached() -> bool:
@@ -250,7 +250,7 @@ class Walk:
     def glimpse(self, what: str, expected: str) -> None:
         """A state that passes by itself: the doctor says what is expected, and nobody is served meanwhile."""
         found = self.reach(expected, fenced=False)
-        self._seen = {d.partition.topic: Seen.foretold(d) for d in found.ward.diagnoses}
+        self._seen = {d.partition.topic: Seen.foretold(d) for d in found.risk_summary.diagnoses}
         seen = self.write(f"{what}/all", "all")
         foretold = {topic: one.acks_all for topic, one in self._seen.items()}
         assert seen == foretold, f"{what}: {seen}, foretold: {foretold}: {_states(found)}"
@@ -261,12 +261,12 @@ class Walk:
         live = before.cluster.live.difference(before.silent)
 
         def unlike() -> dict[str, object]:
-            after = {d.partition.topic: d.partition for d in self.examined().ward.diagnoses}
+            after = {d.partition.topic: d.partition for d in self.examined().risk_summary.diagnoses}
             others: dict[str, object] = {}
-            for found in before.ward.diagnoses:
+            for found in before.risk_summary.diagnoses:
                 if found.risk not in OFFLINE:
                     continue
-                foretold = leads_once_back(found, broker, live, keeps_elr=self.keeps_elr, killed=self.killed)
+                foretold = leads_once_back(found, broker, live, elr_enabled=self.elr_enabled, killed=self.killed)
                 if after[found.partition.topic].leader != foretold:
                     others[found.partition.topic] = (foretold, found.partition, after[found.partition.topic])
             return others
@@ -293,7 +293,7 @@ class Walk:
         """Wait until the broker leads all topics."""
 
         def leads() -> bool:
-            if {d.partition.leader for d in self.examined().ward.diagnoses} == {broker}:
+            if {d.partition.leader for d in self.examined().risk_summary.diagnoses} == {broker}:
                 return True
             self.elect_preferred()
             return False
@@ -339,7 +339,7 @@ class Walk:
     # Inside.
 
     def _disagreements(self, found: Examination, value: str, patience: int) -> dict[str, object]:
-        foretold = {d.partition.topic: Seen.foretold(d) for d in found.ward.diagnoses}
+        foretold = {d.partition.topic: Seen.foretold(d) for d in found.risk_summary.diagnoses}
         led = {topic for topic, one in foretold.items() if one.read}
         every = self.write(f"{value}/all", "all", patience)
         one = self.write(f"{value}/1", "1", patience)
@@ -358,13 +358,13 @@ class Walk:
 
     def _elections(self, what: str, found: Examination) -> dict[str, str]:
         live = found.cluster.live.difference(found.silent)
-        foretold = {d.partition.topic: election_foretold(d.partition, live) for d in found.ward.diagnoses}
+        foretold = {d.partition.topic: election_foretold(d.partition, live) for d in found.risk_summary.diagnoses}
         said = self.elect_preferred()
         assert said == foretold, f"{what}: preferred elections: {said}, foretold: {foretold}: {_states(found)}"
         return said
 
     def _note(self, what: str, found: Examination, said: Mapping[str, str]) -> None:
-        for d in sorted(found.ward.diagnoses, key=lambda d: self.topics.index(d.partition.topic)):
+        for d in sorted(found.risk_summary.diagnoses, key=lambda d: self.topics.index(d.partition.topic)):
             p, seen = d.partition, self._seen[d.partition.topic]
             self.rows.append(
                 (
@@ -424,6 +424,6 @@ def _line(cells: Collection[str]) -> str:
 def _states(found: Examination) -> list[str]:
     return [
         f"{p.name} leader={p.leader} isr={p.isr} elr={p.elr} last={p.last_known_elr} {d.risk}"
-        for d in found.ward.diagnoses
+        for d in found.risk_summary.diagnoses
         for p in [d.partition]
     ]

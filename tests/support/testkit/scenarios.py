@@ -17,7 +17,7 @@ import yaml
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.core.model.strimzi import Pod
-from bellwether.core.rebalance.waves import Accepted, Agenda
+from bellwether.core.rebalance.waves import ApprovedPlan, RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState, Reading, SignalType
 from bellwether.testing.memory_cluster import MemoryCluster
@@ -62,7 +62,7 @@ def play(scenario: Mapping[str, Any]) -> list[Said]:
             for verb, about in what.items():
                 ACTS[verb](site, about)
                 if verb in APPROVALS:
-                    operator.agenda = Agenda(plan if APPROVALS[verb] else None)
+                    operator.rebalance_input = RebalanceInput(plan if APPROVALS[verb] else None)
         report = operator.turn()
         now = _observed(report, site) if report is not None else {"turn": "none: the world did not answer"}
         if "plan" in scenario:
@@ -102,9 +102,13 @@ def _observed(report: Report, site: MemorySite) -> Said:
     for condition in report.conditions:
         conditions[condition.type] = f"{condition.status} {condition.reason}: {condition.message}"
     return {
-        "verdicts": {b.broker: f"{b.verdict.standing}, {b.verdict.reason}" for b in report.brokers},
+        "verdicts": {b.broker: f"{b.verdict.state}, {b.verdict.reason}" for b in report.brokers},
         "demoted": {b.broker: f"{b.demoted.cause}: {b.demoted.message}" for b in report.brokers if b.demoted},
-        "returning": {b.broker: f"{b.way.message}; {b.way.withheld} wait" for b in report.brokers if b.way is not None},
+        "returning": {
+            b.broker: f"{b.restoration.message}; {b.restoration.withheld} wait"
+            for b in report.brokers
+            if b.restoration is not None
+        },
         "flapping": {
             b.broker: f"{b.flaps.demotions} demotions: {b.stabilization_seconds} s to be well for"
             for b in report.brokers
@@ -129,7 +133,7 @@ def _observed(report: Report, site: MemorySite) -> Said:
     }
 
 
-def _plan(site: MemorySite, orders: Mapping[str, Any]) -> Accepted:
+def _plan(site: MemorySite, orders: Mapping[str, Any]) -> ApprovedPlan:
     """An approved load plan: the order that each partition is to have, taken up as they stand in the scenario."""
     named = {str(p.name): p for p in site.cluster.partitions()}
     return accepted(*(loadmove(named[name], order[0]) for name, order in orders.items()))

@@ -8,8 +8,8 @@ from datetime import timedelta
 from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey
-from bellwether.core.model.restoration_waves import Coming, Returning
-from bellwether.core.model.undo_record import Cause, Demoted, Entry, EntryState, UndoRecord
+from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
+from bellwether.core.model.undo_record import Cause, DemotedBroker, EntryState, UndoEntry, UndoRecord
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.testing.fault_injection import Fate
 from bellwether.testing.memory_cluster import MemoryCluster
@@ -53,13 +53,13 @@ def clusters(draw: st.DrawFn, max_brokers: int = 5, max_partitions: int = 8) -> 
 
 
 @st.composite
-def entries(draw: st.DrawFn) -> Entry:
+def entries(draw: st.DrawFn) -> UndoEntry:
     """Any entry of an undo record: three orders of one set."""
     baseline = draw(orders([1, 2, 3, 4]))
     earlier, written = (tuple(draw(st.permutations(baseline))) for _ in range(2))
     state = draw(st.sampled_from(EntryState))
     finished = START + timedelta(seconds=draw(st.integers(0, 600))) if state is EntryState.RESTORED else None
-    return Entry("orders", baseline, written, (earlier,), state, finished)
+    return UndoEntry("orders", baseline, written, (earlier,), state, finished)
 
 
 @st.composite
@@ -69,13 +69,16 @@ def records(draw: st.DrawFn) -> UndoRecord:
     return UndoRecord(
         "memory-cluster",
         draw(st.integers(1, 9)),
-        {b: Demoted(b, draw(st.sampled_from(Cause)), "Reason", draw(st.text(max_size=20)), START) for b in brokers},
+        {
+            b: DemotedBroker(b, draw(st.sampled_from(Cause)), "Reason", draw(st.text(max_size=20)), START)
+            for b in brokers
+        },
         {
             PartitionKey(f"id-{t}", i): draw(entries())
             for t, i in draw(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=6))
         },
         returning={
-            b: Returning(b, draw(st.integers(0, 99)), START, START, draw(st.sampled_from(Coming)))
+            b: ReturningBroker(b, draw(st.integers(0, 99)), START, START, draw(st.sampled_from(RestorationTrigger)))
             for b in draw(st.sets(st.integers(1, 5), max_size=2)) - brokers
         },
     )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from bellwether.cli.diagnosis.cluster_examination import Examiner
-from bellwether.core.doctor.risks import Sample
+from bellwether.core.doctor.risks import LogEndSample
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_configs import MemoryConfigs
@@ -55,14 +55,14 @@ class MemoryWard:
 
     cluster: MemoryCluster
     ends: Ends = field(default_factory=dict)
-    samples: dict[PartitionKey, Sample] = field(default_factory=dict)
+    samples: dict[PartitionKey, LogEndSample] = field(default_factory=dict)
 
     def examiner(self) -> Examiner:
         """Whoever examines it, through a broker that answers."""
         route = MemoryRoute(self.cluster)
         route.avoided = frozenset(b.id for b in self.cluster.brokers.values() if b.frozen)
 
-        def look(_cluster_id: str, wanted: Collection[PartitionKey]) -> Mapping[PartitionKey, Sample]:
+        def look(_cluster_id: str, wanted: Collection[PartitionKey]) -> Mapping[PartitionKey, LogEndSample]:
             return {key: sample for key, sample in self.samples.items() if key in wanted}
 
         return Examiner(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bellwether.adapters import audit_codec
-from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Moves, Outcome, PlanStep
+from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange, MoveSummary, PlanStep
 from bellwether.ports.errors import Terminal
 from testkit.builders import START, after
 
@@ -16,9 +16,9 @@ WHOLE = AuditEntry(
     occasion="the policy is being deleted",
     changes=(BrokerChange(1, True, "signals", "StorageSlow", "80 ms", ("StorageLatency b1: Failing",)),),
     more_changes=3,
-    moves=Moves(2, 40, 20, 1, "0123456789abcdef", {1: 20}, {2: 12, 3: 8}, ("orders-0: [1, 2] -> [2, 1]",)),
+    moves=MoveSummary(2, 40, 20, 1, "0123456789abcdef", {1: 20}, {2: 12, 3: 8}, ("orders-0: [1, 2] -> [2, 1]",)),
     plan=PlanStep("fedcba9876543210", "field manager kubectl", 30, 90, "Done"),
-    outcome=Outcome(40, 19, 1, {"NotApplied": 2}, "NoAnswer: none"),
+    outcome=AuditOutcome(40, 19, 1, {"NotApplied": 2}, "NoAnswer: none"),
     times=4,
     last=after(90),
 )

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from bellwether.adapters import undo_record_codec
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.restoration_waves import Coming, Returning
+from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.undo_record import (
     FORMAT_VERSION,
-    Application,
+    ApplicationEnd,
     Cause,
-    Demoted,
-    Ending,
-    Entry,
+    DemotedBroker,
     EntryState,
-    LeftOut,
+    PlanApplication,
+    SkippedPartition,
+    UndoEntry,
     UndoRecord,
 )
 from bellwether.ports.errors import Terminal
@@ -29,7 +29,7 @@ from bellwether.ports.errors import Terminal
 ORDERS = st.lists(st.integers(0, 2**31 - 1), max_size=6).map(tuple)
 TIMES = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=2))]))
 ENTRIES = st.builds(
-    Entry,
+    UndoEntry,
     topic=st.text(max_size=20),
     baseline=ORDERS,
     written=ORDERS,
@@ -41,7 +41,7 @@ ENTRIES = st.builds(
 )
 KEYS = st.builds(PartitionKey, st.text(max_size=22), st.integers(0, 10_000))
 DEMOTED = st.builds(
-    Demoted,
+    DemotedBroker,
     broker=st.integers(0, 2**31 - 1),
     cause=st.sampled_from(Cause),
     reason=st.text(max_size=10),
@@ -49,7 +49,7 @@ DEMOTED = st.builds(
     since=TIMES,
 )
 APPLICATIONS = st.builds(
-    Application,
+    PlanApplication,
     digest=st.text(alphabet="0123456789abcdef", min_size=16, max_size=16),
     moves=st.integers(0, 10**7),
     since=TIMES,
@@ -57,19 +57,19 @@ APPLICATIONS = st.builds(
     taken_up=st.integers(0, 10**7),
     left=st.dictionaries(st.text(max_size=20), st.integers(0, 10**7), max_size=4),
     left_load=st.integers(0, 2**63),
-    sample=st.lists(st.builds(LeftOut, st.text(max_size=20), st.integers(0, 99), st.text(max_size=20)), max_size=3).map(
-        tuple
-    ),
-    ended=st.none() | st.sampled_from(Ending),
+    sample=st.lists(
+        st.builds(SkippedPartition, st.text(max_size=20), st.integers(0, 99), st.text(max_size=20)), max_size=3
+    ).map(tuple),
+    ended=st.none() | st.sampled_from(ApplicationEnd),
     message=st.text(max_size=40),
 )
 RETURNING = st.builds(
-    Returning,
+    ReturningBroker,
     broker=st.integers(0, 2**31 - 1),
     share=st.integers(0, 100),
     since=TIMES,
     waved_at=TIMES,
-    coming=st.sampled_from(Coming),
+    trigger=st.sampled_from(RestorationTrigger),
 )
 RECORDS = st.builds(
     UndoRecord,
@@ -88,7 +88,7 @@ def test_an_exported_record_reads_back_as_it_was(record: UndoRecord) -> None:
 
 
 def test_a_drain_is_an_override_to_versions_before_it():
-    one = Demoted(1, Cause.MAINTENANCE, "InMaintenance", "new disk", datetime(2026, 1, 1, tzinfo=UTC))
+    one = DemotedBroker(1, Cause.MAINTENANCE, "InMaintenance", "new disk", datetime(2026, 1, 1, tzinfo=UTC))
     row = json.loads(undo_record_codec.pack_demoted({1: one}))[0]
     assert row["cause"] == "Override"
     del row["purpose"]  # they pass it over
@@ -107,7 +107,7 @@ def test_packed_parts_read_back_as_they_were(record: UndoRecord) -> None:
 
 
 @given(APPLICATIONS)
-def test_how_far_a_plan_has_come_reads_back_as_it_was(application: Application) -> None:
+def test_how_far_a_plan_has_come_reads_back_as_it_was(application: PlanApplication) -> None:
     assert undo_record_codec.unpack_application(undo_record_codec.pack_application(application), "test") == application
 
 
@@ -125,7 +125,7 @@ def test_a_damaged_word_on_who_is_on_the_way_back_is_named(damage: str) -> None:
 
 @pytest.mark.parametrize("share", [-1, 101, "10", True])
 def test_a_share_that_is_none_is_named(share: object) -> None:
-    wave = Returning(1, 10, datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC))
+    wave = ReturningBroker(1, 10, datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC))
     document = json.loads(undo_record_codec.export_record(UndoRecord("c", returning={1: wave})))
     document["returning"][0]["share"] = share
     with pytest.raises(Terminal, match="not a share from 0 to 100 percent"):
@@ -133,7 +133,7 @@ def test_a_share_that_is_none_is_named(share: object) -> None:
 
 
 def test_what_versions_before_waves_wrote_and_read_is_the_same_document() -> None:
-    wave = Returning(1, 10, datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC))
+    wave = ReturningBroker(1, 10, datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC))
     before = json.loads(undo_record_codec.export_record(UndoRecord("c", 3)))
     now = json.loads(undo_record_codec.export_record(UndoRecord("c", 3, returning={1: wave})))
     assert "returning" not in before
@@ -146,7 +146,7 @@ def test_a_record_without_a_plan_is_the_document_that_versions_before_plans_wrot
 
 
 @given(st.dictionaries(KEYS, ENTRIES, max_size=8), st.randoms())
-def test_the_same_entries_give_the_same_bytes_in_any_order(entries: dict[PartitionKey, Entry], dice: Any) -> None:
+def test_the_same_entries_give_the_same_bytes_in_any_order(entries: dict[PartitionKey, UndoEntry], dice: Any) -> None:
     shuffled = list(entries.items())
     dice.shuffle(shuffled)
     assert undo_record_codec.pack_entries(shuffled) == undo_record_codec.pack_entries(entries.items())
@@ -172,6 +172,11 @@ def test_damaged_entries_are_named(damage: bytes) -> None:
 
 
 def test_a_time_without_a_zone_is_not_recorded() -> None:
-    record = UndoRecord("c", entries={PartitionKey("t", 0): Entry("t", (1,), (1,), finished_at=datetime(2026, 1, 1))})  # noqa: DTZ001
+    record = UndoRecord(
+        "c",
+        entries={
+            PartitionKey("t", 0): UndoEntry("t", (1,), (1,), finished_at=datetime(2026, 1, 1)),  # noqa: DTZ001
+        },
+    )
     with pytest.raises(ValueError, match="without time zone"):
         undo_record_codec.export_record(record)

@@ -10,9 +10,9 @@ import pytest
 from bellwether.adapters.store.store_errors import StoreAway, StoreDamaged, StoreError, StoreMissing
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.load_cache import AGAIN_SECONDS, AWAITED_SECONDS, LoadReading, Wish
-from bellwether.core.model.loads import AWAITED, Loads
+from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.lifecycle import Run, RunState
+from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.testing.memory_world import ManualClock
@@ -167,7 +167,7 @@ def test_whoever_sees_a_change_is_told_that_there_is_one():
 class TestWhileNothingWasReadYet:
     def test_loads_are_awaited_for_a_moment_and_then_unknown(self):
         reader = Reader()
-        assert reader.known is AWAITED
+        assert reader.known is LOADS_PENDING
         reader.clock.advance(AWAITED_SECONDS)
         assert reader.known is None
 
@@ -175,11 +175,11 @@ class TestWhileNothingWasReadYet:
         clock = ManualClock()
         reading = LoadReading(clock)
         clock.advance(3600)
-        assert reading.known() is AWAITED
+        assert reading.known() is LOADS_PENDING
         reading.wanted(True)
         clock.advance(AWAITED_SECONDS - 1)
         reading.wanted(True)
-        assert reading.known() is AWAITED
+        assert reading.known() is LOADS_PENDING
         clock.advance(1)
         assert reading.known() is None
 
@@ -200,7 +200,7 @@ def test_a_policy_that_no_longer_asks_for_them_has_them_forgotten_and_read_anew_
     reader.step("a")
     assert not reader.reading.due(None)
     reader.reading.wanted(False)
-    assert reader.known is AWAITED  # for whenever it asks again
+    assert reader.known is LOADS_PENDING  # for whenever it asks again
     reader.reading.wanted(True)
     assert reader.step("a")
     assert reader.known == loads(1)
@@ -214,17 +214,19 @@ class TestWhatIsWished:
         return LeadershipPolicy.read(body)
 
     def test_nothing_without_a_limit_by_load(self):
-        assert Wish.of(self.policy(), Rebalance(), Run()) is None
-        assert Wish.of(self.policy(maxLeaders=1), Rebalance(), Run()) is None
+        assert Wish.of(self.policy(), Rebalance(), RebalanceRun()) is None
+        assert Wish.of(self.policy(maxLeaders=1), Rebalance(), RebalanceRun()) is None
 
     @pytest.mark.parametrize("state", sorted(set(RunState) - {RunState.RUNNING, RunState.FAILED}))
     def test_the_loads_of_a_run_that_has_ended(self, state: RunState):
-        wish = Wish.of(self.policy(maxBytesPerSecond=1), Rebalance(), Run(state, name="at-1"))
+        wish = Wish.of(self.policy(maxBytesPerSecond=1), Rebalance(), RebalanceRun(state, name="at-1"))
         assert wish is not None
         assert wish.latest == f"{wish.prefix}at-1"
 
-    @pytest.mark.parametrize("run", [Run(), Run(RunState.RUNNING, name="at-1"), Run(RunState.FAILED, name="at-1")])
-    def test_whichever_are_newest_where_none_has_ended_well(self, run: Run):
+    @pytest.mark.parametrize(
+        "run", [RebalanceRun(), RebalanceRun(RunState.RUNNING, name="at-1"), RebalanceRun(RunState.FAILED, name="at-1")]
+    )
+    def test_whichever_are_newest_where_none_has_ended_well(self, run: RebalanceRun):
         wish = Wish.of(self.policy(maxBytesPerSecond=1), Rebalance(), run)
         assert wish is not None
         assert wish.latest == ""

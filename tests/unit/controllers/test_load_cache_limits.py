@@ -152,7 +152,7 @@ def test_the_next_process_has_read_them_before_it_looks_at_a_plan_whose_recheck_
     real = Planner.look
 
     def look(self: Planner, run: str) -> Any:
-        loads = desked.desks[-1].agenda().loads
+        loads = desked.desks[-1].rebalance_input().loads
         known.append(loads is not None and len(loads.partitions) == 8)
         return real(self, run)
 

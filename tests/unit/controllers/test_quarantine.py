@@ -16,11 +16,11 @@ from bellwether.controllers.reporting.events import news
 from bellwether.controllers.reporting.status_reporter import Notices
 from bellwether.controllers.requeue import Pace
 from bellwether.core.demotion.decisions import BrokerHold
-from bellwether.core.model.quarantine_order import RENEW_SECONDS, Confinement
-from bellwether.core.quarantine.pause_decision import Quarantines
+from bellwether.core.model.quarantine_order import RENEW_SECONDS, QuarantineOrder
+from bellwether.core.quarantine.pause_decision import QuarantineDecisions
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
-from bellwether.core.settings.detection import WARDEN, Detection
+from bellwether.core.settings.detection import QUARANTINE_AGENT, Detection
 from bellwether.core.settings.policy import Mode, Policy, QuarantineMode
 from bellwether.gather import Memory
 from bellwether.quarantine.order_reader import command_of
@@ -35,8 +35,8 @@ ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 UNDO = record(None, demoted())
 
 
-def report(*orders: Confinement, held: Mapping[int, BrokerHold] | None = None) -> Report:
-    return said(policy=ENFORCE, quarantines=Quarantines({c.broker: c for c in orders}, held or {}))
+def report(*orders: QuarantineOrder, held: Mapping[int, BrokerHold] | None = None) -> Report:
+    return said(policy=ENFORCE, quarantines=QuarantineDecisions({c.broker: c for c in orders}, held or {}))
 
 
 def condition(found: Report) -> tuple[bool | None, str] | None:
@@ -105,12 +105,12 @@ def test_an_order_its_obedience_and_its_end_are_events_and_renewals_are_none():
         pytest.param(ENDED, 0.05, 5.0, id="no sooner than ever once it is over"),
     ],
 )
-def test_while_a_broker_is_paused_the_next_turn_comes_soon(order: Confinement, took: float, seconds: float):
+def test_while_a_broker_is_paused_the_next_turn_comes_soon(order: QuarantineOrder, took: float, seconds: float):
     assert Pace().after(report(order), ENFORCE, UNDO, took) == seconds
 
 
 def test_a_wardens_word_wakes_the_loop():
-    assert Detection().patience(WARDEN, "broker-1") is not None
+    assert Detection().stale_after(QUARANTINE_AGENT, "broker-1") is not None
 
 
 def test_a_new_operator_knows_the_orders_that_stand_in_status():
@@ -130,7 +130,7 @@ def test_an_order_is_written_once_a_renewal_and_not_in_between():
         before = len(api.writes)
         notices.publish(policy, found, Memory(record()), 0.1)
         written = [w for w in api.writes[before:] if "brokerhealths" in w]
-        assert bool(written) == (before == 0 or found.brokers[0].confinement != PAUSED), written
+        assert bool(written) == (before == 0 or found.brokers[0].quarantine_order != PAUSED), written
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from bellwether.controllers.requeue import Pace
-from bellwether.core.demotion.restoration import Wait
+from bellwether.core.demotion.restoration import WaveBlocker
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.planning.plan import Plan
-from bellwether.core.planning.preferred_election import Balance
+from bellwether.core.planning.preferred_election import PreferredElectionStatus
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Reading
@@ -61,13 +61,13 @@ def test_however_long_a_turn_takes_the_next_comes_within_the_usual_time(demoted:
 @pytest.mark.parametrize(("again", "wait"), [(2.5, 2.5), (600.0, PACE.busy_seconds), (None, PACE.busy_seconds)])
 def test_the_next_wave_is_looked_after_when_its_time_comes(again: float | None, wait: float):
     back = decisions(back=[returning(1)])
-    back = replace(back, waits={1: Wait(Reason.RETURNING_IN_WAVES, "60 s from wave to wave", again)})
+    back = replace(back, waits={1: WaveBlocker(Reason.RETURNING_IN_WAVES, "60 s from wave to wave", again)})
     now = said(policy=POLICY, plan=Plan(decisions=back))
     assert PACE.after(now, POLICY, UndoRecord("c", returning={1: returning(1)})) == wait
 
 
 def test_a_periodic_election_is_looked_after_when_its_time_comes():
-    due = Balance(3, again_seconds=12.5)
+    due = PreferredElectionStatus(3, again_seconds=12.5)
     assert PACE.after(replace(said(policy=POLICY), election=due), POLICY, UndoRecord("c")) == 12.5
     assert PACE.after(said(policy=POLICY), POLICY, UndoRecord("c")) == PACE.idle_seconds
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import pytest
 
-from bellwether.core.strict_json import Fields, Unreadable, moment
+from bellwether.core.strict_json import InvalidDocument, StrictObject, format_timestamp
 
 
 class Colour(StrEnum):
@@ -16,7 +16,7 @@ class Colour(StrEnum):
 
 
 def test_fields_are_read_as_they_are() -> None:
-    fields = Fields(
+    fields = StrictObject(
         {
             "name": "a",
             "none": None,
@@ -40,13 +40,13 @@ def test_fields_are_read_as_they_are() -> None:
 
 
 def test_what_is_missing_is_named_with_where_it_belongs() -> None:
-    with pytest.raises(Unreadable, match=r"^outer\.name is missing$"):
-        Fields({}, "outer").text("name")
+    with pytest.raises(InvalidDocument, match=r"^outer\.name is missing$"):
+        StrictObject({}, "outer").text("name")
 
 
 def test_what_nobody_knows_is_named() -> None:
-    with pytest.raises(Unreadable, match=r"unknown: outer\.colour, outer\.shape: "):
-        Fields({"shape": 1, "colour": 2}, "outer").done()
+    with pytest.raises(InvalidDocument, match=r"unknown: outer\.colour, outer\.shape: "):
+        StrictObject({"shape": 1, "colour": 2}, "outer").done()
 
 
 @pytest.mark.parametrize(
@@ -78,30 +78,30 @@ def test_what_nobody_knows_is_named() -> None:
         (lambda f: f.only("x", 1), True),
     ],
 )
-def test_what_is_of_another_kind_is_refused_by_name(read: Callable[[Fields], object], value: object) -> None:
-    with pytest.raises(Unreadable, match=r"^x is .* wanted|^x is .*: 1, the only"):
-        read(Fields({"x": value}))
+def test_what_is_of_another_kind_is_refused_by_name(read: Callable[[StrictObject], object], value: object) -> None:
+    with pytest.raises(InvalidDocument, match=r"^x is .* wanted|^x is .*: 1, the only"):
+        read(StrictObject({"x": value}))
 
 
 def test_nothing_is_let_through_only_where_it_may_be() -> None:
-    assert Fields({"x": None}).whole_or_none("x") is None
-    assert Fields({"x": None}).number_or_none("x") is None
-    assert Fields({"x": ""}).text("x", empty=True) == ""
-    with pytest.raises(Unreadable, match="missing"):
-        Fields({}).number_or_none("x")
+    assert StrictObject({"x": None}).whole_or_none("x") is None
+    assert StrictObject({"x": None}).number_or_none("x") is None
+    assert StrictObject({"x": ""}).text("x", empty=True) == ""
+    with pytest.raises(InvalidDocument, match="missing"):
+        StrictObject({}).number_or_none("x")
 
 
 def test_a_long_value_is_cut_short_in_the_message() -> None:
-    with pytest.raises(Unreadable) as caught:
-        Fields({"x": "y" * 1000}).whole("x")
+    with pytest.raises(InvalidDocument) as caught:
+        StrictObject({"x": "y" * 1000}).whole("x")
     assert len(str(caught.value)) < 160
 
 
 def test_a_document_that_is_no_object_is_refused() -> None:
-    with pytest.raises(Unreadable, match="the document is a list: a JSON object is wanted"):
-        Fields([])
+    with pytest.raises(InvalidDocument, match="the document is a list: a JSON object is wanted"):
+        StrictObject([])
 
 
 def test_times_are_written_as_they_are_read() -> None:
     noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
-    assert Fields({"at": moment(noon)}).moment("at") == noon
+    assert StrictObject({"at": format_timestamp(noon)}).moment("at") == noon

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.objective import Objective
 from bellwether.pages.plan_page import plan_page
 from bellwether.pages.plan_summary import tell
@@ -20,7 +20,7 @@ from testkit.planpages import former, needs, plan_of_size, said, small_plan, tak
 SIZES = [1, 3, 12, 48, 49, 1000]
 
 
-def page(brokers: int, history: Sequence[LoadPlan] = (), **change: object) -> str:
+def page(brokers: int, history: Sequence[RebalancePlan] = (), **change: object) -> str:
     plan, moves = plan_of_size(brokers) if brokers > 1 else (plan_of_size(brokers, moves=0)[0], [])
     return plan_page(tell(replace(plan, **change), moves, history, "s3://lake/bellwether"))  # type: ignore[arg-type]
 

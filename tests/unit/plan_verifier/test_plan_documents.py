@@ -48,7 +48,7 @@ def changed(document: dict[str, Any], path: str, value: object) -> dict[str, Any
 )
 def test_a_problem_that_cannot_be_understood_is_named_by_field(path: str, value: object, said: str) -> None:
     with pytest.raises(Unreadable) as caught:
-        problem_of(changed(POSED.terms.document(), path, value))
+        problem_of(changed(POSED.header.document(), path, value))
     assert said in str(caught.value)
 
 

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.rebalance.problem import NOBODY, BrokerSlot, PartitionSlot, Problem, Terms
-from bellwether.core.rebalance.rebalance_plan import LoadMove, LoadPlan, move_of
+from bellwether.core.rebalance.problem import NOBODY, BrokerInput, PartitionInput, Problem, ProblemHeader
+from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan, move_of
 from bellwether.core.settings.objective import Objective
 from bellwether.plan_verifier.check_report import Report
 from testkit.loadplanning import Loads, again, loads, planned, problem, slot
 from testkit.rechecking import rechecked
 
-BROKERS = (BrokerSlot(1, "a"), BrokerSlot(2, "b"), BrokerSlot(3, "c"), BrokerSlot(4, "c", open=False, why="Sick"))
+BROKERS = (BrokerInput(1, "a"), BrokerInput(2, "b"), BrokerInput(3, "c"), BrokerInput(4, "c", open=False, why="Sick"))
 
 
-def posed_with(*slots: PartitionSlot, objective: Objective | None = None) -> tuple[Problem, Loads]:
+def posed_with(*slots: PartitionInput, objective: Objective | None = None) -> tuple[Problem, Loads]:
     """Three open brokers and one that is closed; partition i carries 100 * (i + 1) bytes/s."""
     made = problem(*slots, brokers=BROKERS, objective=objective)
     return made, loads(made, *(100.0 * (i + 1) for i in range(len(slots))))
@@ -28,13 +28,13 @@ def usual(objective: Objective | None = None) -> tuple[Problem, Loads]:
     return posed_with(*(slot(i) for i in range(6)), objective=objective)
 
 
-def refusal(posed: Problem, known: Loads, plan: LoadPlan, moves: Sequence[LoadMove]) -> str:
+def refusal(posed: Problem, known: Loads, plan: RebalancePlan, moves: Sequence[RebalanceMove]) -> str:
     report = rechecked(posed, known, plan, moves)
     assert not report.passed
     return "\n".join(report.faults)
 
 
-def forge(*moves: LoadMove, of: tuple[Problem, Loads] | None = None) -> str:
+def forge(*moves: RebalanceMove, of: tuple[Problem, Loads] | None = None) -> str:
     """The refusal of a plan that has these moves, and a digest that fits them, and else claims what is true of none."""
     posed, known = of or usual()
     plan, _ = planned(posed, known, [p.leader for p in posed.partitions])
@@ -107,7 +107,7 @@ def test_a_move_that_is_not_the_partitions_is_named_by_field(field: str, value: 
 
 
 def test_a_leader_that_is_no_replica_is_refused() -> None:
-    move = LoadMove("orders", "id-of-orders", 0, (1, 2), (3, 1, 2), 1, 3, 10_000)
+    move = RebalanceMove("orders", "id-of-orders", 0, (1, 2), (3, 1, 2), 1, 3, 10_000)
     said = forge(move, of=posed_with(slot(0, (1, 2))))
     assert "orders-0 goes to 3, which is no replica of it; 1, 2 may lead it" in said
 
@@ -137,7 +137,7 @@ def test_a_leader_outside_the_preferred_rack_is_refused() -> None:
         (slot(0, isr=()), 100.0, "has no candidate"),
     ],
 )
-def test_what_must_stay_is_not_moved(one: PartitionSlot, rate: float | None, why: str) -> None:
+def test_what_must_stay_is_not_moved(one: PartitionInput, rate: float | None, why: str) -> None:
     posed, _ = posed_with(one)
     known = {} if rate is None else loads(posed, rate)
     assert f"orders-0 {why} and must stay as it is" in forge(move_of(one, 2, 0), of=(posed, known))
@@ -208,8 +208,8 @@ def test_other_loads_are_refused_by_the_digest_of_the_problem() -> None:
 def test_the_plan_of_another_cluster_policy_or_objective_is_refused(changed: dict[str, object], said: str) -> None:
     posed, known = usual()
     plan, moves = planned(posed, known)
-    terms: Terms = replace(posed.terms, **changed)  # type: ignore[arg-type]
-    assert f"made for this problem: {said}" in refusal(replace(posed, terms=terms), known, plan, moves)
+    terms: ProblemHeader = replace(posed.header, **changed)  # type: ignore[arg-type]
+    assert f"made for this problem: {said}" in refusal(replace(posed, header=terms), known, plan, moves)
 
 
 # The problem itself
@@ -232,7 +232,7 @@ def test_the_plan_of_another_cluster_policy_or_objective_is_refused(changed: dic
         ([slot(0, held="x\n")], "held for a reason that cannot be printed"),
     ],
 )
-def test_a_problem_that_makes_no_sense_is_refused_by_partition(slots: list[PartitionSlot], said: str) -> None:
+def test_a_problem_that_makes_no_sense_is_refused_by_partition(slots: list[PartitionInput], said: str) -> None:
     sound, known = posed_with(slot(0))
     plan, moves = planned(sound, known)
     assert said in refusal(replace(sound, partitions=tuple(slots)), known, plan, moves)
@@ -241,16 +241,16 @@ def test_a_problem_that_makes_no_sense_is_refused_by_partition(slots: list[Parti
 def test_a_broker_that_is_listed_twice_is_named() -> None:
     posed, known = usual()
     plan, moves = planned(posed, known)
-    terms = replace(posed.terms, brokers=(*BROKERS, BROKERS[0]))
-    said = refusal(replace(posed, terms=terms), known, plan, moves)
+    terms = replace(posed.header, brokers=(*BROKERS, BROKERS[0]))
+    said = refusal(replace(posed, header=terms), known, plan, moves)
     assert "brokers of the problem: broker 1 is listed twice" in said
 
 
 def test_where_nobody_is_open_there_is_no_plan() -> None:
     posed, known = usual()
     plan, moves = planned(posed, known)
-    terms = replace(posed.terms, brokers=tuple(replace(b, open=False) for b in BROKERS))
-    assert "no broker is open" in refusal(replace(posed, terms=terms), known, plan, moves)
+    terms = replace(posed.header, brokers=tuple(replace(b, open=False) for b in BROKERS))
+    assert "no broker is open" in refusal(replace(posed, header=terms), known, plan, moves)
 
 
 @pytest.mark.parametrize(
@@ -271,8 +271,8 @@ def test_loads_that_are_none_are_refused_by_partition_and_column(rates: tuple[fl
 def test_weights_under_which_leading_costs_less_than_following_are_refused() -> None:
     sound, known = posed_with(slot(0, (1,)))
     plan, moves = planned(sound, known)
-    terms = replace(sound.terms, objective=Objective(produce_weight=10, follow_weight=20))
-    said = refusal(replace(sound, terms=terms), known, plan, moves)
+    terms = replace(sound.header, objective=Objective(produce_weight=10, follow_weight=20))
+    said = refusal(replace(sound, header=terms), known, plan, moves)
     assert "orders-0 would cost -1000 hundredths of a byte/s more to lead than to follow" in said
 
 
@@ -388,6 +388,6 @@ def test_progress_is_told_at_the_end() -> None:
     posed, known = usual()
     plan, moves = planned(posed, known)
     told: list[int] = []
-    terms, claims = problem_of(posed.terms.document()), plan_of(plan.document())
+    terms, claims = problem_of(posed.header.document()), plan_of(plan.document())
     verify(terms, posed.partitions, LoadTable(), claims, moves, told.append)
     assert told == [6]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from bellwether.core.rebalance.problem import PartitionSlot
-from bellwether.core.rebalance.rebalance_plan import LoadMove
+from bellwether.core.rebalance.problem import PartitionInput
+from bellwether.core.rebalance.rebalance_plan import RebalanceMove
 from bellwether.plan_verifier.load_table import LoadTable
 from bellwether.plan_verifier.plan_documents import plan_of, problem_of
 from bellwether.plan_verifier.plan_verifier import verify
@@ -21,18 +21,18 @@ def test_moves_are_read_when_their_partition_comes() -> None:
     plan, moves = planned(posed, known)
     at, ahead = 0, []
 
-    def partitions() -> Iterator[PartitionSlot]:
+    def partitions() -> Iterator[PartitionInput]:
         nonlocal at
         for at, one in enumerate(posed.partitions):  # noqa: B007 - read by the other generator
             yield one
 
-    def passing() -> Iterator[LoadMove]:
+    def passing() -> Iterator[RebalanceMove]:
         for move in moves:
             ahead.append(posed.partitions[at].partition - move.partition)
             yield move
 
     rows = LoadTable((k.topic_id, k.partition, *rates) for k, rates in sorted(known.items()))
-    report = verify(problem_of(posed.terms.document()), partitions(), rows, plan_of(plan.document()), passing())
+    report = verify(problem_of(posed.header.document()), partitions(), rows, plan_of(plan.document()), passing())
     assert report.passed
     # One move is looked at ahead of its partition, and none waits behind.
     gaps = [b.partition - a.partition for a, b in pairwise(moves)]
@@ -45,5 +45,5 @@ def test_progress_is_told_on_the_way() -> None:
     plan, moves = planned(posed, loads(posed, 1.0))
     told: list[int] = []
     many = (slot(i)._replace(topic=f"t-{i:06}", topic_id=f"id-{i:06}") for i in range(MANY))
-    verify(problem_of(posed.terms.document()), many, LoadTable(), plan_of(plan.document()), moves, told.append)
+    verify(problem_of(posed.header.document()), many, LoadTable(), plan_of(plan.document()), moves, told.append)
     assert told == [50_000, MANY]

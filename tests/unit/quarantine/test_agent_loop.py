@@ -9,9 +9,9 @@ from datetime import timedelta
 
 import pytest
 
-from bellwether.core.model.quarantine_order import PATIENCE_SECONDS
-from bellwether.core.quarantine.agent import Command, Process
-from bellwether.core.settings.detection import WARDEN
+from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
+from bellwether.core.quarantine.agent import PauseOrder, ProcessState
+from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Transient
@@ -56,7 +56,7 @@ class Post:
 
     def order(self, number: int = 1) -> None:
         """The operator gives an order."""
-        self.orders.command = Command(1, number, self.clock.now(), 600)
+        self.orders.command = PauseOrder(1, number, self.clock.now(), 600)
 
     def paused(self) -> Post:
         """Up to the pause."""
@@ -74,7 +74,7 @@ def test_it_obeys_an_order_and_its_end_and_says_so() -> None:
     assert not post.process.stopped
     assert [s.reading for s in post.said] == [Reading.PASSING, Reading.FAILING, Reading.PASSING]
     assert [s.value for s in post.said] == [0.0, 1.0, 1.0]
-    assert {s.type for s in post.said} == {WARDEN}
+    assert {s.type for s in post.said} == {QUARANTINE_AGENT}
     assert post.said[-1].message == "on watch; order 1 of epoch 1: released: its order was withdrawn"
 
 
@@ -82,7 +82,7 @@ def test_it_obeys_an_order_and_its_end_and_says_so() -> None:
 def test_it_releases_when_it_loses_its_orders(away: bool) -> None:
     post = Post().paused()
     post.orders.away = away
-    post.run(PATIENCE_SECONDS - 6, renewing=False)
+    post.run(EXPIRES_AFTER_SECONDS - 6, renewing=False)
     assert post.process.stopped
     post.run(8, renewing=False)
     assert not post.process.stopped
@@ -203,7 +203,7 @@ def test_a_release_that_fails_in_a_way_that_it_should_not_is_tried_again(monkeyp
             raise OSError(errno.EMFILE, "Too many open files")
         release()
 
-    def unseen() -> Process:
+    def unseen() -> ProcessState:
         if not tried:
             raise OSError(errno.EMFILE, "Too many open files")
         return state()
@@ -233,7 +233,7 @@ def test_a_warden_that_stands_by_pauses_nobody() -> None:
 def test_a_warden_whose_word_is_not_heard_any_more_releases_as_without_orders() -> None:
     post = Post().paused()
     post.speaks = False
-    post.run(PATIENCE_SECONDS - 6)
+    post.run(EXPIRES_AFTER_SECONDS - 6)
     assert post.process.stopped, "a Lease that is renewed a moment late ends nothing"
     post.run(8)
     assert not post.process.stopped

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.core.quarantine.agent import Process
+from bellwether.core.quarantine.agent import ProcessState
 from bellwether.ports.errors import Transient
 from bellwether.quarantine import broker_process, pause_watchdog
 from bellwether.quarantine.broker_process import BrokerProcess
@@ -57,28 +57,28 @@ def stopped(broker: subprocess.Popen[bytes]) -> bool:
 
 
 def test_it_is_paused_and_released(broker: subprocess.Popen[bytes], process: BrokerProcess) -> None:
-    assert process.state() is Process.RUNNING
+    assert process.state() is ProcessState.RUNNING
     assert not process.guarded(), "nobody guards what is not paused"
     process.pause()
     assert stopped(broker)
-    assert process.state() is Process.STOPPED
+    assert process.state() is ProcessState.STOPPED
     assert process.guarded()
     process.release()
     assert not stopped(broker)
-    assert process.state() is Process.RUNNING
+    assert process.state() is ProcessState.RUNNING
     assert not process.guarded(), "the keeper has gone home"
     process.release()
-    assert process.state() is Process.RUNNING, "once more does no harm"
+    assert process.state() is ProcessState.RUNNING, "once more does no harm"
 
 
 def test_it_is_found_by_its_arguments_and_not_taken_for_what_started_it() -> None:
     starter = subprocess.Popen(["tini", *SLEEPS, "java", f"test.Kafka{os.getpid()}"], executable=sys.executable)
     try:
         found = BrokerProcess(pattern=MINE)
-        assert found.state() is Process.ABSENT
+        assert found.state() is ProcessState.ABSENT
         made = like_kafka()
         try:
-            until(lambda: found.state() is Process.RUNNING)
+            until(lambda: found.state() is ProcessState.RUNNING)
             found.pause()
             assert stopped(made)
             assert not stopped(starter)
@@ -86,7 +86,7 @@ def test_it_is_found_by_its_arguments_and_not_taken_for_what_started_it() -> Non
         finally:
             made.kill()
             made.wait()
-        assert found.state() is Process.ABSENT
+        assert found.state() is ProcessState.ABSENT
         with pytest.raises(Transient, match="not there"):
             found.pause()
     finally:
@@ -98,7 +98,7 @@ def test_of_two_that_match_neither_is_meant() -> None:
     two = [like_kafka(), like_kafka()]
     try:
         until(lambda: all(b"Kafka" in (PROC / str(p.pid) / "cmdline").read_bytes() for p in two))
-        assert BrokerProcess(pattern=MINE).state() is Process.ABSENT
+        assert BrokerProcess(pattern=MINE).state() is ProcessState.ABSENT
     finally:
         for one in two:
             one.kill()
@@ -126,10 +126,10 @@ def test_a_restarted_broker_is_another_process(broker: subprocess.Popen[bytes], 
 def test_a_number_that_was_given_means_who_has_it_now_and_nobody_who_gets_it_later(
     broker: subprocess.Popen[bytes], process: BrokerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert process.state() is Process.RUNNING
+    assert process.state() is ProcessState.RUNNING
     monkeypatch.setattr(pause_watchdog, "start_of", lambda _proc, _pid: "another's")
-    assert process.state() is Process.ABSENT
-    assert process.state() is Process.ABSENT, "not even when it is asked again"
+    assert process.state() is ProcessState.ABSENT
+    assert process.state() is ProcessState.ABSENT, "not even when it is asked again"
     with pytest.raises(Transient, match="not there"):
         process.pause()
     assert not stopped(broker)

@@ -10,9 +10,9 @@ import pytest
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.api.v1alpha1.spec.quarantine_spec import QuarantineStatus
-from bellwether.core.model.quarantine_order import Confinement
-from bellwether.core.quarantine.agent import Command, Read
-from bellwether.core.settings.detection import WARDEN
+from bellwether.core.model.quarantine_order import QuarantineOrder
+from bellwether.core.quarantine.agent import OrderRead, PauseOrder
+from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.quarantine.order_reader import BrokerOrders
 from bellwether.testing.memory_world import START
@@ -24,7 +24,7 @@ from testkit.confining import ordered
 ORDER = ordered(since=START, until=after(600), renewed_at=after(9))
 
 
-def put(api: MemoryApi, broker: int, order: Confinement | None = None, **status: Any) -> None:
+def put(api: MemoryApi, broker: int, order: QuarantineOrder | None = None, **status: Any) -> None:
     body = health(broker)
     body["metadata"]["labels"] = {object_names.POLICY_LABEL: "main"}
     if order is not None:
@@ -44,29 +44,29 @@ def api() -> MemoryApi:
 
 def test_an_order_is_read_as_it_was_written(api: MemoryApi) -> None:
     put(api, 1, ORDER)
-    assert orders(api).read() == Read(Command(1, 1, after(9), 600.0))
+    assert orders(api).read() == OrderRead(PauseOrder(1, 1, after(9), 600.0))
     found = api.get(BROKER_HEALTHS, "default", "main-1")["status"]["quarantine"]
     assert QuarantineStatus.model_validate(found).to_core(1) == ORDER
 
 
 def test_none_stands_where_it_has_ended_where_none_was_given_and_where_the_object_is_gone(api: MemoryApi) -> None:
-    assert orders(api).read() == Read()
+    assert orders(api).read() == OrderRead()
     put(api, 1)
-    assert orders(api).read() == Read()
+    assert orders(api).read() == OrderRead()
     put(api, 1, ordered(ended_at=after(10)))
-    assert orders(api).read() == Read()
+    assert orders(api).read() == OrderRead()
 
 
 def test_another_broker_that_is_paused_is_named(api: MemoryApi) -> None:
     put(api, 1, ORDER)
-    put(api, 2, signals=[entry(type=WARDEN, source="broker-2", reading="Failing")])
+    put(api, 2, signals=[entry(type=QUARANTINE_AGENT, source="broker-2", reading="Failing")])
     assert orders(api).read().others == 2
-    put(api, 2, signals=[entry(type=WARDEN, source="broker-2", reading="Passing")])
+    put(api, 2, signals=[entry(type=QUARANTINE_AGENT, source="broker-2", reading="Passing")])
     assert orders(api).read().others is None
 
 
 def test_its_own_word_is_not_taken_for_anothers(api: MemoryApi) -> None:
-    put(api, 1, ORDER, signals=[entry(type=WARDEN, source="broker-1", reading="Failing")])
+    put(api, 1, ORDER, signals=[entry(type=QUARANTINE_AGENT, source="broker-1", reading="Failing")])
     assert orders(api).read().others is None
 
 

@@ -22,7 +22,7 @@ from bellwether.adapters.kafka.connection.connection_errors import NONE, from_co
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.doctor.risks import MIN_ISR
 from bellwether.core.model.cluster import TopicPartition
-from bellwether.core.model.fault_tolerance import Margins, Quorum
+from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
 from bellwether.ports.errors import Terminal, Transient
 
 REMEMBERED_SECONDS = 10.0
@@ -51,15 +51,15 @@ class KafkaMargins:
 
     def margins(
         self, topics: Collection[str], peers: Collection[int], followed: Mapping[int, Mapping[TopicPartition, int]]
-    ) -> Margins:
+    ) -> FaultTolerance:
         """What could still be lost; what cannot be read is said in ``problem``."""
         try:
             least = self._minimum_isr(topics)
             quorum = self._nodes.read(_quorum)
         except (Transient, Terminal) as error:
-            return Margins(problem=str(error))
+            return FaultTolerance(problem=str(error))
         trailing = frozenset(broker for broker, names in followed.items() if self._trails(broker, names))
-        return Margins(least, quorum, self._silent(peers), trailing)
+        return FaultTolerance(least, quorum, self._silent(peers), trailing)
 
     def _minimum_isr(self, topics: Collection[str]) -> Mapping[str, int]:
         now = time.monotonic()

@@ -78,8 +78,8 @@ class KafkaReader:
         brokers = {b.node_id: Broker(b.node_id, b.rack, b.host, b.port) for b in metadata.brokers}
         for fenced in _fenced(dialogue, deadline):
             brokers.setdefault(fenced.id, fenced)
-        keeps_elr = dialogue.features.get(_ELR_FEATURE, 0) >= 1
-        return Cluster(metadata.cluster_id or "", dict(sorted(brokers.items())), partitions, keeps_elr)
+        elr_enabled = dialogue.features.get(_ELR_FEATURE, 0) >= 1
+        return Cluster(metadata.cluster_id or "", dict(sorted(brokers.items())), partitions, elr_enabled)
 
 
 def _partitions(dialogue: Dialogue, deadline: Deadline, topics: list[str] | None) -> tuple[Any, tuple[Partition, ...]]:

@@ -17,9 +17,9 @@ from bellwether.api.v1alpha1.status.policy_status import BrokerId, Count, Messag
 from bellwether.api.v1alpha1.status.signal_entries import SIGNAL_LIMIT, Signals
 from bellwether.api.v1alpha1.status.status_conditions import Conditions
 from bellwether.core import signals
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
-from bellwether.core.model.flap_damping import Flaps
+from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.reasons import Reason
 
 OVERRIDE_REASON_LIMIT = 512
@@ -107,9 +107,9 @@ class Flapping(Reported):
     last: AwareDatetime = Field(description="When the last one ended; when it began, while it lasts.")
     stabilization_seconds: Count = Field(description="How long the broker must stay well before it is promoted.")
 
-    def to_core(self) -> Flaps:
+    def to_core(self) -> FlapCounter:
         """The counter for the next turn to carry on from."""
-        return Flaps(self.demotions, self.last)
+        return FlapCounter(self.demotions, self.last)
 
 
 class Returning(Reported):
@@ -127,7 +127,7 @@ class Returning(Reported):
 class BrokerVerdict(Reported):
     """What the signals of the broker add up to. A judgement and not an action: a Sick broker may lead."""
 
-    standing: Standing = Field(description="The verdict.")
+    standing: HealthState = Field(description="The verdict.")
     reason: ReasonName = Field(description="Why, in one word.")
     message: Message = Field(default="", description="Why, in one sentence.")
     since: AwareDatetime = Field(description="Since when standing and reason have been so.")

@@ -10,7 +10,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from bellwether.core.doctor.risks import MIN_ISR, UNCLEAN, Diagnosis, Facts, Sample, Ward, examine
+from bellwether.core.doctor.risks import (
+    MIN_ISR,
+    UNCLEAN,
+    Diagnosis,
+    LogEndSample,
+    RiskInputs,
+    RiskSummary,
+    diagnose_cluster,
+)
 from bellwether.core.model.cluster import Broker, Cluster, Partition, PartitionKey, TopicPartition
 from bellwether.kafka_connection import join_address
 from bellwether.ports.errors import BellwetherError, Terminal
@@ -20,11 +28,11 @@ from bellwether.sampling.asking import AsksEnds
 _ASKED_AT_ONCE = 32
 TIMEOUT_SECONDS, LONGEST_SECONDS = 2.0, 8.0
 
-Samples = Callable[[str, Collection[PartitionKey]], Mapping[PartitionKey, Sample]]
+Samples = Callable[[str, Collection[PartitionKey]], Mapping[PartitionKey, LogEndSample]]
 """The last samples of some partitions of a cluster, by its id."""
 
 
-def no_samples(_cluster_id: str, _wanted: Collection[PartitionKey]) -> Mapping[PartitionKey, Sample]:
+def no_samples(_cluster_id: str, _wanted: Collection[PartitionKey]) -> Mapping[PartitionKey, LogEndSample]:
     """What is known without a store."""
     return {}
 
@@ -37,14 +45,14 @@ class Examination:
     """
 
     cluster: Cluster
-    ward: Ward
-    facts: Facts
+    risk_summary: RiskSummary
+    facts: RiskInputs
     silent: Mapping[int, str]
     troubles: tuple[str, ...] = ()
 
     def of(self, name: TopicPartition) -> Diagnosis:
         """One partition's diagnosis. Raises Terminal where there is no such partition."""
-        for found in self.ward.diagnoses:
+        for found in self.risk_summary.diagnoses:
             if found.partition.name == name:
                 return found
         raise Terminal(f"there is no partition {name} in Kafka cluster {self.cluster.cluster_id}: check the name")
@@ -69,11 +77,11 @@ class Examiner:
         silent = self._silent(cluster, troubles)
         self._reader.avoid(silent)  # the settings come from a broker that answers
         facts = self._settings(cluster, troubles)
-        lost = [d.partition for d in examine(cluster, facts, silent).diagnoses if d.loss is not None]
+        lost = [d.partition for d in diagnose_cluster(cluster, facts, silent).diagnoses if d.loss is not None]
         if lost:
             samples = self._sampled(cluster.cluster_id, lost, troubles)
             facts = replace(facts, samples=samples, ends=self._where(cluster, lost, silent))
-        return Examination(cluster, examine(cluster, facts, silent), facts, silent, tuple(troubles))
+        return Examination(cluster, diagnose_cluster(cluster, facts, silent), facts, silent, tuple(troubles))
 
     def _silent(self, cluster: Cluster, troubles: list[str]) -> dict[int, str]:
         """Who does not answer. Where nobody does, that is about us: somebody has just told us of the cluster."""
@@ -95,20 +103,20 @@ class Examiner:
         brokers = {number: cluster.brokers[number] for number in sorted(asked)}
         return {number: problem for number, (_, problem) in self._ask(brokers, {}).items() if problem}
 
-    def _settings(self, cluster: Cluster, troubles: list[str]) -> Facts:
+    def _settings(self, cluster: Cluster, troubles: list[str]) -> RiskInputs:
         topics = {p.topic for p in cluster.partitions}
         try:
             found = self._configs.topic_configs(topics, (MIN_ISR, UNCLEAN))
         except BellwetherError as error:
             troubles.append(f"{MIN_ISR} is not known: {error}")
-            return Facts()
+            return RiskInputs()
         floors = {topic: int(settings[MIN_ISR]) for topic, settings in found.items() if MIN_ISR in settings}
         unclean = {topic: settings[UNCLEAN] == "true" for topic, settings in found.items() if UNCLEAN in settings}
-        return Facts(floors, unclean)
+        return RiskInputs(floors, unclean)
 
     def _sampled(
         self, cluster_id: str, lost: Iterable[Partition], troubles: list[str]
-    ) -> Mapping[PartitionKey, Sample]:
+    ) -> Mapping[PartitionKey, LogEndSample]:
         try:
             return self._samples(cluster_id, {p.key for p in lost})
         except BellwetherError as error:

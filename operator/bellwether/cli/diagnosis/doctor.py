@@ -26,8 +26,8 @@ from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examiner, Samples, no_samples
 from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.offline.unclean_election import Refused, Unled, elect_uncleanly
-from bellwether.core.doctor.remediation import Tools
-from bellwether.core.doctor.risks import OFFLINE, Sample
+from bellwether.core.doctor.remediation import CommandOptions
+from bellwether.core.doctor.risks import OFFLINE, LogEndSample
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import BellwetherError
@@ -76,7 +76,7 @@ def doctor(
             )
             stands = after.of(chosen)
             click.echo(f"{chosen} is led by broker {stands.partition.leader} now: {stands.risk}")
-            doctor_output.advised(stands, tools, elr=after.cluster.keeps_elr)
+            doctor_output.advised(stands, tools, elr=after.cluster.elr_enabled)
             return
         found = examiner.examine(topics)
     except (Refused, Unled) as error:
@@ -84,12 +84,12 @@ def doctor(
         raise click.exceptions.Exit(OFFLINE_STATUS) from None
     except BellwetherError as error:
         raise Unseen(str(error)) from None
-    shown = found.ward.at_risk if everything else found.ward.at_risk[:SHOWN]
+    shown = found.risk_summary.at_risk if everything else found.risk_summary.at_risk[:SHOWN]
     if output == "json":
         click.echo(json.dumps(doctor_output.document(found, shown, tools), indent=1))
     else:
         doctor_output.told(found, shown, tools)
-    raise click.exceptions.Exit(status(d.risk in OFFLINE for d in found.ward.at_risk))
+    raise click.exceptions.Exit(status(d.risk in OFFLINE for d in found.risk_summary.at_risk))
 
 
 def status(offline: Any) -> int:
@@ -121,7 +121,7 @@ def _samples(uri: str | None) -> Samples:
 
     store = Store.open(uri)
 
-    def look(cluster_id: str, wanted: Collection[PartitionKey]) -> Mapping[PartitionKey, Sample]:
+    def look(cluster_id: str, wanted: Collection[PartitionKey]) -> Mapping[PartitionKey, LogEndSample]:
         return last_samples(store, cluster_id, wanted)
 
     return look
@@ -134,7 +134,7 @@ def _again(uri: str | None) -> str:
     return f" --store {shlex.quote(uri) if str(Redacted(uri)) == uri else 'URI'}"
 
 
-def _tools(connection: Connection, kafka: Mapping[str, Any]) -> Tools:
+def _tools(connection: Connection, kafka: Mapping[str, Any]) -> CommandOptions:
     """How the commands that are printed reach the cluster: ours with the options that were given."""
     given = [
         f" --{name.replace('_', '-')}" + ("" if value is True else f" {shlex.quote(str(value))}")
@@ -142,4 +142,4 @@ def _tools(connection: Connection, kafka: Mapping[str, Any]) -> Tools:
         if value and name != "bootstrap"
     ]
     secured = connection.security.protocol.tls or connection.security.protocol.sasl
-    return Tools(",".join(connection.bootstrap), "client.properties" if secured else "", "".join(given))
+    return CommandOptions(",".join(connection.bootstrap), "client.properties" if secured else "", "".join(given))

@@ -10,16 +10,16 @@ import click
 
 from bellwether.cli.diagnosis.cluster_examination import Examination
 from bellwether.cli.text_table import printed
-from bellwether.core.doctor.remediation import Tools, advise
-from bellwether.core.doctor.risks import SENTENCES, WORST_FIRST, Diagnosis
+from bellwether.core.doctor.remediation import CommandOptions, remediation_plan
+from bellwether.core.doctor.risks import RISK_DESCRIPTIONS, WORST_FIRST, Diagnosis
 
 Document = dict[str, Any]
 
 
-def told(found: Examination, shown: Sequence[Diagnosis], tools: Tools) -> None:
+def told(found: Examination, shown: Sequence[Diagnosis], tools: CommandOptions) -> None:
     """Print the summary, then the partitions that are ``shown``, each with its advice."""
-    cluster, ward = found.cluster, found.ward
-    elr = "keeps" if cluster.keeps_elr else "does not keep"
+    cluster, risk_summary = found.cluster, found.risk_summary
+    elr = "keeps" if cluster.elr_enabled else "does not keep"
     click.echo(
         f"Kafka cluster {cluster.cluster_id}: {len(cluster.live)} of {len(cluster.named)} brokers live, "
         f"{len(cluster.partitions)} partitions; it {elr} eligible leader replicas"
@@ -29,18 +29,18 @@ def told(found: Examination, shown: Sequence[Diagnosis], tools: Tools) -> None:
     for trouble in found.troubles:
         click.echo(trouble)
     click.echo()
-    counts = Counter(d.risk for d in ward.diagnoses)
-    rows = [(str(risk), str(counts[risk]), SENTENCES[risk]) for risk in WORST_FIRST if counts[risk]]
+    counts = Counter(d.risk for d in risk_summary.diagnoses)
+    rows = [(str(risk), str(counts[risk]), RISK_DESCRIPTIONS[risk]) for risk in WORST_FIRST if counts[risk]]
     printed(("CLASS", "PARTITIONS", ""), rows)
-    if designed := sum(d.designed for d in ward.diagnoses):
+    if designed := sum(d.designed for d in risk_summary.diagnoses):
         click.echo(f"\n{designed} of those at min.insync.replicas have all their replicas: their settings spare none")
     for one in shown:
         click.echo()
         _partition(one)
-        advised(one, tools, elr=cluster.keeps_elr)
-    if (more := len(ward.at_risk) - len(shown)) > 0:
+        advised(one, tools, elr=cluster.elr_enabled)
+    if (more := len(risk_summary.at_risk) - len(shown)) > 0:
         click.echo(f"\nand {more} more at risk, no worse than these: --all shows them, --topic some of them")
-    if not ward.at_risk:
+    if not risk_summary.at_risk:
         click.echo("\nnothing is at risk")
 
 
@@ -56,36 +56,36 @@ def _partition(found: Diagnosis) -> None:
     )
 
 
-def advised(found: Diagnosis, tools: Tools, *, elr: bool) -> None:
+def advised(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> None:
     """Print the advice for one partition."""
-    advice = advise(found, tools, elr=elr)
+    advice = remediation_plan(found, tools, elr=elr)
     click.echo(f"  clients: {advice.clients}")
     click.echo(f"  safe:    {advice.safe}")
-    for number, way in enumerate(advice.ways, 1):
+    for number, way in enumerate(advice.remediations, 1):
         click.echo(f"  {number}. {way.do}")
         click.echo(f"     costs {way.cost}")
         for command in way.commands:
             click.echo(f"     $ {command}")
 
 
-def document(found: Examination, shown: Sequence[Diagnosis], tools: Tools) -> Document:
+def document(found: Examination, shown: Sequence[Diagnosis], tools: CommandOptions) -> Document:
     """Everything as plain values; ``partitions`` are those that are shown."""
-    cluster, ward = found.cluster, found.ward
-    counts = Counter(d.risk for d in ward.diagnoses)
+    cluster, risk_summary = found.cluster, found.risk_summary
+    counts = Counter(d.risk for d in risk_summary.diagnoses)
     return {
         "clusterId": cluster.cluster_id,
         "brokers": {"live": sorted(cluster.live), "silent": {str(b): why for b, why in sorted(found.silent.items())}},
-        "eligibleLeaderReplicas": cluster.keeps_elr,
+        "eligibleLeaderReplicas": cluster.elr_enabled,
         "troubles": list(found.troubles),
         "classes": {str(risk): counts[risk] for risk in WORST_FIRST},
-        "atRisk": len(ward.at_risk),
-        "withoutSpareByDesign": sum(d.designed for d in ward.diagnoses),
-        "partitions": [_document(one, tools, elr=cluster.keeps_elr) for one in shown],
+        "atRisk": len(risk_summary.at_risk),
+        "withoutSpareByDesign": sum(d.designed for d in risk_summary.diagnoses),
+        "partitions": [_document(one, tools, elr=cluster.elr_enabled) for one in shown],
     }
 
 
-def _document(found: Diagnosis, tools: Tools, *, elr: bool) -> Document:
-    p, loss, advice = found.partition, found.loss, advise(found, tools, elr=elr)
+def _document(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> Document:
+    p, loss, advice = found.partition, found.loss, remediation_plan(found, tools, elr=elr)
     told: Document = {
         "topic": p.topic,
         "partition": p.index,
@@ -100,7 +100,7 @@ def _document(found: Diagnosis, tools: Tools, *, elr: bool) -> Document:
         "awaited": list(found.awaited),
         "clients": advice.clients,
         "safe": advice.safe,
-        "ways": [{"do": way.do, "cost": way.cost, "commands": list(way.commands)} for way in advice.ways],
+        "ways": [{"do": way.do, "cost": way.cost, "commands": list(way.commands)} for way in advice.remediations],
     }
     if loss is not None:
         told["loss"] = {

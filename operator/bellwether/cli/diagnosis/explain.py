@@ -17,7 +17,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient, connect
 from bellwether.api.v1alpha1.broker_health import BrokerHealth, BrokerVerdict, EvidenceItem
 from bellwether.cli.leadership import broker_lookup
-from bellwether.core.reasons import SENTENCES, known
+from bellwether.core.reasons import DESCRIPTIONS, reason_named
 from bellwether.ports.errors import BellwetherError, Terminal
 
 
@@ -69,8 +69,8 @@ def told(health: BrokerHealth, now: datetime) -> Iterator[str]:
     if verdict is None:
         yield f"{name} has not been judged yet: is an operator running, and does the policy say Ready?"
         return
-    yield f"{name} is {verdict.standing}: {verdict.reason}, {_since(verdict.since, now)}"
-    yield f"  {verdict.message or SENTENCES[known(verdict.reason)]}"
+    yield f"{name} is {verdict.state}: {verdict.reason}, {_since(verdict.since, now)}"
+    yield f"  {verdict.message or DESCRIPTIONS[reason_named(verdict.reason)]}"
     if verdict.change:
         yield f"  what would change it: {verdict.change}"
     yield ""

@@ -17,7 +17,7 @@ from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
 from bellwether.cli.durations import duration
-from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Moves
+from bellwether.core.reporting.audit import AuditEntry, BrokerChange, MoveSummary
 from bellwether.ports.errors import BellwetherError
 
 _DURATION = re.compile(r"\d+[smhd]")
@@ -85,7 +85,7 @@ def _changed(change: BrokerChange) -> Iterator[str]:
         yield f"    {line}"
 
 
-def _moved(moves: Moves) -> Iterator[str]:
+def _moved(moves: MoveSummary) -> Iterator[str]:
     restores = f", {moves.restores} of them back home" if moves.restores else ""
     partitions = f"{moves.reorders} reorders and {moves.elections} elections in {moves.topics} topics{restores}"
     yield f"  to move: {partitions} (digest {moves.digest})"

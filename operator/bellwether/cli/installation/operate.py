@@ -27,7 +27,7 @@ from bellwether.controllers.policy_manager import Loops, register
 from bellwether.controllers.readiness import Readiness
 from bellwether.controllers.rebalance_controller import Desk, tools_for
 from bellwether.controllers.reporting.status_reporter import Notices
-from bellwether.core.rebalance.lifecycle import Run
+from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.garbage import collect_seldom
 from bellwether.ports.errors import BellwetherError
 from bellwether.telemetry import logs
@@ -80,7 +80,7 @@ def operator(
             api, clock, signals, times, lease_namespace, metrics.exchanges.kafka, metrics.exchanges.certificate
         )
 
-    def desk(run: Run, wake: Callable[[], None]) -> Desk:
+    def desk(run: RebalanceRun, wake: Callable[[], None]) -> Desk:
         made = Desk(run, partial(tools_for, api, clock), clock, wake)
         made.start()
         return made

@@ -15,7 +15,7 @@ from bellwether.cli import durations
 from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.leadership import broker_lookup, overrides, wait
 from bellwether.cli.offline.offline_leadership import UnknownBroker, run_by_hand, show
-from bellwether.core.demotion.decisions import commanded
+from bellwether.core.demotion.decisions import manual_decision
 from bellwether.core.signals import OverrideState
 from bellwether.ports.errors import BellwetherError
 
@@ -108,7 +108,7 @@ def _by_hand(broker: int, state: OverrideState, record: Path, options: dict[str,
         raise click.UsageError(f"{record} does not exist: promoting needs the record that demoting wrote")
 
     demoting = state is OverrideState.DEMOTED
-    decide = commanded(demote=[broker], message=reason) if demoting else commanded(promote=[broker])
+    decide = manual_decision(demote=[broker], message=reason) if demoting else manual_decision(promote=[broker])
     run = run_by_hand(connection, record, decide, [broker], dry_run=dry_run, say=click.echo)
     console = Console()
     if not demoting and broker not in run.before:
@@ -124,7 +124,7 @@ def _by_hand(broker: int, state: OverrideState, record: Path, options: dict[str,
         if len(moves) > 20:
             click.echo(f"  ... and {len(moves) - 20} more")
     show(run, console)
-    if run.report.held or run.report.deeds.stopped is not None:
+    if run.report.held or run.report.result.stopped is not None:
         raise click.exceptions.Exit(EXIT_HELD)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, KubernetesClient, Object
 from bellwether.cli.leadership import broker_lookup
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.settings.policy import Mode
 from bellwether.core.signals import OverrideState, Purpose
 
@@ -81,7 +81,7 @@ def too_many(healths: Iterable[Object], broker: int) -> str | None:
         status = health.get("status") or {}
         standing = (status.get("verdict") or {}).get("standing")
         demoted = (broker_lookup.condition(health, "Demoted") or {}).get("status") == "True"
-        if demoted or standing in (Standing.SICK, Standing.DOWN) or status.get("registered") is False:
+        if demoted or standing in (HealthState.SICK, HealthState.DOWN) or status.get("registered") is False:
             ailing.add(health["spec"]["brokerId"])
     if 2 * len(ailing) < total:
         return None

@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, Object
 from bellwether.cli.leadership import broker_lookup
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import Transient
 
@@ -152,7 +152,7 @@ def released(was: str | None) -> Outcome:
         if view.demoted and (was != "Demoted" or view.reason not in _OVERRIDDEN):
             why = f"{view.reason}: {view.message}"
             return f"broker {view.broker} stays demoted ({why}); its leaders come back when it is well"
-        if view.demoted is False and was == "Promoted" and view.standing == Standing.SICK:
+        if view.demoted is False and was == "Promoted" and view.standing == HealthState.SICK:
             if view.reason in _UNDECIDED:
                 return None
             return f"broker {view.broker} is sick, and not demoted ({view.reason}: {view.message})"

@@ -18,10 +18,10 @@ from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecor
 from bellwether.adapters.kafka.connection.broker_pool import Nodes
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
-from bellwether.core.demotion.decisions import Decide
+from bellwether.core.demotion.decisions import DecisionFunction
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import EntryState, UndoRecord
-from bellwether.core.reasons import SENTENCES
+from bellwether.core.reasons import DESCRIPTIONS
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Override, Signal
@@ -63,7 +63,7 @@ class Run:
 def run_by_hand(
     connection: Connection,
     record: Path,
-    decide: Decide,
+    decide: DecisionFunction,
     brokers: Sequence[int],
     *,
     dry_run: bool,
@@ -101,18 +101,18 @@ def run_by_hand(
         reordered = elected = stops = 0
         for _ in range(MOST_TURNS):
             report, after = turn(world, policy, memory, decide)
-            reordered += report.deeds.reordered
-            elected += report.deeds.elected
-            if report.deeds.changed:
-                say(f"{report.deeds.reordered} partitions reordered, {report.deeds.elected} leaders elected")
-            if report.deeds.stopped is not None:
-                say(f"stopped: {report.deeds.stopped.message}")
-            stops = stops + 1 if report.deeds.stopped is not None else 0
-            quiet = not report.deeds.changed and after.record == memory.record
+            reordered += report.result.reordered
+            elected += report.result.elected
+            if report.result.changed:
+                say(f"{report.result.reordered} partitions reordered, {report.result.elected} leaders elected")
+            if report.result.stopped is not None:
+                say(f"stopped: {report.result.stopped.message}")
+            stops = stops + 1 if report.result.stopped is not None else 0
+            quiet = not report.result.changed and after.record == memory.record
             memory = after
             if dry_run or (quiet and not 0 < stops < MOST_STOPS):
                 break
-            if not report.deeds.changed:
+            if not report.result.changed:
                 clock.sleep(PAUSE_SECONDS)
         return Run(frozenset(found.demoted), report, memory.record, reordered, elected)
     finally:
@@ -149,6 +149,6 @@ def show(run: Run, console: Console) -> None:
         )
     console.print(table)
     for reason, count in sorted(Counter(h.reason for h in run.report.held).items()):
-        console.print(f"{count} held back, {reason}: {SENTENCES[reason]}")
+        console.print(f"{count} held back, {reason}: {DESCRIPTIONS[reason]}")
     for hold in run.report.held_sample:
         console.print(f"  {hold.topic}-{hold.key.partition}: {hold.message}", highlight=False)

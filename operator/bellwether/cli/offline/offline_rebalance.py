@@ -22,14 +22,14 @@ from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.plan_store import Shelf
 from bellwether.api.v1alpha1.spec.plan_runner import Resources, Runner, RunnerType
 from bellwether.cli.offline.offline_leadership import NoSignals
-from bellwether.core.demotion.decisions import commanded
+from bellwether.core.demotion.decisions import manual_decision
 from bellwether.core.detection.verdicts import judge
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Application, UndoRecord
+from bellwether.core.model.undo_record import PlanApplication, UndoRecord
 from bellwether.core.rebalance.problem import Problem
-from bellwether.core.rebalance.problem_builder import closed, pose
-from bellwether.core.rebalance.rebalance_plan import LoadPlan
-from bellwether.core.rebalance.waves import Accepted, Agenda
+from bellwether.core.rebalance.problem_builder import build_problem, ineligible_brokers
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
+from bellwether.core.rebalance.waves import ApprovedPlan, RebalanceInput
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance
@@ -65,11 +65,11 @@ class Means:
 class Applied:
     """What came of a plan: how far it has come, and the last turn's report."""
 
-    application: Application | None
+    application: PlanApplication | None
     report: Report
 
 
-def plan_by_hand(means: Means, record: Path | None, settings: Rebalance, say: Say) -> LoadPlan:
+def plan_by_hand(means: Means, record: Path | None, settings: Rebalance, say: Say) -> RebalancePlan:
     """Make a plan of the cluster as it stands, and recheck it. Raises Terminal or Transient; nothing was moved."""
     clock = SystemClock()
     reader = KafkaReader(Nodes(means.connection))
@@ -80,10 +80,10 @@ def plan_by_hand(means: Means, record: Path | None, settings: Rebalance, say: Sa
         known = FileRecords(record, FileLeadership(record)).look(cluster.cluster_id)
     now = clock.now().replace(microsecond=0)
     verdicts = judge(Snapshot(now, cluster, known), Policy(name="command"), {})
-    problem = pose(
+    problem = build_problem(
         cluster,
         known,
-        closed(cluster, known, verdicts),
+        ineligible_brokers(cluster, known, verdicts),
         settings.objective,
         policy=WHOSE,
         made_at=now,
@@ -121,15 +121,15 @@ def apply_by_hand(means: Means, record: Path, settings: Rebalance, digest: str, 
         return _turns(world, policy, memory, accepted, say)
 
 
-def _turns(world: World, policy: Policy, memory: Memory, accepted: Accepted, say: Say) -> Applied:
+def _turns(world: World, policy: Policy, memory: Memory, accepted: ApprovedPlan, say: Say) -> Applied:
     told, stops = "", 0
     while True:
-        report, memory = turn(world, policy, memory, commanded(), Agenda(accepted))
+        report, memory = turn(world, policy, memory, manual_decision(), RebalanceInput(accepted))
         progress, application = report.progress, memory.record.application
-        if report.deeds.stopped is not None:
-            say(f"stopped: {report.deeds.stopped.message}")
+        if report.result.stopped is not None:
+            say(f"stopped: {report.result.stopped.message}")
             stops += 1
-        elif report.deeds.changed:
+        elif report.result.changed:
             stops = 0
         text = _told(application, progress.waits.message if progress is not None and progress.waits is not None else "")
         if text != told:
@@ -138,12 +138,12 @@ def _turns(world: World, policy: Policy, memory: Memory, accepted: Accepted, say
         over = application is not None and application.ended is not None
         if (over and report.settled) or stops >= MOST_STOPS:
             return Applied(application, report)
-        if not report.deeds.changed:
+        if not report.result.changed:
             pause = progress.again_seconds if progress is not None and progress.again_seconds else TURN_SECONDS
             world.clock.sleep(min(pause, 5 * TURN_SECONDS))
 
 
-def _told(application: Application | None, waits: str) -> str:
+def _told(application: PlanApplication | None, waits: str) -> str:
     if application is None:
         return f"waiting: {waits}" if waits else "beginning"
     if application.ended is not None:
@@ -156,7 +156,7 @@ def _work(means: Means, run: str, problem: Problem, say: Say) -> None:
     runner = Runner(
         type=RunnerType.PROCESS, resources=Resources(memory=means.memory), timeout_seconds=means.timeout_seconds
     )
-    work = Work(run, _name(run), means.uri, means.days, problem.terms.cluster_id)
+    work = Work(run, _name(run), means.uri, means.days, problem.header.cluster_id)
     clock = SystemClock()
     jobs = ProcessJobs(lambda _: work, runner, clock)
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bellwether.cli.diagnosis.cluster_examination import Examination
-from bellwether.core.doctor.risks import Diagnosis, Loss, Risk
+from bellwether.core.doctor.risks import DataLoss, Diagnosis, Risk
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
@@ -93,7 +93,7 @@ def _awaited(name: TopicPartition, examine: Callable[[], Examination], clock: Cl
         clock.sleep(_PAUSE_SECONDS)
 
 
-def refusable(found: Diagnosis) -> Loss:
+def refusable(found: Diagnosis) -> DataLoss:
     """The loss of an unclean election. Raises Refused where none is needed, or none is possible."""
     p, name = found.partition, found.partition.name
     if found.risk is Risk.ALL_REPLICAS_LOST:
@@ -110,7 +110,7 @@ def refusable(found: Diagnosis) -> Loss:
     return found.loss
 
 
-def bounds(found: Diagnosis, loss: Loss) -> list[str]:
+def bounds(found: Diagnosis, loss: DataLoss) -> list[str]:
     """What a person must know before the loss is accepted."""
     p = found.partition
     awaited = ", ".join(str(b) for b in found.awaited) or "nobody"

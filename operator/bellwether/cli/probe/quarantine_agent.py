@@ -14,8 +14,8 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.probe.prober import Prober
 from bellwether.cli.probe.prober_process import need, reported, serve_metrics, stop_on_signals
 from bellwether.cli.text_table import printed
-from bellwether.core.quarantine.agent import Process
-from bellwether.core.settings.detection import WARDEN
+from bellwether.core.quarantine.agent import ProcessState
+from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import QuarantineMode
 from bellwether.ports.errors import Transient
 from bellwether.quarantine.agent_loop import Warden
@@ -42,16 +42,16 @@ def warden(
         process = BrokerProcess(pid, pattern or KAFKA)
         if once:
             state = process.state()
-            printed(("PROCESS", "MAY BE PAUSED"), [(str(state), "yes" if state is Process.RUNNING else "no")])
-            sys.exit(0 if state is Process.RUNNING else 1)
+            printed(("PROCESS", "MAY BE PAUSED"), [(str(state), "yes" if state is ProcessState.RUNNING else "no")])
+            sys.exit(0 if state is ProcessState.RUNNING else 1)
         # Before anything that may fail: whoever paused it is dead, and a crash loop is waited for ever longer.
         release_found(process)
         need(policy, "--policy", "the LeadershipPolicy to follow")
         need(broker is not None, "--broker", "the id of the broker beside us")
         number, source = int(broker or 0), f"broker-{broker}"
-        metrics = serve_metrics(metrics_port, namespace, str(policy), WARDEN, source)
+        metrics = serve_metrics(metrics_port, namespace, str(policy), QUARANTINE_AGENT, source)
         stop, clock, api = stop_on_signals(), SystemClock(), connect()
-        prober = Prober(api, namespace, str(policy), WARDEN, source, clock, metrics)
+        prober = Prober(api, namespace, str(policy), QUARANTINE_AGENT, source, clock, metrics)
         orders = BrokerOrders(api, namespace, str(policy), number)
         running = Warden(
             number, source, process, orders, prober.post, clock, metrics, speaks=prober.speaks, ending=stop
@@ -72,6 +72,6 @@ def warden(
 def release_found(process: Beside) -> None:
     """Release a broker that is found paused; where that fails the warden's turns try again."""
     with suppress(Transient):
-        if process.state() is Process.STOPPED:
+        if process.state() is ProcessState.STOPPED:
             process.release()
             structlog.get_logger(__name__).warning("found the broker paused by nobody's order: released")

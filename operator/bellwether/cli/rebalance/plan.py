@@ -15,7 +15,7 @@ from rich.text import Text
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files
 from bellwether.cli.rebalance.verify_plan import plain
-from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.pages.figures import Unit, change, percent
 from bellwether.pages.plan_history import moment
 from bellwether.pages.plan_page import measure, plan_page, unit_of_load, verdict
@@ -46,7 +46,7 @@ def plan(digest: str | None, uri: str, policy: str | None, page: Path | None, to
     _show(story, top)
 
 
-def newest(history: tuple[LoadPlan, ...], store: str, policy: str | None) -> LoadPlan:
+def newest(history: tuple[RebalancePlan, ...], store: str, policy: str | None) -> RebalancePlan:
     """The newest plan, of one policy if told. Terminal when there is none."""
     mine = [p for p in history if policy in (None, p.policy)]
     if not mine:
@@ -84,7 +84,7 @@ def _show(story: Story, top: int) -> None:
             say(f"and {more:,} lighter moves")
 
 
-def _sums(found: LoadPlan, unit: Unit) -> Table:
+def _sums(found: RebalancePlan, unit: Unit) -> Table:
     table = _table(("", "left"), ("BEFORE", "right"), ("AFTER", "right"), ("", "left"))
     table.add_row(
         "busiest broker",
@@ -104,7 +104,7 @@ def _sums(found: LoadPlan, unit: Unit) -> Table:
     return table
 
 
-def _brokers(found: LoadPlan, unit: Unit, top: int, width: int) -> Table:
+def _brokers(found: RebalancePlan, unit: Unit, top: int, width: int) -> Table:
     title = f"{measure(found, unit)}  ({_FULL} after, {_BEFORE} before, {_BOUND} bound)"
     table = _table(("BROKER", "right"), ("RACK", "left"), ("BEFORE", "right"), ("AFTER", "right"), (title, "left"))
     shown = sorted(found.brokers, key=lambda b: (-max(b.before, b.after), b.id))[:top]

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from rich.console import Console
 from rich.table import Table
 
-from bellwether.core.model.undo_record import LeftOut
-from bellwether.core.reasons import SENTENCES, known
-from bellwether.core.rebalance.lifecycle import Figures
-from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.core.model.undo_record import SkippedPartition
+from bellwether.core.reasons import DESCRIPTIONS, reason_named
+from bellwether.core.rebalance.lifecycle import RebalanceFigures
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 
 _UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
 
@@ -27,7 +27,7 @@ def rate(value: float) -> str:
     raise AssertionError
 
 
-def show_figures(figures: Figures, digest: str, console: Console) -> None:
+def show_figures(figures: RebalanceFigures, digest: str, console: Console) -> None:
     """A plan in sum."""
     gap = "" if figures.gap is None else f", {max(0.0, figures.gap):.3%} above it"
     for line in (
@@ -40,7 +40,7 @@ def show_figures(figures: Figures, digest: str, console: Console) -> None:
         console.print(line, highlight=False)
 
 
-def show_brokers(plan: LoadPlan, console: Console) -> None:
+def show_brokers(plan: RebalancePlan, console: Console) -> None:
     """Each broker's load before and after, the busiest first."""
     table = Table("broker", "rack", "capacity", "before", "after", "may lead", box=None, pad_edge=False)
     for broker in sorted(plan.brokers, key=lambda b: (-b.before, b.id)):
@@ -55,9 +55,9 @@ def show_brokers(plan: LoadPlan, console: Console) -> None:
     console.print(table)
 
 
-def show_left(left: Mapping[str, int], sample: Iterable[LeftOut], console: Console) -> None:
+def show_left(left: Mapping[str, int], sample: Iterable[SkippedPartition], console: Console) -> None:
     """What a plan left out, by reason, and the first of it by name."""
     for reason, count in sorted(left.items()):
-        console.print(f"{count} left out, {reason}: {SENTENCES[known(reason)]}", highlight=False)
+        console.print(f"{count} left out, {reason}: {DESCRIPTIONS[reason_named(reason)]}", highlight=False)
     for one in sample:
         console.print(f"  {one.topic}-{one.partition}: {one.reason}", highlight=False)

@@ -13,7 +13,7 @@ from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.leadership import broker_lookup
 from bellwether.controllers.rebalance_controller import APPROVE, ASK
-from bellwether.core.rebalance.lifecycle import UNDER_WAY, Run, RunState
+from bellwether.core.rebalance.lifecycle import UNDER_WAY, RebalanceRun, RunState
 from bellwether.ports.errors import Terminal, Transient
 
 POLL_SECONDS = 0.5
@@ -21,19 +21,19 @@ POLL_SECONDS = 0.5
 Say = Callable[[str], None]
 
 
-def ask(api: KubernetesClient, namespace: str, policy: str, token: str, seconds: float, say: Say) -> Run:
+def ask(api: KubernetesClient, namespace: str, policy: str, token: str, seconds: float, say: Say) -> RebalanceRun:
     """Ask for a plan, and wait for what comes of it. Terminal when the policy rebalances nothing, or time is up."""
     _rebalanced(api, namespace, policy)
     _annotate(api, namespace, policy, ASK, token)
     say(f"policy {namespace}/{policy} is asked for a plan")
 
-    def planned(run: Run) -> bool:
+    def planned(run: RebalanceRun) -> bool:
         return run.request == token and run.state is not RunState.RUNNING
 
     return _await(api, namespace, policy, planned, seconds, say)
 
 
-def approve(api: KubernetesClient, namespace: str, policy: str, digest: str, seconds: float, say: Say) -> Run:
+def approve(api: KubernetesClient, namespace: str, policy: str, digest: str, seconds: float, say: Say) -> RebalanceRun:
     """Approve the plan of that digest, and wait until it has been applied. Terminal when another plan is proposed."""
     run = _rebalanced(api, namespace, policy)
     if run.digest != digest:
@@ -42,17 +42,17 @@ def approve(api: KubernetesClient, namespace: str, policy: str, digest: str, sec
     _annotate(api, namespace, policy, APPROVE, digest)
     say(f"plan {digest} is approved")
 
-    def ended(run: Run) -> bool:
+    def ended(run: RebalanceRun) -> bool:
         return run.digest != digest or run.state not in (*UNDER_WAY, RunState.PROPOSED)
 
     return _await(api, namespace, policy, ended, seconds, say)
 
 
-def _rebalanced(api: KubernetesClient, namespace: str, policy: str) -> Run:
+def _rebalanced(api: KubernetesClient, namespace: str, policy: str) -> RebalanceRun:
     found = LeadershipPolicy.read(broker_lookup.find_policy(api, namespace, policy))
     if found.spec.rebalance is None:
         raise Terminal(f"policy {namespace}/{policy} has no spec.rebalance: give it one, as in examples/policies")
-    return found.status.rebalance.to_core() if found.status.rebalance is not None else Run()
+    return found.status.rebalance.to_core() if found.status.rebalance is not None else RebalanceRun()
 
 
 def _annotate(api: KubernetesClient, namespace: str, policy: str, name: str, value: str) -> None:
@@ -60,15 +60,15 @@ def _annotate(api: KubernetesClient, namespace: str, policy: str, name: str, val
 
 
 def _await(
-    api: KubernetesClient, namespace: str, policy: str, over: Callable[[Run], bool], seconds: float, say: Say
-) -> Run:
+    api: KubernetesClient, namespace: str, policy: str, over: Callable[[RebalanceRun], bool], seconds: float, say: Say
+) -> RebalanceRun:
     end = time.monotonic() + seconds
     told = ""
     while True:
         try:
             body = broker_lookup.find_policy(api, namespace, policy)
             status = LeadershipPolicy.read(body).status.rebalance
-            run = status.to_core() if status is not None else Run()
+            run = status.to_core() if status is not None else RebalanceRun()
             amiss = broker_lookup.trouble(body)
             text = f"{run.state}: {run.message}" + (f"; {amiss}" if amiss else "")
         except Transient as error:

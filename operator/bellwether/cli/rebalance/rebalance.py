@@ -13,10 +13,10 @@ from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.cli.kafka_target import connection_from
 from bellwether.cli.rebalance import plan_request
 from bellwether.cli.rebalance.plan_figures import show_brokers, show_figures, show_left
-from bellwether.core.model.undo_record import Ending
-from bellwether.core.rebalance.lifecycle import Figures, Run, RunState
+from bellwether.core.model.undo_record import ApplicationEnd
+from bellwether.core.rebalance.lifecycle import RebalanceFigures, RebalanceRun, RunState
 from bellwether.core.settings.objective import Objective, Statistic
-from bellwether.core.settings.rebalance import Rebalance, Waves
+from bellwether.core.settings.rebalance import Rebalance, RebalanceWaves
 from bellwether.ports.errors import BellwetherError
 
 EXIT_HELD = 3
@@ -77,7 +77,7 @@ def _through_operator(policy: str, options: dict[str, Any]) -> None:
         raise click.exceptions.Exit(EXIT_HELD)
 
 
-def _show_run(run: Run, console: Console) -> None:
+def _show_run(run: RebalanceRun, console: Console) -> None:
     if run.figures is not None:
         show_figures(run.figures, run.digest, console)
     click.echo(f"{run.state}: {run.message}")
@@ -100,7 +100,7 @@ def _by_hand(options: dict[str, Any]) -> None:
     if digest is None:
         plan = offline_rebalance.plan_by_hand(means, record, settings, click.echo)
         show_brokers(plan, console)
-        show_figures(Figures.of(plan), plan.digest, console)
+        show_figures(RebalanceFigures.of(plan), plan.digest, console)
         if not plan.moved.partitions + plan.moved.reordered:
             click.echo("there is nothing to move")
             return
@@ -118,7 +118,7 @@ def _by_hand(options: dict[str, Any]) -> None:
     application = done.application
     if application is not None:
         show_left(application.left, application.sample, console)
-    if application is None or application.ended is not Ending.DONE or application.left:
+    if application is None or application.ended is not ApplicationEnd.DONE or application.left:
         raise click.exceptions.Exit(EXIT_HELD)
 
 
@@ -138,7 +138,7 @@ def _settings(options: dict[str, Any]) -> Rebalance:
         objective=objective,
         capacities=capacities,
         excluded_topics=tuple(options["exclude"]),
-        waves=Waves(partitions=options["wave"], pause_seconds=options["pause"]),
+        waves=RebalanceWaves(partitions=options["wave"], pause_seconds=options["pause"]),
     )
 
 

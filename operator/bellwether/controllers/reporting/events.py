@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bellwether.controllers.credential_rotation import CREDENTIALS_CURRENT
-from bellwether.core.demotion.restoration import Way
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.demotion.restoration import RestorationProgress
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.condition import Condition
-from bellwether.core.model.quarantine_order import Confinement
+from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.undo_record import Cause
-from bellwether.core.reasons import Reason, known
-from bellwether.core.rebalance.lifecycle import Run, RunState
+from bellwether.core.reasons import Reason, reason_named
+from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
 
@@ -42,10 +42,10 @@ def news(before: Report | None, now: Report) -> Iterator[News]:
     for note in now.notes[:NOTES_SHOWN]:
         text = f"{note.topic}-{note.partition}: {note.message}"
         yield News(note.reason, text, warning=note.reason is Reason.CONTESTED)
-    if now.deeds.changed:
-        yield News("LeadersMoved", f"{now.deeds.reordered} partitions reordered, {now.deeds.elected} leaders elected")
-    if now.deeds.stopped is not None:
-        yield News(now.deeds.stopped.reason, now.deeds.stopped.message, warning=True)
+    if now.result.changed:
+        yield News("LeadersMoved", f"{now.result.reordered} partitions reordered, {now.result.elected} leaders elected")
+    if now.result.stopped is not None:
+        yield News(now.result.stopped.reason, now.result.stopped.message, warning=True)
     former, was_former = _former(now), _former(before) if before is not None else None
     if former is not None and (was_former is None or was_former.message != former.message):
         yield News(former.reason, former.message, warning=True)
@@ -56,9 +56,9 @@ def news(before: Report | None, now: Report) -> Iterator[News]:
 
 def _held(report: Report) -> Condition | None:
     """That demotions are held, if they are; not while all the sick have fallen sick just now."""
-    unripe = {b.broker for b in report.brokers if b.unripe}
+    dwell_pending = {b.broker for b in report.brokers if b.dwell_pending}
     held = report.condition("DemotionHeld")
-    return held if held.status and any(h.broker not in unripe for h in report.plan.decisions.held) else None
+    return held if held.status and any(h.broker not in dwell_pending for h in report.plan.decisions.held) else None
 
 
 def _former(report: Report) -> Condition | None:
@@ -66,7 +66,7 @@ def _former(report: Report) -> Condition | None:
     return next((c for c in report.conditions if c.type == CREDENTIALS_CURRENT), None)
 
 
-def of_run(before: Run | None, now: Run | None) -> Iterator[News]:
+def of_run(before: RebalanceRun | None, now: RebalanceRun | None) -> Iterator[News]:
     """What changed of a rebalance; after a start nothing, as it was told before."""
     if before is None or now is None or (before.state, before.digest) == (now.state, now.digest):
         return
@@ -76,12 +76,12 @@ def of_run(before: Run | None, now: Run | None) -> Iterator[News]:
 
 def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]:
     verdict = now.verdict
-    seen = (before.verdict.standing, before.verdict.reason) if before is not None and not before.unripe else None
-    ordinary = before is None and verdict.standing in (Standing.HEALTHY, Standing.UNKNOWN)
-    if seen != (verdict.standing, verdict.reason) and not ordinary and not now.unripe:
+    seen = (before.verdict.state, before.verdict.reason) if before is not None and not before.dwell_pending else None
+    ordinary = before is None and verdict.state in (HealthState.HEALTHY, HealthState.UNKNOWN)
+    if seen != (verdict.state, verdict.reason) and not ordinary and not now.dwell_pending:
         # A broker that is Down is in Kafka's own care, as in every restart: news, but nobody's bad night.
-        warning = verdict.standing is Standing.SICK
-        text = f"{verdict.standing}: {verdict.message}"
+        warning = verdict.state is HealthState.SICK
+        text = f"{verdict.state}: {verdict.message}"
         yield News(verdict.reason, text, now.broker, warning)
     holds, held = now.condition("HoldsBackISR"), before is not None and before.condition("HoldsBackISR").status
     if holds.status and not held:
@@ -95,22 +95,22 @@ def _of_broker(before: BrokerReport | None, now: BrokerReport) -> Iterator[News]
         yield News(now.drained.reason, now.drained.message, now.broker)
     if now.demoted is None and was_demoted:
         yield News("Promoted", "may lead again; its leaders return", now.broker)
-    yield from _of_return(before.way if before is not None else None, now)
-    yield from _of_quarantine(before.confinement if before is not None else None, now)
+    yield from _of_return(before.restoration if before is not None else None, now)
+    yield from _of_quarantine(before.quarantine_order if before is not None else None, now)
 
 
-def _of_quarantine(before: Confinement | None, now: BrokerReport) -> Iterator[News]:
+def _of_quarantine(before: QuarantineOrder | None, now: BrokerReport) -> Iterator[News]:
     """What changed of an order to pause a broker; renewals are no news."""
-    order = now.confinement
-    if order is None or (before is None and not order.stands):
+    order = now.quarantine_order
+    if order is None or (before is None and not order.active):
         return
     if before is None or (before.number, before.reason) != (order.number, order.reason):
-        yield News(known(order.reason), order.message, now.broker, warning=order.reason != Reason.DISK_RECOVERED)
+        yield News(reason_named(order.reason), order.message, now.broker, warning=order.reason != Reason.DISK_RECOVERED)
 
 
-def _of_return(before: Way | None, now: BrokerReport) -> Iterator[News]:
+def _of_return(before: RestorationProgress | None, now: BrokerReport) -> Iterator[News]:
     """How far a broker's way back has come: forward, to its end, or back to where it began."""
-    way = now.way
+    way = now.restoration
     if way is not None:
         was = before.returning.share if before is not None else None
         if was is not None and way.returning.share < was:

@@ -14,14 +14,14 @@ from bellwether.api.v1alpha1 import broker_health
 from bellwether.api.v1alpha1.spec.quarantine_spec import QuarantineStatus
 from bellwether.api.v1alpha1.status import policy_status as policystatus
 from bellwether.api.v1alpha1.status import rebalance_status, signal_entries, status_conditions
-from bellwether.core.demotion.restoration import Way
-from bellwether.core.detection.findings import Fact
-from bellwether.core.detection.health_states import Standing
-from bellwether.core.doctor.risks import SENTENCES as RISKS
+from bellwether.core.demotion.restoration import RestorationProgress
+from bellwether.core.detection.findings import EvidenceItem
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.doctor.risks import RISK_DESCRIPTIONS as RISKS
 from bellwether.core.model.condition import Condition
-from bellwether.core.planning.preferred_election import Balance
-from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.rebalance.lifecycle import Run
+from bellwether.core.planning.preferred_election import PreferredElectionStatus
+from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
 
@@ -33,7 +33,7 @@ def policy_status(
     generation: int,
     before: Mapping[str, status_conditions.Condition],
     last_election: Object | None,
-    run: Run | None = None,
+    run: RebalanceRun | None = None,
     namespace: str = "",
 ) -> Object:
     """The whole status of a policy after a turn. ``before`` are its conditions as they stand, by type.
@@ -41,9 +41,9 @@ def policy_status(
     ``namespace`` is the policy's. ``run`` is how its rebalance stands; None where the policy asks for none.
     """
     told = run.conditions if run is not None else ()
-    counts = {str(standing).lower(): n for standing, n in report.standings.items()}
+    counts = {str(standing).lower(): n for standing, n in report.states.items()}
     demoted = sum(1 for b in report.brokers if b.demoted is not None)
-    returning = sum(1 for b in report.brokers if b.way is not None)
+    returning = sum(1 for b in report.brokers if b.restoration is not None)
     elections = sum(1 for m in report.plan.moves if m.elect)
     ready = report.condition("Ready")
     status = policystatus.LeadershipPolicyStatus(
@@ -72,7 +72,7 @@ def policy_status(
         ),
         partition_risks=_risks(report),
         held_by_reason=tuple(
-            policystatus.HeldReason(reason=str(reason), count=n, message=SENTENCES[reason])
+            policystatus.HeldReason(reason=str(reason), count=n, message=DESCRIPTIONS[reason])
             for reason, n in report.held_by_reason.items()
         ),
         would_demote=tuple(_would_demote(report)),
@@ -135,7 +135,7 @@ def broker_status(
     status = broker_health.BrokerHealthStatus(
         observed_generation=generation,
         verdict=broker_health.BrokerVerdict(
-            standing=report.verdict.standing,
+            standing=report.verdict.state,
             reason=str(report.verdict.reason),
             message=_clip(report.verdict.message),
             since=report.verdict.since,
@@ -157,15 +157,15 @@ def broker_status(
             last=report.flaps.at,
             stabilization_seconds=report.stabilization_seconds,
         ),
-        returning=None if report.way is None else _returning(report.way),
-        quarantine=QuarantineStatus.of(report.confinement) if report.confinement is not None else None,
+        returning=None if report.restoration is None else _returning(report.restoration),
+        quarantine=QuarantineStatus.of(report.quarantine_order) if report.quarantine_order is not None else None,
         conditions=rendered(report.conditions, generation, before, now),
     ).body()
     status.pop("signals", None)
     return status
 
 
-def _election(found: Balance | None) -> policystatus.PeriodicElection | None:
+def _election(found: PreferredElectionStatus | None) -> policystatus.PeriodicElection | None:
     if found is None:
         return None
     last = found.last
@@ -178,7 +178,7 @@ def _election(found: Balance | None) -> policystatus.PeriodicElection | None:
     )
 
 
-def _returning(way: Way) -> broker_health.Returning:
+def _returning(way: RestorationProgress) -> broker_health.Returning:
     return broker_health.Returning(
         wave=way.number,
         waves=way.waves,
@@ -239,14 +239,14 @@ def _strimzi(report: Report) -> policystatus.StrimziStatus | None:
 
 
 def _risks(report: Report) -> policystatus.PartitionRisks | None:
-    at_risk = report.ward.at_risk
+    at_risk = report.risk_summary.at_risk
     if not at_risk:
         return None
     return policystatus.PartitionRisks(
         total=len(at_risk),
         classes=tuple(
             policystatus.RiskCount(risk=str(risk), count=count, message=RISKS[risk])
-            for risk, count in report.ward.counts.items()
+            for risk, count in report.risk_summary.counts.items()
         ),
         sample=tuple(
             policystatus.RiskyPartition(topic=d.partition.topic, partition=d.partition.index, risk=str(d.risk))
@@ -259,20 +259,20 @@ def _would_demote(report: Report) -> Iterable[policystatus.WouldDemote]:
     for broker in report.would_demote[: policystatus.BROKER_LIMIT]:
         demoted = report.plan.decisions.demoted[broker]
         verdict = next(b.verdict for b in report.brokers if b.broker == broker)
-        since = verdict.since if verdict.standing is Standing.SICK else demoted.since
+        since = verdict.since if verdict.state is HealthState.SICK else demoted.since
         yield policystatus.WouldDemote(
             broker_id=broker, reason=str(demoted.reason), message=_clip(demoted.message), since=since
         )
 
 
-def _evidence(fact: Fact) -> broker_health.EvidenceItem:
+def _evidence(fact: EvidenceItem) -> broker_health.EvidenceItem:
     return broker_health.EvidenceItem(
         type=fact.type,
         source=fact.source,
         reading=fact.reading,
         since=fact.since,
         message=_clip(fact.message),
-        passed_over=fact.passed_over,
+        passed_over=fact.ignored_because,
     )
 
 

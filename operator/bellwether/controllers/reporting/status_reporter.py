@@ -35,10 +35,10 @@ from bellwether.api.v1alpha1.status.status_conditions import Condition
 from bellwether.controllers.reporting import status as rendered_status
 from bellwether.controllers.reporting.events import news, of_run
 from bellwether.core.detection.verdicts import Verdict
-from bellwether.core.model.flap_damping import Flaps
-from bellwether.core.model.quarantine_order import Confinement
+from bellwether.core.model.flap_damping import FlapCounter
+from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.lifecycle import Run
+from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Signal
 from bellwether.gather import Memory
@@ -62,7 +62,7 @@ class _Said:
     known: frozenset[int] = frozenset()
     tidied_at: float = float("-inf")
     report: Report | None = None
-    run: Run | None = None
+    run: RebalanceRun | None = None
 
 
 class Notices:
@@ -86,7 +86,7 @@ class Notices:
 
     def last_said(
         self, policy: LeadershipPolicy, healths: Iterable[Object]
-    ) -> tuple[Mapping[int, Verdict], Mapping[int, Flaps]]:
+    ) -> tuple[Mapping[int, Verdict], Mapping[int, FlapCounter]]:
         """The verdicts and flap counters that stand in status, so that a take-over carries them on."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
         self._statuses.forget(namespace, name)  # somebody else has written since
@@ -110,7 +110,7 @@ class Notices:
                 flaps[broker] = health.status.flapping.to_core()
         return verdicts, flaps
 
-    def orders(self, healths: Iterable[Object]) -> Mapping[int, Confinement]:
+    def orders(self, healths: Iterable[Object]) -> Mapping[int, QuarantineOrder]:
         """The orders to pause a broker that stand in status, so that a take-over goes on with them, or ends them."""
         found = {}
         for body in healths:
@@ -122,11 +122,11 @@ class Notices:
                 found[health.spec.broker_id] = health.status.quarantine.to_core(health.spec.broker_id)
         return found
 
-    def run_of(self, policy: LeadershipPolicy) -> Run:
+    def run_of(self, policy: LeadershipPolicy) -> RebalanceRun:
         """How the policy's rebalance was last said to stand, by whoever said it. Raises Transient or Terminal."""
         metadata = policy.metadata
         found = LeadershipPolicy.read(self._api.get(POLICIES, metadata.namespace, metadata.name))
-        return found.status.rebalance.to_core() if found.status.rebalance is not None else Run()
+        return found.status.rebalance.to_core() if found.status.rebalance is not None else RebalanceRun()
 
     def overwritten(self, resource: Resource, found: Object) -> bool:
         """Whether somebody else has written another status over what was said here; the next turn says it again."""
@@ -157,7 +157,7 @@ class Notices:
         memory: Memory,
         seconds: float,
         generations: Mapping[int, int] | None = None,
-        run: Run | None = None,
+        run: RebalanceRun | None = None,
         must_lead: Callable[[], None] = lambda: None,
     ) -> None:
         """A turn's report, everywhere. ``generations``: of each BrokerHealth's spec, as the turn saw it.
@@ -170,14 +170,14 @@ class Notices:
         acts = policy.policy().acts
         self._metrics.turn_ended(namespace, name, seconds, report, len(memory.record.entries), acts)
         self._metrics.rebalance(namespace, name, run)
-        if report.deeds.changed or report.deeds.stopped is not None:
+        if report.result.changed or report.result.stopped is not None:
             log.info(
                 "moved",
-                reordered=report.deeds.reordered,
-                elected=report.deeds.elected,
+                reordered=report.result.reordered,
+                elected=report.result.elected,
                 held=len(report.held),
                 seconds=round(seconds, 3),
-                stopped=str(report.deeds.stopped.message) if report.deeds.stopped else None,
+                stopped=str(report.result.stopped.message) if report.result.stopped else None,
             )
         try:
             self._write(policy, report, said, generations or {}, run, must_lead)
@@ -244,7 +244,7 @@ class Notices:
         report: Report,
         said: _Said,
         generations: Mapping[int, int],
-        run: Run | None,
+        run: RebalanceRun | None,
         must_lead: Callable[[], None],
     ) -> None:
         namespace, name = policy.metadata.namespace, policy.metadata.name
@@ -264,9 +264,9 @@ class Notices:
             must_lead()
             self._statuses.write_broker_health(namespace, name, broker.broker, status)
         last_election = said.status.get("lastElection")
-        if report.deeds.elected:
+        if report.result.elected:
             moment = report.now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
-            last_election = {"time": moment, "partitions": report.deeds.elected}
+            last_election = {"time": moment, "partitions": report.result.elected}
         status = rendered_status.policy_status(
             report, policy.metadata.generation, said.conditions, last_election, run, namespace
         )

@@ -10,20 +10,20 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from bellwether.core.demotion.drain_check import objection
-from bellwether.core.demotion.restoration import Wait, returns
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.demotion.drain_check import drain_blocker
+from bellwether.core.demotion.restoration import WaveBlocker, advance_restorations
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
-from bellwether.core.model.loads import NO_LOADS, Account, too_many
-from bellwether.core.model.maintenance import maintains
-from bellwether.core.model.restoration_waves import Returning
+from bellwether.core.model.loads import NO_LOADS, LeaderLoads, count_unplaceable
+from bellwether.core.model.maintenance import requests_maintenance
+from bellwether.core.model.restoration_waves import ReturningBroker
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Cause, Demoted
-from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.model.undo_record import Cause, DemotedBroker
+from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.settings.policy import Policy, PromotionMode, WhenExceeded
 from bellwether.core.signals import OverrideState
 
-HARD = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.STILL_UNFENCED, Reason.STORAGE_SLOW})
+HARD_FAULTS = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.STILL_UNFENCED, Reason.STORAGE_SLOW})
 """Faults of a broker's own. What else makes it Sick may well come of what others are doing to the cluster."""
 
 
@@ -39,7 +39,7 @@ from turn to turn as a severity may. A person's word alone is no sickness; what 
 LESS_SICK = 2
 
 
-def sickness(demoted: Demoted) -> int:
+def sickness(demoted: DemotedBroker) -> int:
     """How sick a demoted broker is beside others: where only demoted ones are left, the lowest leads."""
     return SICKNESS.get(demoted.reason, LESS_SICK)
 
@@ -57,16 +57,16 @@ class BrokerHold:
 class Decisions:
     """Who is to be kept from leading from now on, who no longer, and what was refused."""
 
-    demoted: Mapping[int, Demoted]
+    demoted: Mapping[int, DemotedBroker]
     promoted: tuple[int, ...] = ()
     held: tuple[BrokerHold, ...] = ()
     dwelling: tuple[int, ...] = ()
     """Brokers that have turned sick just now: demoted once they have been so for the dwell time."""
-    returning: Mapping[int, Returning] = field(default_factory=dict)
+    returning: Mapping[int, ReturningBroker] = field(default_factory=dict)
     """Brokers that are demoted no longer and get their leaders back in waves."""
-    waits: Mapping[int, Wait] = field(default_factory=dict)
+    waits: Mapping[int, WaveBlocker] = field(default_factory=dict)
     """What the next wave of a returning broker waits for."""
-    parting: bool = False
+    policy_deleted: bool = False
     """The policy ends: every order goes back to its baseline, whatever racks and limits the policy wanted."""
 
     def hold_of(self, broker: int) -> BrokerHold | None:
@@ -76,12 +76,12 @@ class Decisions:
 
 def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) -> Decisions:
     """Who is demoted from now on, with the reasons for whoever is held."""
-    kept, held = keep(snapshot, verdicts, policy)
-    held += give_way(kept, snapshot, verdicts)
-    held += drain(kept, snapshot, verdicts, policy)
+    kept, held = still_demoted(snapshot, verdicts, policy)
+    held += defer_promotions(kept, snapshot, verdicts)
+    held += drain_for_maintenance(kept, snapshot, verdicts, policy)
     for broker in sorted(verdicts):
         override = snapshot.override_of(broker)
-        if override is not None and override.state is OverrideState.DEMOTED and not maintains(override):
+        if override is not None and override.state is OverrideState.DEMOTED and not requests_maintenance(override):
             # What signals demoted stays their demotion: the end of the override must not promote it.
             standing = kept.get(broker)
             if standing is None or standing.cause is not Cause.SIGNALS:
@@ -90,29 +90,31 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
     candidates = [
         v
         for v in verdicts.values()
-        if v.standing is Standing.SICK
+        if v.state is HealthState.SICK
         and v.broker not in kept
         and v.broker not in snapshot.maintenance
         and snapshot.override_of(v.broker) is None
     ]
-    if (busy := snapshot.at_work) is not None:
-        soft = [v for v in candidates if v.reason not in HARD]
+    if (busy := snapshot.external_operation) is not None:
+        soft = [v for v in candidates if v.reason not in HARD_FAULTS]
         held += [BrokerHold(v.broker, busy.reason, busy.message) for v in soft]
-        candidates = [v for v in candidates if v.reason in HARD]
-    admitted, refused = admit(candidates, frozenset(kept), snapshot, verdicts, policy)
-    dwelling = {v.broker for v in admitted if not ripe(v, snapshot, policy)}
+        candidates = [v for v in candidates if v.reason in HARD_FAULTS]
+    admitted, refused = admit_within_cap(candidates, frozenset(kept), snapshot, verdicts, policy)
+    dwelling = {v.broker for v in admitted if not dwell_elapsed(v, snapshot, policy)}
     admitted = [v for v in admitted if v.broker not in dwelling]
     for verdict in admitted:
-        kept[verdict.broker] = Demoted(
+        kept[verdict.broker] = DemotedBroker(
             verdict.broker, Cause.SIGNALS, verdict.reason, verdict.message, since=snapshot.now
         )
     unknown = [
-        BrokerHold(o.broker, Reason.UNKNOWN_BROKER, f"its override has no effect: {SENTENCES[Reason.UNKNOWN_BROKER]}")
+        BrokerHold(
+            o.broker, Reason.UNKNOWN_BROKER, f"its override has no effect: {DESCRIPTIONS[Reason.UNKNOWN_BROKER]}"
+        )
         for o in snapshot.overrides
         if o.broker not in verdicts and o.active(snapshot.now)
     ]
     promoted = tuple(sorted(set(snapshot.record.demoted) - set(kept)))
-    back = returns(snapshot, verdicts, policy, kept, promoted)
+    back = advance_restorations(snapshot, verdicts, policy, kept, promoted)
     return Decisions(
         dict(sorted(kept.items())),
         promoted,
@@ -123,11 +125,11 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
     )
 
 
-Decide = Callable[[Snapshot, Mapping[int, Verdict], Policy], Decisions]
+DecisionFunction = Callable[[Snapshot, Mapping[int, Verdict], Policy], Decisions]
 """How a turn decides who may lead; ``decide`` is the policy's way, the others are for a person's or a policy's end."""
 
 
-def part(snapshot: Snapshot, verdicts: Mapping[int, Verdict], _policy: Policy) -> Decisions:
+def decide_on_deletion(snapshot: Snapshot, verdicts: Mapping[int, Verdict], _policy: Policy) -> Decisions:
     """The decision when the policy is being deleted: who is not known to be sick may lead again, all at once.
 
     A broker that signals demoted needs evidence to lead again; one that a person demoted needs only not to be sick.
@@ -135,15 +137,15 @@ def part(snapshot: Snapshot, verdicts: Mapping[int, Verdict], _policy: Policy) -
     kept = {}
     for broker, demoted in sorted(snapshot.record.demoted.items()):
         verdict = verdicts.get(broker)
-        if verdict is None or verdict.standing in (Standing.HEALTHY, Standing.RECOVERING):
+        if verdict is None or verdict.state in (HealthState.HEALTHY, HealthState.RECOVERING):
             continue
-        if verdict.standing is Standing.UNKNOWN and demoted.cause is not Cause.SIGNALS:
+        if verdict.state is HealthState.UNKNOWN and demoted.cause is not Cause.SIGNALS:
             continue
         kept[broker] = demoted
-    return Decisions(kept, tuple(sorted(set(snapshot.record.demoted) - set(kept))), parting=True)
+    return Decisions(kept, tuple(sorted(set(snapshot.record.demoted) - set(kept))), policy_deleted=True)
 
 
-def commanded(demote: Collection[int] = (), promote: Collection[int] = (), message: str = "") -> Decide:
+def manual_decision(demote: Collection[int] = (), promote: Collection[int] = (), message: str = "") -> DecisionFunction:
     """The decision of a person at the command line: these are demoted, those no longer, everybody else as before."""
 
     def as_commanded(snapshot: Snapshot, _verdicts: Mapping[int, Verdict], _policy: Policy) -> Decisions:
@@ -157,11 +159,11 @@ def commanded(demote: Collection[int] = (), promote: Collection[int] = (), messa
     return as_commanded
 
 
-def keep(
+def still_demoted(
     snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
-) -> tuple[dict[int, Demoted], list[BrokerHold]]:
+) -> tuple[dict[int, DemotedBroker], list[BrokerHold]]:
     """Of those demoted before, who stays so. Only a well broker, or a person's word, ends a demotion."""
-    kept: dict[int, Demoted] = {}
+    kept: dict[int, DemotedBroker] = {}
     held = []
     for broker, demoted in sorted(snapshot.record.demoted.items()):
         verdict = verdicts.get(broker)
@@ -175,9 +177,12 @@ def keep(
         elif demoted.cause is Cause.COMMAND or (override is not None and demoted.cause is Cause.OVERRIDE):
             kept[broker] = demoted
         elif demoted.cause is Cause.OVERRIDE:
-            if verdict.standing not in (Standing.HEALTHY, Standing.UNKNOWN):  # the word has ended, the sickness has not
+            if verdict.state not in (
+                HealthState.HEALTHY,
+                HealthState.UNKNOWN,
+            ):  # the word has ended, the sickness has not
                 kept[broker] = replace(demoted, cause=Cause.SIGNALS, reason=verdict.reason, message=verdict.message)
-        elif verdict.standing is not Standing.HEALTHY:
+        elif verdict.state is not HealthState.HEALTHY:
             kept[broker] = demoted
         elif policy.promotion.mode is PromotionMode.MANUAL:
             kept[broker] = demoted
@@ -186,9 +191,11 @@ def keep(
     return kept, held
 
 
-def give_way(kept: dict[int, Demoted], snapshot: Snapshot, verdicts: Mapping[int, Verdict]) -> list[BrokerHold]:
+def defer_promotions(
+    kept: dict[int, DemotedBroker], snapshot: Snapshot, verdicts: Mapping[int, Verdict]
+) -> list[BrokerHold]:
     """While others work on the cluster only a person's word promotes (law 10): adds to ``kept`` whoever stays."""
-    busy, held = snapshot.at_work, []
+    busy, held = snapshot.external_operation, []
     for broker, demoted in sorted(snapshot.record.demoted.items()):
         override = snapshot.override_of(broker)
         promoted = override is not None and override.state is OverrideState.PROMOTED
@@ -198,8 +205,8 @@ def give_way(kept: dict[int, Demoted], snapshot: Snapshot, verdicts: Mapping[int
     return held
 
 
-def drain(
-    kept: dict[int, Demoted], snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
+def drain_for_maintenance(
+    kept: dict[int, DemotedBroker], snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
 ) -> list[BrokerHold]:
     """Brokers in maintenance lead nothing, one after another while the others can do without: adds to ``kept``."""
     held = []
@@ -210,29 +217,29 @@ def drain(
             continue  # a person's word goes before a pod's state
         if broker not in verdicts or broker in drained or (before is not None and before.cause is Cause.SIGNALS):
             continue  # what signals demoted stays their demotion, as with any override
-        refused = objection(why, kept, drained, snapshot, verdicts, policy) if before is None else None
+        refused = drain_blocker(why, kept, drained, snapshot, verdicts, policy) if before is None else None
         if refused is not None:
             held.append(BrokerHold(broker, refused.reason, f"not drained: {refused.message}"))
             continue
         since = before.since if before is not None else snapshot.now
-        text = why.message or SENTENCES[why.reason]
-        kept[broker] = Demoted(broker, Cause.MAINTENANCE, why.reason, text, since)
+        text = why.message or DESCRIPTIONS[why.reason]
+        kept[broker] = DemotedBroker(broker, Cause.MAINTENANCE, why.reason, text, since)
         drained.add(broker)
     return held
 
 
-def _still_drained(demoted: Demoted, verdict: Verdict, snapshot: Snapshot) -> dict[int, Demoted]:
+def _still_drained(demoted: DemotedBroker, verdict: Verdict, snapshot: Snapshot) -> dict[int, DemotedBroker]:
     """A drained broker as it is kept, until its maintenance is over and it is well; nothing once it may lead again."""
     broker, why = demoted.broker, snapshot.maintenance.get(demoted.broker)
     if why is not None:
-        return {broker: replace(demoted, reason=why.reason, message=why.message or SENTENCES[why.reason])}
-    unasked = verdict.standing is Standing.UNKNOWN and not any(s.broker == broker for s in snapshot.signals)
-    if verdict.standing is Standing.HEALTHY or unasked:
+        return {broker: replace(demoted, reason=why.reason, message=why.message or DESCRIPTIONS[why.reason])}
+    unasked = verdict.state is HealthState.UNKNOWN and not any(s.broker == broker for s in snapshot.signals)
+    if verdict.state is HealthState.HEALTHY or unasked:
         return {}  # where nobody reports on it, nobody can say that it is well
-    return {broker: replace(demoted, reason=Reason.HANDING_BACK, message=SENTENCES[Reason.HANDING_BACK])}
+    return {broker: replace(demoted, reason=Reason.HANDING_BACK, message=DESCRIPTIONS[Reason.HANDING_BACK])}
 
 
-def admit(
+def admit_within_cap(
     candidates: list[Verdict],
     kept: frozenset[int],
     snapshot: Snapshot,
@@ -243,7 +250,7 @@ def admit(
     if not candidates:
         return [], []
     worst_first = sorted(candidates, key=lambda v: (-v.severity, v.since, v.broker))
-    down = {v.broker for v in verdicts.values() if v.standing is Standing.DOWN}
+    down = {v.broker for v in verdicts.values() if v.state is HealthState.DOWN}
     maintained = snapshot.maintenance.keys() & snapshot.cluster.named
     cannot_lead = (snapshot.cluster.named - snapshot.cluster.live) | kept | down | maintained
     ailing = cannot_lead | {v.broker for v in candidates}
@@ -264,7 +271,7 @@ def admit(
     return worst_first[:room], [BrokerHold(v.broker, Reason.CAP_REACHED, text) for v in worst_first[room:]]
 
 
-def ripe(verdict: Verdict, snapshot: Snapshot, policy: Policy) -> bool:
+def dwell_elapsed(verdict: Verdict, snapshot: Snapshot, policy: Policy) -> bool:
     """Whether a broker has been sick for long enough that the signals of a common cause would have come in."""
     return snapshot.now - verdict.since >= timedelta(seconds=policy.demotion.dwell_seconds)
 
@@ -280,7 +287,7 @@ def one_failure_domain(
     racks = {b.rack for b in brokers.values()}
     if None in racks or any(b not in brokers for b in ailing):
         return False
-    if any(v.standing is Standing.SUSPECT for v in verdicts.values() if v.broker not in ailing):
+    if any(v.state is HealthState.SUSPECT for v in verdicts.values() if v.broker not in ailing):
         return False
     domains = {brokers[b].rack for b in ailing}
     if len(domains) > policy.demotion.max_failure_domains or len(domains) >= len(racks):
@@ -288,23 +295,25 @@ def one_failure_domain(
     safe = snapshot.cluster.live - ailing
     if not all(safe & set(p.isr) for p in snapshot.cluster.partitions if not ailing.isdisjoint(p.replicas)):
         return False
-    return not policy.demotion.capacity.bounded or not overload(ailing, snapshot, policy)
+    return not policy.demotion.capacity.bounded or not count_overload(ailing, snapshot, policy)
 
 
-def overload(without: Collection[int], snapshot: Snapshot, policy: Policy) -> int:
+def count_overload(without: Collection[int], snapshot: Snapshot, policy: Policy) -> int:
     """How many partitions that these brokers lead would find nobody with room among the others."""
     safe = snapshot.cluster.live.difference(without)
-    account = Account(dict.fromkeys(safe, 0), policy.demotion.capacity, snapshot.loads or NO_LOADS)
+    account = LeaderLoads(dict.fromkeys(safe, 0), policy.demotion.capacity, snapshot.loads or NO_LOADS)
     wanting = []
     for partition in snapshot.cluster.partitions:
         if partition.leader in without:
             wanting.append((partition.key, tuple(b for b in partition.isr if b in safe)))
         elif partition.leader is not None:
             account.add(partition.leader, partition.key)
-    return too_many(account, wanting)
+    return count_unplaceable(account, wanting)
 
 
-def _demoted(before: Demoted | None, snapshot: Snapshot, broker: int, cause: Cause, message: str) -> Demoted:
+def _demoted(
+    before: DemotedBroker | None, snapshot: Snapshot, broker: int, cause: Cause, message: str
+) -> DemotedBroker:
     since = before.since if before is not None else snapshot.now
     reason = Reason.OVERRIDE_DEMOTED if cause is Cause.OVERRIDE else Reason.COMMANDED
-    return Demoted(broker, cause, reason, message or SENTENCES[reason], since)
+    return DemotedBroker(broker, cause, reason, message or DESCRIPTIONS[reason], since)

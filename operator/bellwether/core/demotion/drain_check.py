@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.maintenance import Maintenance
@@ -20,37 +20,37 @@ NAMED = 3
 """How many partitions a message names."""
 
 
-class Objection(NamedTuple):
+class DrainBlocker(NamedTuple):
     """Why a broker is not drained now."""
 
     reason: Reason
     message: str
 
 
-def objection(
+def drain_blocker(
     why: Maintenance,
     kept: Collection[int],
     drained: Collection[int],
     snapshot: Snapshot,
     verdicts: Mapping[int, Verdict],
     policy: Policy,
-) -> Objection | None:
+) -> DrainBlocker | None:
     """Why the broker may not be drained now, if so.
 
     ``kept`` are all who are kept from leading, ``drained`` those among them that are in maintenance and may stop at any
     moment. A pod's restart is bound by the cap, as whatever nobody asked for; a person's word is not (law 4).
     """
     broker, live = why.broker, snapshot.cluster.live
-    ailing = {b for b, v in verdicts.items() if v.standing in (Standing.SICK, Standing.DOWN)}
+    ailing = {b for b, v in verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN)}
     if broker in live and not live - set(kept) - ailing - {broker}:
         text = "no other broker is live, well and free to lead: hand another one back first"
-        return Objection(Reason.LAST_HEALTHY_BROKER, text)
+        return DrainBlocker(Reason.LAST_HEALTHY_BROKER, text)
     alone = [p for p in snapshot.cluster.held_by(broker) if _alone(p, broker, live - set(drained))]
     if alone:
-        return Objection(Reason.NO_LEADER_LEFT, _named(broker, alone))
+        return DrainBlocker(Reason.NO_LEADER_LEFT, _named(broker, alone))
     if why.asked:
         return None
-    down = {b for b, v in verdicts.items() if v.standing is Standing.DOWN}
+    down = {b for b, v in verdicts.items() if v.state is HealthState.DOWN}
     return _over_the_cap(broker, set(kept) | down, ailing, snapshot, policy)
 
 
@@ -72,7 +72,7 @@ def _named(broker: int, alone: list[Partition]) -> str:
 
 def _over_the_cap(
     broker: int, others: set[int], ailing: set[int], snapshot: Snapshot, policy: Policy
-) -> Objection | None:
+) -> DrainBlocker | None:
     named = snapshot.cluster.named
     cannot_lead = ((named - snapshot.cluster.live) | others) & named
     if broker in cannot_lead:
@@ -80,9 +80,9 @@ def _over_the_cap(
     amiss = len((cannot_lead | ailing | {broker}) & named)
     if 2 * amiss >= len(named):
         text = f"{amiss} of {len(named)} brokers cannot lead, are sick or restart: nobody new is drained for its pod"
-        return Objection(Reason.SYSTEMIC_CAUSE, text)
+        return DrainBlocker(Reason.SYSTEMIC_CAUSE, text)
     cap = policy.demotion.cap(len(named))
     if len(cannot_lead) < cap:
         return None
     text = f"{len(cannot_lead)} of {len(named)} brokers cannot lead already, the cap is {cap}"
-    return Objection(Reason.CAP_REACHED, f"{text} (spec.demotion.maxBrokers)")
+    return DrainBlocker(Reason.CAP_REACHED, f"{text} (spec.demotion.maxBrokers)")

@@ -12,20 +12,20 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Partition
-from bellwether.core.model.rack_ranking import Rankings
-from bellwether.core.model.restoration_waves import Coming, Returning, turn_of
+from bellwether.core.model.rack_ranking import RackRankings
+from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker, wave_position
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import AWAITED_AT_MOST, Cause
-from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.settings.policy import Policy, Waves
+from bellwether.core.model.undo_record import RESTORE_TIMEOUT, Cause
+from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.settings.policy import Policy, PromotionWaves
 from bellwether.core.signals import OverrideState
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaveBlocker:
     """What a broker's next wave waits for. ``again_seconds`` is when time alone lets it come."""
 
     reason: Reason
@@ -34,25 +34,25 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class Returns:
+class Restorations:
     """Who is on the way back, and what each of them waits for."""
 
-    returning: Mapping[int, Returning] = field(default_factory=dict)
-    waits: Mapping[int, Wait] = field(default_factory=dict)
+    returning: Mapping[int, ReturningBroker] = field(default_factory=dict)
+    waits: Mapping[int, WaveBlocker] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class RestorationProgress:
     """How far a broker's way back has come: wave ``number`` of ``waves``, 0 before the first.
 
     ``withheld`` counts the partitions that later waves return; ``wait`` is what the next one waits for.
     """
 
-    returning: Returning
+    returning: ReturningBroker
     number: int
     waves: int
     withheld: int
-    wait: Wait | None = None
+    wait: WaveBlocker | None = None
 
     @property
     def message(self) -> str:
@@ -63,20 +63,22 @@ class Way:
         return text if self.wait is None else f"{text}; the next one waits: {self.wait.message}"
 
     @classmethod
-    def of(cls, returning: Returning | None, waves: Waves, withheld: int, wait: Wait | None) -> Way | None:
+    def of(
+        cls, returning: ReturningBroker | None, waves: PromotionWaves, withheld: int, wait: WaveBlocker | None
+    ) -> RestorationProgress | None:
         """How far it has come under a policy's waves; None where the broker is not on its way back."""
         if returning is None:
             return None
         return cls(returning, waves.number(returning.share), len(waves.steps), withheld, wait)
 
 
-def returns(
+def advance_restorations(
     snapshot: Snapshot,
     verdicts: Mapping[int, Verdict],
     policy: Policy,
     kept: Collection[int],
     promoted: Collection[int],
-) -> Returns:
+) -> Restorations:
     """Who is on the way back from now on; ``kept`` are demoted, ``promoted`` no longer."""
     waves = policy.promotion.waves
     standing = {b: r for b, r in snapshot.record.returning.items() if b not in kept and b in verdicts}
@@ -85,8 +87,8 @@ def returns(
     coming = {*promoted, *cold} - {*kept} - begun if waves.steps[0] < 100 else set()
     fresh = {b: _beginning(b, snapshot, cold) for b in coming if b in verdicts}
     if not standing and not fresh:
-        return Returns()
-    rankings = Rankings(policy.placement, snapshot.cluster) if policy.placement is not None else None
+        return Restorations()
+    rankings = RackRankings(policy.placement, snapshot.cluster) if policy.placement is not None else None
     if fresh:
         due = _leaders_due(fresh, snapshot, rankings)
         fresh = {b: r for b, r in fresh.items() if b in standing or due[b] > waves.few_leaders}
@@ -96,20 +98,20 @@ def returns(
         if override is not None and override.state is OverrideState.PROMOTED:
             continue  # a person's word gives back everything at once
         wait = _wait(wave, snapshot, verdicts, waves, rankings)
-        after = wave if wait is not None else wave.waved(waves.after(wave.share), snapshot.now)
+        after = wave if wait is not None else wave.with_share(waves.after(wave.share), snapshot.now)
         if after.share < 100:
             returning[broker] = after
             if wait is not None:
                 waits[broker] = wait
-    return Returns(returning, waits)
+    return Restorations(returning, waits)
 
 
-def judged(snapshot: Snapshot, verdicts: Mapping[int, Verdict]) -> bool:
+def has_health_evidence(snapshot: Snapshot, verdicts: Mapping[int, Verdict]) -> bool:
     """Whether anybody judges brokers: signals have been heard, though they may be stale, or somebody is well."""
-    return bool(snapshot.signals) or any(v.standing is Standing.HEALTHY for v in verdicts.values())
+    return bool(snapshot.signals) or any(v.state is HealthState.HEALTHY for v in verdicts.values())
 
 
-def home_of(partition: Partition, snapshot: Snapshot) -> int:
+def baseline_leader(partition: Partition, snapshot: Snapshot) -> int:
     """Who leads the partition when everybody is back: the first of its baseline, or of its order as it stands."""
     entry = snapshot.record.entries.get(partition.key)
     if entry is None or set(entry.baseline) != set(partition.replicas):
@@ -117,45 +119,49 @@ def home_of(partition: Partition, snapshot: Snapshot) -> int:
     return entry.baseline[0]
 
 
-def heirs_of(partition: Partition, snapshot: Snapshot, rankings: Rankings | None) -> Sequence[int]:
+def eligible_leaders(partition: Partition, snapshot: Snapshot, rankings: RackRankings | None) -> Sequence[int]:
     """Who may lead the partition when everybody is back: its home, or else all replicas of the best rack."""
-    home, ranking = home_of(partition, snapshot), rankings.of(partition.topic) if rankings is not None else None
-    return (home,) if ranking is None else ranking.heirs(home, partition.replicas)
+    home, ranking = baseline_leader(partition, snapshot), rankings.of(partition.topic) if rankings is not None else None
+    return (home,) if ranking is None else ranking.eligible_leaders(home, partition.replicas)
 
 
-def _cold(snapshot: Snapshot, verdicts: Mapping[int, Verdict], waves: Waves) -> list[int]:
+def _cold(snapshot: Snapshot, verdicts: Mapping[int, Verdict], waves: PromotionWaves) -> list[int]:
     """Brokers that have been down for so long that their leaders are to return in steps.
 
     Nobody, while half of the brokers or more are down (law 4) or others work on the cluster (law 10): then Kafka's own
     ways are the safe ones.
     """
-    if not waves.after_down_seconds or snapshot.at_work is not None:
+    if not waves.after_down_seconds or snapshot.external_operation is not None:
         return []
     gone = snapshot.cluster.named - snapshot.cluster.live
     if 2 * len(gone) >= len(snapshot.cluster.named):
         return []
     long = timedelta(seconds=waves.after_down_seconds)
-    down = (v for b, v in sorted(verdicts.items()) if b in gone and v.standing is Standing.DOWN)
+    down = (v for b, v in sorted(verdicts.items()) if b in gone and v.state is HealthState.DOWN)
     return [v.broker for v in down if snapshot.now - v.since >= long]
 
 
-def _beginning(broker: int, snapshot: Snapshot, cold: Collection[int]) -> Returning:
+def _beginning(broker: int, snapshot: Snapshot, cold: Collection[int]) -> ReturningBroker:
     demoted = snapshot.record.demoted.get(broker)
     if broker in cold:
-        coming = Coming.RESTARTED
+        coming = RestorationTrigger.RESTARTED
     else:
-        coming = Coming.RECOVERED if demoted is not None and demoted.cause is Cause.SIGNALS else Coming.RELEASED
-    return Returning(broker, 0, snapshot.now, snapshot.now, coming)
+        coming = (
+            RestorationTrigger.RECOVERED
+            if demoted is not None and demoted.cause is Cause.SIGNALS
+            else RestorationTrigger.RELEASED
+        )
+    return ReturningBroker(broker, 0, snapshot.now, snapshot.now, coming)
 
 
-def _leaders_due(brokers: Collection[int], snapshot: Snapshot, rankings: Rankings | None) -> dict[int, float]:
+def _leaders_due(brokers: Collection[int], snapshot: Snapshot, rankings: RackRankings | None) -> dict[int, float]:
     """How many partitions each of these is to lead, and does not lead by its order today.
 
     Of what any broker of a rack may lead, each is foreseen to get its part.
     """
     due = dict.fromkeys(brokers, 0.0)
     for partition in snapshot.cluster.partitions:
-        heirs = heirs_of(partition, snapshot, rankings)
+        heirs = eligible_leaders(partition, snapshot, rankings)
         for broker in heirs:
             if broker in due and (partition.leader, partition.replicas[0]) != (broker, broker):
                 due[broker] += 1 / len(heirs)
@@ -163,12 +169,12 @@ def _leaders_due(brokers: Collection[int], snapshot: Snapshot, rankings: Ranking
 
 
 def _wait(
-    wave: Returning,
+    wave: ReturningBroker,
     snapshot: Snapshot,
     verdicts: Mapping[int, Verdict],
-    waves: Waves,
-    rankings: Rankings | None,
-) -> Wait | None:
+    waves: PromotionWaves,
+    rankings: RackRankings | None,
+) -> WaveBlocker | None:
     """The first reason why a broker's next wave may not come now, if any."""
     verdict = verdicts[wave.broker]
     return (
@@ -179,39 +185,41 @@ def _wait(
     )
 
 
-def _unwell(wave: Returning, verdict: Verdict, verdicts: Mapping[int, Verdict], snapshot: Snapshot) -> Wait | None:
+def _unwell(
+    wave: ReturningBroker, verdict: Verdict, verdicts: Mapping[int, Verdict], snapshot: Snapshot
+) -> WaveBlocker | None:
     """Only a well broker gets more.
 
     Where nothing is known of one that signals had not demoted, that is well enough if nobody is judged, and in the end
     anyway: without us Kafka would have returned everything long ago.
     """
     if verdict.slow is not None:
-        return Wait(verdict.slow, SENTENCES[verdict.slow])
-    if verdict.standing is Standing.HEALTHY:
+        return WaveBlocker(verdict.slow, DESCRIPTIONS[verdict.slow])
+    if verdict.state is HealthState.HEALTHY:
         return None
-    unknown = verdict.standing is Standing.UNKNOWN and wave.coming is not Coming.RECOVERED
-    if unknown and (not judged(snapshot, verdicts) or _overdue(wave, verdict, snapshot)):
+    unknown = verdict.state is HealthState.UNKNOWN and wave.trigger is not RestorationTrigger.RECOVERED
+    if unknown and (not has_health_evidence(snapshot, verdicts) or _overdue(wave, verdict, snapshot)):
         return None
-    return Wait(verdict.reason, f"it is {verdict.standing}: {verdict.message}")
+    return WaveBlocker(verdict.reason, f"it is {verdict.state}: {verdict.message}")
 
 
-def _others_at_work(snapshot: Snapshot) -> Wait | None:
-    busy = snapshot.at_work
-    return Wait(busy.reason, busy.message) if busy is not None else None
+def _others_at_work(snapshot: Snapshot) -> WaveBlocker | None:
+    busy = snapshot.external_operation
+    return WaveBlocker(busy.reason, busy.message) if busy is not None else None
 
 
-def _too_soon(wave: Returning, snapshot: Snapshot, waves: Waves) -> Wait | None:
+def _too_soon(wave: ReturningBroker, snapshot: Snapshot, waves: PromotionWaves) -> WaveBlocker | None:
     if wave.share == 0:
         return None
     left = waves.pause_seconds - (snapshot.now - wave.waved_at).total_seconds()
     if left <= 0:
         return None
-    return Wait(Reason.RETURNING_IN_WAVES, f"{waves.pause_seconds} s from wave to wave", left)
+    return WaveBlocker(Reason.RETURNING_IN_WAVES, f"{waves.pause_seconds} s from wave to wave", left)
 
 
 def _out_of_sync(
-    wave: Returning, verdict: Verdict, snapshot: Snapshot, waves: Waves, rankings: Rankings | None
-) -> Wait | None:
+    wave: ReturningBroker, verdict: Verdict, snapshot: Snapshot, waves: PromotionWaves, rankings: RackRankings | None
+) -> WaveBlocker | None:
     """Whatever the next wave returns must be in sync; not for ever, as one lost log directory would block the rest."""
     if _overdue(wave, verdict, snapshot):
         return None
@@ -222,13 +230,15 @@ def _out_of_sync(
         if broker not in p.isr
         and broker in p.replicas
         and not p.reassigning
-        and wave.share <= turn_of(p.key) < share
-        and broker in heirs_of(p, snapshot, rankings)
+        and wave.share <= wave_position(p.key) < share
+        and broker in eligible_leaders(p, snapshot, rankings)
     ]
     if not behind:
         return None
-    return Wait(Reason.PREFERRED_NOT_IN_ISR, f"not in the ISR of {len(behind)} partitions, {behind[0]} among them")
+    return WaveBlocker(
+        Reason.PREFERRED_NOT_IN_ISR, f"not in the ISR of {len(behind)} partitions, {behind[0]} among them"
+    )
 
 
-def _overdue(wave: Returning, verdict: Verdict, snapshot: Snapshot) -> bool:
-    return snapshot.now - max(wave.waved_at, verdict.since) > AWAITED_AT_MOST
+def _overdue(wave: ReturningBroker, verdict: Verdict, snapshot: Snapshot) -> bool:
+    return snapshot.now - max(wave.waved_at, verdict.since) > RESTORE_TIMEOUT

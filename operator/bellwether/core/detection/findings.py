@@ -26,7 +26,7 @@ WORST_FIRST = tuple(Evidence)
 _RANK = {evidence: rank for rank, evidence in enumerate(WORST_FIRST)}
 
 
-class Fact(NamedTuple):
+class EvidenceItem(NamedTuple):
     """One source's word as it was judged. ``passed_over`` is why it did not count, empty when it did."""
 
     type: str
@@ -34,7 +34,7 @@ class Fact(NamedTuple):
     reading: Reading
     since: datetime | None
     message: str = ""
-    passed_over: str = ""
+    ignored_because: str = ""
 
 
 class Finding(NamedTuple):
@@ -44,14 +44,14 @@ class Finding(NamedTuple):
     reason: Reason
     message: str
     severity: int = 0
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[EvidenceItem, ...] = ()
     change: str = ""
 
 
 _WELL = (Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", 0)
 
 
-def passing(facts: tuple[Fact, ...] = (), change: str = "") -> Finding:
+def passing(facts: tuple[EvidenceItem, ...] = (), change: str = "") -> Finding:
     """Nothing is wrong."""
     return Finding(*_WELL, facts, change)
 
@@ -62,7 +62,7 @@ def worst(findings: Iterable[Finding]) -> Finding:
 
 
 @dataclass(frozen=True)
-class Scene:
+class SignalIndex:
     """The signals of one turn, sorted once for all brokers."""
 
     snapshot: Snapshot
@@ -71,7 +71,7 @@ class Scene:
     by_type: Mapping[str, Mapping[int, Sequence[Signal]]] = field(default_factory=dict)
 
     @staticmethod
-    def of(snapshot: Snapshot, detection: Detection, resumed: Mapping[int, datetime] = _NOBODY) -> Scene:
+    def of(snapshot: Snapshot, detection: Detection, resumed: Mapping[int, datetime] = _NOBODY) -> SignalIndex:
         """The scene of a turn. ``resumed``: when the maintenance of brokers ended that are still given time.
 
         What is said of a broker in maintenance counts neither for it nor against its peers; what has failed ever since
@@ -87,7 +87,7 @@ class Scene:
                 signal = replace(said, reading=Reading.UNKNOWN)
             by_broker[signal.broker].append(signal)
             by_type[signal.type][signal.broker].append(signal)
-        return Scene(snapshot, detection, dict(by_broker), {t: dict(said) for t, said in by_type.items()})
+        return SignalIndex(snapshot, detection, dict(by_broker), {t: dict(said) for t, said in by_type.items()})
 
     def about(self, broker: int, type_: str) -> Sequence[Signal]:
         """The signals of one kind on one broker."""
@@ -138,7 +138,7 @@ class Scene:
         return (everybody[low + (everybody[low] >= own)] + everybody[high + (everybody[high] >= own)]) / 2
 
     @cached_property
-    def heard_from_outside(self) -> Mapping[int, bool]:
+    def external_clients_seen(self) -> Mapping[int, bool]:
         """Whether each live broker's own socket table shows somebody from outside, as far as it is known."""
         patience, live = self.detection.self_reachability.stale_after_seconds, self.snapshot.cluster.live
         words = {
@@ -149,9 +149,9 @@ class Scene:
         return {broker: Reading.PASSING in said for broker, said in words.items() if said}
 
     @cached_property
-    def talked_to(self) -> int:
+    def brokers_with_clients(self) -> int:
         """How many brokers somebody from outside talks to, by their own socket tables."""
-        return sum(self.heard_from_outside.values())
+        return sum(self.external_clients_seen.values())
 
     def _of_type(self, type_: str) -> Iterable[tuple[int, Sequence[Signal]]]:
         return self.by_type.get(type_, _NOTHING).items()
@@ -182,7 +182,9 @@ def fresh(signal: Signal, stale_after_seconds: float) -> bool:
     return age is not None and age <= stale_after_seconds and signal.reading is not Reading.UNKNOWN
 
 
-def fact(signal: Signal, stale_after_seconds: float, passed_over: str = "", *, compared: str = "") -> Fact:
+def evidence_item(
+    signal: Signal, stale_after_seconds: float, passed_over: str = "", *, compared: str = ""
+) -> EvidenceItem:
     """A signal as a fact, with what it was compared with, and with why it does not count where it does not."""
     if not passed_over and not fresh(signal, stale_after_seconds):
         if signal.age_seconds is None:
@@ -192,4 +194,4 @@ def fact(signal: Signal, stale_after_seconds: float, passed_over: str = "", *, c
         else:
             passed_over = f"its prober has been silent for more than {stale_after_seconds} s"
     message = f"{signal.message}; {compared}" if signal.message and compared else signal.message or compared
-    return Fact(str(signal.type), signal.source, signal.reading, signal.since, message, passed_over)
+    return EvidenceItem(str(signal.type), signal.source, signal.reading, signal.since, message, passed_over)

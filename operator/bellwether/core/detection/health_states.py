@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Standing(StrEnum):
+class HealthState(StrEnum):
     """What the signals of a broker add up to."""
 
     HEALTHY = "Healthy"
@@ -32,7 +32,7 @@ class Evidence(StrEnum):
     GOOD = "good"
 
 
-class When(StrEnum):
+class TransitionGuard(StrEnum):
     """What must hold besides the evidence."""
 
     ALWAYS = ""
@@ -44,28 +44,32 @@ class When(StrEnum):
 class Transition:
     """One row: ``before`` ``None`` stands for any standing, and for none at all."""
 
-    before: Standing | None
+    before: HealthState | None
     evidence: Evidence
-    when: When
-    after: Standing
+    when: TransitionGuard
+    after: HealthState
 
 
 TRANSITIONS: tuple[Transition, ...] = (
-    Transition(None, Evidence.BAD, When.ALWAYS, Standing.SICK),
-    Transition(None, Evidence.GONE, When.ALWAYS, Standing.DOWN),
-    Transition(None, Evidence.DOUBTFUL, When.ALWAYS, Standing.SUSPECT),
-    Transition(None, Evidence.MISSING, When.ALWAYS, Standing.UNKNOWN),
+    Transition(None, Evidence.BAD, TransitionGuard.ALWAYS, HealthState.SICK),
+    Transition(None, Evidence.GONE, TransitionGuard.ALWAYS, HealthState.DOWN),
+    Transition(None, Evidence.DOUBTFUL, TransitionGuard.ALWAYS, HealthState.SUSPECT),
+    Transition(None, Evidence.MISSING, TransitionGuard.ALWAYS, HealthState.UNKNOWN),
     # A broker that waits for a person to promote it has been well for long enough already.
-    Transition(Standing.HEALTHY, Evidence.GOOD, When.ALWAYS, Standing.HEALTHY),
-    Transition(Standing.RECOVERING, Evidence.GOOD, When.STAYED_WELL, Standing.HEALTHY),
-    Transition(None, Evidence.GOOD, When.DEMOTED, Standing.RECOVERING),
-    Transition(None, Evidence.GOOD, When.ALWAYS, Standing.HEALTHY),
+    Transition(HealthState.HEALTHY, Evidence.GOOD, TransitionGuard.ALWAYS, HealthState.HEALTHY),
+    Transition(HealthState.RECOVERING, Evidence.GOOD, TransitionGuard.STAYED_WELL, HealthState.HEALTHY),
+    Transition(None, Evidence.GOOD, TransitionGuard.DEMOTED, HealthState.RECOVERING),
+    Transition(None, Evidence.GOOD, TransitionGuard.ALWAYS, HealthState.HEALTHY),
 )
 
 _ROWS = {evidence: [row for row in TRANSITIONS if row.evidence is evidence] for evidence in Evidence}
 
 
-def follow(before: Standing | None, evidence: Evidence, *, demoted: bool, stayed_well: bool) -> Standing:
+def next_state(before: HealthState | None, evidence: Evidence, *, demoted: bool, stayed_well: bool) -> HealthState:
     """The standing that follows. ``stayed_well``: it has been Recovering for the stabilization time."""
-    holds = {When.ALWAYS: True, When.DEMOTED: demoted, When.STAYED_WELL: demoted and stayed_well}
+    holds = {
+        TransitionGuard.ALWAYS: True,
+        TransitionGuard.DEMOTED: demoted,
+        TransitionGuard.STAYED_WELL: demoted and stayed_well,
+    }
     return next(row.after for row in _ROWS[evidence] if row.before in (None, before) and holds[row.when])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bellwether.core.detection.findings import Fact, Finding, Scene, fact, fresh, passing
+from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, evidence_item, fresh, passing
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading, Signal, SignalType
@@ -18,12 +18,12 @@ from bellwether.core.signals import Reading, Signal, SignalType
 UNFENCED_SEVERITY = 6
 UNREACHABLE_SEVERITY = 5
 
-WAITING = frozenset({Reason.UNANSWERING, Reason.UNCONFIRMED})
+AWAITING_FENCING = frozenset({Reason.UNANSWERING, Reason.UNCONFIRMED})
 """Reasons under which time runs until a broker that answers nobody should have been fenced."""
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class ReachabilityHistory:
     """What reachability needs to know of the turns before: the standing reason, and the last restart not yet over."""
 
     reason: Reason | None = None
@@ -36,7 +36,7 @@ def quorum(vantages: int) -> int:
     return max(vantages // 2 + 1, min(2, vantages))
 
 
-def reachability(broker: int, scene: Scene, session_timeout_seconds: int, past: Past) -> Finding:
+def reachability(broker: int, scene: SignalIndex, session_timeout_seconds: int, past: ReachabilityHistory) -> Finding:
     """What the vantages say of one broker."""
     patience = scene.detection.reachability.stale_after_seconds
     said = scene.about(broker, SignalType.EXTERNAL_REACHABILITY)
@@ -45,7 +45,7 @@ def reachability(broker: int, scene: Scene, session_timeout_seconds: int, past: 
     failing = sorted([s for s in words if s.reading is Reading.FAILING], key=lambda s: s.source)
     total, need = len(scene.vantages), quorum(len(scene.vantages))
     facts = _facts(said, scene, patience)
-    quiet = len(words) == len(failing) > 0 and quiet_outside(broker, scene)
+    quiet = len(words) == len(failing) > 0 and no_external_clients(broker, scene)
     if len(failing) + quiet >= need > 0 and (dispute := _disputed(words, scene, past)):
         text = f"{_names(failing)} of {total} vantages cannot reach it, and {dispute}"
         change = "every vantage with fresh evidence failing, or disputedAfterSeconds passing"
@@ -66,21 +66,21 @@ def reachability(broker: int, scene: Scene, session_timeout_seconds: int, past: 
     return passing(facts, change)
 
 
-def self_reachability(broker: int, scene: Scene) -> Finding | None:
+def self_reachability(broker: int, scene: SignalIndex) -> Finding | None:
     """What the broker's own socket table says: alone it is a hint and no more, as clients may just have no business."""
     settings = scene.detection.self_reachability
     said = scene.about(broker, SignalType.SELF_REACHABILITY)
     if not said:
         return None
-    facts = tuple([fact(s, settings.stale_after_seconds) for s in said])
-    if quiet_outside(broker, scene):
+    facts = tuple([evidence_item(s, settings.stale_after_seconds) for s in said])
+    if no_external_clients(broker, scene):
         text = "nobody outside has been heard of on its external listener, while most of its peers are talked to"
         change = "somebody from outside connecting, or most of its peers falling silent as well"
         return Finding(Evidence.DOUBTFUL, Reason.NOBODY_CONNECTS, text, facts=facts, change=change)
     return passing(facts)
 
 
-def _disputed(words: Sequence[Signal], scene: Scene, past: Past) -> str:
+def _disputed(words: Sequence[Signal], scene: SignalIndex, past: ReachabilityHistory) -> str:
     """Who still reaches a broker that a quorum cannot reach; empty when nobody does, or when it has lasted for long.
 
     A broker that is at fault is unreachable from everywhere. Where some reach it, it is more often two paths that are
@@ -98,21 +98,21 @@ def _disputed(words: Sequence[Signal], scene: Scene, past: Past) -> str:
     return "" if decided and answers else f"{', '.join(reaching)} can"
 
 
-def quiet_outside(broker: int, scene: Scene) -> bool:
+def no_external_clients(broker: int, scene: SignalIndex) -> bool:
     """Whether nobody outside talks to a broker that leads, while most of its peers are talked to."""
-    heard = scene.heard_from_outside
+    heard = scene.external_clients_seen
     if not scene.detection.self_reachability.enabled or heard.get(broker, True) or not scene.leading.get(broker):
         return False
-    return 2 * scene.talked_to > len(heard) - 1
+    return 2 * scene.brokers_with_clients > len(heard) - 1
 
 
 def _unreachable(
     broker: int,
     failing: Sequence[Signal],
     total: int,
-    scene: Scene,
+    scene: SignalIndex,
     session_timeout_seconds: int,
-    past: Past,
+    past: ReachabilityHistory,
     *,
     quiet: bool,
 ) -> Finding:
@@ -140,7 +140,7 @@ def _unreachable(
     if past.reason is Reason.STILL_UNFENCED:
         overdue = True
     else:
-        overdue = past.since is not None and past.reason in WAITING and now - past.since >= patience
+        overdue = past.since is not None and past.reason in AWAITING_FENCING and now - past.since >= patience
     if overdue:
         text = f"{said}, nor inside; Kafka has not fenced it" if confirmed else f"{said} for longer than a session"
         return Finding(Evidence.BAD, Reason.STILL_UNFENCED, text, UNFENCED_SEVERITY)
@@ -150,7 +150,7 @@ def _unreachable(
     return Finding(Evidence.DOUBTFUL, waiting, f"{said}; no vantage could ask its internal listener", change=change)
 
 
-def _facts(said: Sequence[Signal], scene: Scene, patience: int) -> tuple[Fact, ...]:
+def _facts(said: Sequence[Signal], scene: SignalIndex, patience: int) -> tuple[EvidenceItem, ...]:
     facts = []
     for signal in said:
         why = ""
@@ -158,11 +158,11 @@ def _facts(said: Sequence[Signal], scene: Scene, patience: int) -> tuple[Fact, .
             why = "the policy does not name this vantage"
         elif signal.source in scene.blind:
             why = "it sees every broker fail, so it has failed itself"
-        facts.append(fact(signal, patience, why))
+        facts.append(evidence_item(signal, patience, why))
     return tuple(facts)
 
 
-def _missing(words: Sequence[Signal], scene: Scene) -> str:
+def _missing(words: Sequence[Signal], scene: SignalIndex) -> str:
     heard = {s.source for s in words}
     return ", ".join(v for v in scene.vantages if v not in heard) or "this policy"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bellwether.core.detection.findings import Fact, Finding, Scene, fact, fresh, passing
+from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, evidence_item, fresh, passing
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading, Signal, SignalType
@@ -19,7 +19,7 @@ SLOW_SEVERITY = 3
 FAR_SLOWER = 10
 
 
-def storage_latency(broker: int, scene: Scene) -> Finding:
+def storage_latency(broker: int, scene: SignalIndex) -> Finding:
     """What the probers beside a broker's log directories say; the worst directory counts."""
     settings = scene.detection.storage
     said = scene.about(broker, SignalType.STORAGE_LATENCY)
@@ -40,7 +40,7 @@ def storage_latency(broker: int, scene: Scene) -> Finding:
     return passing(facts, change)
 
 
-def _slow(slow: Sequence[Signal], usual: float | None, scene: Scene, facts: tuple[Fact, ...]) -> Finding:
+def _slow(slow: Sequence[Signal], usual: float | None, scene: SignalIndex, facts: tuple[EvidenceItem, ...]) -> Finding:
     settings = scene.detection.storage
     worst = max(slow, key=lambda s: s.latency_seconds if s.latency_seconds is not None else float("inf"))
     latency = worst.latency_seconds
@@ -55,12 +55,12 @@ def _slow(slow: Sequence[Signal], usual: float | None, scene: Scene, facts: tupl
     return Finding(Evidence.BAD, Reason.STORAGE_SLOW, said, severity, facts, change)
 
 
-def _facts(said: Sequence[Signal], usual: float | None, patience: int) -> tuple[Fact, ...]:
+def _facts(said: Sequence[Signal], usual: float | None, patience: int) -> tuple[EvidenceItem, ...]:
     peers = f"median of its peers {milliseconds(usual)}" if usual is not None else ""
     facts = []
     for signal in said:
         own = f"usual here {milliseconds(signal.usual_seconds)}" if signal.usual_seconds is not None else ""
-        facts.append(fact(signal, patience, compared=f"{own}, {peers}" if own and peers else own or peers))
+        facts.append(evidence_item(signal, patience, compared=f"{own}, {peers}" if own and peers else own or peers))
     return tuple(facts)
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bellwether.core.detection.findings import Finding, Scene, fact, fresh, passing
+from bellwether.core.detection.findings import Finding, SignalIndex, evidence_item, fresh, passing
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.reasons import Reason
-from bellwether.core.settings.detection import OnFailing, Watched
+from bellwether.core.settings.detection import OnFailing, ThresholdSignals
 from bellwether.core.signals import Reading, SignalType
 
-WATCHED_SEVERITY = 2
+THRESHOLD_SEVERITY = 2
 
 REASONS: dict[str, Reason] = {
     SignalType.REPLICATION_LAG: Reason.REPLICATION_LAGGING,
@@ -23,37 +23,37 @@ REASONS: dict[str, Reason] = {
 }
 
 
-def reason_of(type_: str) -> Reason:
+def failing_reason(type_: str) -> Reason:
     """The reason that a failing signal of that kind gives."""
     return REASONS.get(type_, Reason.PLUGIN_FAILING)
 
 
-def watched(broker: int, scene: Scene, *, demoted: bool, demoted_for: str | None) -> Iterator[Finding]:
+def threshold_findings(broker: int, scene: SignalIndex, *, demoted: bool, demoted_for: str | None) -> Iterator[Finding]:
     """What each kind that is judged by its readings alone says of one broker."""
-    for watch in scene.detection.watched:
+    for watch in scene.detection.threshold_signals:
         if watch.leaders_only and demoted:
             continue
-        found = _one(broker, watch, scene, demoted=demoted, asked=demoted_for == reason_of(watch.type))
+        found = _one(broker, watch, scene, demoted=demoted, asked=demoted_for == failing_reason(watch.type))
         if found is not None:
             yield found
 
 
-def _one(broker: int, watch: Watched, scene: Scene, *, demoted: bool, asked: bool) -> Finding | None:
+def _one(broker: int, watch: ThresholdSignals, scene: SignalIndex, *, demoted: bool, asked: bool) -> Finding | None:
     said = [s for s in scene.about(broker, watch.type) if watch.covers(str(s.type), s.source)]
     words = [s for s in said if fresh(s, watch.stale_after_seconds)]
     failing = sorted((s for s in words if s.reading is Reading.FAILING), key=lambda s: s.source)
-    facts = tuple(fact(s, watch.stale_after_seconds) for s in said)
+    facts = tuple(evidence_item(s, watch.stale_after_seconds) for s in said)
     name = f"{watch.type}/{watch.source}" if watch.source else watch.type
     if len(failing) >= watch.quorum:
         first = failing[0]
         text = f"{name} fails: {first.message}" if first.message else f"{name} fails"
         change = f"fewer than {watch.quorum} of its sources failing" if watch.quorum > 1 else f"{name} passing"
         if watch.on_failing is OnFailing.SUSPECT:
-            return Finding(Evidence.DOUBTFUL, reason_of(watch.type), text, facts=facts, change=change)
-        return Finding(Evidence.BAD, reason_of(watch.type), text, WATCHED_SEVERITY, facts, change)
+            return Finding(Evidence.DOUBTFUL, failing_reason(watch.type), text, facts=facts, change=change)
+        return Finding(Evidence.BAD, failing_reason(watch.type), text, THRESHOLD_SEVERITY, facts, change)
     if failing:
         text = f"{name} fails at {len(failing)} of its sources, {watch.quorum} are needed"
-        return Finding(Evidence.DOUBTFUL, reason_of(watch.type), text, facts=facts)
+        return Finding(Evidence.DOUBTFUL, failing_reason(watch.type), text, facts=facts)
     if not words:
         if not said and not asked:
             return None

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
-from bellwether.core.detection.findings import Scene
-from bellwether.core.detection.reachability import quiet_outside
+from bellwether.core.detection.findings import SignalIndex
+from bellwether.core.detection.reachability import no_external_clients
 from bellwether.core.detection.storage import milliseconds
 from bellwether.core.settings.detection import Detection
 
@@ -22,7 +22,7 @@ _WORD = attrgetter(
 """All that a signal says. Its age is left out: of that only counts which limits it has passed."""
 
 
-class Common(NamedTuple):
+class SharedInputs(NamedTuple):
     """What concerns all brokers of a turn alike. ``limits`` are the seconds after which some signal is stale."""
 
     detection: Detection
@@ -31,7 +31,7 @@ class Common(NamedTuple):
     limits: tuple[float, ...]
 
 
-class Grounds(NamedTuple):
+class VerdictInputs(NamedTuple):
     """What a registered, unfenced and undemoted broker is judged by, but for time and its former verdict.
 
     ``peers`` is the median latency of its peers' disks as a fact tells it: where a disk is not slow, nothing else is
@@ -39,23 +39,23 @@ class Grounds(NamedTuple):
     was heard of.
     """
 
-    common: Common
+    common: SharedInputs
     peers: str
     quiet: bool
     words: tuple[tuple[object, int], ...]
 
 
-def common(scene: Scene, former: Iterable[Grounds]) -> Common:
+def shared_inputs(scene: SignalIndex, former: Iterable[VerdictInputs]) -> SharedInputs:
     """What is common to a turn's grounds; where nothing has changed, the very value that the former ones hold.
 
     Values that are one and the same compare at once, and a thousand brokers each compare theirs.
     """
-    found = Common(scene.detection, scene.vantages, scene.blind, _limits(scene.detection))
+    found = SharedInputs(scene.detection, scene.vantages, scene.blind, _limits(scene.detection))
     known = next((grounds.common for grounds in former), None)
     return known if known == found else found
 
 
-def grounds(broker: int, scene: Scene, shared: Common) -> Grounds | None:
+def verdict_inputs(broker: int, scene: SignalIndex, shared: SharedInputs) -> VerdictInputs | None:
     """A broker's grounds; ``None`` where more counts than they say, so that it is judged in any case."""
     if broker not in scene.snapshot.cluster.live or broker in scene.snapshot.record.demoted:
         return None
@@ -67,10 +67,10 @@ def grounds(broker: int, scene: Scene, shared: Common) -> Grounds | None:
             for signal in scene.by_broker.get(broker, ())
         ]
     )
-    return Grounds(shared, peers, quiet_outside(broker, scene), words)
+    return VerdictInputs(shared, peers, no_external_clients(broker, scene), words)
 
 
 def _limits(detection: Detection) -> tuple[float, ...]:
     own = (detection.reachability.stale_after_seconds, detection.self_reachability.stale_after_seconds)
-    watched = (watch.stale_after_seconds for watch in detection.watched)
+    watched = (watch.stale_after_seconds for watch in detection.threshold_signals)
     return tuple(sorted({*own, detection.storage.stale_after_seconds, *watched}))

@@ -13,12 +13,17 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import NamedTuple
 
-from bellwether.core.detection.findings import Fact, Finding, Scene, passing, worst
-from bellwether.core.detection.health_states import Evidence, Standing, follow
-from bellwether.core.detection.reachability import WAITING, Past, reachability, self_reachability
+from bellwether.core.detection.findings import EvidenceItem, Finding, SignalIndex, passing, worst
+from bellwether.core.detection.health_states import Evidence, HealthState, next_state
+from bellwether.core.detection.reachability import (
+    AWAITING_FENCING,
+    ReachabilityHistory,
+    reachability,
+    self_reachability,
+)
 from bellwether.core.detection.storage import storage_latency
-from bellwether.core.detection.thresholds import watched
-from bellwether.core.detection.verdict_inputs import Grounds, common, grounds
+from bellwether.core.detection.thresholds import threshold_findings
+from bellwether.core.detection.verdict_inputs import VerdictInputs, shared_inputs, verdict_inputs
 from bellwether.core.model.flap_damping import stabilization
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import Cause
@@ -34,36 +39,36 @@ class Verdict:
     ``restarted`` is when it was last seen to come up, until it was reachable once or its grace is over. ``slow`` says
     that it follows slowly, whatever it leads: its disk or its replication lags. ``facts`` are what was judged, and
     ``change`` is what would make the verdict another one. ``resumed`` is when its maintenance was seen to be
-    over, until startupGraceSeconds after that. ``grounds`` are those on which it stands until they change,
+    over, until startupGraceSeconds after that. ``verdict_inputs`` are those on which it stands until they change,
     whatever the time; ``None`` where time may change it.
     """
 
     broker: int
-    standing: Standing
+    state: HealthState
     reason: Reason
     message: str
     since: datetime
     severity: int = 0
-    former: Former | None = None
+    former: PreviousState | None = None
     restarted: datetime | None = None
     slow: Reason | None = None
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[EvidenceItem, ...] = ()
     change: str = ""
     resumed: datetime | None = None
-    grounds: Grounds | None = field(default=None, compare=False, repr=False)
+    inputs: VerdictInputs | None = field(default=None, compare=False, repr=False)
 
     @property
-    def lasting(self) -> Former:
+    def lasting(self) -> PreviousState:
         """What to carry on from: an Unknown carries what stood before it."""
-        if self.standing is Standing.UNKNOWN and self.former is not None:
+        if self.state is HealthState.UNKNOWN and self.former is not None:
             return self.former
-        return Former(self.standing, self.reason, self.since)
+        return PreviousState(self.state, self.reason, self.since)
 
 
-class Former(NamedTuple):
+class PreviousState(NamedTuple):
     """A standing with its reason, and since when it had been so."""
 
-    standing: Standing
+    state: HealthState
     reason: Reason
     since: datetime
 
@@ -83,18 +88,20 @@ def judge(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]) -
     Healthy one whose grounds are still the same stands as it is.
     """
     resumed = _resumed(snapshot, policy, previous)
-    scene = Scene.of(snapshot, policy.detection, resumed)
-    shared = common(scene, (v.grounds for v in previous.values() if v.grounds is not None))
+    scene = SignalIndex.of(snapshot, policy.detection, resumed)
+    shared = shared_inputs(scene, (v.inputs for v in previous.values() if v.inputs is not None))
     verdicts = {}
     for broker in sorted(snapshot.cluster.named):
         timely = broker in snapshot.maintenance or broker in resumed
-        last, known = previous.get(broker), None if timely else grounds(broker, scene, shared)
-        stands = last is not None and known is not None and last.grounds == known
+        last, known = previous.get(broker), None if timely else verdict_inputs(broker, scene, shared)
+        stands = last is not None and known is not None and last.inputs == known
         verdicts[broker] = last if last is not None and stands else _judge_one(broker, scene, policy, last, known)
     return {b: replace(v, resumed=resumed.get(b)) if v.resumed != resumed.get(b) else v for b, v in verdicts.items()}
 
 
-def _judge_one(broker: int, scene: Scene, policy: Policy, last: Verdict | None, known: Grounds | None) -> Verdict:
+def _judge_one(
+    broker: int, scene: SignalIndex, policy: Policy, last: Verdict | None, known: VerdictInputs | None
+) -> Verdict:
     now = scene.snapshot.now
     before = _former(last, now)
     restarted = now if _over(last, broker, scene.snapshot) else _restarted(last, now)
@@ -102,21 +109,21 @@ def _judge_one(broker: int, scene: Scene, policy: Policy, last: Verdict | None, 
     found = worst(findings)
     demoted = broker in scene.snapshot.record.demoted
     wait = stabilization(scene.snapshot.flaps.get(broker), policy) if demoted else 0
-    well_since = before.since if before is not None and before.standing is Standing.RECOVERING else now
-    standing = follow(
-        before.standing if before is not None else None,
+    well_since = before.since if before is not None and before.state is HealthState.RECOVERING else now
+    standing = next_state(
+        before.state if before is not None else None,
         found.evidence,
         demoted=demoted,
         stayed_well=demoted and now - well_since >= timedelta(seconds=wait),
     )
-    if standing is Standing.RECOVERING:
+    if standing is HealthState.RECOVERING:
         text = f"every signal passes; it must stay so for {wait} s"
         found = Finding(found.evidence, Reason.STABILIZING, text, change=f"{wait} s without a failing signal")
     since, former = _dated(standing, found.reason, before, last, now)
     coming_up = _coming_up(restarted, standing, last, findings, policy, now)
     return Verdict(
         broker=broker,
-        standing=standing,
+        state=standing,
         reason=found.reason,
         message=found.message,
         since=since,
@@ -126,12 +133,12 @@ def _judge_one(broker: int, scene: Scene, policy: Policy, last: Verdict | None, 
         slow=next((f.reason for f in findings if f.reason in _SLOW), None),
         facts=tuple(chain.from_iterable([f.facts for f in findings])),
         change=found.change,
-        grounds=known if standing is Standing.HEALTHY and coming_up is None else None,
+        inputs=known if standing is HealthState.HEALTHY and coming_up is None else None,
     )
 
 
 def examine(
-    broker: int, scene: Scene, policy: Policy, before: Former | None, restarted: datetime | None
+    broker: int, scene: SignalIndex, policy: Policy, before: PreviousState | None, restarted: datetime | None
 ) -> list[Finding]:
     """What metadata and each kind of signal say of one broker; never empty."""
     snapshot, detection = scene.snapshot, scene.detection
@@ -157,7 +164,11 @@ def examine(
         or detection.reachability.vantages
         or asked in _REACHABILITY
     ):
-        past = Past(before.reason, before.since, restarted) if before is not None else Past(restarted=restarted)
+        past = (
+            ReachabilityHistory(before.reason, before.since, restarted)
+            if before is not None
+            else ReachabilityHistory(restarted=restarted)
+        )
         findings.append(reachability(broker, scene, policy.session_timeout_seconds, past))
     if detection.self_reachability.enabled and (own := self_reachability(broker, scene)) is not None:
         reached = any(f.evidence is Evidence.GOOD for f in findings)
@@ -165,7 +176,7 @@ def examine(
     if detection.storage.enabled and (scene.about(broker, SignalType.STORAGE_LATENCY) or asked in _STORAGE):
         findings.append(storage_latency(broker, scene))
     demoted = broker in snapshot.record.demoted
-    findings.extend(watched(broker, scene, demoted=demoted, demoted_for=asked))
+    findings.extend(threshold_findings(broker, scene, demoted=demoted, demoted_for=asked))
     if not findings:
         text = "no prober has reported on it"
         return [Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, change="a prober reporting on it")]
@@ -182,27 +193,27 @@ def _demoted_for(broker: int, snapshot: Snapshot) -> str | None:
     return demoted.reason if demoted is not None and demoted.cause is Cause.SIGNALS else None
 
 
-def _former(verdict: Verdict | None, now: datetime) -> Former | None:
+def _former(verdict: Verdict | None, now: datetime) -> PreviousState | None:
     """What a broker's last verdict hands on: through an Unknown only if that was short, as after a take-over."""
     if verdict is None:
         return None
-    if verdict.reason is Reason.IN_MAINTENANCE and verdict.lasting.standing in (Standing.SICK, Standing.SUSPECT):
+    if verdict.reason is Reason.IN_MAINTENANCE and verdict.lasting.state in (HealthState.SICK, HealthState.SUSPECT):
         return None  # what it was before is no reason afterwards
-    if verdict.standing is Standing.UNKNOWN and now - verdict.since > CARRIED_AT_MOST:
-        return Former(verdict.standing, verdict.reason, verdict.since)
+    if verdict.state is HealthState.UNKNOWN and now - verdict.since > CARRIED_AT_MOST:
+        return PreviousState(verdict.state, verdict.reason, verdict.since)
     return verdict.lasting
 
 
 def _dated(
-    standing: Standing, reason: Reason, before: Former | None, last: Verdict | None, now: datetime
-) -> tuple[datetime, Former | None]:
+    standing: HealthState, reason: Reason, before: PreviousState | None, last: Verdict | None, now: datetime
+) -> tuple[datetime, PreviousState | None]:
     """Since when the standing has been so, and what an Unknown carries on."""
-    if standing is Standing.UNKNOWN:
-        same = last is not None and (last.standing, last.reason) == (standing, reason)
+    if standing is HealthState.UNKNOWN:
+        same = last is not None and (last.state, last.reason) == (standing, reason)
         return (last.since if last is not None and same else now), before
     if before is not None:
-        same = (before.standing, before.reason) == (standing, reason)
-        if same or {before.reason, reason} <= WAITING:
+        same = (before.state, before.reason) == (standing, reason)
+        if same or {before.reason, reason} <= AWAITING_FENCING:
             return before.since, None
     return now, None
 
@@ -227,21 +238,21 @@ def _restarted(last: Verdict | None, now: datetime) -> datetime | None:
     """When the broker came up, if its restart is not over yet: a broker that was Down comes up in this turn."""
     if last is None:
         return None
-    return now if last.lasting.standing is Standing.DOWN else last.restarted
+    return now if last.lasting.state is HealthState.DOWN else last.restarted
 
 
 def _coming_up(
     restarted: datetime | None,
-    standing: Standing,
+    standing: HealthState,
     last: Verdict | None,
     findings: list[Finding],
     policy: Policy,
     now: datetime,
 ) -> datetime | None:
     """What to remember of a restart: nothing while the broker is down, once it was reached, or when its time is up."""
-    if restarted is None or standing is Standing.DOWN:
+    if restarted is None or standing is HealthState.DOWN:
         return None
-    if standing is Standing.UNKNOWN and last is not None and last.lasting.standing is Standing.DOWN:
+    if standing is HealthState.UNKNOWN and last is not None and last.lasting.state is HealthState.DOWN:
         return None  # still carried as Down: it comes up when something is known again
     reached = any(f.evidence is Evidence.GOOD for f in findings[:1])
     over = now - restarted >= timedelta(seconds=policy.detection.reachability.startup_grace_seconds)

@@ -22,7 +22,7 @@ _IN_USE: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class CommandOptions:
     """How commands reach the cluster.
 
     ``config`` is a file of client settings, where the listener asks for one; ``options`` are those of our own command
@@ -45,7 +45,7 @@ class Tools:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Remediation:
     """One way out: what to do, what it costs, and by which commands."""
 
     do: str
@@ -54,15 +54,15 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class RemediationPlan:
     """What to tell of one partition: what clients see, what is safe meanwhile, and the ways out, the cheapest first."""
 
     clients: str
     safe: str
-    ways: tuple[Way, ...]
+    remediations: tuple[Remediation, ...]
 
 
-def advise(found: Diagnosis, tools: Tools, *, elr: bool) -> Advice:
+def remediation_plan(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> RemediationPlan:
     """The advice for a partition; ``elr`` says whether the cluster keeps eligible leader replicas (KIP-966)."""
     ways = {
         Risk.IN_SYNC: _nothing,
@@ -73,10 +73,10 @@ def advise(found: Diagnosis, tools: Tools, *, elr: bool) -> Advice:
         Risk.LAST_ISR_MEMBER_LOST: _last_lost,
         Risk.ALL_REPLICAS_LOST: _all_lost,
     }[found.risk]
-    return Advice(clients(found), safe(found, elr=elr), tuple(ways(found, tools, elr)))
+    return RemediationPlan(client_impact(found), safe_actions(found, elr=elr), tuple(ways(found, tools, elr)))
 
 
-def clients(found: Diagnosis) -> str:
+def client_impact(found: Diagnosis) -> str:
     """What producers and consumers of the partition see."""
     p = found.partition
     match found.risk:
@@ -93,7 +93,7 @@ def clients(found: Diagnosis) -> str:
             return f"{said}; {_IN_USE[p.topic]}" if p.topic in _IN_USE else said
 
 
-def safe(found: Diagnosis, *, elr: bool) -> str:
+def safe_actions(found: Diagnosis, *, elr: bool) -> str:
     """What may happen meanwhile without harm, and what may not."""
     p = found.partition
     match found.risk:
@@ -121,50 +121,50 @@ def safe(found: Diagnosis, *, elr: bool) -> str:
             return f"the records are on the disks of {_brokers(where)}: do not wipe them{careful}"
 
 
-def _nothing(_found: Diagnosis, _tools: Tools, _elr: bool) -> Iterator[Way]:
+def _nothing(_found: Diagnosis, _tools: CommandOptions, _elr: bool) -> Iterator[Remediation]:
     yield from ()
 
 
-def _under_replicated(found: Diagnosis, tools: Tools, _elr: bool) -> Iterator[Way]:
+def _under_replicated(found: Diagnosis, tools: CommandOptions, _elr: bool) -> Iterator[Remediation]:
     yield _bring_back(found, tools, "--under-replicated-partitions")
 
 
-def _at_floor(found: Diagnosis, tools: Tools, _elr: bool) -> Iterator[Way]:
+def _at_floor(found: Diagnosis, tools: CommandOptions, _elr: bool) -> Iterator[Remediation]:
     p = found.partition
     if not found.designed:
         yield _bring_back(found, tools, "--at-min-isr-partitions")
         return
     if len(p.replicas) == 1:
-        yield Way("give it more replicas", "disk and network for each copy", (_reassign(tools),))
+        yield Remediation("give it more replicas", "disk and network for each copy", (_reassign(tools),))
         return
-    yield Way("give it one more replica", "disk and network for one copy", (_reassign(tools),))
+    yield Remediation("give it one more replica", "disk and network for one copy", (_reassign(tools),))
     yield _lower(found, tools, len(p.replicas) - 1)
 
 
-def _under_floor(found: Diagnosis, tools: Tools, elr: bool) -> Iterator[Way]:
+def _under_floor(found: Diagnosis, tools: CommandOptions, elr: bool) -> Iterator[Remediation]:
     yield _bring_back(found, tools, "--under-min-isr-partitions")
     yield _lower(found, tools, len(found.partition.isr), forgets=elr and bool(found.partition.elr))
 
 
-def _leader_lost(found: Diagnosis, tools: Tools, _elr: bool) -> Iterator[Way]:
+def _leader_lost(found: Diagnosis, tools: CommandOptions, _elr: bool) -> Iterator[Remediation]:
     fencing = found.partition.leader is not None
-    yield Way(
+    yield Remediation(
         f"wait: Kafka elects {_brokers(found.awaited, ' or ')} by itself",
         f"nothing but time{', broker.session.timeout.ms (9 s) at most' if fencing else ''}",
     )
-    yield Way(
+    yield Remediation(
         "where it lasts, look at the controllers: nobody elects without a quorum",
         "nothing",
         (tools.kafka("kafka-metadata-quorum.sh", "describe --status"),),
     )
 
 
-def _last_lost(found: Diagnosis, tools: Tools, elr: bool) -> Iterator[Way]:
+def _last_lost(found: Diagnosis, tools: CommandOptions, elr: bool) -> Iterator[Remediation]:
     p = found.partition
     yield _wait(found, elr)
     if p.leader is not None:
         # It does not answer us. An unclean election would be refused, and others may reach it.
-        yield Way(
+        yield Remediation(
             f"or look again: the controller takes broker {p.leader} for its leader until its session ends "
             "(broker.session.timeout.ms, 9 s by default); where that lasts, it is we who cannot reach it",
             "nothing",
@@ -172,45 +172,45 @@ def _last_lost(found: Diagnosis, tools: Tools, elr: bool) -> Iterator[Way]:
         )
         return
     if found.unclean:
-        yield Way(
+        yield Remediation(
             "or look on: unclean.leader.election.enable is set for this topic, so Kafka takes any replica by itself",
             f"records: {found.loss}",
         )
     if found.further is not None:
         broker, end = found.further
         order = [broker, *(r for r in p.replicas if r != broker)]
-        yield Way(
+        yield Remediation(
             f"or, before an unclean election, put broker {broker} first in the order, {order}: its log reaches "
             f"further, to offset {end}",
             "nothing: the replicas stay the same",
             (_reassign(tools),),
         )
-    yield Way(
+    yield Remediation(
         f"or take broker {found.loss.candidate if found.loss else '?'} as it is, by an unclean election",
         f"records: {found.loss}. What the lost log holds beyond is truncated when its broker returns",
         (tools.ours(f"doctor --unclean-election {p.name} --accept-loss{tools.store}"),),
     )
     if found.floor is not None and found.floor > 1:
-        yield Way(
+        yield Remediation(
             f"then, for writes with acks=all before {found.floor} replicas are in sync, lower {MIN_ISR}",
             "one copy of what is acknowledged",
             (_set(p, tools, 1),),
         )
 
 
-def _all_lost(found: Diagnosis, _tools: Tools, elr: bool) -> Iterator[Way]:
+def _all_lost(found: Diagnosis, _tools: CommandOptions, elr: bool) -> Iterator[Remediation]:
     yield _wait(found, elr)
-    yield Way(
+    yield Remediation(
         "or start any broker that holds a replica, and ask again",
         "nothing: a replica out of the ISR leads nothing until a person says so",
     )
 
 
-def _wait(found: Diagnosis, elr: bool) -> Way:
+def _wait(found: Diagnosis, elr: bool) -> Remediation:
     p, awaited = found.partition, found.awaited
     if not awaited:
         everyone = _brokers(p.replicas)
-        return Way(
+        return Remediation(
             f"start {everyone}, so that the log that reaches furthest can be chosen: Kafka knows nobody any more who "
             "may lead without loss, and waits for nobody",
             "time without the partition",
@@ -223,38 +223,40 @@ def _wait(found: Diagnosis, elr: bool) -> Way:
         if p.last_known_elr:
             last = p.last_known_elr[0]
             cost += f", and once nobody is, broker {last} leads, which led last, with what it had on its disk"
-    return Way(f"start {_brokers(awaited, ' or ')}: it leads by itself once it is back", cost)
+    return Remediation(f"start {_brokers(awaited, ' or ')}: it leads by itself once it is back", cost)
 
 
-def _bring_back(found: Diagnosis, tools: Tools, which: str) -> Way:
+def _bring_back(found: Diagnosis, tools: CommandOptions, which: str) -> Remediation:
     if not found.missing:
-        return Way(
+        return Remediation(
             f"wait for {_brokers(found.partition.adding)}, which a reassignment is adding, or see why it does not end",
             "nothing",
             (tools.kafka("kafka-reassign-partitions.sh", "--list"),),
         )
-    return Way(
+    return Remediation(
         f"bring {_brokers(found.missing)} back into the ISR: start it, or see why it cannot follow",
         "nothing",
         (tools.kafka("kafka-topics.sh", f"--describe --topic {found.partition.topic} {which}"),),
     )
 
 
-def _lower(found: Diagnosis, tools: Tools, least: int, *, forgets: bool = False) -> Way:
+def _lower(found: Diagnosis, tools: CommandOptions, least: int, *, forgets: bool = False) -> Remediation:
     p = found.partition
     copies = "one copy" if least == 1 else f"{least} copies"
     cost = f"{copies} of what is acknowledged from then on, and only that: set it back to {found.floor} afterwards"
     if forgets:
         cost += f"; Kafka forgets that {_brokers(p.elr)} may lead without loss"
-    return Way(f"or lower {MIN_ISR} of {p.topic} to {least}: acks=all works again", cost, (_set(p, tools, least),))
+    return Remediation(
+        f"or lower {MIN_ISR} of {p.topic} to {least}: acks=all works again", cost, (_set(p, tools, least),)
+    )
 
 
-def _set(p: Partition, tools: Tools, least: int) -> str:
+def _set(p: Partition, tools: CommandOptions, least: int) -> str:
     change = f"--alter --entity-type topics --entity-name {p.topic} --add-config {MIN_ISR}={least}"
     return tools.kafka("kafka-configs.sh", change)
 
 
-def _reassign(tools: Tools) -> str:
+def _reassign(tools: CommandOptions) -> str:
     return tools.kafka("kafka-reassign-partitions.sh", "--reassignment-json-file FILE --execute")
 
 

@@ -35,12 +35,12 @@ class Risk(StrEnum):
 
 
 WORST_FIRST = tuple(Risk)
-FLOOR_SECONDS = 60
+MIN_ISR_CACHE_SECONDS = 60
 """For how long a setting that was read is believed, where it is asked for turn after turn."""
 
 OFFLINE = frozenset({Risk.ALL_REPLICAS_LOST, Risk.LAST_ISR_MEMBER_LOST, Risk.LEADER_LOST})
 
-SENTENCES: Mapping[Risk, str] = {
+RISK_DESCRIPTIONS: Mapping[Risk, str] = {
     Risk.ALL_REPLICAS_LOST: "no broker that holds a replica lives: neither reads nor writes",
     Risk.LAST_ISR_MEMBER_LOST: "nobody who may lead without loss lives: neither reads nor writes",
     Risk.LEADER_LOST: "its leader is gone and another may lead without loss: Kafka elects one by itself",
@@ -52,7 +52,7 @@ SENTENCES: Mapping[Risk, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class LogEndSample:
     """Where a partition's log ended on its leader when it was last sampled; ``end`` is an offset."""
 
     end: int
@@ -62,7 +62,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Facts:
+class RiskInputs:
     """What is known besides metadata. What is not in a mapping is unknown.
 
     ``floors`` is ``min.insync.replicas`` by topic, ``unclean`` whether Kafka elects uncleanly by itself, ``samples``
@@ -71,12 +71,12 @@ class Facts:
 
     floors: Mapping[str, int] = field(default_factory=dict)
     unclean: Mapping[str, bool] = field(default_factory=dict)
-    samples: Mapping[PartitionKey, Sample] = field(default_factory=dict)
+    samples: Mapping[PartitionKey, LogEndSample] = field(default_factory=dict)
     ends: Mapping[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class DataLoss:
     """What an unclean election would lose, in offsets, which count records and the markers of transactions.
 
     That is all that the lost log holds from ``candidate_end`` on. It reached at least ``sample.end``, where its last
@@ -85,7 +85,7 @@ class Loss:
 
     candidate: int
     candidate_end: int | None
-    sample: Sample | None
+    sample: LogEndSample | None
     last_term: bool = True
     """Whether the sample is of the leader that was lost; an earlier one's end may have been truncated since."""
 
@@ -123,7 +123,7 @@ class Diagnosis:
     floor: int | None
     missing: tuple[int, ...] = ()
     awaited: tuple[int, ...] = ()
-    loss: Loss | None = None
+    loss: DataLoss | None = None
     unclean: bool | None = None
     further: tuple[int, int] | None = None
     """A living replica whose log ends beyond the candidate's, and where: taking it instead loses less."""
@@ -140,7 +140,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True)
-class Ward:
+class RiskSummary:
     """The diagnoses of a cluster's partitions."""
 
     diagnoses: tuple[Diagnosis, ...]
@@ -159,7 +159,7 @@ class Ward:
 
 
 @dataclass(frozen=True, slots=True)
-class Floors:
+class MinIsrCache:
     """What ``min.insync.replicas`` was, by topic, when it was ``asked`` for; a topic that is absent was not told."""
 
     values: Mapping[str, int] = field(default_factory=dict)
@@ -170,26 +170,26 @@ class Floors:
         """Whether to ask again for the sake of these topics: a person may have lowered it to get writes back."""
         if not topics:
             return False
-        return self.at is None or not topics <= self.asked or (now - self.at).total_seconds() >= FLOOR_SECONDS
+        return self.at is None or not topics <= self.asked or (now - self.at).total_seconds() >= MIN_ISR_CACHE_SECONDS
 
 
-def shortcomings(cluster: Cluster, floors: Mapping[str, int]) -> Ward:
+def partitions_at_risk(cluster: Cluster, floors: Mapping[str, int]) -> RiskSummary:
     """The diagnoses of those partitions alone that are not led by a full ISR: all that can be at risk."""
-    live, facts = cluster.live, Facts(floors)
+    live, facts = cluster.live, RiskInputs(floors)
     short = (p for p in cluster.partitions if p.leader not in live or len(p.isr) < len(p.replicas))
-    return Ward(tuple(diagnose(p, live, facts) for p in short))
+    return RiskSummary(tuple(diagnose(p, live, facts) for p in short))
 
 
-def examine(cluster: Cluster, facts: Facts, silent: Collection[int] = ()) -> Ward:
+def diagnose_cluster(cluster: Cluster, facts: RiskInputs, silent: Collection[int] = ()) -> RiskSummary:
     """Diagnose every partition; ``silent`` are brokers that metadata calls alive and that do not answer."""
     live = cluster.live.difference(silent)
-    return Ward(tuple(diagnose(p, live, facts) for p in cluster.partitions))
+    return RiskSummary(tuple(diagnose(p, live, facts) for p in cluster.partitions))
 
 
-def diagnose(partition: Partition, live: Collection[int], facts: Facts) -> Diagnosis:
+def diagnose(partition: Partition, live: Collection[int], facts: RiskInputs) -> Diagnosis:
     """Where one partition stands, ``live`` being the brokers that can lead."""
     p = partition
-    floor = effective_floor(p, facts.floors.get(p.topic))
+    floor = effective_min_isr(p, facts.floors.get(p.topic))
     missing = tuple(r for r in p.replicas if r not in p.isr and r not in p.adding)
     unclean = facts.unclean.get(p.topic)
     if p.leader is not None and p.leader in live:
@@ -205,14 +205,14 @@ def diagnose(partition: Partition, live: Collection[int], facts: Facts) -> Diagn
     return Diagnosis(p, Risk.LAST_ISR_MEMBER_LOST, floor, missing, awaited, loss, unclean, further)
 
 
-def _loss(p: Partition, candidate: int, facts: Facts) -> Loss:
+def _loss(p: Partition, candidate: int, facts: RiskInputs) -> DataLoss:
     sample = facts.samples.get(p.key)
     # The epoch rises by one as the leader is lost.
     last_term = sample is not None and sample.leader_epoch >= p.leader_epoch - (p.leader is None)
-    return Loss(candidate, facts.ends.get(p.name, {}).get(candidate), sample, last_term)
+    return DataLoss(candidate, facts.ends.get(p.name, {}).get(candidate), sample, last_term)
 
 
-def _further(p: Partition, candidate: int, facts: Facts) -> tuple[int, int] | None:
+def _further(p: Partition, candidate: int, facts: RiskInputs) -> tuple[int, int] | None:
     ends = facts.ends.get(p.name, {})
     best = max(ends, key=lambda b: ends[b], default=candidate)
     return (best, ends[best]) if candidate in ends and ends[best] > ends[candidate] else None
@@ -230,12 +230,12 @@ def _eligible(p: Partition, live: Collection[int]) -> tuple[int, ...]:
     return tuple(r for r in p.replicas if r in live and (r in p.isr or r in p.elr))
 
 
-def effective_floor(partition: Partition, configured: int | None) -> int | None:
+def effective_min_isr(partition: Partition, configured: int | None) -> int | None:
     """``min.insync.replicas`` as the leader reckons: never more than there are replicas."""
     return None if configured is None else min(configured, len(partition.replicas))
 
 
-def short_of_replicas(partitions: Iterable[Partition]) -> frozenset[str]:
+def topics_short_of_replicas(partitions: Iterable[Partition]) -> frozenset[str]:
     """Topics with a partition that is not led by a full ISR: whose settings are worth asking for."""
     return frozenset(p.topic for p in partitions if p.leader is None or len(p.isr) < len(p.replicas))
 

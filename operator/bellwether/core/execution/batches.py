@@ -13,13 +13,13 @@ from itertools import groupby
 
 from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.refusals import Hold
-from bellwether.core.model.undo_record import Entry, EntryState, UndoRecord
+from bellwether.core.model.undo_record import EntryState, UndoEntry, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Election
 
 
-class Seen(StrEnum):
+class ReadbackResult(StrEnum):
     """What a read after the reorder shows of one move."""
 
     DONE = "Done"
@@ -31,7 +31,7 @@ class Seen(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class PrecheckResult:
     """A batch as fresh metadata allows it: what may be sent, on which facts, and what is held instead."""
 
     moves: tuple[Move, ...]
@@ -48,16 +48,16 @@ def batches(plan: Plan, sizes: Election) -> Iterator[tuple[Move, ...]]:
             yield tuple(moves[start : start + size])
 
 
-def intents(plan: Plan, record: UndoRecord) -> UndoRecord:
+def record_intents(plan: Plan, record: UndoRecord) -> UndoRecord:
     """The record as it must stand before the plan's first reorder is sent (law 6)."""
-    changes: dict[PartitionKey, Entry | None] = dict(plan.entries)
+    changes: dict[PartitionKey, UndoEntry | None] = dict(plan.entries)
     for move in plan.moves:
         if not move.reorders:
             continue
         state = EntryState.INTENDED if move.kind is MoveKind.DISPLACE else EntryState.RESTORING
-        entry = record.entries.get(move.key) or Entry(move.topic, move.baseline, written=move.seen)
+        entry = record.entries.get(move.key) or UndoEntry(move.topic, move.baseline, written=move.seen)
         if entry.baseline != move.baseline or entry.topic != move.topic:
-            entry = Entry(move.topic, move.baseline, written=move.seen)
+            entry = UndoEntry(move.topic, move.baseline, written=move.seen)
         changes[move.key] = entry.write(move.order, state)
     changed = record.with_entries(changes)
     demoted, returning = dict(plan.decisions.demoted), dict(plan.decisions.returning)
@@ -66,7 +66,7 @@ def intents(plan: Plan, record: UndoRecord) -> UndoRecord:
     return replace(changed, demoted=demoted, returning=returning)
 
 
-def check(batch: Sequence[Move], fresh: Iterable[Partition]) -> Checked:
+def precheck(batch: Sequence[Move], fresh: Iterable[Partition]) -> PrecheckResult:
     """Hold every move whose partition is no longer as the plan saw it."""
     by_key = {p.key: p for p in fresh}
     names = {p.name for p in by_key.values()}
@@ -89,10 +89,10 @@ def check(batch: Sequence[Move], fresh: Iterable[Partition]) -> Checked:
             passed.append(move)
         if reason is not None:
             holds.append(Hold(move.key, move.topic, reason, text))
-    return Checked(tuple(passed), facts, tuple(holds))
+    return PrecheckResult(tuple(passed), facts, tuple(holds))
 
 
-def verify(move: Move, before: Partition, after: Iterable[Partition] | Partition | None) -> Seen:
+def verify(move: Move, before: Partition, after: Iterable[Partition] | Partition | None) -> ReadbackResult:
     """What a read after the reorder says of one move; ``after`` is whatever partition bears the name now.
 
     A pure reorder does not raise the leader epoch: KRaft raises it when the leader changes, or a replica leaves. Where
@@ -100,20 +100,20 @@ def verify(move: Move, before: Partition, after: Iterable[Partition] | Partition
     somebody else's reassignment, and was done with it before we looked. The two cannot be told apart.
     """
     if not isinstance(after, Partition):
-        return Seen.NOT_APPLIED
+        return ReadbackResult.NOT_APPLIED
     if after.reassigning:
-        return Seen.TOUCHED if after.target == move.order else Seen.MOVING_ON
+        return ReadbackResult.TOUCHED if after.target == move.order else ReadbackResult.MOVING_ON
     if after.key != move.key or set(after.replicas) != set(move.order):
-        return Seen.TOUCHED
+        return ReadbackResult.TOUCHED
     if after.replicas != move.order:
-        return Seen.NOT_APPLIED
+        return ReadbackResult.NOT_APPLIED
     same_leader = after.leader == before.leader and set(after.isr) >= set(before.isr)
     if before.leader_epoch >= 0 and after.leader_epoch > before.leader_epoch and same_leader:
-        return Seen.OVERTAKEN
-    return Seen.DONE
+        return ReadbackResult.OVERTAKEN
+    return ReadbackResult.DONE
 
 
-def overtaken(before: Partition, after: Partition) -> str:
+def overtaken_message(before: Partition, after: Partition) -> str:
     """What a person should hear of a move that is ``Seen.OVERTAKEN``."""
     return (
         f"its leader's epoch rose from {before.leader_epoch} to {after.leader_epoch} around our reorder: our reorder "
@@ -121,7 +121,7 @@ def overtaken(before: Partition, after: Partition) -> str:
     )
 
 
-def touch(move: Move, before: Partition, after: Partition | None, *, cancelled: bool) -> str:
+def replica_set_changed_message(move: Move, before: Partition, after: Partition | None, *, cancelled: bool) -> str:
     """What a person should hear of a move that is ``Seen.TOUCHED``; ``after`` is what stands once it was cancelled."""
     if after is None:
         return "the topic was deleted in the same moment"
@@ -133,7 +133,7 @@ def touch(move: Move, before: Partition, after: Partition | None, *, cancelled: 
     return f"{now}; {'the reassignment was cancelled' if cancelled else 'there was nothing left to cancel'}"
 
 
-def electable(move: Move, after: Partition | None) -> bool:
+def can_elect(move: Move, after: Partition | None) -> bool:
     """Whether the first of the order can be elected on what the read after the reorder shows (law 2)."""
     return (
         move.elect

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey
-from bellwether.core.model.reassignments import astray
+from bellwether.core.model.reassignments import caused_by_our_reorder
 from bellwether.core.model.refusals import CONTEST_LONGEST_SECONDS
-from bellwether.core.model.undo_record import AWAITED_AT_MOST, Entry, EntryState, UndoRecord
+from bellwether.core.model.undo_record import RESTORE_TIMEOUT, EntryState, UndoEntry, UndoRecord
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class RecoveryNote:
     """Something that happened to a baseline and that a person may want to know."""
 
     topic: str
@@ -28,26 +28,26 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Recovered:
+class RecoveredRecord:
     """The record as it should stand, and what was noticed on the way."""
 
     record: UndoRecord
-    notes: tuple[Note, ...] = ()
+    notes: tuple[RecoveryNote, ...] = ()
     strays: tuple[Partition, ...] = ()
     """Partitions whose replicas a request of ours has set moving, with nobody there to cancel that."""
 
 
 def recover(
     record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: float, placement: Placement | None = None
-) -> Recovered:
+) -> RecoveredRecord:
     """The record, reconciled with the cluster.
 
     ``grace_seconds`` is how long an older holder's batch may still arrive (law 7): tombstones, and the baselines of
     partitions that metadata no longer names, are kept that long. ``placement`` says which topics prefer racks: whoever
     reorders these works against us as much as whoever lifts a demoted broker.
     """
-    changes: dict[PartitionKey, Entry | None] = {}
-    notes: list[Note] = []
+    changes: dict[PartitionKey, UndoEntry | None] = {}
+    notes: list[RecoveryNote] = []
     strays: list[Partition] = []
     grace = timedelta(seconds=grace_seconds)
     for key, entry in record.entries.items():
@@ -56,16 +56,16 @@ def recover(
             after, note = _missing(key, entry, now, grace)
         else:
             after, note = _reconcile(entry, partition, record, cluster, now, grace, placement)
-            if astray(entry, partition):
+            if caused_by_our_reorder(entry, partition):
                 strays.append(partition)
         if after != entry:
             changes[key] = after
         if note is not None:
             notes.append(note)
-    return Recovered(record.with_entries(changes), tuple(notes), tuple(strays))
+    return RecoveredRecord(record.with_entries(changes), tuple(notes), tuple(strays))
 
 
-def doubtful(record: UndoRecord, cluster: Cluster) -> frozenset[str]:
+def topics_to_reread(record: UndoRecord, cluster: Cluster) -> frozenset[str]:
     """Topics to ask for once more, by name, before anything is concluded from how their partitions look.
 
     An order that is not ours, or a topic that is not there, may be one broker's metadata that trails; and Kafka leaves
@@ -78,31 +78,33 @@ def doubtful(record: UndoRecord, cluster: Cluster) -> frozenset[str]:
     )
 
 
-def project(baseline: tuple[int, ...], placed: tuple[int, ...]) -> tuple[int, ...]:
+def project_baseline(baseline: tuple[int, ...], placed: tuple[int, ...]) -> tuple[int, ...]:
     """A baseline for another replica set: survivors keep their relative order, newcomers stand as placed (law 9)."""
     survivors = iter([r for r in baseline if r in placed])
     return tuple(next(survivors) if r in baseline else r for r in placed)
 
 
-def _missing(key: PartitionKey, entry: Entry, now: datetime, grace: timedelta) -> tuple[Entry | None, Note | None]:
+def _missing(
+    key: PartitionKey, entry: UndoEntry, now: datetime, grace: timedelta
+) -> tuple[UndoEntry | None, RecoveryNote | None]:
     """A partition that metadata does not name: kept for a while, as one broker's view may lag, then dropped."""
     if entry.finished_at is None:
         return replace(entry, finished_at=now), None
     if now - entry.finished_at < grace:
         return entry, None
     text = f"topic id {key.topic_id} is gone; its baseline {_order(entry.baseline)} is dropped"
-    return None, Note(entry.topic, key.partition, Reason.TOPIC_GONE, text)
+    return None, RecoveryNote(entry.topic, key.partition, Reason.TOPIC_GONE, text)
 
 
 def _reconcile(
-    entry: Entry,
+    entry: UndoEntry,
     partition: Partition,
     record: UndoRecord,
     cluster: Cluster,
     now: datetime,
     grace: timedelta,
     placement: Placement | None,
-) -> tuple[Entry | None, Note | None]:
+) -> tuple[UndoEntry | None, RecoveryNote | None]:
     if entry.topic != partition.topic:
         entry = replace(entry, topic=partition.topic)
     if entry.finished_at is not None and entry.state is not EntryState.RESTORED:
@@ -128,21 +130,21 @@ def _reconcile(
     return entry, None
 
 
-def _projected(entry: Entry, partition: Partition) -> tuple[Entry | None, Note | None]:
+def _projected(entry: UndoEntry, partition: Partition) -> tuple[UndoEntry | None, RecoveryNote | None]:
     if entry.state is EntryState.RESTORED:
         return None, None
-    baseline = project(entry.baseline, partition.replicas)
+    baseline = project_baseline(entry.baseline, partition.replicas)
     text = (
         f"its replicas changed from {_order(sorted(entry.baseline))} to {_order(sorted(partition.replicas))}; "
         f"the baseline becomes {_order(baseline)}"
     )
     after = replace(entry, baseline=baseline, written=partition.replicas, earlier=(), state=EntryState.DISPLACED)
-    return after, Note(partition.topic, partition.index, Reason.REPLICA_SET_CHANGED, text)
+    return after, RecoveryNote(partition.topic, partition.index, Reason.REPLICA_SET_CHANGED, text)
 
 
 def _foreign(
-    entry: Entry, partition: Partition, record: UndoRecord, now: datetime, placement: Placement | None
-) -> tuple[Entry | None, Note | None]:
+    entry: UndoEntry, partition: Partition, record: UndoRecord, now: datetime, placement: Placement | None
+) -> tuple[UndoEntry | None, RecoveryNote | None]:
     """An order that nobody of us wrote is somebody's wish: it becomes the baseline (law 9)."""
     note = _contest_note(partition, f"set the order {_order(partition.replicas)}, which becomes the baseline")
     kept = record.demoted.keys() | record.returning.keys()
@@ -153,7 +155,7 @@ def _foreign(
     return replace(after, baseline=partition.replicas, written=partition.replicas, earlier=()), note
 
 
-def _contested(entry: Entry, now: datetime) -> Entry:
+def _contested(entry: UndoEntry, now: datetime) -> UndoEntry:
     quiet = timedelta(seconds=CONTEST_LONGEST_SECONDS)
     recent = entry.contested_at is not None and now - entry.contested_at < quiet
     return replace(
@@ -164,20 +166,22 @@ def _contested(entry: Entry, now: datetime) -> Entry:
     )
 
 
-def _tombstone(entry: Entry, partition: Partition, cluster: Cluster, now: datetime, grace: timedelta) -> Entry | None:
+def _tombstone(
+    entry: UndoEntry, partition: Partition, cluster: Cluster, now: datetime, grace: timedelta
+) -> UndoEntry | None:
     if partition.replicas != entry.baseline:
         # A batch of an earlier holder arrived late; it is undone like any displacement (law 7).
         return replace(entry, state=EntryState.DISPLACED, finished_at=None)
     if entry.finished_at is not None and now - entry.finished_at < grace:
         return entry
     first = entry.baseline[0]
-    overdue = entry.finished_at is not None and now - entry.finished_at > AWAITED_AT_MOST
+    overdue = entry.finished_at is not None and now - entry.finished_at > RESTORE_TIMEOUT
     awaited = partition.leader != first and first in cluster.live and not overdue
     return entry if awaited else None  # its preferred leader lives and does not lead yet: elected once it is in the ISR
 
 
-def _contest_note(partition: Partition, did: str) -> Note:
-    return Note(partition.topic, partition.index, Reason.CONTESTED, f"somebody else {did}")
+def _contest_note(partition: Partition, did: str) -> RecoveryNote:
+    return RecoveryNote(partition.topic, partition.index, Reason.CONTESTED, f"somebody else {did}")
 
 
 def _order(replicas: tuple[int, ...] | list[int]) -> str:

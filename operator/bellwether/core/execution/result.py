@@ -12,7 +12,7 @@ from bellwether.core.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class Abort:
     """Why a run ended before its plan did."""
 
     reason: Reason
@@ -20,14 +20,14 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Deeds:
+class ExecutionResult:
     """What a turn did in Kafka. ``touched`` names partitions whose replica set changed around our reorder."""
 
     reordered: int = 0
     elected: int = 0
     holds: tuple[Hold, ...] = ()
     touched: tuple[Hold, ...] = ()
-    stopped: Stop | None = None
+    stopped: Abort | None = None
 
     @property
     def changed(self) -> bool:

@@ -84,12 +84,12 @@ class Partition:
 
 @dataclass(frozen=True)
 class Cluster:
-    """One snapshot of a cluster's metadata. ``keeps_elr``: it has eligible leader replicas switched on (KIP-966)."""
+    """One snapshot of a cluster's metadata. ``elr_enabled``: it has eligible leader replicas switched on (KIP-966)."""
 
     cluster_id: str
     brokers: Mapping[int, Broker] = field(default_factory=dict)
     partitions: tuple[Partition, ...] = ()
-    keeps_elr: bool = False
+    elr_enabled: bool = False
 
     @cached_property
     def by_key(self) -> Mapping[PartitionKey, Partition]:

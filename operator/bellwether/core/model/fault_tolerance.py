@@ -27,7 +27,7 @@ class Quorum:
 
 
 @dataclass(frozen=True)
-class Margins:
+class FaultTolerance:
     """``minimum_isr`` is min.insync.replicas by topic, ``silent`` are peers that did not answer just now.
 
     ``trailing`` are brokers whose logs ended before those of their leaders, time and again: the high watermark, and

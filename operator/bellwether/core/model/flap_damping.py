@@ -10,30 +10,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bellwether.core.model.undo_record import Cause, Demoted
+from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.settings.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Flaps:
+class FlapCounter:
     """``demotions`` in short succession; ``at`` is when the last one ended, or began while it lasts."""
 
     demotions: int
     at: datetime
 
 
-def stabilization(flaps: Flaps | None, policy: Policy) -> int:
+def stabilization(flaps: FlapCounter | None, policy: Policy) -> int:
     """How many seconds a demoted broker must stay well before it is promoted; more for one that flaps."""
     return policy.promotion.stabilization(flaps.demotions if flaps is not None else 1)
 
 
 def count_flaps(
-    flaps: Mapping[int, Flaps],
-    before: Mapping[int, Demoted],
-    after: Mapping[int, Demoted],
+    flaps: Mapping[int, FlapCounter],
+    before: Mapping[int, DemotedBroker],
+    after: Mapping[int, DemotedBroker],
     now: datetime,
     window_seconds: int,
-) -> dict[int, Flaps]:
+) -> dict[int, FlapCounter]:
     """The counters after a turn. A ``window_seconds`` of 0 counts nothing."""
     window = timedelta(seconds=window_seconds)
     counted = {}
@@ -43,9 +43,9 @@ def count_flaps(
         begins = broker in after and broker not in before and after[broker].cause is Cause.SIGNALS
         ends = broker in before and broker not in after
         if begins:
-            counted[broker] = Flaps(known.demotions + 1 if known is not None and recent else 1, now)
+            counted[broker] = FlapCounter(known.demotions + 1 if known is not None and recent else 1, now)
         elif ends and known is not None:
-            counted[broker] = Flaps(known.demotions, now)
+            counted[broker] = FlapCounter(known.demotions, now)
         elif known is not None and recent:
             counted[broker] = known
     return counted

@@ -42,11 +42,11 @@ class Loads:
 
 
 NO_LOADS = Loads()
-AWAITED = Loads(awaited=True)
+LOADS_PENDING = Loads(awaited=True)
 """What was measured is being looked for."""
 
 
-class Account:
+class LeaderLoads:
     """How many partitions each broker leads, and what they cost it, while a plan is being made."""
 
     def __init__(self, leading: Mapping[int, int], capacity: Capacity = UNBOUNDED, loads: Loads = NO_LOADS) -> None:
@@ -105,7 +105,7 @@ class Account:
         return load == 0 or self._carried.get(broker, 0) + load <= limit
 
 
-def without_loads(capacity: Capacity, loads: Loads | None) -> str | None:
+def loads_missing_message(capacity: Capacity, loads: Loads | None) -> str | None:
     """That a limit by load cannot hold, in a sentence; None where it holds, or none is asked for."""
     if capacity.max_load is None or loads is not None:
         return None
@@ -117,14 +117,14 @@ def without_loads(capacity: Capacity, loads: Loads | None) -> str | None:
     )
 
 
-def as_of(capacity: Capacity, loads: Loads | None) -> str:
+def measured_at_suffix(capacity: Capacity, loads: Loads | None) -> str:
     """Of when the loads are that a limit was held against, to stand behind a sentence; empty where none were."""
     if capacity.max_load is None or loads is None or loads.measured_at is None:
         return ""
     return f" (loads as of {loads.measured_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ})"
 
 
-def too_many(account: Account, wanting: Iterable[tuple[PartitionKey, Sequence[int]]]) -> int:
+def count_unplaceable(account: LeaderLoads, wanting: Iterable[tuple[PartitionKey, Sequence[int]]]) -> int:
     """How many partitions, each with the brokers that could lead it, find nobody with room. Uses up the account.
 
     The heaviest first, then those with the fewest candidates: as a demotion would place them.

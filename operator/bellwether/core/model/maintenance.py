@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bellwether.core.model.strimzi import Pod
-from bellwether.core.model.undo_record import Demoted
+from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Purpose
 
@@ -27,7 +27,7 @@ class Maintenance:
 
 
 def under_maintenance(
-    overrides: Iterable[Override], pods: Mapping[int, Pod] | None, demoted: Mapping[int, Demoted], now: datetime
+    overrides: Iterable[Override], pods: Mapping[int, Pod] | None, demoted: Mapping[int, DemotedBroker], now: datetime
 ) -> dict[int, Maintenance]:
     """Every broker that is in maintenance at ``now``.
 
@@ -44,12 +44,12 @@ def under_maintenance(
             if broker not in pods and one.reason == Reason.RESTARTING:
                 found[broker] = Maintenance(broker, Reason.RESTARTING, "its pod is gone", asked=False)
     for override in overrides:
-        if maintains(override) and override.active(now):
+        if requests_maintenance(override) and override.active(now):
             found[override.broker] = Maintenance(override.broker, Reason.IN_MAINTENANCE, _words(override), asked=True)
     return found
 
 
-def maintains(override: Override) -> bool:
+def requests_maintenance(override: Override) -> bool:
     """Whether an override puts its broker in maintenance."""
     return override.purpose is Purpose.MAINTENANCE and override.state is OverrideState.DEMOTED
 

@@ -13,12 +13,12 @@ from datetime import datetime
 RENEW_SECONDS = 3.0
 """How often the operator renews an order."""
 
-PATIENCE_SECONDS = 12.0
+EXPIRES_AFTER_SECONDS = 12.0
 """How long an order holds after its last renewal was seen."""
 
 
 @dataclass(frozen=True, slots=True)
-class Confinement:
+class QuarantineOrder:
     """One order to pause a broker. ``epoch`` and ``number`` name it; ``ended_at`` is None while it stands.
 
     ``obeyed_at`` is when the warden was first seen to have paused the broker. ``reason`` and ``message`` say why it was
@@ -37,6 +37,6 @@ class Confinement:
     ended_at: datetime | None = None
 
     @property
-    def stands(self) -> bool:
+    def active(self) -> bool:
         """Whether it has not ended yet."""
         return self.ended_at is None

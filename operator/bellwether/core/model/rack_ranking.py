@@ -25,7 +25,7 @@ def uneven(counts: Sequence[int]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class RackRanking:
     """One preference on one cluster. ``ranks`` holds the brokers whose rack is known: the lower, the more preferred.
 
     All racks that are not named share the last rank; all that have a weight share the first one. Two rankings are the
@@ -38,7 +38,7 @@ class Ranking:
     weights: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, preference: Preference, cluster: Cluster) -> Ranking:
+    def of(cls, preference: Preference, cluster: Cluster) -> RackRanking:
         """The ranking of a cluster's brokers, fenced ones as well."""
         racks = {b.id: b.rack for b in cluster.brokers.values() if b.rack is not None}
         weights = {rack: weight for rack, weight in preference.weights if weight > 0}
@@ -80,11 +80,11 @@ class Ranking:
         rank = self.ranks.get(broker)
         return rank is None or all(rank <= self.ranks.get(b, rank) for b in than)
 
-    def heirs(self, home: int, replicas: Sequence[int]) -> Sequence[int]:
+    def eligible_leaders(self, home: int, replicas: Sequence[int]) -> Sequence[int]:
         """Who may lead a partition when everybody is back: its home where racks let it, or all of the best."""
         return (home,) if self.settles(home, replicas) else self.best(replicas)
 
-    def homeward(self, home: int, first: int) -> bool:
+    def may_return_home(self, home: int, first: int) -> bool:
         """Whether the racks let a partition led by ``first`` go home: to a rack as preferred, or with weights the same.
 
         Whoever is of a rack that nobody knows stays (unknown moves nothing).
@@ -100,8 +100,8 @@ class Ranking:
 
         ``best`` are the able of the best rack. Whoever is not of ``able`` may not lead; None: whoever it is may.
         """
-        homeward = home != first and self.homeward(home, first)
-        if homeward and (able is None or home in able) and self.settles(home, best):
+        may_return_home = home != first and self.may_return_home(home, first)
+        if may_return_home and (able is None or home in able) and self.settles(home, best):
             return home
         return first if (able is None or first in able) and self.settles(first, best) else None
 
@@ -111,7 +111,7 @@ class Ranking:
         if partition.leader != replicas[0] or partition.reassigning or not self.orderly(replicas):
             return False
         first, home = replicas[0], baseline[0]
-        return not self.orderly(baseline) if home == first else not self.homeward(home, first)
+        return not self.orderly(baseline) if home == first else not self.may_return_home(home, first)
 
     def keeps(self, first: int, replicas: Sequence[int], baseline: Sequence[int]) -> bool:
         """Whether an order may stay as it is where ``first`` is to lead.
@@ -133,16 +133,16 @@ class Ranking:
             return list(brokers)
 
 
-class Rankings:
+class RackRankings:
     """A policy's placement on one cluster: each topic is looked up once."""
 
     def __init__(self, placement: Placement, cluster: Cluster) -> None:
         self._placement = placement
         self._cluster = cluster
-        self._by_preference: dict[Preference, Ranking] = {}
-        self._by_topic: dict[str, Ranking | None] = {}
+        self._by_preference: dict[Preference, RackRanking] = {}
+        self._by_topic: dict[str, RackRanking | None] = {}
 
-    def of(self, topic: str) -> Ranking | None:
+    def of(self, topic: str) -> RackRanking | None:
         """The ranking that holds for a topic; None where the policy wants nothing for it."""
         try:
             return self._by_topic[topic]
@@ -150,7 +150,7 @@ class Rankings:
             found = self._by_topic[topic] = self._look_up(topic)
             return found
 
-    def lopsided(self, counts: Mapping[int, int], live: Collection[int]) -> bool:
+    def unbalanced(self, counts: Mapping[int, int], live: Collection[int]) -> bool:
         """Whether the live brokers of any rack lead visibly unequally."""
         racks: dict[str, list[int]] = {}
         for broker in self._cluster.brokers.values():
@@ -158,17 +158,17 @@ class Rankings:
                 racks.setdefault(broker.rack, []).append(counts.get(broker.id, 0))
         return any(uneven(led) for led in racks.values())
 
-    def _look_up(self, topic: str) -> Ranking | None:
+    def _look_up(self, topic: str) -> RackRanking | None:
         preference = self._placement.of(topic)
         if preference is None:
             return None
         if preference not in self._by_preference:
-            self._by_preference[preference] = Ranking.of(preference, self._cluster)
+            self._by_preference[preference] = RackRanking.of(preference, self._cluster)
         return self._by_preference[preference]
 
 
 @dataclass(frozen=True, slots=True)
-class Abroad:
+class LeadersOutsidePreferredRacks:
     """How many of the leaders, whose racks are known, are in a less preferred rack than a replica of theirs is.
 
     ``first`` names the first of these partitions, by topic and number.
@@ -179,7 +179,7 @@ class Abroad:
     first: str = ""
 
 
-def abroad(rankings: Rankings, cluster: Cluster) -> Abroad:
+def leaders_outside_preferred_racks(rankings: RackRankings, cluster: Cluster) -> LeadersOutsidePreferredRacks:
     """Who leads from elsewhere, of the partitions that have a leader and whose topic has a ranking."""
     total, found = 0, []
     for partition in cluster.partitions:
@@ -190,18 +190,18 @@ def abroad(rankings: Rankings, cluster: Cluster) -> Abroad:
         if not ranking.settles(partition.leader, partition.replicas):
             found.append(partition)
     first = min(found, key=lambda p: p.name, default=None)
-    return Abroad(len(found), total, str(first.name) if first is not None else "")
+    return LeadersOutsidePreferredRacks(len(found), total, str(first.name) if first is not None else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class PlacementWarning:
     """What of a placement has no effect on a cluster, and why."""
 
     reason: Reason
     message: str
 
 
-def misfits(placement: Placement, cluster: Cluster) -> tuple[Misfit, ...]:
+def placement_warnings(placement: Placement, cluster: Cluster) -> tuple[PlacementWarning, ...]:
     """Everything in a placement that does nothing, or more than a rule should: in the order in which it stands there.
 
     A rack that no broker has, a pattern without a topic or with all of them, a rule whose topics earlier rules take.
@@ -210,7 +210,7 @@ def misfits(placement: Placement, cluster: Cluster) -> tuple[Misfit, ...]:
     topics = {p.topic for p in cluster.partitions if not p.internal}
     everything = topics | {p.topic for p in cluster.partitions}
     found = [
-        Misfit(
+        PlacementWarning(
             Reason.RACK_WITHOUT_BROKERS,
             f"no registered broker is in rack {rack!r}: correct the name, give brokers the rack, or all of it is down",
         )
@@ -222,13 +222,13 @@ def misfits(placement: Placement, cluster: Cluster) -> tuple[Misfit, ...]:
         matched = {t for t in everything if rule.matches(t)}
         if not matched:
             text = f"no topic matches {rule.pattern!r}: correct the pattern, or take the rule away"
-            found.append(Misfit(Reason.PATTERN_WITHOUT_TOPICS, text))
+            found.append(PlacementWarning(Reason.PATTERN_WITHOUT_TOPICS, text))
         elif matched <= taken:
             text = f"earlier rules take every topic that matches {rule.pattern!r}: put it before them, or take it away"
-            found.append(Misfit(Reason.RULE_OVERSHADOWED, text))
+            found.append(PlacementWarning(Reason.RULE_OVERSHADOWED, text))
         elif len(topics) > 1 and topics <= matched:
             text = f"{rule.pattern!r} matches every topic: say it in spec.placement itself"
-            found.append(Misfit(Reason.PATTERN_MATCHES_ALL, text))
+            found.append(PlacementWarning(Reason.PATTERN_MATCHES_ALL, text))
         taken |= matched
     return tuple(found)
 

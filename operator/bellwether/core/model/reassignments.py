@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bellwether.core.model.cluster import Cluster, Partition
-from bellwether.core.model.strimzi import Lack
-from bellwether.core.model.undo_record import Entry, EntryState, UndoRecord
+from bellwether.core.model.strimzi import Blocker
+from bellwether.core.model.undo_record import EntryState, UndoEntry, UndoRecord
 from bellwether.core.reasons import Reason
 
-MARKS = ("follower.replication.throttled.replicas", "leader.replication.throttled.replicas")
+THROTTLE_CONFIGS = ("follower.replication.throttled.replicas", "leader.replication.throttled.replicas")
 """Settings of a topic that name its throttled replicas; empty where nobody throttles."""
 
 CRUISE_CONTROL_TOPICS = frozenset(
@@ -30,19 +30,19 @@ CRUISE_CONTROL_TOPICS = frozenset(
 )
 """What Cruise Control calls its topics by default, and under Strimzi."""
 
-TOPICS_ASKED = 50
+MAX_TOPICS_QUERIED = 50
 """How many of the topics that move are asked about."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reassigners:
+class ExternalReassignments:
     """Reassignments in flight that are not ours, and by what it is known whether they are many."""
 
     cruise_control: bool = False
     throttled: bool = False
 
     @property
-    def at_work(self) -> Lack | None:
+    def external_operation(self) -> Blocker | None:
         """Why whatever can wait does: they move in bulk. A single move by hand holds its own partition alone."""
         signs = ["Cruise Control's topics are there"] * self.cruise_control
         signs += ["its replicas are throttled"] * self.throttled
@@ -52,15 +52,17 @@ class Reassigners:
             f"somebody else reassigns partitions; recognised as a rebalance, as {' and '.join(signs)}; goes on once no"
             " replica moves"
         )
-        return Lack(Reason.OTHERS_REBALANCING, text)
+        return Blocker(Reason.OTHERS_REBALANCING, text)
 
 
-def foreign(cluster: Cluster, record: UndoRecord) -> tuple[Partition, ...]:
+def foreign_reassignments(cluster: Cluster, record: UndoRecord) -> tuple[Partition, ...]:
     """The partitions that somebody else reassigns now."""
-    return tuple(p for p in cluster.partitions if p.reassigning and not astray(record.entries.get(p.key), p))
+    return tuple(
+        p for p in cluster.partitions if p.reassigning and not caused_by_our_reorder(record.entries.get(p.key), p)
+    )
 
 
-def astray(entry: Entry | None, partition: Partition) -> bool:
+def caused_by_our_reorder(entry: UndoEntry | None, partition: Partition) -> bool:
     """Whether the reassignment in flight is what became of our reorder.
 
     It leads to the very order that we set out to write and never saw: the replicas had changed under it, and its answer
@@ -71,16 +73,16 @@ def astray(entry: Entry | None, partition: Partition) -> bool:
     return partition.reassigning and partition.target == entry.written
 
 
-def topics_of(moving: tuple[Partition, ...]) -> tuple[str, ...]:
+def topics_to_query(moving: tuple[Partition, ...]) -> tuple[str, ...]:
     """Whose settings to ask for: the topics that move, at most so many."""
-    return tuple(sorted({p.topic for p in moving}))[:TOPICS_ASKED]
+    return tuple(sorted({p.topic for p in moving}))[:MAX_TOPICS_QUERIED]
 
 
-def recognise(
+def recognise_external_reassignments(
     moving: tuple[Partition, ...], cluster: Cluster, settings: Mapping[str, Mapping[str, str]]
-) -> Reassigners | None:
+) -> ExternalReassignments | None:
     """Who moves; None where nobody does. ``settings`` are the topics' marks, as far as they could be read."""
     if not moving:
         return None
-    throttled = any(found.get(mark) for found in settings.values() for mark in MARKS)
-    return Reassigners(any(p.topic in CRUISE_CONTROL_TOPICS for p in cluster.partitions), throttled)
+    throttled = any(found.get(mark) for found in settings.values() for mark in THROTTLE_CONFIGS)
+    return ExternalReassignments(any(p.topic in CRUISE_CONTROL_TOPICS for p in cluster.partitions), throttled)

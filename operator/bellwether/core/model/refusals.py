@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.undo_record import Entry
+from bellwether.core.model.undo_record import UndoEntry
 from bellwether.core.reasons import Reason
 
 CONTEST_FIRST_SECONDS = 5
@@ -34,7 +34,7 @@ class Hold:
     message: str
 
 
-def contest_delay(entry: Entry) -> timedelta:
+def contest_delay(entry: UndoEntry) -> timedelta:
     """How long re-assertion waits after the last time that somebody overwrote our order; doubling, bounded."""
     if entry.contests == 0:
         return timedelta(0)

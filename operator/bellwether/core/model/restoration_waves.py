@@ -15,7 +15,7 @@ from enum import StrEnum
 from bellwether.core.model.cluster import PartitionKey
 
 
-class Coming(StrEnum):
+class RestorationTrigger(StrEnum):
     """From where a broker comes back, which says what it takes to go on."""
 
     RECOVERED = "Recovered"
@@ -27,7 +27,7 @@ class Coming(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Returning:
+class ReturningBroker:
     """A broker that gets its leaders back in waves.
 
     ``share`` is the part of them, in percent, that it may lead by now, since ``waved_at``: 0 before the first wave.
@@ -38,22 +38,22 @@ class Returning:
     share: int
     since: datetime
     waved_at: datetime
-    coming: Coming = Coming.RECOVERED
+    trigger: RestorationTrigger = RestorationTrigger.RECOVERED
 
     def withholds(self, key: PartitionKey) -> bool:
         """Whether the partition waits for a later wave. What one wave lets go no later one withholds."""
-        return self.share < 100 and self.awaits(turn_of(key))
+        return self.share < 100 and self.withholds_position(wave_position(key))
 
-    def waved(self, share: int, now: datetime) -> Returning:
+    def with_share(self, share: int, now: datetime) -> ReturningBroker:
         """The same with another share from now on."""
         return replace(self, share=share, waved_at=now)
 
-    def awaits(self, turn: int) -> bool:
+    def withholds_position(self, turn: int) -> bool:
         """The same of a partition whose turn is known, so that many questions cost one hash."""
         return turn >= self.share
 
 
-def turn_of(key: PartitionKey) -> int:
+def wave_position(key: PartitionKey) -> int:
     """A partition's place among the waves, from 0 to 99, by its identity: shares above that include it, ever after."""
     digest = hashlib.blake2b(f"{key.topic_id}/{key.partition}".encode(), digest_size=8, person=b"waves").digest()
     return int.from_bytes(digest) % 100

@@ -8,19 +8,19 @@ from datetime import datetime
 from functools import cached_property
 
 from bellwether.core.model.cluster import Cluster, PartitionKey
-from bellwether.core.model.fault_tolerance import Margins
-from bellwether.core.model.flap_damping import Flaps
+from bellwether.core.model.fault_tolerance import FaultTolerance
+from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.model.loads import Loads
 from bellwether.core.model.maintenance import Maintenance, under_maintenance
-from bellwether.core.model.quarantine_order import Confinement
-from bellwether.core.model.reassignments import Reassigners
-from bellwether.core.model.strimzi import Lack, Pod, Strimzi
+from bellwether.core.model.quarantine_order import QuarantineOrder
+from bellwether.core.model.reassignments import ExternalReassignments
+from bellwether.core.model.strimzi import Blocker, Pod, Strimzi
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.signals import Override, Signal
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedOrder:
     """An order that Kafka refused for a partition: how often, when last, and in what words."""
 
     order: tuple[int, ...]
@@ -42,14 +42,14 @@ class Snapshot:
     record: UndoRecord
     signals: tuple[Signal, ...] = ()
     overrides: tuple[Override, ...] = ()
-    refused: Mapping[PartitionKey, Refused] = field(default_factory=dict)
-    flaps: Mapping[int, Flaps] = field(default_factory=dict)
+    refused: Mapping[PartitionKey, RefusedOrder] = field(default_factory=dict)
+    flaps: Mapping[int, FlapCounter] = field(default_factory=dict)
     strimzi: Strimzi | None = None
     floors: Mapping[str, int] = field(default_factory=dict)
     """``min.insync.replicas`` of topics with missing replicas, as far as it was told."""
-    confinements: Mapping[int, Confinement] = field(default_factory=dict)
-    margins: Margins | None = None
-    reassigners: Reassigners | None = None
+    quarantine_orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
+    fault_tolerance: FaultTolerance | None = None
+    external_reassignments: ExternalReassignments | None = None
     """Who else moves replicas now."""
     pods: Mapping[int, Pod] | None = None
     """The brokers' pods, where the policy has their restarts watched."""
@@ -63,10 +63,12 @@ class Snapshot:
     """What leading each partition costs, where that was measured."""
 
     @property
-    def at_work(self) -> Lack | None:
+    def external_operation(self) -> Blocker | None:
         """Why promotion, rebalancing and re-assertion wait for whoever runs the cluster, if they do (law 10)."""
-        busy = self.strimzi.at_work if self.strimzi is not None else None
-        return busy or (self.reassigners.at_work if self.reassigners is not None else None)
+        busy = self.strimzi.external_operation if self.strimzi is not None else None
+        return busy or (
+            self.external_reassignments.external_operation if self.external_reassignments is not None else None
+        )
 
     def override_of(self, broker: int) -> Override | None:
         """The override of a broker that holds now, if any."""

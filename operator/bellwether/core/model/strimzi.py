@@ -1,6 +1,6 @@
 """What Strimzi says of a Kafka cluster, as values: its listeners, who is at work on it, which pod is which broker.
 
-Built by ``adapters/kubernetes/strimzi``. Pure: ``choose`` finds the listener of a policy that names none;
+Built by ``adapters/kubernetes/strimzi``. Pure: ``choose_listener`` finds the listener of a policy that names none;
 ``Strimzi.at_work`` is why whatever can wait does (law 10). Names and types are those of Strimzi's API.
 """
 
@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 
 from bellwether.core.reasons import Reason
 
-ANYBODY = ""
+NO_AUTHENTICATION = ""
 """The authentication of a listener that asks nobody for a name."""
 
 _INSIDE = frozenset({"internal", "cluster-ip"})
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
+class Blocker:
     """Why there is nothing to work with: a reason, and what is missing with the remedy."""
 
     reason: Reason
@@ -36,7 +36,7 @@ class Listener:
     port: int = 0
     type: str = "internal"
     tls: bool = False
-    authentication: str = ANYBODY
+    authentication: str = NO_AUTHENTICATION
     own_certificate: bool = False
     bootstrap: tuple[str, ...] = ()
     certificates: tuple[str, ...] = ()
@@ -55,7 +55,9 @@ class Listener:
         return f"{self.name} ({self.type}, {'TLS' if self.tls else 'no TLS'}, {self.authentication or 'no user'})"
 
 
-def choose(listeners: Sequence[Listener], wanted: str, accepted: Sequence[str], otherwise: str) -> Listener | Lack:
+def choose_listener(
+    listeners: Sequence[Listener], wanted: str, accepted: Sequence[str], otherwise: str
+) -> Listener | Blocker:
     """The listener to connect to: the one of the name that is ``wanted``, else the best internal one.
 
     ``accepted`` are the kinds of authentication that are possible, best first; ``otherwise`` says, in a message, why no
@@ -66,21 +68,21 @@ def choose(listeners: Sequence[Listener], wanted: str, accepted: Sequence[str], 
         fitting = [
             one
             for one in listeners
-            if one.internal and one.authentication in accepted and (one.tls or one.authentication == ANYBODY)
+            if one.internal and one.authentication in accepted and (one.tls or one.authentication == NO_AUTHENTICATION)
         ]
         if fitting:
             return min(fitting, key=lambda one: (accepted.index(one.authentication), not one.tls))
         text = f"no internal listener fits, as {otherwise}; there are: {there}"
-        return Lack(Reason.STRIMZI_LISTENER_UNFIT, f"{text}. spec.kafka.strimzi.listener names any of them")
+        return Blocker(Reason.STRIMZI_LISTENER_UNFIT, f"{text}. spec.kafka.strimzi.listener names any of them")
     named = next((one for one in listeners if one.name == wanted), None)
     if named is None:
-        return Lack(Reason.STRIMZI_LISTENER_UNFIT, f"there is no listener {wanted}; there are: {there}")
+        return Blocker(Reason.STRIMZI_LISTENER_UNFIT, f"there is no listener {wanted}; there are: {there}")
     if named.authentication not in accepted:
-        return Lack(Reason.STRIMZI_LISTENER_UNFIT, f"listener {named} does not fit: {otherwise}")
+        return Blocker(Reason.STRIMZI_LISTENER_UNFIT, f"listener {named} does not fit: {otherwise}")
     return named
 
 
-def outside(listeners: Iterable[Listener], wanted: str) -> Listener | None:
+def external_listener(listeners: Iterable[Listener], wanted: str) -> Listener | None:
     """The listener that clients outside use: the one of that name, else the first that is not internal."""
     known = tuple(listeners)
     named = [one for one in known if wanted in (one.name, one.advertised_as)]
@@ -113,15 +115,15 @@ class Strimzi:
     pods: Mapping[int, Pod] = field(default_factory=dict)
 
     @property
-    def at_work(self) -> Lack | None:
+    def external_operation(self) -> Blocker | None:
         """Why promotion, rebalancing and re-assertion wait, if they do."""
         if self.paused:
             text = (
                 f"Kafka {self.namespace}/{self.name} is annotated with strimzi.io/pause-reconciliation: somebody works"
                 " on it; goes on once that is gone"
             )
-            return Lack(Reason.STRIMZI_PAUSED, text)
+            return Blocker(Reason.STRIMZI_PAUSED, text)
         if self.rebalancing:
             names = ", ".join(self.rebalancing)
-            return Lack(Reason.STRIMZI_REBALANCING, f"KafkaRebalance {names} is running; goes on once it has ended")
+            return Blocker(Reason.STRIMZI_REBALANCING, f"KafkaRebalance {names} is running; goes on once it has ended")
         return None

@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.restoration_waves import Returning
+from bellwether.core.model.restoration_waves import ReturningBroker
 
 FORMAT_VERSION = 1
 EARLIER_ORDERS = 4
 
-AWAITED_AT_MOST = timedelta(minutes=15)
+RESTORE_TIMEOUT = timedelta(minutes=15)
 """How long a restored partition waits for its preferred leader to join the ISR; then Kafka's own balancing does it."""
 
 
@@ -44,7 +44,7 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class UndoEntry:
     """One displaced partition.
 
     ``baseline`` is the order to go back to; ``written`` the last order that we set out to write; ``earlier`` the orders
@@ -67,7 +67,7 @@ class Entry:
         """Whether an observed replica order is one of those that this entry accounts for."""
         return order == self.baseline or order == self.written or order in self.earlier
 
-    def write(self, order: tuple[int, ...], state: EntryState) -> Entry:
+    def write(self, order: tuple[int, ...], state: EntryState) -> UndoEntry:
         """The entry as it must stand before ``order`` is sent; what was sent before stays known."""
         sent = tuple(dict.fromkeys((self.written, *self.earlier)))
         earlier = tuple(o for o in sent if o not in (order, self.baseline))[:EARLIER_ORDERS]
@@ -75,7 +75,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Demoted:
+class DemotedBroker:
     """A broker that is kept from leading, and why; durable with the baselines so that a take-over knows it."""
 
     broker: int
@@ -85,7 +85,7 @@ class Demoted:
     since: datetime
 
 
-class Ending(StrEnum):
+class ApplicationEnd(StrEnum):
     """How the application of a load plan ended."""
 
     DONE = "Done"
@@ -94,7 +94,7 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class SkippedPartition:
     """A partition that a load plan wanted to move and that stays, and why."""
 
     topic: str
@@ -103,7 +103,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Application:
+class PlanApplication:
     """How far an approved load plan has come; durable with the baselines that it gives, so that a kill loses neither.
 
     ``taken_up`` moves of ``moves`` have been looked at, in waves, the last one at ``waved_at``: they got their new
@@ -118,8 +118,8 @@ class Application:
     taken_up: int = 0
     left: Mapping[str, int] = field(default_factory=dict)
     left_load: int = 0
-    sample: tuple[LeftOut, ...] = ()
-    ended: Ending | None = None
+    sample: tuple[SkippedPartition, ...] = ()
+    ended: ApplicationEnd | None = None
     message: str = ""
 
     @property
@@ -138,10 +138,10 @@ class UndoRecord:
 
     cluster_id: str
     epoch: int = 0
-    demoted: Mapping[int, Demoted] = field(default_factory=dict)
-    entries: Mapping[PartitionKey, Entry] = field(default_factory=dict)
-    application: Application | None = None
-    returning: Mapping[int, Returning] = field(default_factory=dict)
+    demoted: Mapping[int, DemotedBroker] = field(default_factory=dict)
+    entries: Mapping[PartitionKey, UndoEntry] = field(default_factory=dict)
+    application: PlanApplication | None = None
+    returning: Mapping[int, ReturningBroker] = field(default_factory=dict)
 
     @property
     def empty(self) -> bool:
@@ -154,7 +154,7 @@ class UndoRecord:
         kept = self.demoted or self.returning
         return not kept and all(e.state is EntryState.RESTORED for e in self.entries.values())
 
-    def with_entries(self, changed: Mapping[PartitionKey, Entry | None]) -> UndoRecord:
+    def with_entries(self, changed: Mapping[PartitionKey, UndoEntry | None]) -> UndoRecord:
         """The same record with some entries changed; ``None`` drops one."""
         if not changed:
             return self

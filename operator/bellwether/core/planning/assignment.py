@@ -5,7 +5,7 @@ the leader chosen here: the chosen one first, then the others by rack and else a
 last. The baseline's own preferred leader is chosen wherever it may lead and no better rack can. Other choices are
 sticky, so that a settled cluster asks for nothing, and are improved only where the spread has become visibly uneven (a
 dead broker came back). What would be more than a broker can carry is left where it is. Loads are weighed where a limit
-has them read (``Account.fullness``).
+has them read (``LeaderLoads.fullness``).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bellwether.core.model.cluster import Partition, PartitionKey
-from bellwether.core.model.loads import Account
-from bellwether.core.model.rack_ranking import Ranking, uneven
-from bellwether.core.planning.rack_weights import Shares
+from bellwether.core.model.loads import LeaderLoads
+from bellwether.core.model.rack_ranking import RackRanking, uneven
+from bellwether.core.planning.rack_weights import RackShares
 
 IMPROVEMENT_ROUNDS = 8
 
 
-class Displacement(NamedTuple):
+class LeaderChoice(NamedTuple):
     """A partition that a demoted broker holds, or that stands in the wrong rack; who may lead it, whom to prefer.
 
     ``preferred`` are the able of the best rack, the well before the unwell; ``well`` are those of every rack.
@@ -36,7 +36,7 @@ class Displacement(NamedTuple):
     baseline: tuple[int, ...]
     able: tuple[int, ...]
     preferred: tuple[int, ...]
-    ranking: Ranking | None = None
+    ranking: RackRanking | None = None
     well: tuple[int, ...] = ()
     untouched: bool = False
     urgency: int = -1
@@ -63,7 +63,7 @@ class Displacement(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Spread:
+class Assignment:
     """The leader of each partition that has one, and the partitions for which nobody has room."""
 
     chosen: Mapping[PartitionKey, int] = field(default_factory=dict)
@@ -74,7 +74,7 @@ def order_with(
     first: int | None,
     baseline: Sequence[int],
     demoted: Collection[int],
-    ranking: Ranking | None = None,
+    ranking: RackRanking | None = None,
     sickness: Mapping[int, int] | None = None,
 ) -> tuple[int, ...]:
     """The order with ``first`` in front, the demoted last, and everybody else as in the baseline.
@@ -94,22 +94,22 @@ def order_with(
     return (first, *others, *last) if first is not None else (*others, *last)
 
 
-def spread(displaced: Sequence[Displacement], leading: Mapping[int, int]) -> dict[PartitionKey, int]:
+def assign_leaders(displaced: Sequence[LeaderChoice], leading: Mapping[int, int]) -> dict[PartitionKey, int]:
     """The leader of each displaced partition that has candidates.
 
     ``leading`` counts, for each broker, the leaders that stay where they are.
     """
-    return dict(spread_within(displaced, Account(leading)).chosen)
+    return dict(assign_within_capacity(displaced, LeaderLoads(leading)).chosen)
 
 
-def spread_within(displaced: Sequence[Displacement], account: Account) -> Spread:
+def assign_within_capacity(displaced: Sequence[LeaderChoice], account: LeaderLoads) -> Assignment:
     """The same within what brokers can carry. ``account`` holds the leaders that stay where they are, and is used up.
 
     Relief comes first: the sickest leader's partitions, of these the heaviest. What stands already is not limited.
     """
     chosen: dict[PartitionKey, int] = {}
     undecided, left = [], set()
-    shares = Shares()
+    shares = RackShares()
     for item in displaced:
         standing = item.standing
         if standing is not None:
@@ -133,10 +133,10 @@ def spread_within(displaced: Sequence[Displacement], account: Account) -> Spread
                 account.move(item.key, item.stays, pick)
     _proportion(displaced, chosen, account, shares)
     _improve([i for i in displaced if _away(i, chosen)], chosen, account)
-    return Spread(chosen, frozenset(left))
+    return Assignment(chosen, frozenset(left))
 
 
-def _by_place(undecided: list[Displacement], account: Account) -> list[Displacement]:
+def _by_place(undecided: list[LeaderChoice], account: LeaderLoads) -> list[LeaderChoice]:
     """Those without a choice first; where there may be too many, the heaviest effect before. Else by key."""
     # Sort by sort, the last one counting most: a tuple for each of so many would cost more.
     undecided.sort(key=lambda i: i.key)
@@ -146,7 +146,7 @@ def _by_place(undecided: list[Displacement], account: Account) -> list[Displacem
     return undecided
 
 
-def _pick(item: Displacement, account: Account, shares: Shares) -> int | None:
+def _pick(item: LeaderChoice, account: LeaderLoads, shares: RackShares) -> int | None:
     """The emptiest candidate of the best rack that has room; whoever leads anyway needs none."""
     key, counts, leader = item.key, account.counts, item.stays
     if not account.capacity.bounded:
@@ -166,7 +166,7 @@ def _pick(item: Displacement, account: Account, shares: Shares) -> int | None:
     return leader
 
 
-def _away(item: Displacement, chosen: Mapping[PartitionKey, int]) -> bool:
+def _away(item: LeaderChoice, chosen: Mapping[PartitionKey, int]) -> bool:
     """Whether its leader was chosen, by count, and may be chosen anew. Whoever is just away is waited for."""
     if item.ranking is not None and len(item.preferred) < 2:
         return False
@@ -175,7 +175,7 @@ def _away(item: Displacement, chosen: Mapping[PartitionKey, int]) -> bool:
 
 
 def _proportion(
-    displaced: Sequence[Displacement], chosen: dict[PartitionKey, int], account: Account, shares: Shares
+    displaced: Sequence[LeaderChoice], chosen: dict[PartitionKey, int], account: LeaderLoads, shares: RackShares
 ) -> None:
     """While a weighted rack leads visibly more than its share, give of its partitions to racks that lead less."""
     for ranking in shares.uneven():
@@ -198,11 +198,11 @@ def _proportion(
                 break
 
 
-def _improve(away: Sequence[Displacement], chosen: dict[PartitionKey, int], account: Account) -> None:
+def _improve(away: Sequence[LeaderChoice], chosen: dict[PartitionKey, int], account: LeaderLoads) -> None:
     """Among brokers that give to one another: all of them, or those of a rack where racks are preferred."""
     if account.capacity.max_load is not None:
         return  # chosen by load and within the limit: neither the count nor loads that change move it on
-    groups: dict[str | None, list[Displacement]] = {}
+    groups: dict[str | None, list[LeaderChoice]] = {}
     for item in away:
         rack = item.ranking.racks.get(chosen[item.key]) if item.ranking is not None else None
         groups.setdefault(rack, []).append(item)
@@ -210,7 +210,7 @@ def _improve(away: Sequence[Displacement], chosen: dict[PartitionKey, int], acco
         _even_out(group, chosen, account)
 
 
-def _even_out(group: Sequence[Displacement], chosen: dict[PartitionKey, int], account: Account) -> None:
+def _even_out(group: Sequence[LeaderChoice], chosen: dict[PartitionKey, int], account: LeaderLoads) -> None:
     """While the spread is visibly uneven, move choices from a fuller to the emptiest of their candidates.
 
     The fullest and the emptiest broker may share no partition, so every step down counts, however small: it makes room
@@ -238,7 +238,7 @@ def _even_out(group: Sequence[Displacement], chosen: dict[PartitionKey, int], ac
             return
 
 
-def _beside(item: Displacement, here: int) -> Sequence[int]:
+def _beside(item: LeaderChoice, here: int) -> Sequence[int]:
     """Whom a choice may go to without a change of what its racks lead."""
     ranking = item.ranking
     if ranking is None:

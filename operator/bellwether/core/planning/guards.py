@@ -11,30 +11,30 @@ from typing import NamedTuple
 
 from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.refusals import Hold, Refusal, back_off, contest_delay
-from bellwether.core.model.snapshot import Refused, Snapshot
-from bellwether.core.model.strimzi import Lack
-from bellwether.core.model.undo_record import Entry
+from bellwether.core.model.snapshot import RefusedOrder, Snapshot
+from bellwether.core.model.strimzi import Blocker
+from bellwether.core.model.undo_record import UndoEntry
 from bellwether.core.reasons import Reason
 
 
-class Proposal(NamedTuple):
+class ProposedOrder(NamedTuple):
     """A partition, the order that is wanted for it, what the undo record says of it, and the time."""
 
     partition: Partition
     target: tuple[int, ...]
-    entry: Entry | None
+    entry: UndoEntry | None
     now: datetime
-    refused: Refused | None = None
-    at_work: Lack | None = None
+    refused: RefusedOrder | None = None
+    external_operation: Blocker | None = None
     """Why whatever can wait does: others work on the cluster."""
     for_racks: bool = False
     """Whether nothing but preferred racks asks for it: nobody who holds it is kept from leading."""
 
 
-ReorderGuard = Callable[[Proposal], "Refusal | None"]
+ReorderGuard = Callable[[ProposedOrder], "Refusal | None"]
 
 
-def reassigning(proposal: Proposal) -> Refusal | None:
+def reassigning(proposal: ProposedOrder) -> Refusal | None:
     """A partition in reassignment is left alone (law 10)."""
     partition = proposal.partition
     if not partition.reassigning:
@@ -43,7 +43,7 @@ def reassigning(proposal: Proposal) -> Refusal | None:
     return Refusal(Reason.REASSIGNING, text)
 
 
-def contested(proposal: Proposal) -> Refusal | None:
+def contested(proposal: ProposedOrder) -> Refusal | None:
     """Whoever overwrites our order gets time before it is asserted again (law 9)."""
     entry = proposal.entry
     if entry is None or entry.contested_at is None or proposal.target == proposal.partition.replicas:
@@ -53,9 +53,9 @@ def contested(proposal: Proposal) -> Refusal | None:
     return Refusal(Reason.CONTESTED, f"overwritten {entry.contests} times by somebody else; asserted again in time")
 
 
-def others_at_work(proposal: Proposal) -> Refusal | None:
+def external_operation_running(proposal: ProposedOrder) -> Refusal | None:
     """While others work on the cluster, what they overwrote is not asserted again, and racks wait (law 10)."""
-    entry, busy = proposal.entry, proposal.at_work
+    entry, busy = proposal.entry, proposal.external_operation
     if busy is None or not (proposal.for_racks or (entry is not None and entry.contests)):
         return None
     if proposal.target == proposal.partition.replicas or (entry is not None and proposal.target == entry.baseline):
@@ -63,7 +63,7 @@ def others_at_work(proposal: Proposal) -> Refusal | None:
     return Refusal(busy.reason, busy.message)
 
 
-def refused_before(proposal: Proposal) -> Refusal | None:
+def refused_before(proposal: ProposedOrder) -> Refusal | None:
     """What Kafka has refused is asked again, ever more rarely (law 8)."""
     refused = proposal.refused
     if refused is None or refused.order != proposal.target or proposal.target == proposal.partition.replicas:
@@ -76,12 +76,12 @@ def refused_before(proposal: Proposal) -> Refusal | None:
 REORDER_GUARDS: tuple[ReorderGuard, ...] = (
     reassigning,  # replicas are moving: not our turn
     contested,  # somebody else insists: back off
-    others_at_work,  # whoever runs the cluster is moving things: theirs first
+    external_operation_running,  # whoever runs the cluster is moving things: theirs first
     refused_before,  # Kafka said no to this very order: ask again later
 )
 
 
-def refuse_reorder(proposal: Proposal) -> Refusal | None:
+def refuse_reorder(proposal: ProposedOrder) -> Refusal | None:
     """The first reason not to touch the partition's order now, if any."""
     for guard in REORDER_GUARDS:
         refusal = guard(proposal)
@@ -114,15 +114,15 @@ def refuse_election(
 
 
 def remember_refusals(
-    before: Mapping[PartitionKey, Refused],
+    before: Mapping[PartitionKey, RefusedOrder],
     holds: Iterable[Hold],
     targets: Mapping[PartitionKey, tuple[int, ...]],
     now: datetime,
-) -> dict[PartitionKey, Refused]:
+) -> dict[PartitionKey, RefusedOrder]:
     """What Kafka has refused so far, with what it refused in this turn; forgotten once another order is wanted."""
     known = {key: refused for key, refused in before.items() if targets.get(key) == refused.order}
     for hold in holds:
         if hold.reason is Reason.REORDER_REFUSED and hold.key in targets:
             times = known[hold.key].times + 1 if hold.key in known else 1
-            known[hold.key] = Refused(targets[hold.key], times, now, hold.message)
+            known[hold.key] = RefusedOrder(targets[hold.key], times, now, hold.message)
     return known

@@ -19,10 +19,10 @@ from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Partition, PartitionKey, TopicPartition
 from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Entry, EntryState
-from bellwether.core.planning.guards import Proposal, refuse_election, refuse_reorder
-from bellwether.core.planning.target_orders import Wanted, orders
-from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.model.undo_record import EntryState, UndoEntry
+from bellwether.core.planning.guards import ProposedOrder, refuse_election, refuse_reorder
+from bellwether.core.planning.target_orders import TargetOrder, target_orders
+from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.settings.policy import Policy
 
 
@@ -70,13 +70,13 @@ class Plan:
     moves: tuple[Move, ...] = ()
     holds: tuple[Hold, ...] = ()
     decisions: Decisions = field(default_factory=lambda: Decisions({}))
-    entries: Mapping[PartitionKey, Entry | None] = field(default_factory=dict)
+    entries: Mapping[PartitionKey, UndoEntry | None] = field(default_factory=dict)
     targets: Mapping[PartitionKey, tuple[int, ...]] = field(default_factory=dict)
     withheld: Mapping[int, int] = field(default_factory=dict)
     """How many partitions each returning broker still waits for."""
 
     @property
-    def quiet(self) -> bool:
+    def empty(self) -> bool:
         """Whether the plan asks Kafka for nothing."""
         return not self.moves
 
@@ -87,7 +87,7 @@ class Plan:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def devise(
+def build_plan(
     snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy | None = None
 ) -> Plan:
     """The plan for a snapshot whose record has been recovered, given who is to be demoted.
@@ -95,13 +95,13 @@ def devise(
     ``policy`` says which racks are preferred and what a broker can carry; without one, none and anything.
     """
     demoted, entries_of, now = frozenset(decisions.demoted), snapshot.record.entries, snapshot.now
-    refused, busy = snapshot.refused, snapshot.at_work
+    refused, busy = snapshot.refused, snapshot.external_operation
     kept = demoted.union(decisions.returning)
-    found = orders(snapshot, decisions, verdicts, policy)
+    found = target_orders(snapshot, decisions, verdicts, policy)
     moves, entries, targets, holds = [], {}, {}, []
     unread = snapshot.loads is not None and snapshot.loads.awaited
     reason = Reason.LOADS_UNKNOWN if unread else Reason.CAPACITY_REACHED
-    left = Refusal(reason, SENTENCES[reason])
+    left = Refusal(reason, DESCRIPTIONS[reason])
     for wanted in found.wanted:
         partition, key, target, baseline = wanted.partition, wanted.key, wanted.target, wanted.baseline
         targets[key] = target
@@ -112,7 +112,7 @@ def devise(
             continue
         if not (stands and partition.leader == target[0] and not partition.reassigning and target[0] not in demoted):
             for_racks = busy is not None and kept.isdisjoint(partition.replicas)
-            refusal = refuse_reorder(Proposal(partition, target, entry, now, refused.get(key), busy, for_racks))
+            refusal = refuse_reorder(ProposedOrder(partition, target, entry, now, refused.get(key), busy, for_racks))
             if refusal is not None:
                 holds.append(_hold(partition, refusal))
                 continue
@@ -133,7 +133,7 @@ def devise(
     return Plan(tuple(moves), tuple(holds), decisions, entries, targets, found.awaited)
 
 
-def _move(wanted: Wanted, demoted: frozenset[int], *, elect: bool) -> Move:
+def _move(wanted: TargetOrder, demoted: frozenset[int], *, elect: bool) -> Move:
     partition = wanted.partition
     away = wanted.target != wanted.baseline or not demoted.isdisjoint(partition.replicas)
     return Move(

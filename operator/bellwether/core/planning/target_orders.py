@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bellwether.core.demotion.decisions import Decisions, sickness
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Partition, PartitionKey
-from bellwether.core.model.loads import NO_LOADS, Account
-from bellwether.core.model.rack_ranking import Ranking, Rankings
-from bellwether.core.model.restoration_waves import turn_of
+from bellwether.core.model.loads import NO_LOADS, LeaderLoads
+from bellwether.core.model.rack_ranking import RackRanking, RackRankings
+from bellwether.core.model.restoration_waves import wave_position
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Entry, EntryState
-from bellwether.core.planning.assignment import Displacement, Spread, order_with, spread_within
+from bellwether.core.model.undo_record import EntryState, UndoEntry
+from bellwether.core.planning.assignment import Assignment, LeaderChoice, assign_within_capacity, order_with
 from bellwether.core.settings.capacity import UNBOUNDED
 from bellwether.core.settings.policy import Policy
 
 _NOBODY: frozenset[int] = frozenset()
 
 
-class Wanted(NamedTuple):
+class TargetOrder(NamedTuple):
     """One partition and the order that it should have.
 
     ``chosen`` is who is to lead it for now; None where nobody can, or where nothing keeps the baseline's own leader
@@ -43,18 +43,18 @@ class Wanted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Orders:
+class TargetOrders:
     """All that are wanted, and how many partitions each returning broker still waits for.
 
     ``wanted`` is made while it is read, once: a first plan wants hundreds of thousands, and none outlives its turn.
     """
 
-    wanted: Iterator[Wanted]
+    wanted: Iterator[TargetOrder]
     awaited: Mapping[int, int]
 
 
 @dataclass
-class _Sorted:
+class _SortedPartitions:
     """The partitions that are concerned, and what is known of all others.
 
     Of the concerned, those that leave no choice are decided already; the others wait for ``spread_within``. ``account``
@@ -62,20 +62,20 @@ class _Sorted:
     over and that another of the same rack could lead as well.
     """
 
-    account: Account
+    account: LeaderLoads
     awaited: dict[int, int]
-    concerned: list[Wanted | Displacement] = field(default_factory=list)
+    concerned: list[TargetOrder | LeaderChoice] = field(default_factory=list)
     choosing: set[int] = field(default_factory=set)
 
 
-def orders(
+def target_orders(
     snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy | None = None
-) -> Orders:
+) -> TargetOrders:
     """The orders of a snapshot whose record has been recovered. Without a policy no rack is preferred."""
-    return _Scene(snapshot, decisions, verdicts, policy).orders()
+    return _Planner(snapshot, decisions, verdicts, policy).orders()
 
 
-class _Scene:
+class _Planner:
     """One turn, as far as orders are concerned."""
 
     def __init__(
@@ -88,36 +88,36 @@ class _Scene:
         self._leading = self._live - self._demoted
         self._sickness = {b: sickness(d) for b, d in decisions.demoted.items()}
         self._returning = decisions.returning
-        self._unwell = frozenset(b for b, v in verdicts.items() if v.standing in (Standing.SICK, Standing.DOWN))
-        wishes = policy if not decisions.parting else None
+        self._unwell = frozenset(b for b, v in verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN))
+        wishes = policy if not decisions.policy_deleted else None
         placement = wishes.placement if wishes is not None else None
-        self._rankings = Rankings(placement, snapshot.cluster) if placement is not None else None
+        self._rankings = RackRankings(placement, snapshot.cluster) if placement is not None else None
         self._capacity = wishes.demotion.capacity if wishes is not None else UNBOUNDED
         self._loads = snapshot.loads or NO_LOADS
 
-    def orders(self) -> Orders:
+    def orders(self) -> TargetOrders:
         """Every partition that is concerned, in the order of the metadata."""
         found = self._sorted(passing=True)
-        if self._rankings is not None and self._rankings.lopsided(found.account.counts, found.choosing & self._live):
+        if self._rankings is not None and self._rankings.unbalanced(found.account.counts, found.choosing & self._live):
             found = self._sorted(passing=False)
         undecided = []
         for item in found.concerned:
-            if isinstance(item, Displacement):
+            if isinstance(item, LeaderChoice):
                 undecided.append(item)
             else:
                 found.account.add(item.baseline[0] if item.chosen is None else item.chosen, item.key)
-        spread = spread_within(undecided, found.account)
-        return Orders(self._decided(found.concerned, spread), found.awaited)
+        spread = assign_within_capacity(undecided, found.account)
+        return TargetOrders(self._decided(found.concerned, spread), found.awaited)
 
-    def _sorted(self, *, passing: bool) -> _Sorted:
+    def _sorted(self, *, passing: bool) -> _SortedPartitions:
         """The partitions that anything keeps, or kept, from their own order; the leaders of all others in the account.
 
         ``passing`` passes over those that stand for good where a rack wants them: most, when nothing is amiss. Where
         the brokers that lead these lead unequally, all are to be looked at.
         """
         demoted, returning, entries, rankings = self._demoted, self._returning, self._entries, self._rankings
-        account = Account(dict.fromkeys(self._live, 0), self._capacity, self._loads)
-        found = _Sorted(account, dict.fromkeys(returning, 0))
+        account = LeaderLoads(dict.fromkeys(self._live, 0), self._capacity, self._loads)
+        found = _SortedPartitions(account, dict.fromkeys(returning, 0))
         counts, concerned = account.counts, found.concerned
         # Nothing is chosen, and nothing need be weighed, while nobody is kept from leading and no rack is preferred.
         choices = bool(demoted or returning or entries or rankings is not None)
@@ -155,7 +155,7 @@ class _Scene:
         return found
 
     @staticmethod
-    def _baseline(partition: Partition, entry: Entry | None) -> tuple[int, ...]:
+    def _baseline(partition: Partition, entry: UndoEntry | None) -> tuple[int, ...]:
         if entry is None or (entry.baseline != partition.replicas and set(entry.baseline) != set(partition.replicas)):
             return partition.replicas
         return entry.baseline
@@ -165,14 +165,14 @@ class _Scene:
         partition: Partition,
         key: PartitionKey,
         baseline: tuple[int, ...],
-        ranking: Ranking | None,
+        ranking: RackRanking | None,
         awaited: dict[int, int],
-    ) -> Wanted | Displacement:
+    ) -> TargetOrder | LeaderChoice:
         """Who may lead a partition; decided where its baseline stands, and where only one of its best rack may."""
         demoted, unwell = self._demoted, self._unwell
         withheld = self._withheld(key, baseline, ranking) if self._returning else _NOBODY
         if withheld:
-            for heir in (baseline[0],) if ranking is None else ranking.heirs(baseline[0], baseline):
+            for heir in (baseline[0],) if ranking is None else ranking.eligible_leaders(baseline[0], baseline):
                 if heir in withheld:
                     awaited[heir] += 1
         touched = not demoted.isdisjoint(baseline) or (
@@ -191,9 +191,9 @@ class _Scene:
             standing = ranking.standing(partition.replicas[0], baseline[0], preferred, able if touched else None)
             return self._wanted(partition, key, baseline, ranking, preferred[0] if standing is None else standing)
         urgency = self._sickness.get(partition.leader, -1) if partition.leader is not None else -1
-        return Displacement(partition, key, baseline, able, preferred, ranking, well, not touched, urgency)
+        return LeaderChoice(partition, key, baseline, able, preferred, ranking, well, not touched, urgency)
 
-    def _withheld(self, key: PartitionKey, baseline: tuple[int, ...], ranking: Ranking | None) -> frozenset[int]:
+    def _withheld(self, key: PartitionKey, baseline: tuple[int, ...], ranking: RackRanking | None) -> frozenset[int]:
         """The brokers of a partition that are on their way back and wait for a later wave to lead it.
 
         A partition is looked up only where somebody else than its baseline's first may have to lead it.
@@ -203,15 +203,15 @@ class _Scene:
             return _NOBODY
         if ranking is None and baseline[0] not in returning and self._demoted.isdisjoint(baseline):
             return _NOBODY
-        turn = turn_of(key)
-        return frozenset(b for b in baseline if b in returning and returning[b].awaits(turn))
+        turn = wave_position(key)
+        return frozenset(b for b in baseline if b in returning and returning[b].withholds_position(turn))
 
-    def _decided(self, concerned: Iterable[Wanted | Displacement], spread: Spread) -> Iterator[Wanted]:
+    def _decided(self, concerned: Iterable[TargetOrder | LeaderChoice], spread: Assignment) -> Iterator[TargetOrder]:
         for item in concerned:
-            if isinstance(item, Wanted):
+            if isinstance(item, TargetOrder):
                 yield item
             elif item.key in spread.left:
-                yield Wanted(item.partition, item.key, item.baseline, item.partition.replicas, None, left=True)
+                yield TargetOrder(item.partition, item.key, item.baseline, item.partition.replicas, None, left=True)
             else:
                 chosen = spread.chosen.get(item.key)
                 yield self._wanted(item.partition, item.key, item.baseline, item.ranking, chosen)
@@ -221,16 +221,18 @@ class _Scene:
         partition: Partition,
         key: PartitionKey,
         baseline: tuple[int, ...],
-        ranking: Ranking | None,
+        ranking: RackRanking | None,
         chosen: int | None,
-    ) -> Wanted:
+    ) -> TargetOrder:
         demoted = self._demoted
         if demoted.isdisjoint(baseline):
             if chosen is None:
-                return Wanted(partition, key, baseline, baseline if ranking is None else partition.replicas)
+                return TargetOrder(partition, key, baseline, baseline if ranking is None else partition.replicas)
             if ranking is not None and ranking.keeps(chosen, partition.replicas, baseline):
-                return Wanted(partition, key, baseline, partition.replicas, chosen)
-        return Wanted(partition, key, baseline, order_with(chosen, baseline, demoted, ranking, self._sickness), chosen)
+                return TargetOrder(partition, key, baseline, partition.replicas, chosen)
+        return TargetOrder(
+            partition, key, baseline, order_with(chosen, baseline, demoted, ranking, self._sickness), chosen
+        )
 
 
 def _able(
@@ -244,7 +246,7 @@ def _able(
     return tuple(able)
 
 
-def _out_of_place(partition: Partition, ranking: Ranking) -> bool:
+def _out_of_place(partition: Partition, ranking: RackRanking) -> bool:
     """Whether the racks may ask for another order, or for another leader than Kafka's own balancing would bring."""
     if ranking.weights or not ranking.orderly(partition.replicas):
         return True

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from bellwether.core.model.quarantine_order import PATIENCE_SECONDS
+from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS
 from bellwether.core.signals import Reading
 
 
-class Process(StrEnum):
+class ProcessState(StrEnum):
     """How the broker's process is; ``BARRED`` may not be signalled, ``ABSENT`` is not there, or one of several."""
 
     RUNNING = "Running"
@@ -28,7 +28,7 @@ class Process(StrEnum):
     BARRED = "Barred"
 
 
-class Act(StrEnum):
+class AgentAction(StrEnum):
     """What to do now."""
 
     NOTHING = "Nothing"
@@ -37,7 +37,7 @@ class Act(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class PauseOrder:
     """An order as it was read. ``renewal`` is opaque: it matters only that it differs from the one before."""
 
     epoch: int
@@ -52,25 +52,25 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class OrderRead:
     """One look for orders: the one that stands, or none. ``others`` names a broker that is paused elsewhere."""
 
-    command: Command | None = None
+    command: PauseOrder | None = None
     others: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class AgentState:
     """What a warden knows. Times are monotonic seconds; ``advanced`` is when the order was last seen to be renewed.
 
     ``done`` is the order that is not to be obeyed any more, and ``why`` what became of it.
     """
 
     begun: bool = False
-    seen: Command | None = None
+    seen: PauseOrder | None = None
     advanced: float | None = None
     epoch: int = 0
-    paused: Command | None = None
+    paused: PauseOrder | None = None
     paused_at: float = 0.0
     done: tuple[int, int] | None = None
     why: str = ""
@@ -102,38 +102,42 @@ class Watch:
         return "on watch"
 
 
-def step(watch: Watch, read: Read | None, process: Process, at: float, *, guarded: bool = True) -> tuple[Watch, Act]:
+def step(
+    watch: AgentState, read: OrderRead | None, process: ProcessState, at: float, *, guarded: bool = True
+) -> tuple[AgentState, AgentAction]:
     """One turn. ``read`` None: nothing was heard of orders; ``guarded``: the keeper that outlives us is at its post."""
     now = replace(watch, begun=watch.begun or read is not None, trouble=_TROUBLES.get(process, ""))
     if read is not None:
         now = _heard(now, read, at, first=not watch.begun)
     if now.paused is not None:
         return _over(now, read, process, at, guarded)
-    if process is Process.STOPPED:
+    if process is ProcessState.STOPPED:
         text = "found paused by nobody's order, and released"
-        return (now if now.done is not None else replace(now, done=(now.epoch, 0), why=text)), Act.RELEASE
+        return (now if now.done is not None else replace(now, done=(now.epoch, 0), why=text)), AgentAction.RELEASE
     if not _obeys(now, read, process, at):
-        return now, Act.NOTHING
-    return replace(now, paused=now.seen, paused_at=at), Act.PAUSE
+        return now, AgentAction.NOTHING
+    return replace(now, paused=now.seen, paused_at=at), AgentAction.PAUSE
 
 
-def failed(watch: Watch, why: str) -> Watch:
+def pause_failed(watch: AgentState, why: str) -> AgentState:
     """The pause could not be carried out: the order is done with."""
     return watch if watch.paused is None else _end(watch, why)
 
 
-def relieve(watch: Watch, why: str) -> tuple[Watch, Act]:
+def release_if_paused(watch: AgentState, why: str) -> tuple[AgentState, AgentAction]:
     """The warden's end, or its policy's wish: whoever is paused is released, whatever else."""
-    return (watch, Act.NOTHING) if watch.paused is None else (_end(watch, why), Act.RELEASE)
+    return (watch, AgentAction.NOTHING) if watch.paused is None else (_end(watch, why), AgentAction.RELEASE)
 
 
 _TROUBLES = {
-    Process.ABSENT: "cannot tell the broker's process: see --pid and --process, and shareProcessNamespace of the pod",
-    Process.BARRED: "may not signal the broker's process: run as its user, or with the capability KILL",
+    ProcessState.ABSENT: (
+        "cannot tell the broker's process: see --pid and --process, and shareProcessNamespace of the pod"
+    ),
+    ProcessState.BARRED: "may not signal the broker's process: run as its user, or with the capability KILL",
 }
 
 
-def _heard(watch: Watch, read: Read, at: float, *, first: bool) -> Watch:
+def _heard(watch: AgentState, read: OrderRead, at: float, *, first: bool) -> AgentState:
     command = read.command
     if command is None or command.epoch < watch.epoch:
         return replace(watch, seen=None, advanced=None)
@@ -147,35 +151,37 @@ def _heard(watch: Watch, read: Read, at: float, *, first: bool) -> Watch:
     return watch
 
 
-def _obeys(watch: Watch, read: Read | None, process: Process, at: float) -> bool:
+def _obeys(watch: AgentState, read: OrderRead | None, process: ProcessState, at: float) -> bool:
     """Whether to pause now: by an order read just now, that is being renewed, and while nobody else is paused."""
-    if process is not Process.RUNNING or read is None or read.others is not None:
+    if process is not ProcessState.RUNNING or read is None or read.others is not None:
         return False
     if watch.seen is None or watch.seen.name == watch.done or watch.advanced is None:
         return False
-    return at - watch.advanced <= PATIENCE_SECONDS / 2
+    return at - watch.advanced <= EXPIRES_AFTER_SECONDS / 2
 
 
-def _over(watch: Watch, read: Read | None, process: Process, at: float, guarded: bool) -> tuple[Watch, Act]:
+def _over(
+    watch: AgentState, read: OrderRead | None, process: ProcessState, at: float, guarded: bool
+) -> tuple[AgentState, AgentAction]:
     """Whether the pause goes on, and what ends it."""
     ordered = watch.paused
     assert ordered is not None  # noqa: S101 - for the type checker
     why = ""
-    if process is Process.ABSENT:
-        return _end(watch, "its process is gone"), Act.NOTHING
-    if process is Process.RUNNING:
-        return _end(watch, "somebody else woke it"), Act.NOTHING
+    if process is ProcessState.ABSENT:
+        return _end(watch, "its process is gone"), AgentAction.NOTHING
+    if process is ProcessState.RUNNING:
+        return _end(watch, "somebody else woke it"), AgentAction.NOTHING
     if read is not None and (watch.seen is None or watch.seen.name != ordered.name):
         why = "its order was withdrawn"
-    elif watch.advanced is None or at - watch.advanced > PATIENCE_SECONDS:
-        why = f"no renewal of its order was seen for {PATIENCE_SECONDS:.0f} s"
+    elif watch.advanced is None or at - watch.advanced > EXPIRES_AFTER_SECONDS:
+        why = f"no renewal of its order was seen for {EXPIRES_AFTER_SECONDS:.0f} s"
     elif at - watch.paused_at >= ordered.limit_seconds:
         why = f"it was paused for {ordered.limit_seconds:.0f} s, the limit"
     elif not guarded:
         why = "the keeper that would outlive this warden is gone"
-    return (_end(watch, why), Act.RELEASE) if why else (watch, Act.NOTHING)
+    return (_end(watch, why), AgentAction.RELEASE) if why else (watch, AgentAction.NOTHING)
 
 
-def _end(watch: Watch, why: str) -> Watch:
+def _end(watch: AgentState, why: str) -> AgentState:
     done = watch.paused.name if watch.paused is not None else watch.done
     return replace(watch, paused=None, done=done, why=f"released: {why}")

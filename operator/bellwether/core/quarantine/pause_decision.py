@@ -14,24 +14,24 @@ from itertools import islice
 
 from bellwether.core.demotion.decisions import BrokerHold, Decisions
 from bellwether.core.detection.findings import fresh
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster, TopicPartition
-from bellwether.core.model.quarantine_order import PATIENCE_SECONDS, RENEW_SECONDS, Confinement
+from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import UndoRecord
-from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.settings.detection import WARDEN, WORD_SECONDS
+from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.settings.detection import AGENT_STALE_AFTER_SECONDS, QUARANTINE_AGENT
 from bellwether.core.settings.policy import Policy, QuarantineMode
 from bellwether.core.signals import Reading, Signal, SignalType
 
-OBEY_SECONDS = 30.0
+PAUSE_TIMEOUT_SECONDS = 30.0
 """A warden that has not paused its broker for so long after the order will not do so."""
 
-RELEASE_SECONDS = 2 * PATIENCE_SECONDS
+RELEASE_SECONDS = 2 * EXPIRES_AFTER_SECONDS
 """So long after the last renewal a broker runs again, though nobody says so: the warden, or its keeper, saw to it."""
 
-MOST_FOLLOWED = 200
+MAX_PARTITIONS_COMPARED = 200
 """So many partitions of a broker are compared with their leaders."""
 
 ENDINGS = (
@@ -50,24 +50,24 @@ ENDINGS = (
 )
 """Whatever ends an order."""
 
-_UNWELL = (Standing.SICK, Standing.DOWN, Standing.SUSPECT)
+_UNWELL = (HealthState.SICK, HealthState.DOWN, HealthState.SUSPECT)
 _AT_REST = frozenset({Reason.DISK_RECOVERED, Reason.QUARANTINE_WITHDRAWN})
 
 
 @dataclass(frozen=True)
-class Quarantines:
+class QuarantineDecisions:
     """The orders as they are to stand, those that ended lately included, and who is not paused, and why not.
 
     ``paused`` are brokers that their wardens say they have paused, by an order that stands or not.
     """
 
-    orders: Mapping[int, Confinement] = field(default_factory=dict)
+    orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
     held: Mapping[int, BrokerHold] = field(default_factory=dict)
     paused: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FaultToleranceQuery:
     """What is to be read before a pause is weighed: min.insync.replicas of topics, and whether peers answer.
 
     ``followed`` are some partitions of each broker in question, with their leaders: whether it trails them.
@@ -78,19 +78,19 @@ class Wanted:
     followed: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
 
 
-def wanted(
+def fault_tolerance_query(
     cluster: Cluster,
     record: UndoRecord,
     signals: tuple[Signal, ...],
-    orders: Mapping[int, Confinement],
+    orders: Mapping[int, QuarantineOrder],
     policy: Policy,
-) -> Wanted | None:
+) -> FaultToleranceQuery | None:
     """The margins that this turn needs; None where no pause is in question, so that nothing is asked for nothing."""
     if not policy.acts or policy.quarantine.mode is QuarantineMode.OFF:
         return None
     slow = {s.broker for s in signals if s.type == SignalType.STORAGE_LATENCY and s.reading is Reading.FAILING}
-    watched = {s.broker for s in signals if s.type == WARDEN}
-    ordered = {b for b, c in orders.items() if c.stands}
+    watched = {s.broker for s in signals if s.type == QUARANTINE_AGENT}
+    ordered = {b for b, c in orders.items() if c.active}
     about = ordered | (slow & watched & set(record.demoted))
     if not about:
         return None
@@ -98,62 +98,66 @@ def wanted(
     # Whoever is paused does not answer; of several in question each is another's peer.
     unasked = about if len(about) == 1 else ordered
     peers = {r for p in held for r in p.replicas} & cluster.live - unasked
-    asked = {b for b in about if b not in orders or not orders[b].stands}
-    return Wanted(frozenset(p.topic for p in held), frozenset(peers), {b: _followed(cluster, b) for b in sorted(asked)})
+    asked = {b for b in about if b not in orders or not orders[b].active}
+    return FaultToleranceQuery(
+        frozenset(p.topic for p in held), frozenset(peers), {b: _followed(cluster, b) for b in sorted(asked)}
+    )
 
 
 def _followed(cluster: Cluster, broker: int) -> Mapping[TopicPartition, int]:
     """Partitions in whose ISR a broker follows, as many as are worth a look, with their leaders."""
     found = ((p.name, p.leader) for p in cluster.held_by(broker) if broker in p.isr)
-    return dict(islice(((name, leader) for name, leader in found if leader not in (None, broker)), MOST_FOLLOWED))
+    return dict(
+        islice(((name, leader) for name, leader in found if leader not in (None, broker)), MAX_PARTITIONS_COMPARED)
+    )
 
 
-def quarantine(
+def decide_quarantines(
     snapshot: Snapshot, policy: Policy, verdicts: Mapping[int, Verdict], decisions: Decisions
-) -> Quarantines:
+) -> QuarantineDecisions:
     """Which orders stand from now on. At most one does, and no new one while a former broker may still be paused."""
-    scene = _Scene(snapshot, policy, verdicts, decisions)
-    orders: dict[int, Confinement] = {}
-    for broker, order in sorted(snapshot.confinements.items()):
-        if order.stands:
+    scene = _QuarantineContext(snapshot, policy, verdicts, decisions)
+    orders: dict[int, QuarantineOrder] = {}
+    for broker, order in sorted(snapshot.quarantine_orders.items()):
+        if order.active:
             orders[broker] = scene.gone_on_with(order)
         elif scene.remembered(order):
             orders[broker] = order
     held: dict[int, BrokerHold] = {}
     paused = scene.said_paused()
     if not policy.acts or policy.quarantine.mode is QuarantineMode.OFF:
-        return Quarantines(orders, held, paused)
+        return QuarantineDecisions(orders, held, paused)
     for broker in scene.candidates(orders):
         hold = scene.refusal(broker, orders)
         if hold is None:
             orders[broker] = scene.order(broker, orders)
         else:
             held[broker] = hold
-    return Quarantines(dict(sorted(orders.items())), held, paused)
+    return QuarantineDecisions(dict(sorted(orders.items())), held, paused)
 
 
 @dataclass(frozen=True)
-class _Scene:
+class _QuarantineContext:
     snapshot: Snapshot
     policy: Policy
     verdicts: Mapping[int, Verdict]
     decisions: Decisions
 
-    def candidates(self, orders: Mapping[int, Confinement]) -> list[int]:
+    def candidates(self, orders: Mapping[int, QuarantineOrder]) -> list[int]:
         """Demoted brokers that ``acks=all`` waits for, the worst first."""
         cluster = self.snapshot.cluster
         slow = [b for b in self.decisions.demoted if b in self.verdicts and self.verdicts[b].slow is not None]
         awaited = [b for b in slow if any(b in p.isr and p.leader != b for p in cluster.held_by(b))]
-        waiting = [b for b in awaited if b not in orders or not orders[b].stands]
+        waiting = [b for b in awaited if b not in orders or not orders[b].active]
         return sorted(waiting, key=lambda b: (-self.verdicts[b].severity, self.decisions.demoted[b].since, b))
 
-    def order(self, broker: int, orders: Mapping[int, Confinement]) -> Confinement:
+    def order(self, broker: int, orders: Mapping[int, QuarantineOrder]) -> QuarantineOrder:
         """A new order, with a number that no order and no warden has named before."""
         now, settings = self.snapshot.now, self.policy.quarantine
-        known = [c.number for c in (*orders.values(), *self.snapshot.confinements.values())]
-        said = [round(s.value) for s in self.snapshot.signals if s.type == WARDEN and s.value is not None]
+        known = [c.number for c in (*orders.values(), *self.snapshot.quarantine_orders.values())]
+        said = [round(s.value) for s in self.snapshot.signals if s.type == QUARANTINE_AGENT and s.value is not None]
         limit = f"for {settings.limit_seconds} s at most"
-        return Confinement(
+        return QuarantineOrder(
             broker=broker,
             epoch=self.snapshot.record.epoch,
             number=max([*known, *said, 0]) + 1,
@@ -164,7 +168,7 @@ class _Scene:
             message=f"it leads nothing, and acks=all waits for its slow disk: to be paused {limit}",
         )
 
-    def gone_on_with(self, order: Confinement) -> Confinement:
+    def gone_on_with(self, order: QuarantineOrder) -> QuarantineOrder:
         """A standing order after this turn: renewed, or ended and why."""
         now = self.snapshot.now
         ending = self.ending(order)
@@ -178,13 +182,13 @@ class _Scene:
             order = replace(order, renewed_at=now)
         return order
 
-    def remembered(self, order: Confinement) -> bool:
+    def remembered(self, order: QuarantineOrder) -> bool:
         """Whether an order that has ended still matters: its broker may be paused, or must be left in peace."""
         rests = timedelta(seconds=max(self.policy.quarantine.limit_seconds, RELEASE_SECONDS))
         ended = order.ended_at or order.since
         return order.broker in self.snapshot.cluster.named and self.snapshot.now - ended < rests
 
-    def ending(self, order: Confinement) -> BrokerHold | None:
+    def ending(self, order: QuarantineOrder) -> BrokerHold | None:
         """Why a standing order ends now."""
         broker, now, settings = order.broker, self.snapshot.now, self.policy.quarantine
         if not self.policy.acts or settings.mode is QuarantineMode.OFF:
@@ -202,7 +206,7 @@ class _Scene:
             return BrokerHold(broker, Reason.QUARANTINE_WITHDRAWN, text)
         return self._silence(order) or self._leads(broker) or self._disk(broker) or self.danger(broker)
 
-    def refusal(self, broker: int, orders: Mapping[int, Confinement]) -> BrokerHold | None:
+    def refusal(self, broker: int, orders: Mapping[int, QuarantineOrder]) -> BrokerHold | None:
         """Why a broker that holds ``acks=all`` back is not paused now; None where it may be."""
         now, settings, before = self.snapshot.now, self.policy.quarantine, orders.get(broker)
         other = self._another(orders)
@@ -231,7 +235,7 @@ class _Scene:
     def _leads(self, broker: int) -> BrokerHold | None:
         """What it leads would be without a leader until its session has run out: such as a topic made just now."""
         if any(p.leader == broker for p in self.snapshot.cluster.held_by(broker)):
-            return BrokerHold(broker, Reason.STILL_LEADS, SENTENCES[Reason.STILL_LEADS])
+            return BrokerHold(broker, Reason.STILL_LEADS, DESCRIPTIONS[Reason.STILL_LEADS])
         return None
 
     def _to_be_stopped(self, broker: int) -> str:
@@ -243,14 +247,14 @@ class _Scene:
 
     def _pace(self, broker: int) -> BrokerHold | None:
         """Its disk may be slow and nobody wait for it: what Kafka leaves to the page cache costs nothing."""
-        margins = self.snapshot.margins
+        margins = self.snapshot.fault_tolerance
         if margins is not None and broker in margins.trailing:
             return None
-        return BrokerHold(broker, Reason.KEEPS_PACE, SENTENCES[Reason.KEEPS_PACE])
+        return BrokerHold(broker, Reason.KEEPS_PACE, DESCRIPTIONS[Reason.KEEPS_PACE])
 
     def danger(self, broker: int) -> BrokerHold | None:
         """What could not stand one more loss, were this broker out: brokers, partitions, the controllers' quorum."""
-        margins = self.snapshot.margins
+        margins = self.snapshot.fault_tolerance
         if margins is None or margins.problem or margins.quorum is None:
             why = margins.problem if margins is not None and margins.problem else "nobody has told"
             text = f"what the cluster could still lose is not known: {why}"
@@ -259,7 +263,7 @@ class _Scene:
             return BrokerHold(broker, Reason.OTHER_BROKER_UNWELL, f"broker {other} {what}")
         if margins.quorum.active == broker:
             # Nobody would be told of a change, nor could be asked, until the other voters have elected a new one.
-            return BrokerHold(broker, Reason.ACTIVE_CONTROLLER, SENTENCES[Reason.ACTIVE_CONTROLLER])
+            return BrokerHold(broker, Reason.ACTIVE_CONTROLLER, DESCRIPTIONS[Reason.ACTIVE_CONTROLLER])
         spares = margins.quorum.spares_without(broker)
         if spares is not None and spares < 1:
             text = (
@@ -288,14 +292,14 @@ class _Scene:
         return None
 
     def _unwell(self, broker: int) -> Iterator[tuple[int, str]]:
-        cluster, margins = self.snapshot.cluster, self.snapshot.margins
+        cluster, margins = self.snapshot.cluster, self.snapshot.fault_tolerance
         for other in sorted(cluster.named - {broker}):
             if other not in cluster.live:
                 yield other, "is down or fenced"
             elif margins is not None and other in margins.silent:
                 yield other, "does not answer"
-            elif other in self.verdicts and self.verdicts[other].standing in _UNWELL:
-                yield other, f"is {self.verdicts[other].standing}"
+            elif other in self.verdicts and self.verdicts[other].state in _UNWELL:
+                yield other, f"is {self.verdicts[other].state}"
             elif other in self.snapshot.maintenance:
                 yield other, f"is in maintenance: {self.snapshot.maintenance[other].message}"
 
@@ -311,7 +315,7 @@ class _Scene:
         text = "no prober on its disk reports: recovery could not be seen"
         return BrokerHold(broker, Reason.DISK_UNSEEN, text)
 
-    def _silence(self, order: Confinement) -> BrokerHold | None:
+    def _silence(self, order: QuarantineOrder) -> BrokerHold | None:
         """What the warden has to say against an order that it was given."""
         word, waited = self._word(order.broker), self.snapshot.now - order.since
         if word is None:
@@ -320,38 +324,44 @@ class _Scene:
             return BrokerHold(order.broker, Reason.NO_WARDEN, f"its warden cannot pause it: {word.message}")
         if word.reading is Reading.PASSING and word.value == order.number:
             return BrokerHold(order.broker, Reason.WARDEN_RELEASED, f"its warden has released it: {word.message}")
-        if not self._paused(order) and (order.obeyed_at is not None or waited > timedelta(seconds=OBEY_SECONDS)):
+        if not self._paused(order) and (
+            order.obeyed_at is not None or waited > timedelta(seconds=PAUSE_TIMEOUT_SECONDS)
+        ):
             return BrokerHold(order.broker, Reason.NO_WARDEN, "its warden does not do as ordered")
         return None
 
     def said_paused(self) -> frozenset[int]:
         """Brokers that wardens heard of lately say they have paused, by whatever order."""
         return frozenset(
-            s.broker for s in self.snapshot.signals if (s.type, s.reading) == (WARDEN, Reading.FAILING) and _lately(s)
+            s.broker
+            for s in self.snapshot.signals
+            if (s.type, s.reading) == (QUARANTINE_AGENT, Reading.FAILING) and _lately(s)
         )
 
-    def _paused(self, order: Confinement) -> bool:
+    def _paused(self, order: QuarantineOrder) -> bool:
         word = self._word(order.broker)
         return word is not None and word.reading is Reading.FAILING and word.value == order.number
 
-    def _another(self, orders: Mapping[int, Confinement]) -> int | None:
+    def _another(self, orders: Mapping[int, QuarantineOrder]) -> int | None:
         """A broker that is paused, is to be, or may still be."""
         for order in orders.values():
-            if order.stands:
+            if order.active:
                 return order.broker
             word = self._word(order.broker)
             silent = word is None or word.reading is Reading.UNKNOWN
             unheard = silent or (word is not None and word.reading is Reading.PASSING and word.value != order.number)
             if unheard and self.snapshot.now - order.renewed_at < timedelta(seconds=RELEASE_SECONDS):
                 return order.broker
-        paused = (s.broker for s in self.snapshot.signals if s.type == WARDEN and s.reading is Reading.FAILING)
+        paused = (
+            s.broker for s in self.snapshot.signals if s.type == QUARANTINE_AGENT and s.reading is Reading.FAILING
+        )
         return min(paused, default=None)
 
     def _word(self, broker: int) -> Signal | None:
         """What the warden beside a broker says, if it was heard of lately."""
-        said = (s for s in self.snapshot.signals if (s.broker, s.type) == (broker, WARDEN))
+        said = (s for s in self.snapshot.signals if (s.broker, s.type) == (broker, QUARANTINE_AGENT))
         return next((s for s in said if _lately(s)), None)
 
 
 def _lately(word: Signal) -> bool:
-    return word.age_seconds is not None and word.age_seconds <= WORD_SECONDS
+    return word.age_seconds is not None and word.age_seconds <= AGENT_STALE_AFTER_SECONDS

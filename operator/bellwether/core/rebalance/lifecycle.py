@@ -15,9 +15,9 @@ from enum import StrEnum
 
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.refusals import Refusal
-from bellwether.core.model.undo_record import Application, Ending, LeftOut
-from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication, SkippedPartition
+from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.rebalance import Approval, Rebalance
 
 AGAIN = timedelta(hours=1)
@@ -63,7 +63,7 @@ UNDER_WAY = frozenset({RunState.APPROVED, RunState.APPLYING})
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class RebalanceFigures:
     """What a plan says in sum: the highest relative load and its spread before and after, the bound, the moves.
 
     Loads in bytes/s per 100 of capacity; spreads are max / mean - 1; ``gap`` is max after / bound - 1, or None where
@@ -82,7 +82,7 @@ class Figures:
     least_load: int
 
     @classmethod
-    def of(cls, plan: LoadPlan) -> Figures:
+    def of(cls, plan: RebalancePlan) -> RebalanceFigures:
         """The figures of a plan."""
         return cls(
             plan.before.max,
@@ -104,7 +104,7 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Run:
+class RebalanceRun:
     """One rebalance and what came of it. ``name`` is that of its problem, its loads and its job.
 
     ``request`` is the last person's word that was served, ``next_at`` the next time by the schedule.
@@ -112,17 +112,17 @@ class Run:
 
     state: RunState = RunState.IDLE
     reason: Reason = Reason.NOTHING_PLANNED
-    message: str = SENTENCES[Reason.NOTHING_PLANNED]
+    message: str = DESCRIPTIONS[Reason.NOTHING_PLANNED]
     name: str = ""
     request: str = ""
     started_at: datetime | None = None
     next_at: datetime | None = None
     digest: str = ""
     made_at: datetime | None = None
-    figures: Figures | None = None
+    figures: RebalanceFigures | None = None
     taken_up: int = 0
     left: Mapping[str, int] = field(default_factory=dict)
-    sample: tuple[LeftOut, ...] = ()
+    sample: tuple[SkippedPartition, ...] = ()
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -132,20 +132,20 @@ class Run:
             Condition("Rebalancing", self.state is RunState.APPLYING, self.reason, self.message),
         )
 
-    def become(self, state: RunState, reason: Reason, message: str = "") -> Run:
+    def become(self, state: RunState, reason: Reason, message: str = "") -> RebalanceRun:
         """The run in that state. ValueError where that may not follow."""
         if state is not self.state and state not in FOLLOWS[self.state]:
             raise ValueError(f"a run that is {self.state} cannot become {state}")
-        return replace(self, state=state, reason=reason, message=message or SENTENCES[reason])
+        return replace(self, state=state, reason=reason, message=message or DESCRIPTIONS[reason])
 
 
-def timed(run: Run, settings: Rebalance, now: datetime) -> Run:
+def with_next_run_time(run: RebalanceRun, settings: Rebalance, now: datetime) -> RebalanceRun:
     """The run with the next time by the schedule."""
     next_at = settings.schedule.due(run.next_at, now) if settings.schedule is not None else None
     return run if next_at == run.next_at else replace(run, next_at=next_at)
 
 
-def due(run: Run, request: str, now: datetime) -> str | None:
+def run_due(run: RebalanceRun, request: str, now: datetime) -> str | None:
     """The name of the run that is to begin now, if one is. The same cause gives the same name, after a kill as well.
 
     A person may use a word again: what was asked after another run is another cause.
@@ -161,30 +161,30 @@ def due(run: Run, request: str, now: datetime) -> str | None:
     return None
 
 
-def superseded(run: Run, request: str) -> Run:
+def on_superseded(run: RebalanceRun, request: str) -> RebalanceRun:
     """A person who asks for another plan ends the one that is being applied."""
     if run.state in UNDER_WAY and request and request != run.request:
         return run.become(RunState.SUPERSEDED, Reason.PLAN_SUPERSEDED)
     return run
 
 
-def begun(run: Run, name: str, request: str, settings: Rebalance, now: datetime) -> Run:
+def on_started(run: RebalanceRun, name: str, request: str, settings: Rebalance, now: datetime) -> RebalanceRun:
     """The run of that name, whose job is to start. A plan that was proposed before can be approved no more."""
-    begins = Run(run.state, name=name, request=request, started_at=now.replace(microsecond=0))
-    text = SENTENCES[Reason.PLANNING]
+    begins = RebalanceRun(run.state, name=name, request=request, started_at=now.replace(microsecond=0))
+    text = DESCRIPTIONS[Reason.PLANNING]
     if run.state is RunState.PROPOSED:
         text = f"{text} Plan {run.digest}, proposed before, can be approved no more."
     started = begins.become(RunState.RUNNING, Reason.PLANNING, text)
     return replace(started, next_at=settings.schedule.after(now) if settings.schedule is not None else None)
 
 
-def planned(run: Run, plan: LoadPlan, settings: Rebalance, forced: int = 0) -> Run:
+def on_planned(run: RebalanceRun, plan: RebalancePlan, settings: Rebalance, forced: int = 0) -> RebalanceRun:
     """The run whose job brought that plan, which has stood the recheck.
 
     ``forced`` leaders may not stay where they are: in a rack that is not preferred, say. Then the plan is proposed
     however little it improves.
     """
-    figures = Figures.of(plan)
+    figures = RebalanceFigures.of(plan)
     found = replace(run, digest=plan.digest, made_at=plan.made_at, figures=figures)
     least = settings.minimum_improvement_percent
     if not figures.moves + figures.reorders:
@@ -203,10 +203,10 @@ def planned(run: Run, plan: LoadPlan, settings: Rebalance, forced: int = 0) -> R
     return found.become(RunState.PROPOSED, Reason.PLAN_PROPOSED, text)
 
 
-def judged(run: Run, settings: Rebalance, approved: str, now: datetime) -> Run:
+def on_judged(run: RebalanceRun, settings: Rebalance, approved: str, now: datetime) -> RebalanceRun:
     """A proposed plan by the word of the policy or of a person; ``approved`` is the digest that an annotation names."""
     if run.state in UNDER_WAY and not _approves(run, settings, approved):
-        text = f"{SENTENCES[Reason.PLAN_PROPOSED]} Its approval was taken back after {run.taken_up} partitions."
+        text = f"{DESCRIPTIONS[Reason.PLAN_PROPOSED]} Its approval was taken back after {run.taken_up} partitions."
         return run.become(RunState.PROPOSED, Reason.PLAN_PROPOSED, text)
     if run.state is not RunState.PROPOSED or run.made_at is None:
         return run
@@ -224,7 +224,9 @@ def judged(run: Run, settings: Rebalance, approved: str, now: datetime) -> Run:
     return run
 
 
-def followed(run: Run, application: Application | None, waits: Refusal | None, asked: str = "") -> Run:
+def on_progress(
+    run: RebalanceRun, application: PlanApplication | None, waits: Refusal | None, asked: str = ""
+) -> RebalanceRun:
     """The run as the undo record shows it: how far its plan has come, and what a turn says that it waits for.
 
     ``asked`` is what a person asks for now: of a plan that status has lost, it is taken for what that was made for.
@@ -242,27 +244,27 @@ def followed(run: Run, application: Application | None, waits: Refusal | None, a
         left=application.left,
         sample=application.sample,
     )
-    if application.ended is Ending.DONE:
+    if application.ended is ApplicationEnd.DONE:
         return run.become(RunState.DONE, Reason.PLAN_APPLIED, application.message)
-    if application.ended is Ending.STALE:
-        expired = application.message == SENTENCES[Reason.PLAN_EXPIRED]
+    if application.ended is ApplicationEnd.STALE:
+        expired = application.message == DESCRIPTIONS[Reason.PLAN_EXPIRED]
         text = f"{application.message} {application.taken_up} of {application.moves} partitions were taken up."
         if expired:
             return run.become(RunState.STALE, Reason.PLAN_EXPIRED, text)
         return run.become(RunState.STALE, Reason.PLAN_OUTDATED, application.message)
-    if application.ended is Ending.SUPERSEDED:
+    if application.ended is ApplicationEnd.SUPERSEDED:
         return run.become(RunState.SUPERSEDED, Reason.PLAN_SUPERSEDED)
     text = f"{application.taken_up} of {application.moves} partitions were taken up, {application.left_out} left out"
     going_on = run.become(RunState.APPLYING, Reason.APPLYING, text)
     return going_on if waits is None else replace(going_on, reason=waits.reason, message=f"{text}; {waits.message}")
 
 
-def _busy(run: Run) -> bool:
+def _busy(run: RebalanceRun) -> bool:
     """Whether status knows of something that is newer than what the undo record holds."""
     return run.state in (RunState.RUNNING, RunState.PROPOSED, RunState.APPROVED, RunState.SUPERSEDED)
 
 
-def _waiting(run: Run, waits: Refusal | None) -> Run:
+def _waiting(run: RebalanceRun, waits: Refusal | None) -> RebalanceRun:
     if run.state is not RunState.APPROVED:
         return run
     if waits is None:
@@ -270,14 +272,14 @@ def _waiting(run: Run, waits: Refusal | None) -> Run:
     return run.become(RunState.APPROVED, waits.reason, f"approved; {waits.message}")
 
 
-def _approves(run: Run, settings: Rebalance, approved: str) -> bool:
+def _approves(run: RebalanceRun, settings: Rebalance, approved: str) -> bool:
     return settings.approval is Approval.AUTOMATIC or (bool(run.digest) and approved == run.digest)
 
 
-def _proposal(run: Run) -> str:
+def _proposal(run: RebalanceRun) -> str:
     figures = run.figures
     if figures is None:
-        return SENTENCES[Reason.PLAN_PROPOSED]
+        return DESCRIPTIONS[Reason.PLAN_PROPOSED]
     return (
         f"plan {run.digest} waits for approval: {figures.moves} leaders move and the highest load"
         f" {'falls' if figures.improvement >= 0 else 'rises'} by {abs(figures.improvement):.1%}"

@@ -24,7 +24,7 @@ LARGEST_INDEX = 1_000_000
 _UNKNOWN = -1
 
 
-class Packed(Mapping[PartitionKey, int]):
+class PackedLoads(Mapping[PartitionKey, int]):
     """Whole numbers by partition, in an array a topic: eight bytes each, however they were keyed."""
 
     def __init__(self, topics: Mapping[str, array[int]]) -> None:
@@ -56,7 +56,7 @@ class Packed(Mapping[PartitionKey, int]):
         return sum(len(values) - values.count(_UNKNOWN) for values in self._topics.values())
 
 
-class Measurement:
+class LoadAccumulator:
     """Takes partition after partition, and adds up what brokers carry by following."""
 
     def __init__(self, objective: Objective, capacities: Mapping[int, int]) -> None:
@@ -82,7 +82,7 @@ class Measurement:
     def loads(self, measured_at: datetime) -> Loads:
         """All of it, as of the moment that the plan was made for."""
         following = {broker: _whole(carried) for broker, carried in sorted(self._following.items())}
-        return Loads(Packed(self._topics), dict(self._capacities), following, measured_at)
+        return Loads(PackedLoads(self._topics), dict(self._capacities), following, measured_at)
 
 
 def _whole(hundredths: int) -> int:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.settings.objective import WHOLE, Objective
-from bellwether.core.strict_json import LARGEST, Fields, Unreadable, moment
+from bellwether.core.strict_json import MAX_INT64, InvalidDocument, StrictObject, format_timestamp
 
 FORMAT = 1
 
@@ -22,7 +22,7 @@ NOBODY = -1
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerSlot:
+class BrokerInput:
     """A broker that replica lists name. ``open``: it may lead; else ``why`` says in a word why not.
 
     ``capacity`` is relative to that of the others, ``WHOLE`` by default; at least 1.
@@ -39,7 +39,7 @@ class BrokerSlot:
         return {"id": self.id, "rack": self.rack, "capacity": self.capacity, "open": self.open, "why": self.why}
 
     @classmethod
-    def read(cls, fields: Fields) -> BrokerSlot:
+    def read(cls, fields: StrictObject) -> BrokerInput:
         """The broker of a document. Unreadable names the field."""
         made = cls(
             fields.whole("id"),
@@ -52,7 +52,7 @@ class BrokerSlot:
         return made
 
 
-class PartitionSlot(NamedTuple):
+class PartitionInput(NamedTuple):
     """One partition: replicas in their order, who is in sync, who leads (``NOBODY``), and why it must stay, if so."""
 
     topic: str
@@ -70,14 +70,14 @@ class PartitionSlot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Terms:
+class ProblemHeader:
     """A problem without its partitions: what stands in ``problem.json``."""
 
     cluster_id: str
     policy: str
     made_at: datetime
     objective: Objective = field(default_factory=Objective)
-    brokers: tuple[BrokerSlot, ...] = ()
+    brokers: tuple[BrokerInput, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """The terms as JSON has them."""
@@ -85,17 +85,17 @@ class Terms:
             "format": FORMAT,
             "clusterId": self.cluster_id,
             "policy": self.policy,
-            "madeAt": moment(self.made_at),
+            "madeAt": format_timestamp(self.made_at),
             "objective": self.objective.document(),
             "brokers": [b.document() for b in self.brokers],
         }
 
     @classmethod
-    def read(cls, document: object) -> Terms:
+    def read(cls, document: object) -> ProblemHeader:
         """The terms of a document. Unreadable names the field, or the broker that stands there twice."""
-        fields = Fields(document)
+        fields = StrictObject(document)
         fields.only("format", FORMAT)
-        brokers = [BrokerSlot.read(Fields(b, f"brokers[{i}]")) for i, b in enumerate(fields.items("brokers"))]
+        brokers = [BrokerInput.read(StrictObject(b, f"brokers[{i}]")) for i, b in enumerate(fields.items("brokers"))]
         made = cls(
             fields.text("clusterId"),
             fields.text("policy"),
@@ -107,24 +107,24 @@ class Terms:
         _refuse_twins([b.id for b in brokers])
         return made
 
-    def refuse_amiss(self) -> None:
+    def validate(self) -> None:
         """Unreadable when these values could not be read back: a capacity of 0, a broker twice, a negative weight."""
-        Terms.read(self.document())
+        ProblemHeader.read(self.document())
 
 
 @dataclass(frozen=True)
 class Problem:
     """Terms and partitions, for a cluster whose partitions fit into memory as values."""
 
-    terms: Terms
-    partitions: tuple[PartitionSlot, ...] = ()
+    header: ProblemHeader
+    partitions: tuple[PartitionInput, ...] = ()
 
 
-def refuse_partition(slot: PartitionSlot, brokers: Collection[int]) -> None:
+def validate_partition(slot: PartitionInput, brokers: Collection[int]) -> None:
     """Unreadable when a partition makes no sense beside these brokers: names the partition."""
     for wrong, what in (
         (not slot.topic or not slot.topic_id, "has no topic or no topic id"),
-        (not 0 <= slot.partition <= LARGEST, "is no index of a partition"),
+        (not 0 <= slot.partition <= MAX_INT64, "is no index of a partition"),
         (not slot.replicas, "has no replicas"),
         (len(set(slot.replicas)) < len(slot.replicas), "names a replica twice"),
         (not set(slot.isr) <= set(slot.replicas), "has an ISR member that is no replica"),
@@ -132,12 +132,12 @@ def refuse_partition(slot: PartitionSlot, brokers: Collection[int]) -> None:
         (not set(slot.replicas) <= set(brokers), "has replicas on brokers that the problem does not list"),
     ):
         if wrong:
-            raise Unreadable(f"{slot.topic}-{slot.partition} {what}: {slot}")
+            raise InvalidDocument(f"{slot.topic}-{slot.partition} {what}: {slot}")
 
 
 def _refuse_twins(ids: Iterable[int]) -> None:
     seen: set[int] = set()
     for one in ids:
         if one in seen:
-            raise Unreadable(f"brokers: {one} stands there twice")
+            raise InvalidDocument(f"brokers: {one} stands there twice")
         seen.add(one)

@@ -13,19 +13,19 @@ from datetime import datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster, Partition
-from bellwether.core.model.rack_ranking import Ranking, Rankings
+from bellwether.core.model.rack_ranking import RackRanking, RackRankings
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Demoted, Entry, EntryState, UndoRecord
-from bellwether.core.rebalance.problem import NOBODY, BrokerSlot, PartitionSlot, Problem, Terms
+from bellwether.core.model.undo_record import DemotedBroker, EntryState, UndoEntry, UndoRecord
+from bellwether.core.rebalance.problem import NOBODY, BrokerInput, PartitionInput, Problem, ProblemHeader
 from bellwether.core.settings.objective import WHOLE, Objective
 from bellwether.core.settings.placement import Placement
 from bellwether.core.settings.policy import Policy
 
 
-class Hold(StrEnum):
+class PinnedReason(StrEnum):
     """Why a partition must stay as it is. What is led by a closed broker is held by that broker's word instead."""
 
     REASSIGNING = "Reassigning"
@@ -34,7 +34,7 @@ class Hold(StrEnum):
     EXCLUDED = "Excluded"
 
 
-class Closed(StrEnum):
+class IneligibleReason(StrEnum):
     """Why a broker may lead nothing more, where its standing does not say it."""
 
     NOT_REGISTERED = "NotRegistered"
@@ -42,22 +42,22 @@ class Closed(StrEnum):
     DEMOTED = "Demoted"
 
 
-def closed(cluster: Cluster, record: UndoRecord, verdicts: Mapping[int, Verdict]) -> dict[int, str]:
+def ineligible_brokers(cluster: Cluster, record: UndoRecord, verdicts: Mapping[int, Verdict]) -> dict[int, str]:
     """Who must not be given leaders, and why in a word.
 
     Brokers that are not registered, fenced or demoted; and those that are not known to be well. Where nobody is known
     to be well, because no prober runs, Unknown closes nobody.
     """
-    judged = any(v.standing is Standing.HEALTHY for v in verdicts.values())
-    ill = set(Standing) - {Standing.HEALTHY} - (set() if judged else {Standing.UNKNOWN})
-    found: dict[int, str] = {b: str(v.standing) for b, v in verdicts.items() if v.standing in ill}
-    found |= dict.fromkeys(record.demoted, str(Closed.DEMOTED))
-    found |= dict.fromkeys((b.id for b in cluster.brokers.values() if b.fenced), str(Closed.FENCED))
-    found |= dict.fromkeys(cluster.named - set(cluster.brokers), str(Closed.NOT_REGISTERED))
+    judged = any(v.state is HealthState.HEALTHY for v in verdicts.values())
+    ill = set(HealthState) - {HealthState.HEALTHY} - (set() if judged else {HealthState.UNKNOWN})
+    found: dict[int, str] = {b: str(v.state) for b, v in verdicts.items() if v.state in ill}
+    found |= dict.fromkeys(record.demoted, str(IneligibleReason.DEMOTED))
+    found |= dict.fromkeys((b.id for b in cluster.brokers.values() if b.fenced), str(IneligibleReason.FENCED))
+    found |= dict.fromkeys(cluster.named - set(cluster.brokers), str(IneligibleReason.NOT_REGISTERED))
     return {b: why for b, why in sorted(found.items()) if b in cluster.named}
 
 
-def pose(
+def build_problem(
     cluster: Cluster,
     record: UndoRecord,
     closed: Mapping[int, str],
@@ -82,17 +82,17 @@ def pose(
     for broker in sorted(cluster.named):
         seen = cluster.brokers.get(broker)
         why = closed.get(broker, "")
-        slots.append(BrokerSlot(broker, seen.rack if seen else None, sizes.get(broker, WHOLE), not why, why))
-    rankings = Rankings(placement, cluster) if placement is not None else None
-    stay = _Stay(record, closed, excluded, internal, rankings)
+        slots.append(BrokerInput(broker, seen.rack if seen else None, sizes.get(broker, WHOLE), not why, why))
+    rankings = RackRankings(placement, cluster) if placement is not None else None
+    stay = _PinnedPartitions(record, closed, excluded, internal, rankings)
     partitions = sorted(_slot(p, stay.why(p), _free(p, closed, rankings)) for p in cluster.partitions if p.replicas)
-    terms = Terms(cluster.cluster_id, policy, made_at, objective, tuple(slots))
-    terms.refuse_amiss()
+    terms = ProblemHeader(cluster.cluster_id, policy, made_at, objective, tuple(slots))
+    terms.validate()
     return Problem(terms, tuple(partitions))
 
 
-def problem_of(
-    snapshot: Snapshot, demoted: Mapping[int, Demoted], verdicts: Mapping[int, Verdict], policy: Policy
+def problem_from_snapshot(
+    snapshot: Snapshot, demoted: Mapping[int, DemotedBroker], verdicts: Mapping[int, Verdict], policy: Policy
 ) -> Problem | None:
     """What a rebalance of this very moment is asked to solve; None where the policy asks for no rebalance.
 
@@ -102,10 +102,10 @@ def problem_of(
     if settings is None:
         return None
     record = replace(snapshot.record, demoted=demoted)
-    return pose(
+    return build_problem(
         snapshot.cluster,
         record,
-        closed(snapshot.cluster, record, verdicts),
+        ineligible_brokers(snapshot.cluster, record, verdicts),
         settings.objective,
         policy=f"{policy.namespace}/{policy.name}",
         made_at=snapshot.now.replace(microsecond=0),
@@ -115,7 +115,7 @@ def problem_of(
     )
 
 
-def _free(partition: Partition, closed: Collection[int], rankings: Rankings | None) -> tuple[int, ...]:
+def _free(partition: Partition, closed: Collection[int], rankings: RackRankings | None) -> tuple[int, ...]:
     """The members of the ISR that the racks let lead: those of the best rack that is open, or with weights of today's.
 
     How many leaders a weighted rack has is settled by its weight, so a plan leaves that as it is.
@@ -130,7 +130,7 @@ def _free(partition: Partition, closed: Collection[int], rankings: Rankings | No
     return ranking.best(open_)
 
 
-class _Stay:
+class _PinnedPartitions:
     """Which partitions must stay, and why: the first reason counts."""
 
     def __init__(
@@ -139,7 +139,7 @@ class _Stay:
         closed: Mapping[int, str],
         excluded: Collection[str],
         internal: bool,
-        rankings: Rankings | None = None,
+        rankings: RackRankings | None = None,
     ) -> None:
         # A tombstone marks an order that is back: nothing is displaced any more.
         self._displaced = {k: e for k, e in record.entries.items() if e.state is not EntryState.RESTORED}
@@ -151,13 +151,13 @@ class _Stay:
 
     def why(self, partition: Partition) -> str:
         if partition.reassigning:
-            return Hold.REASSIGNING
+            return PinnedReason.REASSIGNING
         if partition.key in self._displaced and not self._rests(partition):
-            return Hold.DISPLACED
+            return PinnedReason.DISPLACED
         if partition.internal and not self._internal:
-            return Hold.INTERNAL
+            return PinnedReason.INTERNAL
         if self._matches(partition.topic):
-            return Hold.EXCLUDED
+            return PinnedReason.EXCLUDED
         return "" if partition.leader is None else self._closed.get(partition.leader, "")
 
     def _rests(self, partition: Partition) -> bool:
@@ -172,7 +172,7 @@ class _Stay:
         return self._excluded[topic]
 
 
-def stands_for_racks(partition: Partition, entry: Entry, ranking: Ranking) -> bool:
+def stands_for_racks(partition: Partition, entry: UndoEntry, ranking: RackRanking) -> bool:
     """Whether a partition stands away from its baseline for good, for the sake of preferred racks."""
     return (
         entry.state is EntryState.DISPLACED
@@ -181,9 +181,9 @@ def stands_for_racks(partition: Partition, entry: Entry, ranking: Ranking) -> bo
     )
 
 
-def _slot(partition: Partition, held: str, free: tuple[int, ...]) -> PartitionSlot:
+def _slot(partition: Partition, held: str, free: tuple[int, ...]) -> PartitionInput:
     leader = NOBODY if partition.leader is None else partition.leader
-    return PartitionSlot(
+    return PartitionInput(
         partition.topic,
         partition.topic_id,
         partition.index,

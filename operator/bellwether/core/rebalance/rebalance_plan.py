@@ -14,15 +14,15 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
-from bellwether.core.rebalance.problem import NOBODY, PartitionSlot, Terms
+from bellwether.core.rebalance.problem import NOBODY, PartitionInput, ProblemHeader
 from bellwether.core.settings.objective import Objective
-from bellwether.core.strict_json import Fields, Unreadable, moment
+from bellwether.core.strict_json import InvalidDocument, StrictObject, format_timestamp
 
 FORMAT = 1
 DIGEST_LETTERS = 16
 
 
-class LoadMove(NamedTuple):
+class RebalanceMove(NamedTuple):
     """One partition's new order, and its leader before and after.
 
     ``load`` is what its leadership costs, in hundredths of a byte/s. Where both leaders are the same only the order
@@ -55,7 +55,7 @@ class LoadMove(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Balance:
+class LoadBalance:
     """How the load lies on the open brokers, in bytes/s per ``WHOLE`` units of capacity.
 
     ``mean`` is all their load over all their capacity; ``spread`` is max / mean - 1.
@@ -70,7 +70,7 @@ class Balance:
         return {"max": self.max, "mean": self.mean, "spread": self.spread}
 
     @classmethod
-    def read(cls, fields: Fields) -> Balance:
+    def read(cls, fields: StrictObject) -> LoadBalance:
         """As a document has it. Unreadable names the field."""
         made = cls(fields.number("max"), fields.number("mean"), fields.number("spread"))
         fields.done()
@@ -96,12 +96,12 @@ class Certificate:
         return {"weights": weights, "bound": self.bound, "gap": self.gap, "largestItem": self.largest_item}
 
     @classmethod
-    def read(cls, fields: Fields) -> Certificate:
+    def read(cls, fields: StrictObject) -> Certificate:
         """As a document has it. Unreadable names the field."""
         raw = fields.mapping("weights")
-        inner = Fields(raw, "certificate.weights")
+        inner = StrictObject(raw, "certificate.weights")
         if not all(name.isdecimal() for name in raw):
-            raise Unreadable("certificate.weights: each name must be the id of a broker")
+            raise InvalidDocument("certificate.weights: each name must be the id of a broker")
         weights = {int(name): inner.whole(name) for name in sorted(raw)}
         made = cls(weights, fields.number("bound"), fields.number_or_none("gap"), fields.number("largestItem"))
         fields.done()
@@ -109,7 +109,7 @@ class Certificate:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MoveTotals:
     """What the plan moves: leaders that change, orders alone, and the moved load beside what any such plan must move.
 
     ``load`` and ``lower_bound`` are in hundredths of a byte/s.
@@ -130,7 +130,7 @@ class Moved:
         }
 
     @classmethod
-    def read(cls, fields: Fields) -> Moved:
+    def read(cls, fields: StrictObject) -> MoveTotals:
         """As a document has it. Unreadable names the field."""
         made = cls(*(fields.whole(name) for name in ("partitions", "reordered", "load", "lowerBound")))
         fields.done()
@@ -160,7 +160,7 @@ class BrokerLoad:
         }
 
     @classmethod
-    def read(cls, fields: Fields) -> BrokerLoad:
+    def read(cls, fields: StrictObject) -> BrokerLoad:
         """As a document has it. Unreadable names the field."""
         made = cls(
             fields.whole("id"),
@@ -175,7 +175,7 @@ class BrokerLoad:
 
 
 @dataclass(frozen=True)
-class LoadPlan:
+class RebalancePlan:
     """What ``plan.json`` says: whose plan, of what problem, before and after, the certificate, and the sums.
 
     ``partitions``, ``without_load`` and ``held`` count those of the problem.
@@ -187,10 +187,10 @@ class LoadPlan:
     problem_digest: str
     digest: str
     objective: Objective
-    before: Balance
-    after: Balance
+    before: LoadBalance
+    after: LoadBalance
     certificate: Certificate
-    moved: Moved
+    moved: MoveTotals
     partitions: int
     without_load: int
     held: int
@@ -202,7 +202,7 @@ class LoadPlan:
             "format": FORMAT,
             "clusterId": self.cluster_id,
             "policy": self.policy,
-            "madeAt": moment(self.made_at),
+            "madeAt": format_timestamp(self.made_at),
             "problemDigest": self.problem_digest,
             "digest": self.digest,
             "objective": self.objective.document(),
@@ -217,9 +217,9 @@ class LoadPlan:
         }
 
     @classmethod
-    def read(cls, document: object) -> LoadPlan:
+    def read(cls, document: object) -> RebalancePlan:
         """The plan of a document. Unreadable names the field."""
-        fields = Fields(document)
+        fields = StrictObject(document)
         fields.only("format", FORMAT)
         made = cls(
             fields.text("clusterId"),
@@ -228,20 +228,20 @@ class LoadPlan:
             fields.text("problemDigest"),
             fields.text("digest"),
             Objective.read(fields.inner("objective")),
-            Balance.read(fields.inner("before")),
-            Balance.read(fields.inner("after")),
+            LoadBalance.read(fields.inner("before")),
+            LoadBalance.read(fields.inner("after")),
             Certificate.read(fields.inner("certificate")),
-            Moved.read(fields.inner("moved")),
+            MoveTotals.read(fields.inner("moved")),
             fields.whole("partitions"),
             fields.whole("withoutLoad"),
             fields.whole("held"),
-            tuple(BrokerLoad.read(Fields(b, f"brokers[{i}]")) for i, b in enumerate(fields.items("brokers"))),
+            tuple(BrokerLoad.read(StrictObject(b, f"brokers[{i}]")) for i, b in enumerate(fields.items("brokers"))),
         )
         fields.done()
         return made
 
 
-def problem_digest(terms: Terms, partitions: Iterable[tuple[PartitionSlot, tuple[int, int] | None]]) -> str:
+def problem_digest(terms: ProblemHeader, partitions: Iterable[tuple[PartitionInput, tuple[int, int] | None]]) -> str:
     """The fingerprint of a problem together with its loads: SHA-256, in hex.
 
     Each partition comes with its P and C, the whole bytes/s in and out, or None where it has no load row, in the order
@@ -258,7 +258,7 @@ def problem_digest(terms: Terms, partitions: Iterable[tuple[PartitionSlot, tuple
     return digest_of_lines(terms, lines())
 
 
-def digest_of_lines(terms: Terms, lines: Iterable[bytes]) -> str:
+def digest_of_lines(terms: ProblemHeader, lines: Iterable[bytes]) -> str:
     """The same from the partitions' lines, in order, in pieces of any size."""
     hashed = hashlib.sha256(json.dumps(terms.document(), sort_keys=True, separators=(",", ":")).encode())
     hashed.update(b"\n")
@@ -267,7 +267,7 @@ def digest_of_lines(terms: Terms, lines: Iterable[bytes]) -> str:
     return hashed.hexdigest()
 
 
-def plan_digest(problem_digest: str, moves: Iterable[LoadMove]) -> str:
+def plan_digest(problem_digest: str, moves: Iterable[RebalanceMove]) -> str:
     """The fingerprint that an approval names: of the problem, and of all orders that the plan asks for.
 
     Moves come in the order of (topic, topic id, partition).
@@ -279,12 +279,12 @@ def plan_digest(problem_digest: str, moves: Iterable[LoadMove]) -> str:
     return hashed.hexdigest()[:DIGEST_LETTERS]
 
 
-def move_of(slot: PartitionSlot, to_leader: int, load: int) -> LoadMove:
+def move_of(slot: PartitionInput, to_leader: int, load: int) -> RebalanceMove:
     """The move that gives a partition this leader: it comes first, the others stay as they were."""
     order = (to_leader, *(b for b in slot.replicas if b != to_leader))
-    return LoadMove(slot.topic, slot.topic_id, slot.partition, slot.replicas, order, slot.leader, to_leader, load)
+    return RebalanceMove(slot.topic, slot.topic_id, slot.partition, slot.replicas, order, slot.leader, to_leader, load)
 
 
-def is_move(slot: PartitionSlot, to_leader: int) -> bool:
+def is_move(slot: PartitionInput, to_leader: int) -> bool:
     """Whether that leader calls for a move: it is another, or it is not first in the replica order."""
     return to_leader != NOBODY and (to_leader != slot.leader or to_leader != slot.replicas[0])

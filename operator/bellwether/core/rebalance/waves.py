@@ -22,22 +22,22 @@ from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.loads import Loads
-from bellwether.core.model.rack_ranking import Ranking, Rankings
+from bellwether.core.model.rack_ranking import RackRanking, RackRankings
 from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.undo_record import (
     EARLIER_ORDERS,
-    Application,
-    Ending,
-    Entry,
+    ApplicationEnd,
     EntryState,
-    LeftOut,
+    PlanApplication,
+    SkippedPartition,
+    UndoEntry,
     UndoRecord,
 )
-from bellwether.core.planning.guards import Proposal, refuse_reorder
-from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.rebalance.problem_builder import closed, stands_for_racks
-from bellwether.core.rebalance.rebalance_plan import LoadMove, LoadPlan
+from bellwether.core.planning.guards import ProposedOrder, refuse_reorder
+from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.rebalance.problem_builder import ineligible_brokers, stands_for_racks
+from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance
 
@@ -49,7 +49,7 @@ SAMPLE_SIZE = 20
 
 
 @dataclass(frozen=True)
-class Accepted:
+class ApprovedPlan:
     """A plan that was rechecked and approved. ``closed`` are the brokers that could not lead when it was made.
 
     Moves stand in the order in which they are taken up: scattered, so that the load on the way lies between that before
@@ -59,10 +59,10 @@ class Accepted:
     digest: str
     made_at: datetime
     closed: frozenset[int]
-    moves: tuple[LoadMove, ...]
+    moves: tuple[RebalanceMove, ...]
 
     @classmethod
-    def of(cls, plan: LoadPlan, moves: Iterable[LoadMove]) -> Accepted:
+    def of(cls, plan: RebalancePlan, moves: Iterable[RebalanceMove]) -> ApprovedPlan:
         """The plan as it is to be applied."""
         shut = frozenset(b.id for b in plan.brokers if not b.open)
         return cls(plan.digest, plan.made_at, shut, tuple(sorted(moves, key=_scattered)))
@@ -74,23 +74,23 @@ class Accepted:
 
 
 @dataclass(frozen=True)
-class Agenda:
+class RebalanceInput:
     """What a turn is to do for rebalancing: go on with a plan, end one that another replaces, pose a new problem.
 
     ``loads`` are those of the last plan, where the policy's capacity asks for them. For the audit trail: who approved
     the plan, and the occasion of a turn that is no ordinary one.
     """
 
-    accepted: Accepted | None = None
+    accepted: ApprovedPlan | None = None
     superseded: str = ""
-    posing: bool = False
+    wants_problem: bool = False
     approved_by: str = ""
     occasion: str = ""
     loads: Loads | None = None
 
 
 @dataclass(frozen=True)
-class Progress:
+class WaveResult:
     """The undo record after the wave, how many partitions got a new baseline, and why there is no further wave now.
 
     ``left`` names what this wave left out; in the turn that ends the plan, everything that does not stand as planned.
@@ -104,44 +104,50 @@ class Progress:
     again_seconds: float | None = None
 
     @property
-    def application(self) -> Application | None:
+    def application(self) -> PlanApplication | None:
         """How far the plan has come."""
         return self.record.application
 
 
-def take_up(
-    agenda: Agenda, snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy
-) -> Progress:
+def apply_next_wave(
+    rebalance_input: RebalanceInput,
+    snapshot: Snapshot,
+    decisions: Decisions,
+    verdicts: Mapping[int, Verdict],
+    policy: Policy,
+) -> WaveResult:
     """The next wave of the plan, or why there is none now."""
     record = snapshot.record
     standing = record.application
     if not policy.acts:
         held = Reason.OBSERVING if policy.mode is Mode.OBSERVE else Reason.SUSPENDED
-        return Progress(record, waits=Refusal(held, SENTENCES[held]) if agenda.accepted is not None else None)
-    if standing is not None and standing.ended is None and standing.digest == agenda.superseded:
-        return Progress(_ended(record, standing, Ending.SUPERSEDED, SENTENCES[Reason.PLAN_SUPERSEDED]))
-    plan, settings = agenda.accepted, policy.rebalance
+        return WaveResult(
+            record, waits=Refusal(held, DESCRIPTIONS[held]) if rebalance_input.accepted is not None else None
+        )
+    if standing is not None and standing.ended is None and standing.digest == rebalance_input.superseded:
+        return WaveResult(_ended(record, standing, ApplicationEnd.SUPERSEDED, DESCRIPTIONS[Reason.PLAN_SUPERSEDED]))
+    plan, settings = rebalance_input.accepted, policy.rebalance
     if plan is None or settings is None:
-        return Progress(record)
+        return WaveResult(record)
     if standing is None or standing.digest != plan.digest:
-        standing = Application(plan.digest, len(plan.moves), snapshot.now, snapshot.now)
+        standing = PlanApplication(plan.digest, len(plan.moves), snapshot.now, snapshot.now)
         fresh = True
     else:
         fresh = False
     if standing.ended is not None:
-        return Progress(record)
-    scene = _Scene(snapshot, decisions, verdicts, policy)
+        return WaveResult(record)
+    scene = _WaveContext(snapshot, decisions, verdicts, policy)
     if settings.expired(plan.made_at, snapshot.now):
         if standing.taken_up >= len(plan.moves):  # all has been begun: it ends as it stands
             return _done(record, standing, plan, scene)
-        return Progress(_ended(record, standing, Ending.STALE, SENTENCES[Reason.PLAN_EXPIRED]))
+        return WaveResult(_ended(record, standing, ApplicationEnd.STALE, DESCRIPTIONS[Reason.PLAN_EXPIRED]))
     waits = scene.yields() or scene.worsened(plan) or scene.unfinished()
     if waits is not None:
-        return Progress(record, waits=waits)
+        return WaveResult(record, waits=waits)
     pause = 0.0 if fresh or standing.taken_up >= standing.moves else _pause(standing, settings, snapshot.now)
     if pause > 0:
         text = f"{settings.waves.pause_seconds} s from wave to wave"
-        return Progress(record, waits=Refusal(Reason.NEXT_WAVE_WAITS, text), again_seconds=pause)
+        return WaveResult(record, waits=Refusal(Reason.NEXT_WAVE_WAITS, text), again_seconds=pause)
     if fresh:
         changed = [(m, r) for m in plan.moves if isinstance(r := scene.consider(m), Refusal)]
         if _large(plan, len(changed), sum(m.load for m, _ in changed)):
@@ -151,9 +157,11 @@ def take_up(
     return _wave(record, standing, plan, scene, settings)
 
 
-def _wave(record: UndoRecord, standing: Application, plan: Accepted, scene: _Scene, settings: Rebalance) -> Progress:
-    taken: dict[PartitionKey, Entry | None] = {}
-    left: list[tuple[LoadMove, Refusal]] = []
+def _wave(
+    record: UndoRecord, standing: PlanApplication, plan: ApprovedPlan, scene: _WaveContext, settings: Rebalance
+) -> WaveResult:
+    taken: dict[PartitionKey, UndoEntry | None] = {}
+    left: list[tuple[RebalanceMove, Refusal]] = []
     at = standing.taken_up
     while at < len(plan.moves) and len(taken) < settings.waves.partitions:
         move = plan.moves[at]
@@ -170,69 +178,69 @@ def _wave(record: UndoRecord, standing: Application, plan: Accepted, scene: _Sce
     if not taken:  # nothing is under way: what is left to say can be said now
         return _done(replace(record, application=after), after, plan, scene)
     covered = replace(record.with_entries(taken), application=after)
-    return Progress(covered, taken=len(taken), left=tuple(_hold(m, r) for m, r in left))
+    return WaveResult(covered, taken=len(taken), left=tuple(_hold(m, r) for m, r in left))
 
 
-def _done(record: UndoRecord, standing: Application, plan: Accepted, scene: _Scene) -> Progress:
+def _done(record: UndoRecord, standing: PlanApplication, plan: ApprovedPlan, scene: _WaveContext) -> WaveResult:
     """The end: every partition stands in the plan's order, or is named with what keeps it from that now."""
     short = [(m, scene.shortfall(m)) for m in plan.moves]
     left = [(m, refusal) for m, refusal in short if refusal is not None]
     counted = _leaving(replace(standing, left={}, left_load=0, sample=()), left)
     stand = len(plan.moves) - len(left)
     text = f"{stand} of {len(plan.moves)} partitions stand in the plan's order"
-    ended = _ended(record, replace(counted, taken_up=len(plan.moves)), Ending.DONE, text)
-    return Progress(ended, left=tuple(_hold(m, r) for m, r in left))
+    ended = _ended(record, replace(counted, taken_up=len(plan.moves)), ApplicationEnd.DONE, text)
+    return WaveResult(ended, left=tuple(_hold(m, r) for m, r in left))
 
 
-def _outdated(record: UndoRecord, standing: Application, plan: Accepted) -> Progress:
+def _outdated(record: UndoRecord, standing: PlanApplication, plan: ApprovedPlan) -> WaveResult:
     text = f"{standing.left_out} of {len(plan.moves)} moves cannot be made any more, over {LARGE_SHARE:.0%}"
-    return Progress(_ended(record, standing, Ending.STALE, text))
+    return WaveResult(_ended(record, standing, ApplicationEnd.STALE, text))
 
 
-def _ended(record: UndoRecord, standing: Application, ending: Ending, text: str) -> UndoRecord:
+def _ended(record: UndoRecord, standing: PlanApplication, ending: ApplicationEnd, text: str) -> UndoRecord:
     return replace(record, application=replace(standing, ended=ending, message=text))
 
 
-def _leaving(standing: Application, left: Iterable[tuple[LoadMove, Refusal]]) -> Application:
+def _leaving(standing: PlanApplication, left: Iterable[tuple[RebalanceMove, Refusal]]) -> PlanApplication:
     counts, load, sample = Counter(standing.left), standing.left_load, list(standing.sample)
     for move, refusal in left:
         counts[str(refusal.reason)] += 1
         load += move.load
         if len(sample) < SAMPLE_SIZE:
-            sample.append(LeftOut(move.topic, move.partition, str(refusal.reason)))
+            sample.append(SkippedPartition(move.topic, move.partition, str(refusal.reason)))
     return replace(standing, left=dict(sorted(counts.items())), left_load=load, sample=tuple(sample))
 
 
-def _large(plan: Accepted, moves: int, load: int) -> bool:
+def _large(plan: ApprovedPlan, moves: int, load: int) -> bool:
     return moves > LARGE_SHARE * len(plan.moves) or load > LARGE_SHARE * plan.load
 
 
-def _pause(standing: Application, settings: Rebalance, now: datetime) -> float:
+def _pause(standing: PlanApplication, settings: Rebalance, now: datetime) -> float:
     """Seconds until the next wave may come; 0 or less when it may now."""
     return settings.waves.pause_seconds - (now - standing.waved_at).total_seconds()
 
 
-def _scattered(move: LoadMove) -> tuple[bytes, tuple[str, int]]:
+def _scattered(move: RebalanceMove) -> tuple[bytes, tuple[str, int]]:
     digest = hashlib.blake2b(f"{move.topic_id}/{move.partition}".encode(), digest_size=8).digest()
     return digest, move.key
 
 
-def _hold(move: LoadMove, refusal: Refusal) -> Hold:
+def _hold(move: RebalanceMove, refusal: Refusal) -> Hold:
     return Hold(move.key, move.topic, refusal.reason, refusal.message)
 
 
-class _Scene:
+class _WaveContext:
     """The facts of one turn, as far as a plan's moves are held against them."""
 
     def __init__(
         self, snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy
     ) -> None:
         self.snapshot = snapshot
-        self._rankings = Rankings(policy.placement, snapshot.cluster) if policy.placement is not None else None
+        self._rankings = RackRankings(policy.placement, snapshot.cluster) if policy.placement is not None else None
         # A broker that is down may be on its way back for a year: what it is kept from waits for it, and nothing else.
         self._kept = frozenset(decisions.demoted).union(decisions.returning.keys() - snapshot.cluster.live)
         record = replace(snapshot.record, demoted=decisions.demoted)
-        self._closed = closed(snapshot.cluster, record, verdicts)
+        self._closed = ineligible_brokers(snapshot.cluster, record, verdicts)
 
     @cached_property
     def _topics(self) -> frozenset[str]:
@@ -240,10 +248,10 @@ class _Scene:
 
     def yields(self) -> Refusal | None:
         """Whether others work on the cluster."""
-        busy = self.snapshot.at_work
+        busy = self.snapshot.external_operation
         return Refusal(busy.reason, f"waits: {busy.message}") if busy is not None else None
 
-    def worsened(self, plan: Accepted) -> Refusal | None:
+    def worsened(self, plan: ApprovedPlan) -> Refusal | None:
         """Whether a broker is closed that was open when the plan was made."""
         worse = [f"broker {b} ({why})" for b, why in self._closed.items() if b not in plan.closed]
         if not worse:
@@ -264,12 +272,12 @@ class _Scene:
             ):
                 continue
             refused = self.snapshot.refused.get(key)
-            if refuse_reorder(Proposal(partition, entry.baseline, entry, self.snapshot.now, refused)) is None:
+            if refuse_reorder(ProposedOrder(partition, entry.baseline, entry, self.snapshot.now, refused)) is None:
                 text = f"waits for {partition.name} and whatever else is on its way to its order"
                 return Refusal(Reason.WAVE_UNFINISHED, text)
         return None
 
-    def consider(self, move: LoadMove) -> Entry | Refusal | None:
+    def consider(self, move: RebalanceMove) -> UndoEntry | Refusal | None:
         """The entry that gives a partition its new baseline; why there is none; None where it stands already."""
         partition = self.snapshot.cluster.by_key.get(move.key)
         entry = self.snapshot.record.entries.get(move.key)
@@ -282,7 +290,7 @@ class _Scene:
         if self._stands(home, move) and (displaced or partition.leader == first):
             return None
         if partition.reassigning:
-            return Refusal(Reason.REASSIGNING, SENTENCES[Reason.REASSIGNING])
+            return Refusal(Reason.REASSIGNING, DESCRIPTIONS[Reason.REASSIGNING])
         if home not in (move.replicas, move.order):
             return Refusal(Reason.ORDER_CHANGED, f"its order is {list(home)} now")
         if not self._preferred(first, partition):
@@ -293,7 +301,7 @@ class _Scene:
             return Refusal(Reason.PREFERRED_NOT_IN_ISR, f"broker {first} is not in the ISR")
         return self._rebased(move, partition, entry, displaced)
 
-    def shortfall(self, move: LoadMove) -> Refusal | None:
+    def shortfall(self, move: RebalanceMove) -> Refusal | None:
         """Why a partition does not stand as planned once all waves are over; None where it does."""
         partition = self.snapshot.cluster.by_key.get(move.key)
         if partition is not None and set(partition.replicas) == set(move.order):
@@ -301,33 +309,33 @@ class _Scene:
             if self._stands(home, move):
                 return None
         found = self.consider(move)
-        return found if isinstance(found, Refusal) else Refusal(Reason.PASSED_BY, SENTENCES[Reason.PASSED_BY])
+        return found if isinstance(found, Refusal) else Refusal(Reason.PASSED_BY, DESCRIPTIONS[Reason.PASSED_BY])
 
-    def _ranking(self, topic: str) -> Ranking | None:
+    def _ranking(self, topic: str) -> RackRanking | None:
         return self._rankings.of(topic) if self._rankings is not None else None
 
-    def _rests(self, partition: Partition, entry: Entry | None) -> bool:
+    def _rests(self, partition: Partition, entry: UndoEntry | None) -> bool:
         """Whether it is displaced for the sake of preferred racks alone, for good."""
         ranking = self._ranking(partition.topic)
         return ranking is not None and entry is not None and stands_for_racks(partition, entry, ranking)
 
-    def _misses_its_first(self, partition: Partition, entry: Entry) -> bool:
+    def _misses_its_first(self, partition: Partition, entry: UndoEntry) -> bool:
         """Whether it would rest but for its first replica, which nobody can elect while it is out of the ISR."""
         first = partition.replicas[0]
         return first not in partition.isr and self._rests(replace(partition, leader=first), entry)
 
-    def _finds_no_room(self, partition: Partition, entry: Entry) -> bool:
+    def _finds_no_room(self, partition: Partition, entry: UndoEntry) -> bool:
         """Whether it is not on its way home, as the racks want another, and stays as it is while those are full."""
         ranking = self._ranking(partition.topic)
         stands = (entry.state, entry.written) == (EntryState.DISPLACED, partition.replicas)
         led = partition.leader == partition.replicas[0]
         return ranking is not None and stands and led and not ranking.settles(entry.baseline[0], partition.replicas)
 
-    def _home(self, partition: Partition, entry: Entry | None) -> tuple[tuple[int, ...], bool]:
+    def _home(self, partition: Partition, entry: UndoEntry | None) -> tuple[tuple[int, ...], bool]:
         """As ``_home`` below; what stands where preferred racks want it for good is at home there."""
         return (partition.replicas, False) if self._rests(partition, entry) else _home(partition, entry)
 
-    def _stands(self, home: tuple[int, ...], move: LoadMove) -> bool:
+    def _stands(self, home: tuple[int, ...], move: RebalanceMove) -> bool:
         """Whether a home is what the plan asks for; where racks arrange those behind, the leader alone counts."""
         return home == move.order or (home[0] == move.order[0] and self._ranking(move.topic) is not None)
 
@@ -337,30 +345,32 @@ class _Scene:
         if ranking is None:
             return True
         if ranking.weights:
-            return partition.leader is None or ranking.homeward(first, partition.leader)
+            return partition.leader is None or ranking.may_return_home(first, partition.leader)
         return ranking.settles(first, tuple(b for b in partition.isr if b not in self._closed))
 
-    def _rebased(self, move: LoadMove, partition: Partition, entry: Entry | None, displaced: bool) -> Entry:
+    def _rebased(
+        self, move: RebalanceMove, partition: Partition, entry: UndoEntry | None, displaced: bool
+    ) -> UndoEntry:
         if entry is not None and self._rests(partition, entry):
             # Those behind keep their places in the baseline: the racks' order is none that anybody should go back to.
             order = (move.order[0], *(b for b in entry.baseline if b != move.order[0]))
             return _rebased(move._replace(order=order), partition, entry, displaced=True)
         return _rebased(move, partition, entry, displaced)
 
-    def _gone(self, move: LoadMove) -> Refusal:
+    def _gone(self, move: RebalanceMove) -> Refusal:
         if move.topic in self._topics:
             return Refusal(Reason.TOPIC_RECREATED, "another topic has its name now, or it has fewer partitions")
         return Refusal(Reason.TOPIC_GONE, "the topic is gone")
 
 
-def _home(partition: Partition, entry: Entry | None) -> tuple[tuple[int, ...], bool]:
+def _home(partition: Partition, entry: UndoEntry | None) -> tuple[tuple[int, ...], bool]:
     """The order that a partition goes back to, and whether it is on its way there or kept from it."""
     if entry is None or entry.state is EntryState.RESTORED or set(entry.baseline) != set(partition.replicas):
         return partition.replicas, False
     return entry.baseline, True
 
 
-def _rebased(move: LoadMove, partition: Partition, entry: Entry | None, displaced: bool) -> Entry:
+def _rebased(move: RebalanceMove, partition: Partition, entry: UndoEntry | None, displaced: bool) -> UndoEntry:
     """The entry under which the plan's order is the baseline.
 
     A partition that is displaced stays so, and goes to its new home when its time comes. Any other one counts as
@@ -374,4 +384,4 @@ def _rebased(move: LoadMove, partition: Partition, entry: Entry | None, displace
     sent = (entry.written, entry.baseline, *entry.earlier) if entry is not None else ()
     known = (move.order, partition.replicas)
     earlier = tuple(o for o in dict.fromkeys(sent) if o not in known and set(o) == set(move.order))[:EARLIER_ORDERS]
-    return Entry(move.topic, move.order, partition.replicas, earlier, EntryState.DISPLACED)
+    return UndoEntry(move.topic, move.order, partition.replicas, earlier, EntryState.DISPLACED)

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bellwether.core.detection.findings import Fact
+from bellwether.core.detection.findings import EvidenceItem
 from bellwether.core.detection.verdicts import Verdict
-from bellwether.core.execution.result import Deeds
+from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Application, Cause, Demoted, UndoRecord
+from bellwether.core.model.undo_record import Cause, DemotedBroker, PlanApplication, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import Progress
+from bellwether.core.rebalance.waves import WaveResult
 from bellwether.core.signals import Override
 
 SAMPLE_SIZE = 5
@@ -53,7 +53,7 @@ class BrokerChange:
 
 
 @dataclass(frozen=True)
-class Moves:
+class MoveSummary:
     """What a turn set out to move, as sums. ``leaving`` and ``coming`` count leaders by broker."""
 
     topics: int
@@ -78,7 +78,7 @@ class PlanStep:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AuditOutcome:
     """What came of it. ``held`` counts partitions by what held them back; ``stopped`` says why the run ended early."""
 
     reordered: int = 0
@@ -102,9 +102,9 @@ class AuditEntry:
     occasion: str = ""
     changes: tuple[BrokerChange, ...] = ()
     more_changes: int = 0
-    moves: Moves | None = None
+    moves: MoveSummary | None = None
     plan: PlanStep | None = None
-    outcome: Outcome | None = None
+    outcome: AuditOutcome | None = None
     times: int = 1
     last: datetime | None = None
 
@@ -122,12 +122,12 @@ class AuditEntry:
         return frozenset((*(c.broker for c in self.changes), *moved))
 
 
-def intent(
+def begin_entry(
     snapshot: Snapshot,
     before: UndoRecord,
     verdicts: Mapping[int, Verdict],
     plan: Plan,
-    progress: Progress,
+    progress: WaveResult,
     occasion: str = "",
     approved_by: str = "",
 ) -> AuditEntry | None:
@@ -148,11 +148,11 @@ def intent(
     )
 
 
-def concluded(entry: AuditEntry, deeds: Deeds) -> AuditEntry:
+def complete_entry(entry: AuditEntry, result: ExecutionResult) -> AuditEntry:
     """The entry with what came of it."""
-    stopped = "" if deeds.stopped is None else f"{deeds.stopped.reason}: {_clip(deeds.stopped.message)}"
-    held = dict(sorted(Counter(str(h.reason) for h in deeds.holds).items()))
-    return replace(entry, outcome=Outcome(deeds.reordered, deeds.elected, len(deeds.touched), held, stopped))
+    stopped = "" if result.stopped is None else f"{result.stopped.reason}: {_clip(result.stopped.message)}"
+    held = dict(sorted(Counter(str(h.reason) for h in result.holds).items()))
+    return replace(entry, outcome=AuditOutcome(result.reordered, result.elected, len(result.touched), held, stopped))
 
 
 def _changes(
@@ -185,7 +185,7 @@ def _waves(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:
         yield BrokerChange(broker, False, "waves", str(Reason.RETURNING_IN_WAVES), text)
 
 
-def _word(demoted: Demoted, override: Override | None) -> str:
+def _word(demoted: DemotedBroker, override: Override | None) -> str:
     if demoted.cause is Cause.SIGNALS:
         return "signals"
     who = override.by if override is not None else ""
@@ -209,18 +209,18 @@ def _promoted_by(
 
 
 def _evidence(verdict: Verdict | None) -> tuple[str, ...]:
-    facts = [f for f in verdict.facts if not f.passed_over] if verdict is not None else []
+    facts = [f for f in verdict.facts if not f.ignored_because] if verdict is not None else []
     shown = [_clip(_told(fact)) for fact in facts[:EVIDENCE_SIZE]]
     more = len(facts) - len(shown)
     return (*shown, f"and {more} more") if more else tuple(shown)
 
 
-def _told(fact: Fact) -> str:
+def _told(fact: EvidenceItem) -> str:
     since = f" since {fact.since.isoformat(timespec='seconds')}" if fact.since is not None else ""
     return f"{fact.type} {fact.source}: {fact.reading}{since}{f': {fact.message}' if fact.message else ''}"
 
 
-def _moves(plan: Plan) -> Moves:
+def _moves(plan: Plan) -> MoveSummary:
     leaving: Counter[int] = Counter()
     coming: Counter[int] = Counter()
     for move in plan.moves:
@@ -228,7 +228,7 @@ def _moves(plan: Plan) -> Moves:
             coming[move.leads_next] += 1
             if move.leader is not None:
                 leaving[move.leader] += 1
-    return Moves(
+    return MoveSummary(
         topics=len({m.key.topic_id for m in plan.moves}),
         reorders=sum(1 for m in plan.moves if m.reorders),
         elections=sum(1 for m in plan.moves if m.elect),
@@ -246,7 +246,7 @@ def _shown(move: Move) -> str:
     return f"{move.topic}-{move.key.partition}: {list(move.seen)} -> {list(move.order)}"
 
 
-def _step(before: Application | None, progress: Progress, approved_by: str) -> PlanStep | None:
+def _step(before: PlanApplication | None, progress: WaveResult, approved_by: str) -> PlanStep | None:
     """What this turn did for a load plan; None where that stands as before."""
     now = progress.application
     if now is None or (before is not None and (before.digest, before.taken_up, before.ended) == _place(now)):
@@ -254,7 +254,7 @@ def _step(before: Application | None, progress: Progress, approved_by: str) -> P
     return PlanStep(now.digest, approved_by, now.taken_up, now.moves, str(now.ended or ""))
 
 
-def _place(application: Application) -> tuple[object, ...]:
+def _place(application: PlanApplication) -> tuple[object, ...]:
     return application.digest, application.taken_up, application.ended
 
 

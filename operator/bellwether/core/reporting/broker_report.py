@@ -10,19 +10,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bellwether.core.demotion.decisions import BrokerHold, ripe
-from bellwether.core.demotion.restoration import Way
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.demotion.decisions import BrokerHold, dwell_elapsed
+from bellwether.core.demotion.restoration import RestorationProgress
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.condition import Condition, of_type
-from bellwether.core.model.flap_damping import Flaps, stabilization
-from bellwether.core.model.quarantine_order import Confinement
+from bellwether.core.model.flap_damping import FlapCounter, stabilization
+from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Demoted
+from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.planning.plan import Plan
-from bellwether.core.quarantine.pause_decision import Quarantines
-from bellwether.core.reasons import SENTENCES, Reason, known
+from bellwether.core.quarantine.pause_decision import QuarantineDecisions
+from bellwether.core.reasons import DESCRIPTIONS, Reason, reason_named
 from bellwether.core.settings.policy import Policy
 
 
@@ -37,23 +37,23 @@ class BrokerReport:
     leaders: int
     preferred_leaders: int
     replicas: int
-    demoted: Demoted | None
+    demoted: DemotedBroker | None
     hold: BrokerHold | None
     dwelling: bool = False
-    unripe: bool = False
+    dwell_pending: bool = False
     """Sick for less than the dwell: other brokers' signals may still say that the cause is elsewhere."""
     waited_for: int = 0
-    flaps: Flaps | None = None
+    flaps: FlapCounter | None = None
     stabilization_seconds: int = 0
     pod: str = ""
     """The name of its pod, where that is known."""
-    way: Way | None = None
+    restoration: RestorationProgress | None = None
     """How far its way back has come, while it gets its leaders back in waves."""
     drained: Condition | None = None
     """Whether it may be stopped; None unless it is in maintenance."""
     ended: datetime | None = None
     """When the override ended that still stands in its object."""
-    confinement: Confinement | None = None
+    quarantine_order: QuarantineOrder | None = None
     """The order to pause it that stands, or that ended lately."""
     unpaused: BrokerHold | None = None
     """Why it is not paused though ``acks=all`` waits for it; None where no policy asks for that."""
@@ -67,8 +67,8 @@ class BrokerReport:
         ``Drained`` while it is in maintenance, ``Overridden`` while an override stands that has ended, ``Quarantined``
         where it is paused, was lately, or would be but for a reason.
         """
-        standing = self.verdict.standing
-        healthy = None if standing is Standing.UNKNOWN else standing is Standing.HEALTHY
+        standing = self.verdict.state
+        healthy = None if standing is HealthState.UNKNOWN else standing is HealthState.HEALTHY
         return (
             Condition("Healthy", healthy, self.verdict.reason, self.verdict.message),
             self._demoted(),
@@ -90,22 +90,22 @@ class BrokerReport:
 
     def _demoted(self) -> Condition:
         if self.demoted is not None:
-            reason, text = known(self.demoted.reason), self.demoted.message
+            reason, text = reason_named(self.demoted.reason), self.demoted.message
             if self.hold is not None:
                 text = f"{text}; {self.hold.message}"
             return Condition("Demoted", True, reason, text)
         if self.hold is not None:
             return Condition("Demoted", False, self.hold.reason, self.hold.message)
-        if self.way is not None and not self.dwelling:
-            return Condition("Demoted", False, Reason.RETURNING_IN_WAVES, self.way.message)
+        if self.restoration is not None and not self.dwelling:
+            return Condition("Demoted", False, Reason.RETURNING_IN_WAVES, self.restoration.message)
         reason = Reason.DWELLING if self.dwelling else Reason.LEADING_ALLOWED
-        return Condition("Demoted", False, reason, SENTENCES[reason])
+        return Condition("Demoted", False, reason, DESCRIPTIONS[reason])
 
     def _quarantined(self) -> Iterable[Condition]:
-        order = self.confinement
-        if order is not None and (order.stands or self.unpaused is None):
-            paused = order.stands and order.obeyed_at is not None
-            yield Condition("Quarantined", paused, known(order.reason), order.message)
+        order = self.quarantine_order
+        if order is not None and (order.active or self.unpaused is None):
+            paused = order.active and order.obeyed_at is not None
+            yield Condition("Quarantined", paused, reason_named(order.reason), order.message)
         elif self.unpaused is not None:
             yield Condition("Quarantined", False, self.unpaused.reason, self.unpaused.message)
 
@@ -113,20 +113,20 @@ class BrokerReport:
         """Whether ``acks=all`` waits for this broker: a slow follower in an ISR, whether it leads or not."""
         slow = self.verdict.slow
         if slow is None:
-            return Condition("HoldsBackISR", False, Reason.FOLLOWING_FAST, SENTENCES[Reason.FOLLOWING_FAST])
+            return Condition("HoldsBackISR", False, Reason.FOLLOWING_FAST, DESCRIPTIONS[Reason.FOLLOWING_FAST])
         if not self.waited_for:
-            return Condition("HoldsBackISR", False, Reason.AWAITED_BY_NOBODY, SENTENCES[Reason.AWAITED_BY_NOBODY])
+            return Condition("HoldsBackISR", False, Reason.AWAITED_BY_NOBODY, DESCRIPTIONS[Reason.AWAITED_BY_NOBODY])
         text = f"it follows slowly and is in the ISR of partitions that others lead: acks=all waits for it ({slow})"
         return Condition("HoldsBackISR", True, slow, text)
 
 
-def brokers(
+def broker_reports(
     snapshot: Snapshot,
     policy: Policy,
     verdicts: Mapping[int, Verdict],
     plan: Plan,
-    demoted: Mapping[int, Demoted],
-    quarantines: Quarantines,
+    demoted: Mapping[int, DemotedBroker],
+    quarantines: QuarantineDecisions,
 ) -> tuple[BrokerReport, ...]:
     """One report for each broker that was judged, by its id. ``demoted`` are those that the policy holds demoted."""
     leaders = snapshot.cluster.leaders()
@@ -154,15 +154,17 @@ def brokers(
                 demoted=demoted.get(broker),
                 hold=plan.decisions.hold_of(broker),
                 dwelling=broker in plan.decisions.dwelling,
-                unripe=verdict.standing is Standing.SICK and not ripe(verdict, snapshot, policy),
+                dwell_pending=verdict.state is HealthState.SICK and not dwell_elapsed(verdict, snapshot, policy),
                 waited_for=waited_for[broker],
                 flaps=flaps,
                 stabilization_seconds=stabilization(flaps, policy),
                 pod=pods[broker].name if broker in pods else "",
-                way=Way.of(back.get(broker), waves, plan.withheld.get(broker, 0), plan.decisions.waits.get(broker)),
+                restoration=RestorationProgress.of(
+                    back.get(broker), waves, plan.withheld.get(broker, 0), plan.decisions.waits.get(broker)
+                ),
                 drained=_drained(broker, snapshot, policy, plan, leaders.get(broker, 0)),
                 ended=ended.get(broker),
-                confinement=quarantines.orders.get(broker),
+                quarantine_order=quarantines.orders.get(broker),
                 unpaused=quarantines.held.get(broker),
                 paused=broker in quarantines.paused,
             )
@@ -176,7 +178,7 @@ def _drained(broker: int, snapshot: Snapshot, policy: Policy, plan: Plan, leads:
         return None
     if not policy.acts:
         reason = Reason.SUSPENDED if policy.suspend else Reason.OBSERVING
-        return Condition("Drained", False, reason, f"not drained: {SENTENCES[reason]}")
+        return Condition("Drained", False, reason, f"not drained: {DESCRIPTIONS[reason]}")
     hold = plan.decisions.hold_of(broker)
     if broker not in plan.decisions.demoted and hold is not None:
         return Condition("Drained", False, hold.reason, hold.message)
@@ -187,7 +189,7 @@ def _drained(broker: int, snapshot: Snapshot, policy: Policy, plan: Plan, leads:
         if stay:
             text += f"; held back: {', '.join(f'{n} {r}' for r, n in sorted(stay.items()))}"
         return Condition("Drained", False, Reason.DRAINING, text)
-    return Condition("Drained", True, Reason.DRAINED, SENTENCES[Reason.DRAINED])
+    return Condition("Drained", True, Reason.DRAINED, DESCRIPTIONS[Reason.DRAINED])
 
 
 def _stays_with(broker: int, partition: Partition | None) -> bool:

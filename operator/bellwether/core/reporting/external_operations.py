@@ -13,12 +13,12 @@ from typing import NamedTuple
 from bellwether.core.model.refusals import Hold
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import Progress
+from bellwether.core.rebalance.waves import WaveResult
 
 NAMED = 3
 """How many partitions or brokers a message names for each reason."""
 
-OTHERS = (
+EXTERNAL_REASONS = (
     Reason.STRIMZI_PAUSED,
     Reason.STRIMZI_REBALANCING,
     Reason.OTHERS_REBALANCING,
@@ -28,21 +28,23 @@ OTHERS = (
 """Reasons that mean other people, the most far-reaching first."""
 
 
-class Waiting(NamedTuple):
+class ExternalWait(NamedTuple):
     """For whom, first and foremost, and in words what waits for whom."""
 
     reason: Reason
     message: str
 
 
-def waiting_for_others(plan: Plan, held: Iterable[Hold], progress: Progress | None) -> Waiting | None:
+def waiting_for_external_operations(
+    plan: Plan, held: Iterable[Hold], progress: WaveResult | None
+) -> ExternalWait | None:
     """What waits for others, if anything does."""
     partitions: dict[Reason, list[Hold]] = {}
     for hold in held:
-        if hold.reason in OTHERS:
+        if hold.reason in EXTERNAL_REASONS:
             partitions.setdefault(hold.reason, []).append(hold)
     found = []
-    for reason in OTHERS:
+    for reason in EXTERNAL_REASONS:
         waits = list(_brokers(plan, reason))
         waits += _partitions(partitions.get(reason, ()))
         if progress is not None and progress.waits is not None and progress.waits.reason is reason:
@@ -51,7 +53,7 @@ def waiting_for_others(plan: Plan, held: Iterable[Hold], progress: Progress | No
             found.append((reason, f"{reason}: {', '.join(waits)}"))
     if not found:
         return None
-    return Waiting(found[0][0], "; ".join(text for _, text in found))
+    return ExternalWait(found[0][0], "; ".join(text for _, text in found))
 
 
 def _brokers(plan: Plan, reason: Reason) -> Iterable[str]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.model.rack_ranking import Rankings, abroad, misfits
-from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.model.rack_ranking import RackRankings, leaders_outside_preferred_racks, placement_warnings
+from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.settings.placement import Placement
 
 NAMED = 5
@@ -26,7 +26,7 @@ class Word(NamedTuple):
     message: str
 
 
-def words(placement: Placement | None, cluster: Cluster) -> tuple[Word, ...]:
+def placement_conditions(placement: Placement | None, cluster: Cluster) -> tuple[Word, ...]:
     """``PlacementFits`` and ``PlacementMet``."""
     if placement is None or not cluster.partitions:
         return ()
@@ -34,17 +34,17 @@ def words(placement: Placement | None, cluster: Cluster) -> tuple[Word, ...]:
 
 
 def _fits(placement: Placement, cluster: Cluster) -> Word:
-    found = misfits(placement, cluster)
+    found = placement_warnings(placement, cluster)
     if not found:
-        return Word("PlacementFits", True, Reason.PLACEMENT_FITS, SENTENCES[Reason.PLACEMENT_FITS])
+        return Word("PlacementFits", True, Reason.PLACEMENT_FITS, DESCRIPTIONS[Reason.PLACEMENT_FITS])
     more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
     return Word("PlacementFits", False, found[0].reason, "; ".join(m.message for m in found[:NAMED]) + more)
 
 
 def _met(placement: Placement, cluster: Cluster) -> Word:
-    found = abroad(Rankings(placement, cluster), cluster)
+    found = leaders_outside_preferred_racks(RackRankings(placement, cluster), cluster)
     if not found.leaders:
-        return Word("PlacementMet", True, Reason.PREFERRED_RACKS_LEAD, SENTENCES[Reason.PREFERRED_RACKS_LEAD])
+        return Word("PlacementMet", True, Reason.PREFERRED_RACKS_LEAD, DESCRIPTIONS[Reason.PREFERRED_RACKS_LEAD])
     text = (
         f"{found.leaders} of {found.of} partitions are led from a less preferred rack than one that holds a replica of"
         f" them, {found.first} among them"

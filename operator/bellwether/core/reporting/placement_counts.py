@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bellwether.core.model.cluster import Partition, PartitionKey
-from bellwether.core.model.rack_ranking import Rankings
+from bellwether.core.model.rack_ranking import RackRankings
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.planning.plan import Plan
 from bellwether.core.settings.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Whereabouts:
+class PlacementCounts:
     """Partitions whose order is not their baseline, those of them that the racks keep so, leaders in another place."""
 
     displaced: int
@@ -24,7 +24,7 @@ class Whereabouts:
     leaders_out_of_place: int
 
 
-def whereabouts(snapshot: Snapshot, policy: Policy, plan: Plan) -> Whereabouts:
+def count_placements(snapshot: Snapshot, policy: Policy, plan: Plan) -> PlacementCounts:
     """The counts of a turn."""
     entries, targets = snapshot.record.entries, plan.targets
     displaced = for_racks = out_of_place = 0
@@ -40,7 +40,7 @@ def whereabouts(snapshot: Snapshot, policy: Policy, plan: Plan) -> Whereabouts:
         if entry is not None and replicas != entry.baseline:
             displaced += 1
             for_racks += stays(partition, key)
-    return Whereabouts(displaced, for_racks, out_of_place)
+    return PlacementCounts(displaced, for_racks, out_of_place)
 
 
 def _stays_for_racks(snapshot: Snapshot, policy: Policy, plan: Plan) -> Callable[[Partition, PartitionKey], bool]:
@@ -50,9 +50,9 @@ def _stays_for_racks(snapshot: Snapshot, policy: Policy, plan: Plan) -> Callable
     a later wave is among its replicas. A policy that goes gives everything back.
     """
     decisions, targets = plan.decisions, plan.targets
-    if policy.placement is None or decisions.parting:
+    if policy.placement is None or decisions.policy_deleted:
         return lambda _partition, _key: False
-    rankings = Rankings(policy.placement, snapshot.cluster)
+    rankings = RackRankings(policy.placement, snapshot.cluster)
     held = {hold.key for hold in plan.holds}
     demoted, returning = decisions.demoted.keys(), decisions.returning
 

@@ -8,36 +8,36 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from bellwether.core.execution.result import Deeds
+from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.condition import Condition
-from bellwether.core.model.loads import as_of, without_loads
+from bellwether.core.model.loads import loads_missing_message, measured_at_suffix
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.planning.plan import Plan
-from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.rebalance.waves import Progress
-from bellwether.core.reporting.external_operations import waiting_for_others
-from bellwether.core.reporting.placement_conditions import words
+from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.rebalance.waves import WaveResult
+from bellwether.core.reporting.external_operations import waiting_for_external_operations
+from bellwether.core.reporting.placement_conditions import placement_conditions
 from bellwether.core.settings.policy import Mode, Policy
 
 
-def conditions(
+def policy_conditions(
     snapshot: Snapshot,
     policy: Policy,
     plan: Plan,
-    deeds: Deeds,
+    result: ExecutionResult,
     held: tuple[Hold, ...],
     would: tuple[int, ...],
-    progress: Progress | None = None,
+    progress: WaveResult | None = None,
 ) -> tuple[Condition, ...]:
     """What holds of the policy. ``held`` are partitions held back, ``would`` the brokers that it only would demote."""
-    settled = _settled(plan, deeds, held, snapshot)
+    settled = _settled(plan, result, held, snapshot)
     return (
         _ready(snapshot, policy, plan, settled, would),
         settled,
         _contested(held),
         _held(plan),
-        *(Condition(*word) for word in words(policy.placement, snapshot.cluster)),
+        *(Condition(*word) for word in placement_conditions(policy.placement, snapshot.cluster)),
         *_unmeasured(snapshot, policy),
         *_waiting(plan, held, progress),
     )
@@ -45,23 +45,23 @@ def conditions(
 
 def _unmeasured(snapshot: Snapshot, policy: Policy) -> Iterable[Condition]:
     """That a limit by load cannot hold; nothing where it can, or there is none."""
-    text = without_loads(policy.demotion.capacity, snapshot.loads)
+    text = loads_missing_message(policy.demotion.capacity, snapshot.loads)
     if text is not None:
         yield Condition("LoadsMeasured", False, Reason.LOADS_UNKNOWN, text)
 
 
-def _waiting(plan: Plan, held: tuple[Hold, ...], progress: Progress | None) -> Iterable[Condition]:
+def _waiting(plan: Plan, held: tuple[Hold, ...], progress: WaveResult | None) -> Iterable[Condition]:
     """For whom something of the policy waits; nothing where nothing does."""
-    waiting = waiting_for_others(plan, held, progress)
+    waiting = waiting_for_external_operations(plan, held, progress)
     if waiting is not None:
         yield Condition("WaitingForOthers", True, waiting.reason, waiting.message[:1024])
 
 
 def _ready(snapshot: Snapshot, policy: Policy, plan: Plan, settled: Condition, would: tuple[int, ...]) -> Condition:
     if not snapshot.cluster.partitions:
-        return Condition("Ready", True, Reason.CLUSTER_EMPTY, SENTENCES[Reason.CLUSTER_EMPTY])
+        return Condition("Ready", True, Reason.CLUSTER_EMPTY, DESCRIPTIONS[Reason.CLUSTER_EMPTY])
     if policy.suspend:
-        return Condition("Ready", False, Reason.SUSPENDED, SENTENCES[Reason.SUSPENDED])
+        return Condition("Ready", False, Reason.SUSPENDED, DESCRIPTIONS[Reason.SUSPENDED])
     if policy.mode is Mode.OBSERVE:
         named = ", ".join(str(b) for b in would)
         text = f"would demote {named}" if would else "would demote nobody"
@@ -71,15 +71,15 @@ def _ready(snapshot: Snapshot, policy: Policy, plan: Plan, settled: Condition, w
             return Condition("Ready", True, hold.reason, f"broker {hold.broker} is sick and leads on: {hold.message}")
     if stay := sum(h.reason is Reason.CAPACITY_REACHED for h in plan.holds):
         text = f"{stay} leaders stay where they are: the others carry as much as spec.demotion.capacity allows"
-        text += as_of(policy.demotion.capacity, snapshot.loads)
+        text += measured_at_suffix(policy.demotion.capacity, snapshot.loads)
         return Condition("Ready", True, Reason.CAPACITY_REACHED, text)
     return Condition("Ready", True, settled.reason, settled.message)
 
 
-def _settled(plan: Plan, deeds: Deeds, held: tuple[Hold, ...], snapshot: Snapshot) -> Condition:
-    if deeds.stopped is not None:
-        return Condition("Settled", False, deeds.stopped.reason, deeds.stopped.message)
-    if not plan.quiet:
+def _settled(plan: Plan, result: ExecutionResult, held: tuple[Hold, ...], snapshot: Snapshot) -> Condition:
+    if result.stopped is not None:
+        return Condition("Settled", False, result.stopped.reason, result.stopped.message)
+    if not plan.empty:
         return Condition("Settled", False, Reason.MOVING, f"{len(plan.moves)} partitions are to move")
     waves = sorted(plan.decisions.returning.items())
     coming = [f"{b} ({wave.share} %)" for b, wave in waves if b in snapshot.cluster.live]
@@ -90,7 +90,7 @@ def _settled(plan: Plan, deeds: Deeds, held: tuple[Hold, ...], snapshot: Snapsho
         counts = Counter(h.reason for h in held)
         text = ", ".join(f"{n} {r}" for r, n in sorted(counts.items()))
         return Condition("Settled", True, Reason.HELD, f"partitions held back: {text}")
-    return Condition("Settled", True, Reason.SETTLED, SENTENCES[Reason.SETTLED])
+    return Condition("Settled", True, Reason.SETTLED, DESCRIPTIONS[Reason.SETTLED])
 
 
 def _contested(held: tuple[Hold, ...]) -> Condition:

@@ -11,24 +11,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
-from bellwether.core.doctor.risks import Ward, shortcomings
-from bellwether.core.execution.recovery import Note
-from bellwether.core.execution.result import Deeds
+from bellwether.core.doctor.risks import RiskSummary, partitions_at_risk
+from bellwether.core.execution.recovery import RecoveryNote
+from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.condition import Condition, of_type
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.planning.plan import Plan
-from bellwether.core.planning.preferred_election import Balance
-from bellwether.core.quarantine.pause_decision import Quarantines
+from bellwether.core.planning.preferred_election import PreferredElectionStatus
+from bellwether.core.quarantine.pause_decision import QuarantineDecisions
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.problem import Problem
-from bellwether.core.rebalance.waves import Progress
-from bellwether.core.reporting.broker_report import BrokerReport, brokers
-from bellwether.core.reporting.placement_counts import whereabouts
-from bellwether.core.reporting.policy_conditions import conditions
+from bellwether.core.rebalance.waves import WaveResult
+from bellwether.core.reporting.broker_report import BrokerReport, broker_reports
+from bellwether.core.reporting.placement_counts import count_placements
+from bellwether.core.reporting.policy_conditions import policy_conditions
 from bellwether.core.settings.policy import Policy
 
 SAMPLE_SIZE = 20
@@ -44,7 +44,7 @@ class Report:
     epoch: int
     conditions: tuple[Condition, ...]
     brokers: tuple[BrokerReport, ...]
-    standings: Mapping[Standing, int]
+    states: Mapping[HealthState, int]
     partitions: int
     leaderless: int
     displaced: int
@@ -52,17 +52,17 @@ class Report:
     plan: Plan
     held: tuple[Hold, ...]
     would_demote: tuple[int, ...]
-    notes: tuple[Note, ...] = ()
-    deeds: Deeds = field(default_factory=Deeds)
-    election: Balance | None = None
+    notes: tuple[RecoveryNote, ...] = ()
+    result: ExecutionResult = field(default_factory=ExecutionResult)
+    election: PreferredElectionStatus | None = None
     """What the periodic election found; None where the policy asks for none."""
-    progress: Progress | None = None
+    progress: WaveResult | None = None
     """How far the load plan has come, and why it does not go on now."""
     problem: Problem | None = None
     """What a rebalance is asked to solve, where the turn was to pose that."""
     strimzi: Strimzi | None = None
     """What Strimzi says of the cluster, where it runs it."""
-    ward: Ward = field(default_factory=lambda: Ward(()))
+    risk_summary: RiskSummary = field(default_factory=lambda: RiskSummary(()))
     """The partitions that are not led by a full ISR, each with its risk."""
     displaced_for_racks: int = 0
     """How many of the displaced stand so for good, as the racks of the policy want it."""
@@ -80,7 +80,7 @@ class Report:
     @property
     def settled(self) -> bool:
         """Whether nothing is left to do: no move planned and none held back for long."""
-        return self.plan.quiet and not self.deeds.changed
+        return self.plan.empty and not self.result.changed
 
     def condition(self, type_: str) -> Condition:
         """The condition of that type. Raises KeyError where there is none."""
@@ -92,25 +92,25 @@ def report(
     policy: Policy,
     verdicts: Mapping[int, Verdict],
     plan: Plan,
-    deeds: Deeds,
-    notes: tuple[Note, ...] = (),
-    progress: Progress | None = None,
+    result: ExecutionResult,
+    notes: tuple[RecoveryNote, ...] = (),
+    progress: WaveResult | None = None,
     problem: Problem | None = None,
-    quarantines: Quarantines | None = None,
+    quarantines: QuarantineDecisions | None = None,
 ) -> Report:
     """What to say of a turn. Pure, and without anything that changes from turn to turn by itself."""
-    held = tuple({h.key: h for h in (*plan.holds, *deeds.holds)}.values())
+    held = tuple({h.key: h for h in (*plan.holds, *result.holds)}.values())
     acting = policy.acts
     demoted = plan.decisions.demoted if acting else snapshot.record.demoted
     would = () if acting else tuple(sorted(set(plan.decisions.demoted) - set(snapshot.record.demoted)))
-    found = whereabouts(snapshot, policy, plan)
+    found = count_placements(snapshot, policy, plan)
     return Report(
         now=snapshot.now,
         cluster_id=snapshot.cluster.cluster_id,
         epoch=snapshot.record.epoch,
-        conditions=conditions(snapshot, policy, plan, deeds, held, would, progress),
-        brokers=brokers(snapshot, policy, verdicts, plan, demoted, quarantines or Quarantines()),
-        standings={s: sum(1 for v in verdicts.values() if v.standing is s) for s in Standing},
+        conditions=policy_conditions(snapshot, policy, plan, result, held, would, progress),
+        brokers=broker_reports(snapshot, policy, verdicts, plan, demoted, quarantines or QuarantineDecisions()),
+        states={s: sum(1 for v in verdicts.values() if v.state is s) for s in HealthState},
         partitions=len(snapshot.cluster.partitions),
         leaderless=sum(p.leader is None for p in snapshot.cluster.partitions),
         displaced=found.displaced,
@@ -120,9 +120,9 @@ def report(
         held=held,
         would_demote=would,
         notes=notes,
-        deeds=deeds,
+        result=result,
         progress=progress,
         problem=problem,
         strimzi=snapshot.strimzi,
-        ward=shortcomings(snapshot.cluster, snapshot.floors),
+        risk_summary=partitions_at_risk(snapshot.cluster, snapshot.floors),
     )

@@ -12,14 +12,14 @@ from functools import cached_property
 
 from bellwether.core.signals import SignalType
 
-WARDEN = "Quarantine"
+QUARANTINE_AGENT = "Quarantine"
 """The kind of a warden's entries in ``status.signals``; they are its word and no evidence about the broker.
 
 ``Passing``: it watches, and the broker runs; ``value`` is the number of the last order that it released. ``Failing``:
 it has paused the broker by the order of that number. ``Unknown``: it cannot pause it, and the message says why.
 """
 
-WORD_SECONDS = 15
+AGENT_STALE_AFTER_SECONDS = 15
 """How long a warden's word counts after it was last heard of."""
 
 
@@ -167,7 +167,7 @@ class Plugin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class ThresholdSignals:
     """Signals whose source has counted and compared by itself, so that a failing reading is all there is to judge.
 
     ``source`` ``""`` means any; ``quorum`` so many sources must agree.
@@ -198,18 +198,18 @@ class Detection:
     plugins: tuple[Plugin, ...] = ()
 
     @cached_property
-    def watched(self) -> tuple[Watched, ...]:
+    def threshold_signals(self) -> tuple[ThresholdSignals, ...]:
         """What is judged by its readings alone: replication lag, Prometheus rules, alerts, other people's kinds."""
         lag, prometheus, alerts = self.replication_lag, self.prometheus, self.alertmanager
         found = [
-            Watched(
+            ThresholdSignals(
                 type=SignalType.REPLICATION_LAG,
                 stale_after_seconds=lag.stale_after_seconds,
                 on_failing=lag.on_failing,
             )
         ] * lag.enabled
         found += [
-            Watched(
+            ThresholdSignals(
                 type=SignalType.PROMETHEUS,
                 source=rule.name,
                 stale_after_seconds=prometheus.stale_after_seconds,
@@ -219,7 +219,7 @@ class Detection:
             for rule in prometheus.rules
         ]
         found += [
-            Watched(
+            ThresholdSignals(
                 type=SignalType.ALERTMANAGER,
                 source=name,
                 stale_after_seconds=alerts.stale_after_seconds,
@@ -228,7 +228,7 @@ class Detection:
             for name in alerts.alerts
         ]
         found += [
-            Watched(
+            ThresholdSignals(
                 type=plugin.type,
                 quorum=plugin.sources,
                 stale_after_seconds=plugin.stale_after_seconds,
@@ -239,7 +239,7 @@ class Detection:
         ]
         return tuple(found)
 
-    def patience(self, type_: str, source: str) -> int | None:
+    def stale_after(self, type_: str, source: str) -> int | None:
         """How many seconds a signal of that type and source counts after its prober was last heard of.
 
         ``None`` when the policy does not judge it at all. A warden's word is no evidence, and is heeded all the same.
@@ -251,6 +251,6 @@ class Detection:
         ):
             if type_ == kind:
                 return settings.stale_after_seconds if settings.enabled else None
-        if type_ == WARDEN:
-            return WORD_SECONDS
-        return next((w.stale_after_seconds for w in self.watched if w.covers(type_, source)), None)
+        if type_ == QUARANTINE_AGENT:
+            return AGENT_STALE_AFTER_SECONDS
+        return next((w.stale_after_seconds for w in self.threshold_signals if w.covers(type_, source)), None)

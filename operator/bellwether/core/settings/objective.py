@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bellwether.core.strict_json import Fields, Unreadable
+from bellwether.core.strict_json import InvalidDocument, StrictObject
 
 WHOLE = 100
 """Weights are percent, and a broker's usual capacity is this: with both, a relative load is bytes/s."""
@@ -62,7 +62,7 @@ class Objective:
         }
 
     @classmethod
-    def read(cls, fields: Fields) -> Objective:
+    def read(cls, fields: StrictObject) -> Objective:
         """The objective of a document. Unreadable names the field."""
         made = cls(
             statistic=fields.word("statistic", Statistic),
@@ -75,5 +75,5 @@ class Objective:
         )
         fields.done()
         if not all(isinstance(rack, str) for rack in made.preferred_racks):
-            raise Unreadable("objective.preferredRacks: each must be the name of a rack")
+            raise InvalidDocument("objective.preferredRacks: each must be the name of a rack")
         return made

@@ -69,7 +69,7 @@ class Demotion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waves:
+class PromotionWaves:
     """In which steps a broker gets its leaders back.
 
     ``steps`` are percentages that rise and end at 100; a step comes ``pause_seconds`` after the last one at the
@@ -103,7 +103,7 @@ class Promotion:
     stabilization_seconds: int = 60
     flap_window_seconds: int = 3600
     longest_stabilization_seconds: int = 3600
-    waves: Waves = field(default_factory=Waves)
+    waves: PromotionWaves = field(default_factory=PromotionWaves)
 
     def stabilization(self, demotions: int) -> int:
         """How long a broker must stay well, in seconds, at its so-manieth demotion in short succession."""

@@ -23,7 +23,7 @@ class Approval(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waves:
+class RebalanceWaves:
     """How an approved plan is applied: so many partitions at a time, so many seconds from one wave to the next."""
 
     partitions: int = 500
@@ -47,7 +47,7 @@ class Rebalance:
     excluded_topics: tuple[str, ...] = ()
     minimum_improvement_percent: int = 5
     valid_seconds: int = 86400
-    waves: Waves = field(default_factory=Waves)
+    waves: RebalanceWaves = field(default_factory=RebalanceWaves)
 
     def expired(self, made_at: datetime, now: datetime) -> bool:
         """Whether a plan of a problem that was posed then is too old to be begun or gone on with."""

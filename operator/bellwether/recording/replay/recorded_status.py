@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from bellwether.api.v1alpha1.broker_health import BrokerVerdict, Flapping
 from bellwether.core.detection.verdicts import Verdict
-from bellwether.core.model.flap_damping import Flaps
+from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.recording.traces.merge_patch import Document, Json
 
 _VERDICT = ("standing", "reason", "message", "since", "restartedAt", "resumedAt")
@@ -64,7 +64,7 @@ def verdicts_of(section: Document) -> dict[int, Verdict]:
     return verdicts
 
 
-def flaps_of(section: Document) -> dict[int, Flaps]:
+def flaps_of(section: Document) -> dict[int, FlapCounter]:
     """The flap counters to carry on from; what cannot be read counts as none."""
     flaps = {}
     for broker, row in section.items():

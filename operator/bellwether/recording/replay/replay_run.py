@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bellwether.core.demotion.requeue import appointment
+from bellwether.core.demotion.requeue import requeue_after
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.reporting.report import Report
@@ -212,7 +212,7 @@ class Replay:
             return None
         fresh = []
         for signal in self._signals.signals():
-            patience = policy.detection.patience(signal.type, signal.source)
+            patience = policy.detection.stale_after(signal.type, signal.source)
             aged = signal.age_seconds
             fresh.append(patience is not None and aged is not None and aged <= patience)
         return tuple(fresh), tuple(o.active(now) for o in self._signals.overrides())
@@ -228,15 +228,19 @@ class Replay:
 
 def _pause(report: Report, memory: Memory, policy: Policy) -> float:
     """How long until time alone may change something; infinite when everybody is well and nothing is displaced."""
-    ailing = [b for b in report.brokers if b.verdict.standing != "Healthy" or b.hold is not None]
+    ailing = [b for b in report.brokers if b.verdict.state != "Healthy" or b.hold is not None]
     if not ailing and report.settled and memory.record.empty:
         return math.inf
-    ages = [(report.now - b.verdict.since).total_seconds() for b in ailing if b.verdict.standing != "Recovering"]
+    ages = [(report.now - b.verdict.since).total_seconds() for b in ailing if b.verdict.state != "Recovering"]
     waiting = len(ages) < len(ailing) or any(age <= YOUNG_SECONDS for age in ages)
     step = STEP_SECONDS if waiting or not report.settled else STEADY_SECONDS
     met = (
-        appointment(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=policy, now=report.now)
+        requeue_after(b.verdict, dwelling=b.dwelling, flaps=b.flaps, policy=policy, now=report.now)
         for b in report.brokers
     )
-    waves = (b.way.wait.again_seconds for b in report.brokers if b.way is not None and b.way.wait is not None)
+    waves = (
+        b.restoration.wait.again_seconds
+        for b in report.brokers
+        if b.restoration is not None and b.restoration.wait is not None
+    )
     return min([step, *(seconds for seconds in (*met, *waves) if seconds is not None)])

@@ -69,8 +69,7 @@ class Timeline:
     def took(self, now: datetime, report: Report, demoted_before: frozenset[int]) -> None:
         """A turn of the replay."""
         words = {
-            b.broker: Word(str(b.verdict.standing), str(b.verdict.reason), b.demoted is not None)
-            for b in report.brokers
+            b.broker: Word(str(b.verdict.state), str(b.verdict.reason), b.demoted is not None) for b in report.brokers
         }
         for broker in report.brokers:
             self._verdict(now, broker.broker, words[broker.broker], broker.verdict.message)
@@ -87,8 +86,8 @@ class Timeline:
         for number in sorted(demoted_before - set(demoted)):
             self.rows.append(Row(now, "promoted", "may lead again", number))
         self._observing(now, report)
-        if self._moves and report.deeds.changed:
-            text = f"{report.deeds.elected} leaders moved, {report.deeds.reordered} partitions reordered"
+        if self._moves and report.result.changed:
+            text = f"{report.result.elected} leaders moved, {report.result.reordered} partitions reordered"
             self.rows.append(Row(now, "moved", text))
         if words != self._words:
             self.replayed.append((now, words))

@@ -15,7 +15,7 @@ from typing import Any
 
 from bellwether.core.model.cluster import Broker, Cluster, Partition
 from bellwether.core.model.strimzi import Pod
-from bellwether.core.model.undo_record import Demoted
+from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.signals import Override, Signal
 from bellwether.recording.traces.merge_patch import Document, Json
 
@@ -49,7 +49,7 @@ class Anonymity:
         """Pods with their names as digests."""
         return {broker: replace(pod, name=self.name("pod", pod.name)) for broker, pod in pods.items()}
 
-    def demoted(self, demoted: Mapping[int, Demoted]) -> dict[int, Demoted]:
+    def demoted(self, demoted: Mapping[int, DemotedBroker]) -> dict[int, DemotedBroker]:
         """Demotions without their messages."""
         return {broker: replace(one, message="") for broker, one in demoted.items()}
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bellwether.core.model.restoration_waves import Coming, Returning
+from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.strimzi import Pod
-from bellwether.core.model.undo_record import Cause, Demoted
+from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal
 from bellwether.recording.traces.merge_patch import Document, Json
 from bellwether.recording.traces.trace_lines import UnreadableTrace, text_of, time_of
@@ -124,7 +124,7 @@ def read_pods(section: Document) -> dict[int, Pod]:
     return found
 
 
-def demoted_section(demoted: Mapping[int, Demoted]) -> dict[str, Json]:
+def demoted_section(demoted: Mapping[int, DemotedBroker]) -> dict[str, Json]:
     """By broker: who is kept from leading, by whose word and why."""
     return {
         str(broker): {
@@ -137,12 +137,12 @@ def demoted_section(demoted: Mapping[int, Demoted]) -> dict[str, Json]:
     }
 
 
-def read_demoted(section: Document) -> dict[int, Demoted]:
+def read_demoted(section: Document) -> dict[int, DemotedBroker]:
     """The demoted brokers."""
 
-    def read() -> dict[int, Demoted]:
+    def read() -> dict[int, DemotedBroker]:
         return {
-            int(broker): Demoted(
+            int(broker): DemotedBroker(
                 int(broker),
                 Cause(row["cause"]),
                 str(row["reason"]),
@@ -152,37 +152,37 @@ def read_demoted(section: Document) -> dict[int, Demoted]:
             for broker, row in section.items()
         }
 
-    found: dict[int, Demoted] = reading("a demotion", read)
+    found: dict[int, DemotedBroker] = reading("a demotion", read)
     return found
 
 
-def returning_section(returning: Mapping[int, Returning]) -> dict[str, Json]:
+def returning_section(returning: Mapping[int, ReturningBroker]) -> dict[str, Json]:
     """By broker: who gets its leaders back in waves, how far it has come, since when, and from where it comes."""
     section: dict[str, Json] = {}
     for broker, one in returning.items():
         row: dict[str, Json] = {"share": one.share, "since": text_of(one.since), "wavedAt": text_of(one.waved_at)}
-        if one.coming is not Coming.RECOVERED:
-            row["coming"] = str(one.coming)
+        if one.trigger is not RestorationTrigger.RECOVERED:
+            row["coming"] = str(one.trigger)
         section[str(broker)] = row
     return section
 
 
-def read_returning(section: Document) -> dict[int, Returning]:
+def read_returning(section: Document) -> dict[int, ReturningBroker]:
     """The brokers on their way back."""
 
-    def read() -> dict[int, Returning]:
+    def read() -> dict[int, ReturningBroker]:
         return {
-            int(broker): Returning(
+            int(broker): ReturningBroker(
                 int(broker),
                 _share(row["share"]),
                 time_of(row["since"]),
                 time_of(row["wavedAt"]),
-                Coming(row.get("coming", Coming.RECOVERED)),
+                RestorationTrigger(row.get("coming", RestorationTrigger.RECOVERED)),
             )
             for broker, row in section.items()
         }
 
-    found: dict[int, Returning] = reading("a way back", read)
+    found: dict[int, ReturningBroker] = reading("a way back", read)
     return found
 
 

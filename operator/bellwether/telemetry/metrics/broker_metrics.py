@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry
 
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reporting.broker_report import BrokerReport
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Signal
@@ -105,13 +105,13 @@ class BrokerMetrics:
         tell(self._preferred, lambda b: b.preferred_leaders)
         tell(self._demoted, lambda b: b.demoted is not None)
         tell(self._holds_back, lambda b: b.condition("HoldsBackISR").status is True)
-        verdicts = {(str(b.broker), str(s)): float(b.verdict.standing is s) for b in report.brokers for s in Standing}
+        verdicts = {(str(b.broker), str(s)): float(b.verdict.state is s) for b in report.brokers for s in HealthState}
         self._verdict.tell(namespace, policy, verdicts)
         reasons = {(str(b.broker), str(b.verdict.reason)): 1.0 for b in report.brokers}
         self._reason.tell(namespace, policy, reasons)
         since = {(str(b.broker),): b.demoted.since.timestamp() for b in report.brokers if b.demoted is not None}
         self._since.tell(namespace, policy, since)
-        ways = [(str(b.broker), b.way) for b in report.brokers if b.way is not None]
+        ways = [(str(b.broker), b.restoration) for b in report.brokers if b.restoration is not None]
         self._returning.tell(namespace, policy, {(b,): way.returning.share / 100 for b, way in ways})
         self._withheld.tell(namespace, policy, {(b,): float(way.withheld) for b, way in ways})
         waits = {(b, str(way.wait.reason)): 1.0 for b, way in ways if way.wait is not None}

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from prometheus_client import Counter, Gauge, Histogram
 
 from bellwether.core.doctor.risks import Risk
-from bellwether.core.planning.preferred_election import Balance
+from bellwether.core.planning.preferred_election import PreferredElectionStatus
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.lifecycle import Run
+from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Signal
 from bellwether.telemetry.metrics.broker_metrics import BrokerMetrics, Patience
@@ -131,15 +131,15 @@ class OperatorMetrics:
         self._for_racks.labels(*labels).set(report.displaced_for_racks)
         self._out_of_place.labels(*labels).set(report.leaders_out_of_place)
         self._entries.labels(*labels).set(entries)
-        self._reordered.labels(*labels).inc(report.deeds.reordered)
-        self._elected.labels(*labels).inc(report.deeds.elected)
-        self._touched.labels(*labels).inc(len(report.deeds.touched))
-        if report.deeds.stopped is not None:
-            self._stopped.labels(*labels, str(report.deeds.stopped.reason)).inc()
+        self._reordered.labels(*labels).inc(report.result.reordered)
+        self._elected.labels(*labels).inc(report.result.elected)
+        self._touched.labels(*labels).inc(len(report.result.touched))
+        if report.result.stopped is not None:
+            self._stopped.labels(*labels, str(report.result.stopped.reason)).inc()
         self._brokers.judged(namespace, policy, report)
         self._quarantines.stand(namespace, policy, report)
         self._imbalance.tell(namespace, policy, _imbalances(report.election))
-        counts = report.ward.counts
+        counts = report.risk_summary.counts
         risks = {(str(risk),): float(counts.get(risk, 0)) for risk in Risk if risk is not Risk.IN_SYNC}
         self._risks.tell(namespace, policy, risks)
         held = {(str(reason),): float(count) for reason, count in report.held_by_reason.items()}
@@ -176,7 +176,7 @@ class OperatorMetrics:
         for gauge in (self._for_racks, self._out_of_place, self._entries):
             gauge.remove_by_labels({"namespace": namespace, "policy": policy})
 
-    def rebalance(self, namespace: str, policy: str, run: Run | None) -> None:
+    def rebalance(self, namespace: str, policy: str, run: RebalanceRun | None) -> None:
         """How the rebalance by load stands; None where the policy asks for none."""
         if (namespace, policy) not in self._gone:
             self._rebalances.stands(namespace, policy, run)
@@ -207,7 +207,7 @@ class OperatorMetrics:
         return Counter(f"bellwether_{name}", text, (*_POLICY, *labels), registry=self.registry)
 
 
-def _imbalances(found: Balance | None) -> dict[tuple[str, ...], float]:
+def _imbalances(found: PreferredElectionStatus | None) -> dict[tuple[str, ...], float]:
     if found is None:
         return {}
     told: dict[tuple[str, ...], float] = {("now",): float(found.imbalance)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter
 
 from bellwether.core.quarantine.pause_decision import ENDINGS
-from bellwether.core.reasons import known
+from bellwether.core.reasons import reason_named
 from bellwether.core.reporting.report import Report
 from bellwether.telemetry.metrics.metric_registry import PolicyGauge
 
@@ -61,15 +61,17 @@ class QuarantineMetrics:
 
     def stand(self, namespace: str, policy: str, report: Report) -> None:
         """How quarantines stand at the end of a turn; what began or ended in it is counted."""
-        about = [(str(b.broker), b) for b in report.brokers if b.confinement is not None or b.paused]
-        orders = [(broker, b.confinement) for broker, b in about if b.confinement is not None]
-        standing = [(broker, order) for broker, order in orders if order.stands]
+        about = [(str(b.broker), b) for b in report.brokers if b.quarantine_order is not None or b.paused]
+        orders = [(broker, b.quarantine_order) for broker, b in about if b.quarantine_order is not None]
+        standing = [(broker, order) for broker, order in orders if order.active]
         self._paused.tell(namespace, policy, {(broker,): float(b.paused) for broker, b in about})
-        ordered = {(broker,): float(b.confinement is not None and b.confinement.stands) for broker, b in about}
+        ordered = {
+            (broker,): float(b.quarantine_order is not None and b.quarantine_order.active) for broker, b in about
+        }
         self._ordered.tell(namespace, policy, ordered)
         self._since.tell(namespace, policy, {(broker,): order.since.timestamp() for broker, order in standing})
         self._until.tell(namespace, policy, {(broker,): order.until.timestamp() for broker, order in standing})
-        ended = {(broker, str(known(order.reason))): 1.0 for broker, order in orders if not order.stands}
+        ended = {(broker, str(reason_named(order.reason))): 1.0 for broker, order in orders if not order.active}
         self._ended_lately.tell(namespace, policy, ended)
         for _, order in orders:
             for reason in ENDINGS:  # at 0 before they rise, as a rise from nothing is none to Prometheus
@@ -77,7 +79,7 @@ class QuarantineMetrics:
             if order.since == report.now:
                 self._begun.labels(namespace, policy).inc()
             if order.ended_at == report.now:
-                self._ended.labels(namespace, policy, str(known(order.reason))).inc()
+                self._ended.labels(namespace, policy, str(reason_named(order.reason))).inc()
 
     def forget(self, namespace: str, policy: str) -> None:
         """Say nothing of the brokers of a policy that another process leads, or that is gone."""

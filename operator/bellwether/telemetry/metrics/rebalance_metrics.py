@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from bellwether.core.rebalance.lifecycle import Run, RunState
+from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.telemetry.metrics.metric_registry import PolicyGauge
 
 
@@ -33,7 +33,7 @@ class RebalanceMetrics:
             registry,
         )
 
-    def stands(self, namespace: str, policy: str, run: Run | None) -> None:
+    def stands(self, namespace: str, policy: str, run: RebalanceRun | None) -> None:
         """How the rebalance stands; None where the policy asks for none."""
         if run is None:
             self.forget(namespace, policy)

@@ -14,10 +14,10 @@ import pytest
 from bellwether.adapters import undo_record_codec
 from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.undo_record import Application, Entry, UndoRecord
+from bellwether.core.model.undo_record import PlanApplication, UndoEntry, UndoRecord
 from bellwether.ports.errors import Fenced, Terminal
 
-ENTRY = {PartitionKey("id", 0): Entry("orders", (1, 2, 3), (2, 3, 1))}
+ENTRY = {PartitionKey("id", 0): UndoEntry("orders", (1, 2, 3), (2, 3, 1))}
 
 SECOND = """
 import sys
@@ -126,7 +126,7 @@ def test_another_clusters_record_is_refused_unless_it_is_empty(path: Path) -> No
 def test_the_plan_of_another_cluster_is_not_gone_on_with(path: Path) -> None:
     leadership, begun = held(path), datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
     records = FileRecords(path, leadership)
-    record = replace(records.take_over("c"), application=Application("0123456789abcdef", 7, begun, begun))
+    record = replace(records.take_over("c"), application=PlanApplication("0123456789abcdef", 7, begun, begun))
     records.save(record)
     assert FileRecords(path, leadership).take_over("c").application == record.application
     assert FileRecords(path, leadership).take_over("d").application is None

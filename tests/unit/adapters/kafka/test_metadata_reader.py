@@ -291,7 +291,7 @@ class TestEligibleLeaders:
         self, features: Mapping[str, int], kept: bool
     ) -> None:
         with ScriptedBroker(answers(topic("a", partition(0)), features=features)) as broker:
-            assert reader(broker).read().keeps_elr is kept
+            assert reader(broker).read().elr_enabled is kept
 
     @pytest.mark.parametrize(
         ("isr", "known"),

@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.status.signal_entries import SignalEntry, entry_of, read_entries
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Reading, Signal, SignalType
@@ -32,7 +32,7 @@ def test_a_verdict_is_carried_over_a_restart():
     said = {"standing": "Sick", "reason": "StorageSlow", "message": "slow", "since": "2026-01-02T03:04:05Z"}
     verdict = BrokerHealth.read({**apiobjects.health(), "status": {"verdict": said}}).status.verdict
     assert verdict is not None
-    assert verdict.to_core(1) == Verdict(1, Standing.SICK, Reason.STORAGE_SLOW, "slow", SINCE)
+    assert verdict.to_core(1) == Verdict(1, HealthState.SICK, Reason.STORAGE_SLOW, "slow", SINCE)
 
 
 def test_a_verdict_of_a_newer_version_is_not_carried_over():

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bellwether.core.rebalance.problem import PartitionSlot
+from bellwether.core.rebalance.problem import PartitionInput
 from bellwether.core.rebalance.rebalance_plan import digest_of_lines, problem_digest
 from bellwether_load.planning.choices import Refused
 from bellwether_load.planning.tables import Key, beside, first_key, from_bytes, lines, routed, to_bytes
@@ -96,12 +96,12 @@ def test_a_table_reads_back_as_it_was_written():
 
 def test_the_lines_make_the_digest_that_the_verifier_knows():
     slots = [
-        PartitionSlot("a", "id-a", 0, (1, 2), (2,), 2, ""),
-        PartitionSlot("a", "id-a", 1, (1, 2), (2,), 2, ""),
-        PartitionSlot("b", "id-b", 0, (1, 2), (2,), 2, ""),
+        PartitionInput("a", "id-a", 0, (1, 2), (2,), 2, ""),
+        PartitionInput("a", "id-a", 1, (1, 2), (2,), 2, ""),
+        PartitionInput("b", "id-b", 0, (1, 2), (2,), 2, ""),
     ]
     known = [(2, 3), None, (4, 0)]
-    terms = problem().terms
+    terms = problem().header
     table = beside(partitions(("a", 0), ("a", 1), ("b", 0)), loads(("a", 0, 2.5, 3.4), ("b", 0, 3.5, None)))
     assert digest_of_lines(terms, [lines(table)]) == problem_digest(terms, zip(slots, known, strict=True))
     halves = [lines(table.slice(0, 1)), lines(table.slice(1, 2))]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bellwether.cli.diagnosis.cluster_examination import Examination, Examiner, no_samples
-from bellwether.core.doctor.risks import MIN_ISR, Risk, Sample
+from bellwether.core.doctor.risks import MIN_ISR, LogEndSample, Risk
 from bellwether.ports.errors import Terminal, Unauthorized
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_configs import MemoryConfigs
@@ -32,7 +32,7 @@ def test_settings_and_metadata_make_the_classes(kafka: MemoryCluster):
     kafka.kill(1)
     kafka.configure_topic("orders", MIN_ISR, "3")
     found = examined(kafka)
-    assert {str(d.partition.name): d.risk for d in found.ward.diagnoses} == {
+    assert {str(d.partition.name): d.risk for d in found.risk_summary.diagnoses} == {
         "orders-0": Risk.UNDER_MIN_ISR,
         "orders-1": Risk.UNDER_MIN_ISR,
         "payments-0": Risk.AT_MIN_ISR,
@@ -73,8 +73,8 @@ def test_samples_bound_the_loss(kafka: MemoryCluster):
         kafka.kill(broker)
     kafka.revive(2)
     key, epoch = kafka.partition("payments").key, kafka.partition("payments").leader_epoch
-    ward = MemoryWard(kafka, {name("payments"): {2: 70}}, {key: Sample(100, START, 1, epoch - 1)})
-    loss = ward.examiner().examine().of(name("payments")).loss
+    risk_summary = MemoryWard(kafka, {name("payments"): {2: 70}}, {key: LogEndSample(100, START, 1, epoch - 1)})
+    loss = risk_summary.examiner().examine().of(name("payments")).loss
     assert loss is not None
     assert loss.least == 30
 
@@ -91,7 +91,7 @@ def test_settings_that_may_not_be_read_leave_the_rest_told(kafka: MemoryCluster)
 
 
 def test_a_store_that_cannot_be_read_leaves_the_loss_unknown(kafka: MemoryCluster):
-    def failing(*_: object) -> dict[object, Sample]:
+    def failing(*_: object) -> dict[object, LogEndSample]:
         raise Terminal("the store is away")
 
     for broker in (2, 1):
@@ -113,7 +113,7 @@ def test_a_topic_or_partition_that_there_is_not_is_named(kafka: MemoryCluster):
 
 
 def test_a_cluster_without_topics_is_well():
-    assert examined(MemoryCluster(3)).ward.diagnoses == ()
+    assert examined(MemoryCluster(3)).risk_summary.diagnoses == ()
 
 
 class Deaf(MemoryEnds):
@@ -135,7 +135,7 @@ def heard(kafka: MemoryCluster, ends: MemoryEnds, *topics: str) -> Examination:
 def test_where_no_broker_can_be_reached_metadata_alone_is_believed_and_that_is_said(kafka: MemoryCluster):
     kafka.kill(3)
     found = heard(kafka, Deaf(kafka, 1, 2, 3))
-    assert {d.risk for d in found.ward.diagnoses} == {Risk.AT_MIN_ISR, Risk.IN_SYNC}, "as broker 3 is gone"
+    assert {d.risk for d in found.risk_summary.diagnoses} == {Risk.AT_MIN_ISR, Risk.IN_SYNC}, "as broker 3 is gone"
     assert not found.silent
     (trouble,) = found.troubles
     assert "no broker answers where metadata says that it is" in trouble

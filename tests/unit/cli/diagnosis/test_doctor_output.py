@@ -8,13 +8,13 @@ import pytest
 
 from bellwether.cli.diagnosis import doctor_output
 from bellwether.cli.diagnosis.cluster_examination import Examination
-from bellwether.core.doctor.remediation import Tools
-from bellwether.core.doctor.risks import Risk, Sample
+from bellwether.core.doctor.remediation import CommandOptions
+from bellwether.core.doctor.risks import LogEndSample, Risk
 from bellwether.testing.memory_cluster import MemoryCluster
 from testkit.builders import START, name
 from testkit.wards import MemoryWard
 
-TOOLS = Tools("broker:9092")
+TOOLS = CommandOptions("broker:9092")
 
 
 @pytest.fixture
@@ -31,12 +31,12 @@ def kafka() -> MemoryCluster:
 
 def examination(kafka: MemoryCluster) -> Examination:
     lost = kafka.partition("orders")
-    samples = {lost.key: Sample(100, START, 1, lost.leader_epoch - 1)}
+    samples = {lost.key: LogEndSample(100, START, 1, lost.leader_epoch - 1)}
     return MemoryWard(kafka, {lost.name: {2: 70}}, samples).examiner().examine()
 
 
 def printed(found: Examination, capsys: pytest.CaptureFixture[str], shown: int = 10) -> str:
-    doctor_output.told(found, found.ward.at_risk[:shown], TOOLS)
+    doctor_output.told(found, found.risk_summary.at_risk[:shown], TOOLS)
     return capsys.readouterr().out
 
 
@@ -93,9 +93,9 @@ def test_eligible_replicas_and_the_last_known_leader_are_shown(capsys):
 
 def test_the_document_holds_what_the_text_says(kafka):
     found = examination(kafka)
-    document = doctor_output.document(found, found.ward.at_risk, TOOLS)
+    document = doctor_output.document(found, found.risk_summary.at_risk, TOOLS)
     assert json.loads(json.dumps(document)) == document
-    assert document["classes"] == {str(risk): found.ward.counts.get(risk, 0) for risk in Risk} | {"AtMinIsr": 2}
+    assert document["classes"] == {str(risk): found.risk_summary.counts.get(risk, 0) for risk in Risk} | {"AtMinIsr": 2}
     assert (document["atRisk"], document["withoutSpareByDesign"]) == (2, 1)
     lost, at_floor = document["partitions"]
     assert lost["class"] == "LastIsrMemberLost"

@@ -13,8 +13,8 @@ from bellwether.cli.commands.diagnosis.explain import explain
 from bellwether.cli.diagnosis import explain as verb
 from bellwether.controllers.reporting.status import broker_status
 from bellwether.core.detection.verdicts import judge
-from bellwether.core.execution.result import Deeds
-from bellwether.core.model.flap_damping import Flaps
+from bellwether.core.execution.result import ExecutionResult
+from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reporting.report import report
 from bellwether.core.settings.detection import Detection, Reachability
@@ -37,9 +37,9 @@ def judged_status() -> dict[str, object]:
         replace(signal(1, Reading.PASSING, source="c", age_seconds=60.0), message="kafka-1:9094 answers"),
     ]
     seen = snapshot(cluster(partition(replicas=(2, 1, 3))), *said, undo=record(None, demoted(1)))
-    seen = replace(seen, flaps={1: Flaps(2, after(0))})
+    seen = replace(seen, flaps={1: FlapCounter(2, after(0))})
     verdicts = judge(seen, POLICY, {})
-    made = report(seen, POLICY, verdicts, Plan(decisions=decisions(1)), Deeds())
+    made = report(seen, POLICY, verdicts, Plan(decisions=decisions(1)), ExecutionResult())
     return broker_status(made.brokers[0], 0, {}, after(0))
 
 

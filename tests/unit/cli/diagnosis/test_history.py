@@ -11,12 +11,12 @@ from click.testing import CliRunner, Result
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
 from bellwether.cli.diagnosis import history as verb
 from bellwether.cli.main import main
-from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Moves, Outcome, PlanStep
+from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange, MoveSummary, PlanStep
 from bellwether.testing.memory_world import ManualClock
 from testkit.apistores import MemoryApi
 
 FALL = BrokerChange(2, True, "signals", "StorageSlow", "80 ms", ("StorageLatency b2: Failing: 80 ms",))
-MOVES = Moves(3, 40, 20, 0, "0123456789abcdef", {2: 20}, {1: 12, 3: 8}, ("orders-0: [2, 1, 3] -> [1, 3, 2]",))
+MOVES = MoveSummary(3, 40, 20, 0, "0123456789abcdef", {2: 20}, {1: 12, 3: 8}, ("orders-0: [2, 1, 3] -> [1, 3, 2]",))
 
 
 @pytest.fixture
@@ -37,11 +37,13 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
 def trail(api: MemoryApi, clock: ManualClock) -> ConfigMapTrail:
     """A fall at 0 s, the end of it at 3600 s, a load plan at 7200 s, and a look at 10800 s."""
     made = ConfigMapTrail(api, "default", "main", clock)
-    fall = AuditEntry(clock.now(), "c", 4, changes=(FALL,), moves=MOVES, outcome=Outcome(40, 20, 0, {"NotApplied": 2}))
+    fall = AuditEntry(
+        clock.now(), "c", 4, changes=(FALL,), moves=MOVES, outcome=AuditOutcome(40, 20, 0, {"NotApplied": 2})
+    )
     made.conclude(fall)
     clock.advance(3600)
     rise = BrokerChange(2, False, "override by ann", "OverridePromoted", "the disk is new")
-    made.conclude(replace(fall, at=clock.now(), changes=(rise,), moves=None, outcome=Outcome()))
+    made.conclude(replace(fall, at=clock.now(), changes=(rise,), moves=None, outcome=AuditOutcome()))
     clock.advance(3600)
     step = PlanStep("fedcba9876543210", "field manager kubectl-annotate", 30, 90)
     made.conclude(AuditEntry(clock.now(), "c", 5, plan=step))
@@ -129,6 +131,6 @@ def test_an_api_that_is_away_is_one_line(api: MemoryApi):
 
 def test_what_repeated_itself_is_counted(api: MemoryApi, clock: ManualClock):
     trail = ConfigMapTrail(api, "default", "main", clock)
-    entry = AuditEntry(clock.now(), "c", 4, moves=MOVES, outcome=Outcome(0, 0), times=7, last=clock.now())
+    entry = AuditEntry(clock.now(), "c", 4, moves=MOVES, outcome=AuditOutcome(0, 0), times=7, last=clock.now())
     trail.conclude(entry)
     assert "epoch 4, 7 times until 2026-01-01 00:00:00Z" in run().stdout

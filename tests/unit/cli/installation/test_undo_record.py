@@ -14,7 +14,7 @@ from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.cli.installation import undo_record as verb
 from bellwether.cli.main import main
-from bellwether.core.model.undo_record import Ending, UndoRecord
+from bellwether.core.model.undo_record import ApplicationEnd, UndoRecord
 from testkit.apistores import MemoryApi
 from testkit.builders import CLUSTER_ID, demoted, entry, partition, returning
 from testkit.rebalancing import application
@@ -58,10 +58,10 @@ def test_show_says_that_nothing_is_displaced(api: MemoryApi):
     ("ended", "text"),
     [
         (None, "load plan 0123456789abcdef: being applied: 3 of 9 partitions taken up"),
-        (Ending.DONE, "load plan 0123456789abcdef: Done: 9 of 9 partitions stand in the plan's order"),
+        (ApplicationEnd.DONE, "load plan 0123456789abcdef: Done: 9 of 9 partitions stand in the plan's order"),
     ],
 )
-def test_show_says_how_far_a_load_plan_has_come(api: MemoryApi, ended: Ending | None, text: str):
+def test_show_says_how_far_a_load_plan_has_come(api: MemoryApi, ended: ApplicationEnd | None, text: str):
     records = ConfigMapRecords(api, "default", "main")
     said = "" if ended is None else "9 of 9 partitions stand in the plan's order"
     plan = application(9, taken_up=3, ended=ended, message=said)

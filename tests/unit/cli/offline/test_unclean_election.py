@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bellwether.cli.diagnosis.cluster_examination import Examination
 from bellwether.cli.offline.unclean_election import Refused, Unled, elect_uncleanly
-from bellwether.core.doctor.risks import Risk, Sample
+from bellwether.core.doctor.risks import LogEndSample, Risk
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports.errors import Transient
 from bellwether.ports.kafka import Outcome
@@ -53,12 +53,12 @@ def attempt(
     person: Person | None = None,
     *,
     accepted: bool = True,
-    ward: MemoryWard | None = None,
+    risk_summary: MemoryWard | None = None,
     partition: TopicPartition = ORDERS,
     elections: MemoryUnclean | None = None,
 ) -> tuple[Examination, MemoryUnclean]:
     someone, held = person or Person(), elections or MemoryUnclean(kafka)
-    examiner = (ward or MemoryWard(kafka)).examiner()
+    examiner = (risk_summary or MemoryWard(kafka)).examiner()
     return elect_uncleanly(
         partition, examiner.examine, held, ManualClock(), someone.told.append, someone.ask, accepted=accepted
     ), held
@@ -75,10 +75,10 @@ def test_the_first_of_the_order_that_lives_leads_afterwards():
 def test_the_bounds_are_told_before_anything_is_asked():
     kafka = lost()
     p = kafka.partition("orders")
-    ward = MemoryWard(kafka, {ORDERS: {2: 70, 3: 80}}, {p.key: Sample(100, START, 1, p.leader_epoch - 1)})
+    risk_summary = MemoryWard(kafka, {ORDERS: {2: 70, 3: 80}}, {p.key: LogEndSample(100, START, 1, p.leader_epoch - 1)})
     person = Person(answer="no")
     with pytest.raises(Refused, match="the partition was not named"):
-        attempt(kafka, person, ward=ward)
+        attempt(kafka, person, risk_summary=risk_summary)
     text = "\n".join(person.told)
     assert "without loss could lead: 1 (does not live" in text
     assert "at least 30 offsets are lost" in text

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from bellwether.adapters.store.plans.plan_files import write_plan
 from bellwether.cli.main import main
-from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from testkit.loadplanning import Folders, folders, loads, planned, problem, slot
 from testkit.planpages import former, needs, plan_of_size, said, taken_apart
 
@@ -44,7 +44,7 @@ def test_a_plan_is_shown_with_its_figures_brokers_and_moves(written: Folders) ->
 
 
 def test_the_newest_plan_is_shown_unless_a_digest_is_given(written: Folders) -> None:
-    later = replace(POSED, terms=replace(POSED.terms, made_at=POSED.terms.made_at + timedelta(days=1)))
+    later = replace(POSED, header=replace(POSED.header, made_at=POSED.header.made_at + timedelta(days=1)))
     plan, moves = planned(later, KNOWN)
     write_plan(written.store, plan, moves)
     assert plan.digest in shown(written).output
@@ -53,7 +53,7 @@ def test_the_newest_plan_is_shown_unless_a_digest_is_given(written: Folders) -> 
 
 def test_one_policys_newest_plan_can_be_asked_for(written: Folders) -> None:
     other = replace(
-        POSED, terms=replace(POSED.terms, policy="kafka/other", made_at=POSED.terms.made_at + timedelta(days=1))
+        POSED, header=replace(POSED.header, policy="kafka/other", made_at=POSED.header.made_at + timedelta(days=1))
     )
     write_plan(written.store, *planned(other, KNOWN))
     assert "kafka/other" in shown(written).output
@@ -93,7 +93,7 @@ def test_the_page_is_written_with_history_and_the_names_of_its_sources(written: 
 
 def test_json_is_the_plan_as_it_is_kept(written: Folders) -> None:
     found = shown(written, "--json")
-    assert LoadPlan.read(json.loads(found.output)).digest == digest(written)
+    assert RebalancePlan.read(json.loads(found.output)).digest == digest(written)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bellwether.core.rebalance.problem import BrokerSlot
+from bellwether.core.rebalance.problem import BrokerInput
 from testkit.loadplanning import folders, loads, planned, problem, slot
 from waiting import limit
 
@@ -33,7 +33,7 @@ finally:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak from /proc")
 def test_a_quarter_of_a_million_partitions_take_little_memory(tmp_path: Path) -> None:
     rng = random.Random(1)
-    brokers = tuple(BrokerSlot(b) for b in range(1, BROKERS + 1))
+    brokers = tuple(BrokerInput(b) for b in range(1, BROKERS + 1))
     topics = [f"topic-{t:04}" for t in range(PARTITIONS // 50)]
     posed = problem(
         *(slot(i % 50, rng.sample(range(1, BROKERS + 1), 3), topic=topics[i // 50]) for i in range(PARTITIONS)),

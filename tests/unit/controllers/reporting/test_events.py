@@ -8,14 +8,14 @@ import pytest
 
 from bellwether.controllers.reporting.events import NOTES_SHOWN, News, news, of_run
 from bellwether.core.demotion.decisions import BrokerHold
-from bellwether.core.detection.health_states import Standing
-from bellwether.core.execution.recovery import Note
-from bellwether.core.execution.result import Deeds, Stop
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.execution.recovery import RecoveryNote
+from bellwether.core.execution.result import Abort, ExecutionResult
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.lifecycle import Run, RunState
+from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.reporting.report import Report
-from bellwether.core.settings.policy import Mode, Policy, Promotion, Waves
+from bellwether.core.settings.policy import Mode, Policy, Promotion, PromotionWaves
 from bellwether.core.signals import Reading
 from testkit.builders import after, cluster, decisions, partition, said, site, snapshot, verdict, verdicts
 from testkit.operators import POLICY, Operator
@@ -29,23 +29,23 @@ def told(before: Report | None, now: Report) -> list[tuple[str, int | None, bool
     return [(str(n.reason), n.broker, n.warning) for n in news(before, now)]
 
 
-def with_standing(standing: Standing) -> Report:
+def with_standing(standing: HealthState) -> Report:
     return said(snapshot(now=after(60)), ENFORCE, {**verdicts(SEEN), 1: verdict(1, standing)})
 
 
 @pytest.mark.parametrize(
     ("standing", "first", "later"),
     [
-        pytest.param(Standing.HEALTHY, [], [], id="healthy"),
-        pytest.param(Standing.UNKNOWN, [], [("NoEvidence", 1, False)], id="unknown"),
-        pytest.param(Standing.SUSPECT, [("VantagesDisagree", 1, False)], None, id="suspect"),
-        pytest.param(Standing.SICK, [("ExternallyUnreachable", 1, True)], None, id="sick"),
-        pytest.param(Standing.DOWN, [("NotRegistered", 1, False)], None, id="down"),
-        pytest.param(Standing.RECOVERING, [("Stabilizing", 1, False)], None, id="recovering"),
+        pytest.param(HealthState.HEALTHY, [], [], id="healthy"),
+        pytest.param(HealthState.UNKNOWN, [], [("NoEvidence", 1, False)], id="unknown"),
+        pytest.param(HealthState.SUSPECT, [("VantagesDisagree", 1, False)], None, id="suspect"),
+        pytest.param(HealthState.SICK, [("ExternallyUnreachable", 1, True)], None, id="sick"),
+        pytest.param(HealthState.DOWN, [("NotRegistered", 1, False)], None, id="down"),
+        pytest.param(HealthState.RECOVERING, [("Stabilizing", 1, False)], None, id="recovering"),
     ],
 )
 def test_a_verdict_is_news_when_it_changes_and_after_a_start_when_out_of_the_ordinary(
-    standing: Standing, first: list[object], later: list[object] | None
+    standing: HealthState, first: list[object], later: list[object] | None
 ):
     now = with_standing(standing)
     assert told(None, now) == first
@@ -55,17 +55,17 @@ def test_a_verdict_is_news_when_it_changes_and_after_a_start_when_out_of_the_ord
 
 def unripe(*brokers: int, plan: Plan | None = None) -> Report:
     """These have turned sick just now."""
-    judged = {**verdicts(SEEN), **{b: verdict(b, Standing.SICK) for b in brokers}}
+    judged = {**verdicts(SEEN), **{b: verdict(b, HealthState.SICK) for b in brokers}}
     return said(snapshot(now=after(1)), ENFORCE, judged, plan)
 
 
 def test_that_a_broker_is_sick_is_news_once_it_has_dwelt():
     assert told(WELL, unripe(1)) == told(None, unripe(1)) == []
-    assert told(unripe(1), with_standing(Standing.SICK)) == [("ExternallyUnreachable", 1, True)]
+    assert told(unripe(1), with_standing(HealthState.SICK)) == [("ExternallyUnreachable", 1, True)]
 
 
 def test_what_turns_out_to_be_everybodys_trouble_is_told_as_such_only():
-    judged = {b: verdict(b, Standing.SUSPECT, Reason.CLUSTER_WIDE_SLOW) for b in (1, 2, 3)}
+    judged = {b: verdict(b, HealthState.SUSPECT, Reason.CLUSTER_WIDE_SLOW) for b in (1, 2, 3)}
     assert told(unripe(1), said(policy=ENFORCE, judged=judged)) == [("ClusterWideSlow", b, False) for b in (1, 2, 3)]
 
 
@@ -77,12 +77,12 @@ def test_that_the_sick_are_held_is_news_once_one_of_them_has_dwelt():
     plan = Plan(decisions=decisions(held=[BrokerHold(b, Reason.SYSTEMIC_CAUSE, "half of them") for b in (1, 2)]))
     young = unripe(1, 2, plan=plan)
     assert told(WELL, young) == []
-    old = said(snapshot(now=after(60)), ENFORCE, {**verdicts(SEEN), 1: verdict(1, Standing.SICK)}, plan)
+    old = said(snapshot(now=after(60)), ENFORCE, {**verdicts(SEEN), 1: verdict(1, HealthState.SICK)}, plan)
     assert ("SystemicCause", None, True) in told(young, old)
 
 
 def test_recovery_is_news():
-    assert told(with_standing(Standing.SICK), WELL) == [("SignalsPassing", 1, False)]
+    assert told(with_standing(HealthState.SICK), WELL) == [("SignalsPassing", 1, False)]
 
 
 def test_a_demotion_and_its_end_are_news_of_the_broker():
@@ -93,24 +93,26 @@ def test_a_demotion_and_its_end_are_news_of_the_broker():
 
 
 def test_moved_leaders_are_news_of_the_policy():
-    (item,) = news(WELL, said(policy=ENFORCE, deeds=Deeds(4, 2)))
+    (item,) = news(WELL, said(policy=ENFORCE, result=ExecutionResult(4, 2)))
     assert item == News("LeadersMoved", "4 partitions reordered, 2 leaders elected")
 
 
 def test_a_stopped_run_is_a_warning():
-    stopped = said(policy=ENFORCE, deeds=Deeds(stopped=Stop(Reason.NO_ANSWER, "no answer in 2 s")))
+    stopped = said(policy=ENFORCE, result=ExecutionResult(stopped=Abort(Reason.NO_ANSWER, "no answer in 2 s")))
     assert told(WELL, stopped) == [("NoAnswer", None, True)]
 
 
 def test_what_happened_to_baselines_is_told_and_bounded():
-    notes = tuple(Note("orders", i, Reason.TOPIC_GONE, "gone") for i in range(NOTES_SHOWN + 5))
+    notes = tuple(RecoveryNote("orders", i, Reason.TOPIC_GONE, "gone") for i in range(NOTES_SHOWN + 5))
     items = list(news(WELL, said(policy=ENFORCE, notes=notes)))
     assert len(items) == NOTES_SHOWN
     assert items[0].message == "orders-0: gone"
 
 
 def test_only_a_contest_among_them_is_a_warning():
-    notes = tuple(Note("orders", 0, r, "so") for r in (Reason.CONTESTED, Reason.TOPIC_GONE, Reason.REPLICA_SET_CHANGED))
+    notes = tuple(
+        RecoveryNote("orders", 0, r, "so") for r in (Reason.CONTESTED, Reason.TOPIC_GONE, Reason.REPLICA_SET_CHANGED)
+    )
     assert [n.warning for n in news(WELL, said(policy=ENFORCE, notes=notes))] == [True, False, False]
 
 
@@ -128,26 +130,26 @@ def test_time_that_passes_is_no_news():
 
 def test_a_follower_that_holds_acks_all_back_is_news_once():
     seen = cluster(partition(replicas=(2, 1, 3)))
-    slow = {**verdicts(seen), 1: replace(verdict(1, Standing.HEALTHY), slow=Reason.REPLICATION_LAGGING)}
+    slow = {**verdicts(seen), 1: replace(verdict(1, HealthState.HEALTHY), slow=Reason.REPLICATION_LAGGING)}
     before, now = said(snapshot(seen), ENFORCE), said(snapshot(seen), ENFORCE, slow)
     assert told(before, now) == [("HoldsBackISR", 1, True)]
     assert told(now, now) == told(now, before) == []
 
 
-def told_of(before: Run | None, now: Run | None) -> list[tuple[str, str, bool]]:
+def told_of(before: RebalanceRun | None, now: RebalanceRun | None) -> list[tuple[str, str, bool]]:
     return [(str(n.reason), n.message, n.warning) for n in of_run(before, now)]
 
 
 def test_a_rebalance_that_comes_further_is_news_with_a_warning_where_it_failed():
-    running = Run(RunState.RUNNING, Reason.PLANNING, "a job runs")
-    proposed = Run(RunState.PROPOSED, Reason.PLAN_PROPOSED, "a plan waits", digest="0123456789abcdef")
-    failed = Run(RunState.FAILED, Reason.JOB_FAILED, "out of memory")
+    running = RebalanceRun(RunState.RUNNING, Reason.PLANNING, "a job runs")
+    proposed = RebalanceRun(RunState.PROPOSED, Reason.PLAN_PROPOSED, "a plan waits", digest="0123456789abcdef")
+    failed = RebalanceRun(RunState.FAILED, Reason.JOB_FAILED, "out of memory")
     assert told_of(running, proposed) == [("PlanProposed", "Proposed: a plan waits", False)]
     assert told_of(running, failed) == [("JobFailed", "Failed: out of memory", True)]
 
 
 def test_a_wave_more_is_no_news_and_neither_is_a_start():
-    applying = Run(RunState.APPLYING, Reason.APPLYING, "3 of 9", digest="0123456789abcdef", taken_up=3)
+    applying = RebalanceRun(RunState.APPLYING, Reason.APPLYING, "3 of 9", digest="0123456789abcdef", taken_up=3)
     assert told_of(applying, replace(applying, taken_up=6, message="6 of 9")) == []
     assert told_of(None, applying) == []
     assert told_of(applying, None) == []
@@ -172,13 +174,15 @@ def test_a_restart_in_the_middle_of_a_way_back_is_no_relapse():
     made = site(3, {"orders": 60})
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)
-    operator = Operator(made, replace(POLICY, promotion=Promotion(stabilization_seconds=1, waves=Waves(few_leaders=0))))
+    operator = Operator(
+        made, replace(POLICY, promotion=Promotion(stabilization_seconds=1, waves=PromotionWaves(few_leaders=0)))
+    )
     operator.turns(1)
     made.signals.say(1, Reading.FAILING)
     operator.turns(2)
     made.signals.say(1, Reading.PASSING)
     operator.turns(4)
-    assert operator.reports[-1].brokers[0].way is not None
+    assert operator.reports[-1].brokers[0].restoration is not None
     made.signals.drain(1)
     operator.turns(1)
     events = told(operator.reports[-2], operator.reports[-1])

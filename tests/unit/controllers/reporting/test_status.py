@@ -9,17 +9,17 @@ import pytest
 from bellwether.api.v1alpha1.status.status_conditions import Condition as Rendered
 from bellwether.controllers.reporting import status as rendered_status
 from bellwether.core.demotion.decisions import BrokerHold
-from bellwether.core.demotion.restoration import Wait
-from bellwether.core.detection.health_states import Standing
-from bellwether.core.doctor.risks import SENTENCES as RISKS
+from bellwether.core.demotion.restoration import WaveBlocker
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.doctor.risks import RISK_DESCRIPTIONS as RISKS
 from bellwether.core.doctor.risks import Risk
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.strimzi import Pod, Strimzi
 from bellwether.core.planning.plan import Plan
-from bellwether.core.planning.preferred_election import AutoRebalance, Balance, Ran
-from bellwether.core.reasons import SENTENCES, Reason
-from bellwether.core.rebalance.lifecycle import Run, RunState
+from bellwether.core.planning.preferred_election import AutoRebalance, LastRun, PreferredElectionStatus
+from bellwether.core.reasons import DESCRIPTIONS, Reason
+from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from testkit.builders import (
@@ -56,7 +56,7 @@ def test_a_policy_at_rest():
     assert body["brokers"]["demoted"] == 0
     assert (body["displacedPartitions"], body["leadersOutOfPlace"]) == (0, 0)
     assert body["plan"]["moves"] == 0
-    assert body["message"] == SENTENCES[Reason.SETTLED]
+    assert body["message"] == DESCRIPTIONS[Reason.SETTLED]
     assert list(by_type(body)) == ["Connected", "Contested", "DemotionHeld", "Ready", "Settled"]
     assert "lastElection" not in body
 
@@ -73,7 +73,7 @@ def test_what_is_held_is_a_total_a_sample_and_counts_by_reason():
     assert body["partitionsAtRisk"]["total"] == 30
     assert len(body["partitionsAtRisk"]["sample"]) == 20
     assert body["heldByReason"] == [
-        {"reason": "OnlyReplica", "count": 30, "message": SENTENCES[Reason.ONLY_REPLICA]},
+        {"reason": "OnlyReplica", "count": 30, "message": DESCRIPTIONS[Reason.ONLY_REPLICA]},
     ]
 
 
@@ -191,7 +191,7 @@ class TestBrokers:
         assert "signals" not in self.body()
 
     def test_why_a_demotion_is_held_is_in_its_condition(self):
-        body = self.body(verdict=verdict(1, Standing.SICK), hold=BrokerHold(1, Reason.CAP_REACHED, "the cap is 1"))
+        body = self.body(verdict=verdict(1, HealthState.SICK), hold=BrokerHold(1, Reason.CAP_REACHED, "the cap is 1"))
         demoted = by_type(body)["Demoted"]
         assert (demoted["status"], demoted["reason"], demoted["message"]) == ("False", "CapReached", "the cap is 1")
 
@@ -200,7 +200,7 @@ class TestReturning:
     PLAN = Plan(
         decisions=replace(
             decisions(back=[returning(1, 10)]),
-            waits={1: Wait(Reason.REPLICATION_LAGGING, "its log trails")},
+            waits={1: WaveBlocker(Reason.REPLICATION_LAGGING, "its log trails")},
         ),
         withheld={1: 27},
     )
@@ -242,9 +242,9 @@ class TestReturning:
 
 def test_a_periodic_election_stands_in_status_where_the_policy_asks_for_one():
     assert "periodicElection" not in status(said())
-    found = Balance(7, AutoRebalance.DISABLED)
+    found = PreferredElectionStatus(7, AutoRebalance.DISABLED)
     assert status(replace(said(), election=found))["periodicElection"] == {"autoRebalance": "Disabled"}
-    ran = Ran(after(0), before=7, elected=6, after=1)
+    ran = LastRun(after(0), before=7, elected=6, after=1)
     assert status(replace(said(), election=replace(found, last=ran)))["periodicElection"] == {
         "autoRebalance": "Disabled",
         "lastRun": "2026-01-01T00:00:00Z",
@@ -259,7 +259,7 @@ def test_an_empty_record_says_its_epoch():
 
 
 def test_a_rebalance_stands_in_status_with_its_conditions_where_the_policy_asks_for_one():
-    run = Run(RunState.PROPOSED, Reason.PLAN_PROPOSED, "a plan waits", digest="0123456789abcdef")
+    run = RebalanceRun(RunState.PROPOSED, Reason.PLAN_PROPOSED, "a plan waits", digest="0123456789abcdef")
     body = rendered_status.policy_status(said(policy=ENFORCE), 7, {}, None, run)
     assert body["rebalance"]["digest"] == "0123456789abcdef"
     assert by_type(body)["RebalanceProposed"]["status"] == "True"

@@ -16,8 +16,8 @@ from bellwether.adapters.kubernetes.api_client import (
 )
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.reporting.status_reporter import Notices
-from bellwether.core.detection.health_states import Standing
-from bellwether.core.execution.result import Deeds
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
@@ -123,7 +123,7 @@ def test_news_become_events_on_what_they_are_about(desk: Desk):
         ENFORCE,
         judged={**verdicts(cluster(partition())), 1: verdict(1)},
         plan=Plan(decisions=decisions(1)),
-        deeds=Deeds(4, 2),
+        result=ExecutionResult(4, 2),
     )
     desk.publish(sick)
     assert desk.events() == [
@@ -134,7 +134,7 @@ def test_news_become_events_on_what_they_are_about(desk: Desk):
 
 
 def test_an_election_is_remembered_with_its_time(desk: Desk):
-    desk.publish(said(policy=ENFORCE, deeds=Deeds(4, 2)))
+    desk.publish(said(policy=ENFORCE, result=ExecutionResult(4, 2)))
     assert desk.status["lastElection"] == {"time": "2026-01-01T00:00:00Z", "partitions": 2}
     desk.clock.advance(60)
     desk.publish()
@@ -204,7 +204,7 @@ def test_why_no_turn_can_be_taken_is_told_as_a_metric(desk: Desk):
 
 
 def test_verdicts_go_to_status_with_their_reason(desk: Desk):
-    judged = {**verdicts(cluster(partition())), 2: verdict(2, Standing.SUSPECT)}
+    judged = {**verdicts(cluster(partition())), 2: verdict(2, HealthState.SUSPECT)}
     desk.publish(said(policy=ENFORCE, judged=judged))
     health = desk.api.get(BROKER_HEALTHS, "default", "main-2")
     assert health["status"]["verdict"]["reason"] == "VantagesDisagree"

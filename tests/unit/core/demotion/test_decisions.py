@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.demotion.decisions import Decisions, commanded, decide, part
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.demotion.decisions import Decisions, decide, decide_on_deletion, manual_decision
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.model.loads import AWAITED, Loads
-from bellwether.core.model.undo_record import Cause, Demoted
+from bellwether.core.model.loads import LOADS_PENDING, Loads
+from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionMode, WhenExceeded
@@ -108,11 +108,11 @@ def test_a_demotion_by_signals_says_why_and_since_when():
     judged = verdicts(seen, sick=[1])
     made = decide(snapshot(seen, now=after(5)), judged, policy(1))
     why = judged[1]
-    assert made.demoted[1] == Demoted(1, Cause.SIGNALS, why.reason, why.message, after(5))
+    assert made.demoted[1] == DemotedBroker(1, Cause.SIGNALS, why.reason, why.message, after(5))
 
 
-@pytest.mark.parametrize("standing", [s for s in Standing if s is not Standing.SICK])
-def test_only_the_sick_are_demoted(standing: Standing):
+@pytest.mark.parametrize("standing", [s for s in HealthState if s is not HealthState.SICK])
+def test_only_the_sick_are_demoted(standing: HealthState):
     seen = big()
     made = decide(snapshot(seen), {**verdicts(seen), 1: verdict(1, standing)}, policy())
     assert dict(made.demoted) == {}
@@ -165,14 +165,14 @@ class TestFailureDomains:
 
 
 class TestOverrides:
-    def decide(self, *standing: Override, sick: Sequence[int] = (), undo: Sequence[Demoted] = (), cap: int = 1):
+    def decide(self, *standing: Override, sick: Sequence[int] = (), undo: Sequence[DemotedBroker] = (), cap: int = 1):
         seen = big()
         found = snapshot(seen, now=after(100), undo=record(None, *undo), overrides=standing)
         return decide(found, verdicts(seen, sick=sick), policy(cap))
 
     def test_demoted_demotes_the_healthy(self):
         made = self.decide(override(7, reason="disk swap"))
-        assert made.demoted[7] == Demoted(7, Cause.OVERRIDE, Reason.OVERRIDE_DEMOTED, "disk swap", after(100))
+        assert made.demoted[7] == DemotedBroker(7, Cause.OVERRIDE, Reason.OVERRIDE_DEMOTED, "disk swap", after(100))
 
     def test_demoted_beats_the_cap_and_fills_it(self):
         made = self.decide(override(7), override(8), sick=[1])
@@ -217,15 +217,15 @@ class TestOverrides:
 @pytest.mark.parametrize(
     ("standing", "stays"),
     [
-        (Standing.HEALTHY, False),
-        (Standing.RECOVERING, True),
-        (Standing.SUSPECT, True),
-        (Standing.SICK, True),
-        (Standing.DOWN, True),
-        (Standing.UNKNOWN, True),
+        (HealthState.HEALTHY, False),
+        (HealthState.RECOVERING, True),
+        (HealthState.SUSPECT, True),
+        (HealthState.SICK, True),
+        (HealthState.DOWN, True),
+        (HealthState.UNKNOWN, True),
     ],
 )
-def test_only_health_ends_a_demotion_by_signals(standing: Standing, stays: bool):
+def test_only_health_ends_a_demotion_by_signals(standing: HealthState, stays: bool):
     seen = big(3)
     made = decide(snapshot(seen, undo=record(None, demoted(1))), {**verdicts(seen), 1: verdict(1, standing)}, policy())
     assert (1 in made.demoted, made.promoted) == (stays, () if stays else (1,))
@@ -267,48 +267,50 @@ class TestParting:
     @pytest.mark.parametrize(
         ("cause", "standing", "stays"),
         [
-            pytest.param(Cause.SIGNALS, Standing.HEALTHY, False, id="signals, healthy"),
-            pytest.param(Cause.SIGNALS, Standing.RECOVERING, False, id="signals, recovering"),
-            pytest.param(Cause.SIGNALS, Standing.UNKNOWN, True, id="signals, unknown: evidence is needed"),
-            pytest.param(Cause.SIGNALS, Standing.SUSPECT, True, id="signals, suspect"),
-            pytest.param(Cause.SIGNALS, Standing.SICK, True, id="signals, sick"),
-            pytest.param(Cause.SIGNALS, Standing.DOWN, True, id="signals, down"),
-            pytest.param(Cause.OVERRIDE, Standing.UNKNOWN, False, id="a person, unknown"),
-            pytest.param(Cause.OVERRIDE, Standing.SICK, True, id="a person, sick"),
-            pytest.param(Cause.COMMAND, Standing.UNKNOWN, False, id="a command, unknown"),
-            pytest.param(Cause.COMMAND, Standing.HEALTHY, False, id="a command, healthy"),
+            pytest.param(Cause.SIGNALS, HealthState.HEALTHY, False, id="signals, healthy"),
+            pytest.param(Cause.SIGNALS, HealthState.RECOVERING, False, id="signals, recovering"),
+            pytest.param(Cause.SIGNALS, HealthState.UNKNOWN, True, id="signals, unknown: evidence is needed"),
+            pytest.param(Cause.SIGNALS, HealthState.SUSPECT, True, id="signals, suspect"),
+            pytest.param(Cause.SIGNALS, HealthState.SICK, True, id="signals, sick"),
+            pytest.param(Cause.SIGNALS, HealthState.DOWN, True, id="signals, down"),
+            pytest.param(Cause.OVERRIDE, HealthState.UNKNOWN, False, id="a person, unknown"),
+            pytest.param(Cause.OVERRIDE, HealthState.SICK, True, id="a person, sick"),
+            pytest.param(Cause.COMMAND, HealthState.UNKNOWN, False, id="a command, unknown"),
+            pytest.param(Cause.COMMAND, HealthState.HEALTHY, False, id="a command, healthy"),
         ],
     )
-    def test_only_who_is_not_known_to_be_sick_leads_again(self, cause: Cause, standing: Standing, stays: bool):
+    def test_only_who_is_not_known_to_be_sick_leads_again(self, cause: Cause, standing: HealthState, stays: bool):
         seen = big(3)
         found = snapshot(seen, undo=record(None, demoted(1, cause)))
-        made = part(found, {**verdicts(seen), 1: verdict(1, standing)}, policy())
+        made = decide_on_deletion(found, {**verdicts(seen), 1: verdict(1, standing)}, policy())
         assert (1 in made.demoted, made.promoted) == (stays, () if stays else (1,))
 
     def test_nobody_new_is_demoted(self):
         seen = big()
-        assert dict(part(snapshot(seen), verdicts(seen, sick=[1]), policy()).demoted) == {}
+        assert dict(decide_on_deletion(snapshot(seen), verdicts(seen, sick=[1]), policy()).demoted) == {}
 
     def test_a_decommissioned_broker_is_let_go(self):
         seen = big(3)
-        assert part(snapshot(seen, undo=record(None, demoted(42))), verdicts(seen), policy()).promoted == (42,)
+        assert decide_on_deletion(
+            snapshot(seen, undo=record(None, demoted(42))), verdicts(seen), policy()
+        ).promoted == (42,)
 
 
 class TestCommands:
     def test_a_command_demotes_whatever_the_signals_and_the_cap_say(self):
         seen = big(3)
-        made = commanded(demote=[2], message="rack moves")(snapshot(seen, now=after(9)), {}, policy(1))
-        assert dict(made.demoted) == {2: Demoted(2, Cause.COMMAND, Reason.COMMANDED, "rack moves", after(9))}
+        made = manual_decision(demote=[2], message="rack moves")(snapshot(seen, now=after(9)), {}, policy(1))
+        assert dict(made.demoted) == {2: DemotedBroker(2, Cause.COMMAND, Reason.COMMANDED, "rack moves", after(9))}
 
     def test_it_leaves_everybody_else_as_they_are(self):
         found = snapshot(undo=record(None, demoted(1, since=after(-9)), demoted(2)))
-        assert list(commanded(demote=[3])(found, {}, policy()).demoted) == [1, 2, 3]
-        promoted = commanded(promote=[1])(found, {}, policy())
+        assert list(manual_decision(demote=[3])(found, {}, policy()).demoted) == [1, 2, 3]
+        promoted = manual_decision(promote=[1])(found, {}, policy())
         assert (list(promoted.demoted), promoted.promoted) == ([2], (1,))
 
     def test_commanded_again_it_keeps_its_time_and_has_a_sentence(self):
         found = snapshot(now=after(9), undo=record(None, demoted(1, since=after(-9))))
-        again = commanded(demote=[1])(found, {}, policy()).demoted[1]
+        again = manual_decision(demote=[1])(found, {}, policy()).demoted[1]
         assert (again.since, again.cause, bool(again.message)) == (after(-9), Cause.COMMAND, True)
 
 
@@ -384,4 +386,4 @@ class TestWhatTheOthersCanCarry:
         assert self.decided(Capacity(max_load=10 + 3 * 7 - 1), load=7) == [1]
 
     def test_nor_while_loads_are_awaited(self):
-        assert self.decided(Capacity(max_load=10**6), loads=AWAITED) == [1]
+        assert self.decided(Capacity(max_load=10**6), loads=LOADS_PENDING) == [1]

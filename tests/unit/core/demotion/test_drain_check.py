@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.demotion.decisions import Decisions, decide, part
+from bellwether.core.demotion.decisions import Decisions, decide, decide_on_deletion
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.strimzi import Pod
-from bellwether.core.model.undo_record import Cause, Demoted
+from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Demotion, Policy, Promotion, PromotionMode
 from bellwether.core.signals import Override, OverrideState, Signal
@@ -44,7 +44,7 @@ def ring(brokers: int = 5, *more: Partition, **besides: object) -> Cluster:
 def decided(
     seen: Cluster,
     *said: Override,
-    undo: Sequence[Demoted] = (),
+    undo: Sequence[DemotedBroker] = (),
     pods: Mapping[int, Pod] | None = None,
     signals: Sequence[Signal] = (),
     judged: Mapping[int, Verdict] | None = None,
@@ -63,7 +63,7 @@ def held(made: Decisions) -> dict[int, str]:
 class TestBeginning:
     def test_a_broker_in_maintenance_is_kept_from_leading_with_the_persons_words(self):
         made = decided(ring(), drain(1, "new disk", after(200)))
-        assert made.demoted[1] == Demoted(
+        assert made.demoted[1] == DemotedBroker(
             1, Cause.MAINTENANCE, Reason.IN_MAINTENANCE, "new disk (until 2026-01-01T00:03:20Z)", after(100)
         )
         assert made.held == ()
@@ -107,7 +107,9 @@ class TestHolding:
             pytest.param({}, [demoted(2, Cause.OVERRIDE), demoted(3, Cause.COMMAND)], id="the others are demoted"),
         ],
     )
-    def test_the_last_healthy_broker_is_not_drained(self, others: Mapping[str, Sequence[int]], undo: Sequence[Demoted]):
+    def test_the_last_healthy_broker_is_not_drained(
+        self, others: Mapping[str, Sequence[int]], undo: Sequence[DemotedBroker]
+    ):
         seen = ring(3)
         words = [override(d.broker) for d in undo if d.cause is Cause.OVERRIDE]
         made = decided(seen, drain(1), *words, undo=undo, judged=verdicts(seen, **others))
@@ -196,7 +198,7 @@ class TestEnding:
     def test_a_policy_that_is_deleted_gives_a_drained_broker_back(self):
         seen = ring()
         facts = snapshot(seen, undo=record(None, DRAINED), overrides=[drain(1)])
-        assert part(facts, verdicts(seen, unknown=[1]), Policy(name="main")).promoted == (1,)
+        assert decide_on_deletion(facts, verdicts(seen, unknown=[1]), Policy(name="main")).promoted == (1,)
 
 
 class TestPods:
@@ -204,7 +206,7 @@ class TestPods:
 
     def test_a_pod_that_terminates_drains_its_broker(self):
         made = decided(ring(), pods={1: self.LEAVING, 2: Pod("kafka-2")})
-        assert made.demoted[1] == Demoted(
+        assert made.demoted[1] == DemotedBroker(
             1, Cause.MAINTENANCE, Reason.RESTARTING, "pod kafka-1 is terminating", after(100)
         )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bellwether.core.demotion.requeue import SOONEST_SECONDS, appointment
-from bellwether.core.detection.health_states import Standing
-from bellwether.core.model.flap_damping import Flaps
+from bellwether.core.demotion.requeue import SOONEST_SECONDS, requeue_after
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.settings.policy import Demotion, Policy, Promotion
 from testkit.builders import after, verdict
 
@@ -16,16 +16,18 @@ POLICY = Policy(name="main", demotion=Demotion(dwell_seconds=4), promotion=Promo
 @pytest.mark.parametrize(
     ("standing", "dwelling", "flaps", "at", "seconds"),
     [
-        pytest.param(Standing.SICK, True, None, 1, 3.0, id="until the dwell is over"),
-        pytest.param(Standing.SICK, False, None, 1, None, id="a demoted one waits for news"),
-        pytest.param(Standing.RECOVERING, False, None, 4, 6.0, id="until it has been well for long enough"),
-        pytest.param(Standing.RECOVERING, False, Flaps(3, after(0)), 4, 36.0, id="longer for one that flaps"),
-        pytest.param(Standing.RECOVERING, False, None, 99, SOONEST_SECONDS, id="overdue, but never at once for ever"),
-        pytest.param(Standing.HEALTHY, False, None, 1, None, id="a well one waits for nothing"),
+        pytest.param(HealthState.SICK, True, None, 1, 3.0, id="until the dwell is over"),
+        pytest.param(HealthState.SICK, False, None, 1, None, id="a demoted one waits for news"),
+        pytest.param(HealthState.RECOVERING, False, None, 4, 6.0, id="until it has been well for long enough"),
+        pytest.param(HealthState.RECOVERING, False, FlapCounter(3, after(0)), 4, 36.0, id="longer for one that flaps"),
+        pytest.param(
+            HealthState.RECOVERING, False, None, 99, SOONEST_SECONDS, id="overdue, but never at once for ever"
+        ),
+        pytest.param(HealthState.HEALTHY, False, None, 1, None, id="a well one waits for nothing"),
     ],
 )
 def test_an_appointment_is_kept_when_it_is_due(
-    standing: Standing, dwelling: bool, flaps: Flaps | None, at: int, seconds: float | None
+    standing: HealthState, dwelling: bool, flaps: FlapCounter | None, at: int, seconds: float | None
 ):
-    found = appointment(verdict(1, standing), dwelling=dwelling, flaps=flaps, policy=POLICY, now=after(at))
+    found = requeue_after(verdict(1, standing), dwelling=dwelling, flaps=flaps, policy=POLICY, now=after(at))
     assert found == seconds

@@ -8,15 +8,15 @@ from datetime import timedelta
 
 import pytest
 
-from bellwether.core.demotion.restoration import Returns, returns
+from bellwether.core.demotion.restoration import Restorations, advance_restorations
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.model.restoration_waves import Coming, Returning, turn_of
+from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker, wave_position
 from bellwether.core.model.strimzi import Strimzi
-from bellwether.core.model.undo_record import AWAITED_AT_MOST, Cause, Demoted, UndoRecord
+from bellwether.core.model.undo_record import RESTORE_TIMEOUT, Cause, DemotedBroker, UndoRecord
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference
-from bellwether.core.settings.policy import Policy, Promotion, Waves
+from bellwether.core.settings.policy import Policy, Promotion, PromotionWaves
 from bellwether.core.signals import OverrideState
 from testkit.builders import (
     after,
@@ -33,7 +33,7 @@ from testkit.builders import (
 )
 
 NOW = 500
-SOME = Waves(few_leaders=5, pause_seconds=60)
+SOME = PromotionWaves(few_leaders=5, pause_seconds=60)
 
 
 def away(count: int = 30, *, isr: Sequence[int] = (1, 2, 3), fenced: Sequence[int] = (), brokers: int = 4) -> Cluster:
@@ -43,31 +43,31 @@ def away(count: int = 30, *, isr: Sequence[int] = (1, 2, 3), fenced: Sequence[in
     )
 
 
-def displaced(seen: Cluster, *brokers: Demoted) -> UndoRecord:
+def displaced(seen: Cluster, *brokers: DemotedBroker) -> UndoRecord:
     return record({p.key: entry() for p in seen.partitions}, *brokers)
 
 
 def decide(
     seen: Cluster | None = None,
-    *waves: Returning,
+    *waves: ReturningBroker,
     undo: UndoRecord | None = None,
     kept: Sequence[int] = (),
     promoted: Sequence[int] = (),
-    settings: Waves = SOME,
+    settings: PromotionWaves = SOME,
     judged: Mapping[int, Verdict] | None = None,
     said: OverrideState | None = None,
     strimzi: Strimzi | None = None,
     wish: Placement | None = None,
-) -> Returns:
+) -> Restorations:
     seen = seen or away()
     found = replace(undo or displaced(seen), returning={w.broker: w for w in waves})
     overrides = [override(1, said)] if said is not None else []
     facts = replace(snapshot(seen, now=after(NOW), undo=found, overrides=overrides), strimzi=strimzi)
     policy = Policy(name="main", promotion=Promotion(waves=settings), placement=wish)
-    return returns(facts, judged if judged is not None else verdicts(seen), policy, kept, promoted)
+    return advance_restorations(facts, judged if judged is not None else verdicts(seen), policy, kept, promoted)
 
 
-def share(made: Returns, broker: int = 1) -> int:
+def share(made: Restorations, broker: int = 1) -> int:
     """The share of a broker; 100 where it is not on the way back."""
     return made.returning[broker].share if broker in made.returning else 100
 
@@ -76,14 +76,14 @@ class TestBeginning:
     def test_a_promoted_broker_begins_with_the_first_step(self):
         seen = away()
         made = decide(seen, undo=displaced(seen, demoted()), promoted=[1])
-        assert made.returning == {1: Returning(1, 10, after(NOW), after(NOW), Coming.RECOVERED)}
+        assert made.returning == {1: ReturningBroker(1, 10, after(NOW), after(NOW), RestorationTrigger.RECOVERED)}
         assert made.waits == {}
 
     @pytest.mark.parametrize("cause", [Cause.OVERRIDE, Cause.COMMAND])
     def test_one_that_a_person_had_demoted_is_said_to_be_released(self, cause: Cause):
         seen = away()
         made = decide(seen, undo=displaced(seen, demoted(cause=cause)), promoted=[1])
-        assert made.returning[1].coming is Coming.RELEASED
+        assert made.returning[1].trigger is RestorationTrigger.RELEASED
 
     @pytest.mark.parametrize(("count", "waved"), [(5, False), (6, True)])
     def test_a_few_leaders_return_at_once(self, count: int, waved: bool):
@@ -93,7 +93,7 @@ class TestBeginning:
     def test_partitions_that_it_never_led_do_not_count(self):
         seen = away()
         undo = record({p.key: entry(baseline=(2, 1, 3)) for p in seen.partitions}, demoted())
-        assert decide(seen, undo=undo, promoted=[1]) == Returns()
+        assert decide(seen, undo=undo, promoted=[1]) == Restorations()
 
     @pytest.mark.parametrize(("count", "waved"), [(10, False), (12, True)])
     def test_what_it_leads_for_the_racks_sake_counts_with_its_part(self, count: int, waved: bool):
@@ -107,13 +107,16 @@ class TestBeginning:
     def test_a_single_step_of_100_switches_waves_off(self):
         seen = away()
         undo = displaced(seen, demoted())
-        assert decide(seen, undo=undo, promoted=[1], settings=Waves(steps=(100,), few_leaders=0)) == Returns()
+        assert (
+            decide(seen, undo=undo, promoted=[1], settings=PromotionWaves(steps=(100,), few_leaders=0))
+            == Restorations()
+        )
 
     def test_a_persons_word_gives_everything_back_at_once(self):
         seen = away()
         made = decide(seen, undo=displaced(seen, demoted()), promoted=[1], said=OverrideState.PROMOTED)
-        assert made == Returns()
-        assert decide(seen, returning(1, 10), said=OverrideState.PROMOTED) == Returns()
+        assert made == Restorations()
+        assert decide(seen, returning(1, 10), said=OverrideState.PROMOTED) == Restorations()
 
     def test_a_promoted_broker_that_lags_gets_nothing_until_it_is_in_sync(self):
         seen = away(isr=[2, 3])
@@ -123,7 +126,7 @@ class TestBeginning:
 
     def test_a_decommissioned_broker_has_no_way_back(self):
         seen = cluster(partition(replicas=[2, 3]), brokers=[2, 3])
-        assert decide(seen, returning(1, 10), judged=verdicts(seen)) == Returns()
+        assert decide(seen, returning(1, 10), judged=verdicts(seen)) == Restorations()
 
 
 class TestGoingOn:
@@ -153,7 +156,7 @@ class TestGoingOn:
         seen = away()
         made = decide(seen, returning(1, 10), judged=verdicts(seen, **{standing: [1]}))
         assert share(made) == 10
-        assert made.waits[1].reason is verdict(1, verdicts(seen, **{standing: [1]})[1].standing).reason
+        assert made.waits[1].reason is verdict(1, verdicts(seen, **{standing: [1]})[1].state).reason
 
     def test_a_follower_that_lags_waits_though_it_is_healthy(self):
         seen = away()
@@ -163,7 +166,7 @@ class TestGoingOn:
         assert (share(made), made.waits[1].reason) == (10, Reason.REPLICATION_LAGGING)
 
     def test_one_that_is_demoted_again_has_no_way_back_any_more(self):
-        assert decide(None, returning(1, 10), kept=[1]) == Returns()
+        assert decide(None, returning(1, 10), kept=[1]) == Restorations()
 
     def test_others_at_work_hold_the_next_step(self):
         busy = Strimzi(namespace="kafka", name="main", listener="tls", paused=True)
@@ -180,10 +183,10 @@ class TestInSync:
         )
 
     def of_the_second_step(self) -> int:
-        return next(p.index for p in self.seen().partitions if 10 <= turn_of(p.key) < 50)
+        return next(p.index for p in self.seen().partitions if 10 <= wave_position(p.key) < 50)
 
     def of_the_last_step(self) -> int:
-        return next(p.index for p in self.seen().partitions if turn_of(p.key) >= 50)
+        return next(p.index for p in self.seen().partitions if wave_position(p.key) >= 50)
 
     def test_one_partition_of_the_next_step_that_is_behind_holds_it(self):
         seen = self.seen(self.of_the_second_step())
@@ -212,7 +215,7 @@ class TestInSync:
 
     def test_one_that_never_catches_up_does_not_hold_the_others_for_ever(self):
         seen = self.seen(self.of_the_second_step())
-        long_ago = after(NOW) - AWAITED_AT_MOST - timedelta(seconds=1)
+        long_ago = after(NOW) - RESTORE_TIMEOUT - timedelta(seconds=1)
         judged = {b: replace(v, since=long_ago) for b, v in verdicts(seen).items()}
         wave = returning(1, 10, long_ago)
         assert share(decide(seen, wave, undo=displaced(seen), judged=judged)) == 50
@@ -226,18 +229,18 @@ class TestUnjudged:
         made = decide(seen, returning(1, 10), judged=verdicts(seen, unknown=[1, 2, 3, 4]))
         assert share(made) == 10
 
-    @pytest.mark.parametrize("coming", [Coming.RELEASED, Coming.RESTARTED])
-    def test_others_go_on(self, coming: Coming):
+    @pytest.mark.parametrize("coming", [RestorationTrigger.RELEASED, RestorationTrigger.RESTARTED])
+    def test_others_go_on(self, coming: RestorationTrigger):
         seen = away()
-        wave = replace(returning(1, 10), coming=coming)
+        wave = replace(returning(1, 10), trigger=coming)
         assert share(decide(seen, wave, judged=verdicts(seen, unknown=[1, 2, 3, 4]))) == 50
 
     def test_where_others_are_judged_it_is_waited_for_and_not_for_ever(self):
-        seen, wave = away(), replace(returning(1, 10, after(NOW - 100)), coming=Coming.RESTARTED)
+        seen, wave = away(), replace(returning(1, 10, after(NOW - 100)), trigger=RestorationTrigger.RESTARTED)
         judged = verdicts(seen, unknown=[1])
         judged[1] = replace(judged[1], since=after(NOW - 100))
         assert share(decide(seen, wave, judged=judged)) == 10
-        long_ago = after(NOW) - AWAITED_AT_MOST - timedelta(seconds=1)
+        long_ago = after(NOW) - RESTORE_TIMEOUT - timedelta(seconds=1)
         judged[1] = replace(judged[1], since=long_ago)
         assert share(decide(seen, replace(wave, waved_at=long_ago), judged=judged)) == 50
 
@@ -252,29 +255,31 @@ class TestCold:
             brokers=[2, 3, 4],
         )
 
-    def decide(self, seen: Cluster, *waves: Returning, down_for: int = 120, settings: Waves = COLD) -> Returns:
+    def decide(
+        self, seen: Cluster, *waves: ReturningBroker, down_for: int = 120, settings: PromotionWaves = COLD
+    ) -> Restorations:
         judged = {b: replace(v, since=after(NOW - down_for)) for b, v in verdicts(seen, down=[1]).items()}
         return decide(seen, *waves, undo=record(), judged=judged, settings=settings)
 
     def test_a_broker_that_was_down_for_long_gets_nothing_until_it_is_back(self):
         made = self.decide(self.seen())
-        assert made.returning == {1: Returning(1, 0, after(NOW), after(NOW), Coming.RESTARTED)}
+        assert made.returning == {1: ReturningBroker(1, 0, after(NOW), after(NOW), RestorationTrigger.RESTARTED)}
         assert made.waits[1].reason is Reason.NOT_REGISTERED
 
     def test_a_short_restart_is_left_to_kafka(self):
-        assert self.decide(self.seen(), down_for=119) == Returns()
+        assert self.decide(self.seen(), down_for=119) == Restorations()
 
     def test_it_is_off_unless_the_policy_asks_for_it(self):
-        assert Waves().after_down_seconds == 0
-        assert self.decide(self.seen(), settings=SOME) == Returns()
+        assert PromotionWaves().after_down_seconds == 0
+        assert self.decide(self.seen(), settings=SOME) == Restorations()
 
     def test_it_stands_from_then_on_as_it_is(self):
-        began = replace(returning(1, 0, after(10)), coming=Coming.RESTARTED)
+        began = replace(returning(1, 0, after(10)), trigger=RestorationTrigger.RESTARTED)
         assert self.decide(self.seen(), began).returning == {1: began}
 
     def test_one_that_goes_down_on_its_way_back_begins_anew(self):
-        assert self.decide(self.seen(), returning(1, 50)).returning[1] == Returning(
-            1, 0, after(NOW), after(NOW), Coming.RESTARTED
+        assert self.decide(self.seen(), returning(1, 50)).returning[1] == ReturningBroker(
+            1, 0, after(NOW), after(NOW), RestorationTrigger.RESTARTED
         )
 
     def test_one_that_is_down_for_a_moment_keeps_what_it_had(self):
@@ -289,21 +294,21 @@ class TestCold:
     def test_half_of_the_brokers_down_are_left_to_kafka(self):
         half = replace(self.seen(), brokers={b: v for b, v in self.seen().brokers.items() if b != 4})
         four = replace(half, partitions=(*half.partitions, partition("other", replicas=[4, 2], isr=[2], leader=2)))
-        assert self.decide(four) == Returns()
+        assert self.decide(four) == Restorations()
 
     def test_nothing_is_reordered_for_it_while_others_work_on_the_cluster(self):
         seen = self.seen()
         judged = {b: replace(v, since=after(0)) for b, v in verdicts(seen, down=[1]).items()}
         busy = Strimzi(namespace="kafka", name="main", listener="tls", paused=True)
-        assert decide(seen, undo=record(), judged=judged, settings=self.COLD, strimzi=busy) == Returns()
+        assert decide(seen, undo=record(), judged=judged, settings=self.COLD, strimzi=busy) == Restorations()
 
     def test_a_demoted_broker_that_dies_stays_demoted(self):
         seen = self.seen()
         judged = {b: replace(v, since=after(0)) for b, v in verdicts(seen, down=[1]).items()}
-        assert decide(seen, undo=record({}, demoted()), kept=[1], judged=judged, settings=self.COLD) == Returns()
+        assert decide(seen, undo=record({}, demoted()), kept=[1], judged=judged, settings=self.COLD) == Restorations()
 
     def test_once_back_and_in_sync_its_leaders_return_in_steps(self):
         seen = cluster(*(partition(index=i, replicas=[2, 1, 3]) for i in range(30)), brokers=4)
         undo = record({p.key: entry(written=(2, 1, 3)) for p in seen.partitions})
-        began = replace(returning(1, 0, after(10)), coming=Coming.RESTARTED)
+        began = replace(returning(1, 0, after(10)), trigger=RestorationTrigger.RESTARTED)
         assert share(decide(seen, began, undo=undo, settings=self.COLD)) == 10

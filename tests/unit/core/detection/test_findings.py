@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.detection.findings import Finding, Scene, fact, fresh, worst
+from bellwether.core.detection.findings import Finding, SignalIndex, evidence_item, fresh, worst
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
@@ -16,12 +16,12 @@ from bellwether.core.signals import Reading, SignalType
 from testkit.builders import cluster, partition, signal, snapshot
 
 
-def scene(latencies: dict[int, float], brokers: int = 12) -> Scene:
+def scene(latencies: dict[int, float], brokers: int = 12) -> SignalIndex:
     kind = SignalType.STORAGE_LATENCY
     said = [
         signal(b, Reading.PASSING, kind=kind, source=f"broker-{b}", latency_seconds=s) for b, s in latencies.items()
     ]
-    return Scene.of(snapshot(cluster(partition(), brokers=brokers), *said), Detection())
+    return SignalIndex.of(snapshot(cluster(partition(), brokers=brokers), *said), Detection())
 
 
 @given(st.dictionaries(st.integers(1, 12), st.sampled_from([0.001, 0.002, 0.08, 0.5]), max_size=12), st.integers(1, 12))
@@ -46,7 +46,7 @@ def test_only_what_was_heard_of_lately_and_says_something_is_evidence(
 ):
     said = signal(1, reading, age_seconds=age)
     assert fresh(said, 10) is counts
-    assert (fact(said, 10).passed_over == "") is counts
+    assert (evidence_item(said, 10).ignored_because == "") is counts
 
 
 def test_the_worst_finding_counts_and_of_two_alike_the_more_severe():

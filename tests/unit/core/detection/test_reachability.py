@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.reasons import Reason
@@ -21,36 +21,36 @@ class TestComingUp:
 
     OUT = words(BAD, BAD)
     BACK = words(GOOD, GOOD)
-    WAS_DOWN = verdict(standing=Standing.DOWN, reason=Reason.FENCED, since=after(0))
+    WAS_DOWN = verdict(standing=HealthState.DOWN, reason=Reason.FENCED, since=after(0))
 
     def test_a_broker_that_comes_up_unreachable_is_given_its_grace(self):
         found = of_one(snapshot(None, *self.OUT, now=after(10)), before=self.WAS_DOWN)
-        assert (found.standing, found.reason, found.restarted) == (Standing.SUSPECT, Reason.STARTING, after(10))
+        assert (found.state, found.reason, found.restarted) == (HealthState.SUSPECT, Reason.STARTING, after(10))
 
     @pytest.mark.parametrize(("seconds", "reason"), [(179, Reason.STARTING), (180, Reason.EXTERNALLY_UNREACHABLE)])
     def test_the_grace_ends(self, seconds: int, reason: Reason):
-        before = replace(verdict(standing=Standing.SUSPECT, reason=Reason.STARTING), restarted=after(10))
+        before = replace(verdict(standing=HealthState.SUSPECT, reason=Reason.STARTING), restarted=after(10))
         assert of_one(snapshot(None, *self.OUT, now=after(10 + seconds)), before=before).reason is reason
 
     def test_a_broker_that_was_reached_once_has_no_grace_left(self):
-        before = replace(verdict(standing=Standing.SUSPECT, reason=Reason.STARTING), restarted=after(10))
+        before = replace(verdict(standing=HealthState.SUSPECT, reason=Reason.STARTING), restarted=after(10))
         reached = of_one(snapshot(None, *self.BACK, now=after(20)), before=before)
         assert reached.restarted is None
-        assert of_one(snapshot(None, *self.OUT, now=after(21)), before=reached).standing is Standing.SICK
+        assert of_one(snapshot(None, *self.OUT, now=after(21)), before=reached).state is HealthState.SICK
 
     def test_a_broker_that_never_was_down_has_none(self):
-        assert of_one(snapshot(None, *self.OUT), before=verdict(standing=Standing.HEALTHY)).standing is Standing.SICK
+        assert of_one(snapshot(None, *self.OUT), before=verdict(standing=HealthState.HEALTHY)).state is HealthState.SICK
 
     def test_a_short_silence_on_the_way_up_does_not_end_the_grace(self):
         blank = of_one(snapshot(None, *words(DUNNO, DUNNO), now=after(5)), before=self.WAS_DOWN)
-        assert (blank.standing, blank.restarted) == (Standing.UNKNOWN, None)
+        assert (blank.state, blank.restarted) == (HealthState.UNKNOWN, None)
         found = of_one(snapshot(None, *self.OUT, now=after(10)), before=blank)
         assert (found.reason, found.restarted) == (Reason.STARTING, after(10))
 
     def test_a_demoted_broker_stays_suspect_and_is_not_promoted_meanwhile(self):
         undo = record(None, demoted(1))
         found = of_one(snapshot(None, *self.OUT, now=after(10), undo=undo), before=self.WAS_DOWN)
-        assert found.standing is Standing.SUSPECT
+        assert found.state is HealthState.SUSPECT
 
 
 class TestLeaving:
@@ -67,8 +67,8 @@ class TestLeaving:
             partition("orders", 0, (1, 2, 3), isr=(2, 3), leader=2),
             partition("orders", 1, (2, 1, 3), isr=(2, 3), leader=2),
         )
-        found = of_one(snapshot(seen, *self.OUT), before=verdict(standing=Standing.HEALTHY))
-        assert (found.standing, found.reason) == (Standing.SUSPECT, Reason.LEAVING)
+        found = of_one(snapshot(seen, *self.OUT), before=verdict(standing=HealthState.HEALTHY))
+        assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.LEAVING)
 
     def test_a_broker_that_is_in_one_isr_still_is_sick(self):
         seen = self.gone(
@@ -95,7 +95,7 @@ class TestLeaving:
     def test_it_is_down_once_it_answers_nobody(self):
         seen = self.gone(partition("orders", 0, (1, 2, 3), isr=(2, 3), leader=2))
         nobody = words(BAD, BAD, control=Reading.FAILING)
-        assert of_one(snapshot(seen, *nobody)).standing is Standing.DOWN
+        assert of_one(snapshot(seen, *nobody)).state is HealthState.DOWN
 
 
 class TestDisputes:
@@ -103,19 +103,19 @@ class TestDisputes:
 
     SOME = words(BAD, BAD, GOOD)
 
-    DISPUTED = verdict(standing=Standing.SUSPECT, reason=Reason.DISPUTED, since=after(0))
+    DISPUTED = verdict(standing=HealthState.SUSPECT, reason=Reason.DISPUTED, since=after(0))
     AT_ONCE = replace(POLICY, detection=Detection(reachability=Reachability(disputed_after_seconds=0)))
 
-    @pytest.mark.parametrize(("seconds", "standing"), [(1799, Standing.SUSPECT), (1800, Standing.SICK)])
-    def test_a_dispute_ends_after_its_time(self, seconds: int, standing: Standing):
-        assert of_one(snapshot(None, *self.SOME, now=after(seconds)), before=self.DISPUTED).standing is standing
+    @pytest.mark.parametrize(("seconds", "standing"), [(1799, HealthState.SUSPECT), (1800, HealthState.SICK)])
+    def test_a_dispute_ends_after_its_time(self, seconds: int, standing: HealthState):
+        assert of_one(snapshot(None, *self.SOME, now=after(seconds)), before=self.DISPUTED).state is standing
 
     def test_its_time_begins_with_the_quorum_and_not_with_the_first_vantage_that_failed(self):
         alone = of_one(snapshot(None, *words(BAD, GOOD, GOOD)))
         found = of_one(snapshot(None, *self.SOME, now=after(7200)), before=alone)
-        assert (alone.reason, found.standing, found.reason) == (
+        assert (alone.reason, found.state, found.reason) == (
             Reason.VANTAGES_DISAGREE,
-            Standing.SUSPECT,
+            HealthState.SUSPECT,
             Reason.DISPUTED,
         )
         assert found.since == after(7200)
@@ -127,33 +127,33 @@ class TestDisputes:
 
     def test_a_short_silence_does_not_lengthen_it(self):
         blank = of_one(snapshot(None, *words(BAD, DUNNO, DUNNO), now=after(1780)), before=self.DISPUTED)
-        assert blank.standing is Standing.UNKNOWN
-        assert of_one(snapshot(None, *self.SOME, now=after(1800)), before=blank).standing is Standing.SICK
+        assert blank.state is HealthState.UNKNOWN
+        assert of_one(snapshot(None, *self.SOME, now=after(1800)), before=blank).state is HealthState.SICK
 
     def test_there_is_none_where_the_policy_gives_it_no_time(self):
-        assert of_one(snapshot(None, *self.SOME), self.AT_ONCE).standing is Standing.SICK
+        assert of_one(snapshot(None, *self.SOME), self.AT_ONCE).state is HealthState.SICK
 
     @pytest.mark.parametrize("control", [BAD, DUNNO])
     def test_a_broker_that_a_vantage_reaches_answers_somebody_and_is_not_down(self, control: Reading):
         lasting = snapshot(None, *words(BAD, BAD, GOOD, control=control), now=after(1800))
         found = of_one(lasting, before=self.DISPUTED)
-        assert (found.standing, found.reason, found.since) == (Standing.SUSPECT, Reason.DISPUTED, after(0))
+        assert (found.state, found.reason, found.since) == (HealthState.SUSPECT, Reason.DISPUTED, after(0))
 
     def test_nor_is_one_that_was_sick_and_stops_answering_inside(self):
         before = verdict(reason=Reason.EXTERNALLY_UNREACHABLE)
         found = of_one(snapshot(None, *words(BAD, BAD, GOOD, control=BAD), now=after(1)), before=before)
-        assert (found.standing, found.reason, found.restarted) == (Standing.SUSPECT, Reason.DISPUTED, None)
+        assert (found.state, found.reason, found.restarted) == (HealthState.SUSPECT, Reason.DISPUTED, None)
 
     def test_who_is_sick_already_stays_so_while_a_quorum_fails(self):
         before = verdict(reason=Reason.EXTERNALLY_UNREACHABLE)
-        assert of_one(snapshot(None, *self.SOME, now=after(1)), before=before).standing is Standing.SICK
+        assert of_one(snapshot(None, *self.SOME, now=after(1)), before=before).state is HealthState.SICK
 
     def test_it_says_who_reaches_the_broker(self):
         found = of_one(snapshot(None, *self.SOME))
         assert found.message == "a, b of 3 vantages cannot reach it, and c can"
 
     def test_a_silent_vantage_disputes_nothing(self):
-        assert of_one(snapshot(None, *words(BAD, BAD, DUNNO))).standing is Standing.SICK
+        assert of_one(snapshot(None, *words(BAD, BAD, DUNNO))).state is HealthState.SICK
 
 
 class TestItsOwnSockets:
@@ -169,33 +169,33 @@ class TestItsOwnSockets:
     @pytest.mark.parametrize(
         ("heard", "standing"),
         [
-            pytest.param([BAD, GOOD, GOOD], Standing.SUSPECT, id="its peers are talked to"),
-            pytest.param([BAD, BAD, BAD], Standing.HEALTHY, id="nobody talks to anybody: a quiet night"),
-            pytest.param([BAD, GOOD, BAD], Standing.HEALTHY, id="half of its peers are not most of them"),
-            pytest.param([GOOD, GOOD, GOOD], Standing.HEALTHY, id="everybody is talked to"),
+            pytest.param([BAD, GOOD, GOOD], HealthState.SUSPECT, id="its peers are talked to"),
+            pytest.param([BAD, BAD, BAD], HealthState.HEALTHY, id="nobody talks to anybody: a quiet night"),
+            pytest.param([BAD, GOOD, BAD], HealthState.HEALTHY, id="half of its peers are not most of them"),
+            pytest.param([GOOD, GOOD, GOOD], HealthState.HEALTHY, id="everybody is talked to"),
         ],
     )
     def test_alone_it_is_compared_with_peers_and_never_more_than_a_doubt(
-        self, heard: list[Reading], standing: Standing
+        self, heard: list[Reading], standing: HealthState
     ):
-        assert of_one(self.leading(*self.own(*heard))).standing is standing
+        assert of_one(self.leading(*self.own(*heard))).state is standing
 
     def test_a_broker_that_leads_nothing_may_be_quiet(self):
         follows = snapshot(cluster(partition(replicas=(2, 1, 3))), *self.own(BAD, GOOD, GOOD))
-        assert of_one(follows).standing is Standing.HEALTHY
+        assert of_one(follows).state is HealthState.HEALTHY
 
     def test_vantages_that_reach_the_broker_know_better(self):
-        assert of_one(self.leading(*words(GOOD, GOOD), *self.own(BAD, GOOD, GOOD))).standing is Standing.HEALTHY
+        assert of_one(self.leading(*words(GOOD, GOOD), *self.own(BAD, GOOD, GOOD))).state is HealthState.HEALTHY
 
     def test_it_makes_up_for_one_silent_vantage(self):
         found = of_one(self.leading(*words(BAD, DUNNO), *self.own(BAD, GOOD, GOOD)))
-        assert (found.standing, found.reason) == (Standing.SICK, Reason.EXTERNALLY_UNREACHABLE)
+        assert (found.state, found.reason) == (HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE)
         assert "its own socket table shows nobody" in found.message
 
     def test_it_does_not_outvote_a_vantage_that_reaches_the_broker(self):
         found = of_one(self.leading(*words(BAD, GOOD), *self.own(BAD, GOOD, GOOD)))
-        assert found.standing is Standing.SUSPECT
+        assert found.state is HealthState.SUSPECT
 
     def test_two_silent_vantages_are_too_many(self):
         found = of_one(self.leading(*words(DUNNO, DUNNO), *self.own(BAD, GOOD, GOOD)))
-        assert found.standing is Standing.SUSPECT
+        assert found.state is HealthState.SUSPECT

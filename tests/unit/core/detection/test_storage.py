@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.detection.findings import Finding, Scene
+from bellwether.core.detection.findings import Finding, SignalIndex
 from bellwether.core.detection.health_states import Evidence
 from bellwether.core.detection.storage import SLOW_SEVERITY, STALLED_SEVERITY, storage_latency
 from bellwether.core.reasons import Reason
@@ -31,7 +31,7 @@ def disk(broker: int, reading: Reading, milliseconds: float | None, source: str 
 
 def of_one(*signals: Signal, fenced: tuple[int, ...] = ()) -> Finding:
     seen = cluster(partition(), fenced=fenced)
-    return storage_latency(1, Scene.of(snapshot(seen, *signals), Detection()))
+    return storage_latency(1, SignalIndex.of(snapshot(seen, *signals), Detection()))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_worst_of_several_directories_counts():
 def test_a_silent_prober_is_missed_and_what_it_said_does_not_count():
     found = of_one(disk(1, BAD, 80, age=99), disk(2, GOOD, 1))
     assert (found.evidence, found.message) == (Evidence.MISSING, "its storage prober has gone silent")
-    assert found.facts[0].passed_over == "its prober has been silent for more than 10 s"
+    assert found.facts[0].ignored_because == "its prober has been silent for more than 10 s"
 
 
 def test_facts_carry_what_was_compared():

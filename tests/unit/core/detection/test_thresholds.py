@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, judge
-from bellwether.core.model.undo_record import Demoted
+from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import (
     Alertmanager,
@@ -37,7 +37,7 @@ def said(kind: str, source: str, reading: Reading = BAD, age: float | None = 0.0
     return replace(made, type=kind, message=f"{source} says so")
 
 
-def of_one(*signals: Signal, by: Demoted | None = None, detection: Detection = DETECTION) -> Verdict:
+def of_one(*signals: Signal, by: DemotedBroker | None = None, detection: Detection = DETECTION) -> Verdict:
     policy = Policy(name="main", detection=detection)
     undo = record(None, by) if by else record()
     return judge(snapshot(None, *signals, undo=undo), policy, {})[1]
@@ -51,21 +51,24 @@ LAG = said(SignalType.REPLICATION_LAG, "replication")
 @pytest.mark.parametrize(
     ("signals", "standing", "reason"),
     [
-        pytest.param([ALERT], Standing.SICK, Reason.ALERT_FIRING, id="an alert that the policy names"),
-        pytest.param([FLUSH], Standing.SICK, Reason.PROMETHEUS_RULE, id="a rule of the policy"),
-        pytest.param([LAG], Standing.SUSPECT, Reason.REPLICATION_LAGGING, id="replication lag only names"),
+        pytest.param([ALERT], HealthState.SICK, Reason.ALERT_FIRING, id="an alert that the policy names"),
+        pytest.param([FLUSH], HealthState.SICK, Reason.PROMETHEUS_RULE, id="a rule of the policy"),
+        pytest.param([LAG], HealthState.SUSPECT, Reason.REPLICATION_LAGGING, id="replication lag only names"),
         pytest.param(
-            [said("MoonPhase", "a")], Standing.SUSPECT, Reason.PLUGIN_FAILING, id="one of two sources is a doubt"
+            [said("MoonPhase", "a")], HealthState.SUSPECT, Reason.PLUGIN_FAILING, id="one of two sources is a doubt"
         ),
         pytest.param(
-            [said("MoonPhase", "a"), said("MoonPhase", "b")], Standing.SUSPECT, Reason.PLUGIN_FAILING, id="two of two"
+            [said("MoonPhase", "a"), said("MoonPhase", "b")],
+            HealthState.SUSPECT,
+            Reason.PLUGIN_FAILING,
+            id="two of two",
         ),
-        pytest.param([replace(ALERT, reading=GOOD)], Standing.HEALTHY, Reason.SIGNALS_PASSING, id="it is resolved"),
+        pytest.param([replace(ALERT, reading=GOOD)], HealthState.HEALTHY, Reason.SIGNALS_PASSING, id="it is resolved"),
     ],
 )
-def test_a_failing_reading_is_all_there_is_to_judge(signals: list[Signal], standing: Standing, reason: Reason):
+def test_a_failing_reading_is_all_there_is_to_judge(signals: list[Signal], standing: HealthState, reason: Reason):
     found = of_one(*signals)
-    assert (found.standing, found.reason) == (standing, reason)
+    assert (found.state, found.reason) == (standing, reason)
 
 
 @pytest.mark.parametrize(
@@ -78,38 +81,38 @@ def test_a_failing_reading_is_all_there_is_to_judge(signals: list[Signal], stand
 )
 def test_what_the_policy_does_not_watch_says_nothing(stranger: Signal):
     assert of_one(stranger).reason is Reason.NO_EVIDENCE
-    assert of_one(stranger, replace(ALERT, reading=GOOD)).standing is Standing.HEALTHY
+    assert of_one(stranger, replace(ALERT, reading=GOOD)).state is HealthState.HEALTHY
 
 
 def test_who_wants_lagging_brokers_demoted_gets_them_sick():
     detection = Detection(replication_lag=ReplicationLag(on_failing=OnFailing.DEMOTE))
-    assert of_one(LAG, detection=detection).standing is Standing.SICK
+    assert of_one(LAG, detection=detection).state is HealthState.SICK
 
 
 def test_what_is_switched_off_says_nothing():
     detection = Detection(replication_lag=ReplicationLag(enabled=False))
-    assert of_one(LAG, detection=detection).standing is Standing.UNKNOWN
+    assert of_one(LAG, detection=detection).state is HealthState.UNKNOWN
 
 
 def test_a_figure_that_only_leaders_have_does_not_judge_a_demoted_broker():
     produce, flush = said(SignalType.PROMETHEUS, "produce"), replace(FLUSH, reading=GOOD)
-    assert of_one(produce, flush).standing is Standing.SICK
+    assert of_one(produce, flush).state is HealthState.SICK
     by = replace(demoted(1), reason=Reason.PROMETHEUS_RULE)
-    assert of_one(produce, flush, by=by).standing is Standing.RECOVERING
+    assert of_one(produce, flush, by=by).state is HealthState.RECOVERING
 
 
 def test_silence_makes_nobody_sick_and_lets_others_judge():
     silent = replace(ALERT, age_seconds=999.0)
     found = of_one(silent, replace(FLUSH, reading=GOOD))
-    assert found.standing is Standing.HEALTHY
-    assert found.facts[-1].passed_over == "its prober has been silent for more than 30 s"
+    assert found.state is HealthState.HEALTHY
+    assert found.facts[-1].ignored_because == "its prober has been silent for more than 30 s"
 
 
 def test_silence_keeps_a_demoted_broker_from_being_promoted():
     silent = replace(ALERT, reading=GOOD, age_seconds=999.0)
-    assert of_one(silent, replace(FLUSH, reading=GOOD), by=demoted(1)).standing is Standing.UNKNOWN
+    assert of_one(silent, replace(FLUSH, reading=GOOD), by=demoted(1)).state is HealthState.UNKNOWN
 
 
 def test_evidence_that_has_vanished_does_not_promote_whom_it_demoted():
     by = replace(demoted(1), reason=Reason.ALERT_FIRING)
-    assert of_one(replace(FLUSH, reading=GOOD), by=by).standing is Standing.UNKNOWN
+    assert of_one(replace(FLUSH, reading=GOOD), by=by).state is HealthState.UNKNOWN

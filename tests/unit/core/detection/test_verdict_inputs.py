@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.settings.detection import Detection, Reachability
@@ -47,7 +47,7 @@ def test_an_age_within_its_limits_is_nothing_new(before: dict[int, Verdict]):
 
 def test_a_change_of_one_broker_leaves_the_verdicts_of_others(before: dict[int, Verdict]):
     found = judge(said(*words(BAD, GOOD), *disks(0.001, 0.002, 0.003)), POLICY, before)
-    assert found[1].standing is Standing.SUSPECT
+    assert found[1].state is HealthState.SUSPECT
     assert [found[b] is before[b] for b in (2, 3)] == [True, True]
 
 
@@ -69,20 +69,20 @@ def test_a_word_that_has_changed_is_judged_anew(change: Callable[[Signal], Signa
 def test_a_vantage_that_the_policy_no_longer_names_is_new_to_everybody(before: dict[int, Verdict]):
     policy = Policy(name="main", detection=Detection(reachability=Reachability(vantages=("a",))))
     found = judge(said(*WELL), policy, before)
-    assert {f.passed_over for f in found[2].facts} == {"", "the policy does not name this vantage"}
+    assert {f.ignored_because for f in found[2].facts} == {"", "the policy does not name this vantage"}
 
 
 def test_a_vantage_that_was_never_heard_of_before_raises_the_quorum_for_everybody(before: dict[int, Verdict]):
     found = judge(said(*WELL, *(signal(3, GOOD, source=v) for v in "cd")), POLICY, before)
-    assert found[1].standing is Standing.UNKNOWN
+    assert found[1].state is HealthState.UNKNOWN
 
 
 def test_a_vantage_that_reaches_somebody_again_is_believed_of_others_too():
     blind = [signal(b, BAD, source="c") for b in (1, 2, 3)]
     well = judge(snapshot(None, *WELL, *blind), POLICY, {})
-    assert (well[1].standing, well[1].grounds is None) == (Standing.HEALTHY, False)
+    assert (well[1].state, well[1].inputs is None) == (HealthState.HEALTHY, False)
     seeing = [*blind[:2], replace(blind[2], reading=GOOD)]
-    assert judge(said(*WELL, *seeing), POLICY, well)[1].standing is Standing.SUSPECT
+    assert judge(said(*WELL, *seeing), POLICY, well)[1].state is HealthState.SUSPECT
 
 
 def test_a_quiet_broker_is_judged_anew_when_its_peers_are_talked_to():
@@ -91,8 +91,8 @@ def test_a_quiet_broker_is_judged_anew_when_its_peers_are_talked_to():
         return [signal(b, r, kind=kind, source=f"broker-{b}") for b, r in enumerate(heard, 1)]
 
     night = judge(snapshot(None, *sockets(BAD, BAD, BAD)), POLICY, {})
-    assert night[1].standing is Standing.HEALTHY
-    assert judge(said(*sockets(BAD, GOOD, GOOD)), POLICY, night)[1].standing is Standing.SUSPECT
+    assert night[1].state is HealthState.HEALTHY
+    assert judge(said(*sockets(BAD, GOOD, GOOD)), POLICY, night)[1].state is HealthState.SUSPECT
 
 
 def test_disks_of_others_that_have_changed_are_told_anew(before: dict[int, Verdict]):
@@ -100,26 +100,26 @@ def test_disks_of_others_that_have_changed_are_told_anew(before: dict[int, Verdi
     assert found[1].facts[-1].message == "median of its peers 25 ms"
 
 
-@pytest.mark.parametrize("standing", [s for s in Standing if s is not Standing.HEALTHY])
-def test_no_other_verdict_stands_by_itself(standing: Standing):
+@pytest.mark.parametrize("standing", [s for s in HealthState if s is not HealthState.HEALTHY])
+def test_no_other_verdict_stands_by_itself(standing: HealthState):
     found = {
-        Standing.SUSPECT: snapshot(None, *words(BAD, GOOD)),
-        Standing.SICK: snapshot(None, *words(BAD, BAD)),
-        Standing.DOWN: snapshot(cluster(partition(), fenced=[1]), *words(GOOD, GOOD)),
-        Standing.RECOVERING: snapshot(None, *words(GOOD, GOOD), undo=record(None, demoted(1))),
-        Standing.UNKNOWN: snapshot(None, *words(GOOD, DUNNO)),
+        HealthState.SUSPECT: snapshot(None, *words(BAD, GOOD)),
+        HealthState.SICK: snapshot(None, *words(BAD, BAD)),
+        HealthState.DOWN: snapshot(cluster(partition(), fenced=[1]), *words(GOOD, GOOD)),
+        HealthState.RECOVERING: snapshot(None, *words(GOOD, GOOD), undo=record(None, demoted(1))),
+        HealthState.UNKNOWN: snapshot(None, *words(GOOD, DUNNO)),
     }[standing]
     verdict = judge(found, POLICY, {})[1]
-    assert (verdict.standing, verdict.grounds) == (standing, None)
+    assert (verdict.state, verdict.inputs) == (standing, None)
 
 
 def test_nor_does_that_of_a_well_broker_that_waits_for_a_person():
     undo = record(None, demoted(1))
     recovering = judge(snapshot(None, *WELL, undo=undo), POLICY, {})
     well = judge(snapshot(None, *WELL, undo=undo, now=after(60)), POLICY, recovering)
-    assert (well[1].standing, well[1].grounds) == (Standing.HEALTHY, None)
+    assert (well[1].state, well[1].inputs) == (HealthState.HEALTHY, None)
 
 
 def test_metadata_is_looked_at_whatever_the_grounds(before: dict[int, Verdict]):
     fenced = snapshot(cluster(partition(), fenced=[1]), *WELL)
-    assert judge(fenced, POLICY, before)[1].standing is Standing.DOWN
+    assert judge(fenced, POLICY, before)[1].state is HealthState.DOWN

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.reachability import quorum
 from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.reasons import Reason
@@ -37,88 +37,92 @@ def test_a_quorum_is_a_majority_and_two_where_two_exist(vantages: int, needed: i
 @pytest.mark.parametrize(
     ("readings", "standing", "reason"),
     [
-        pytest.param([GOOD], Standing.HEALTHY, Reason.SIGNALS_PASSING, id="the only vantage reaches it"),
-        pytest.param([BAD], Standing.SICK, Reason.EXTERNALLY_UNREACHABLE, id="the only vantage does not"),
-        pytest.param([DUNNO], Standing.UNKNOWN, Reason.NO_EVIDENCE, id="the only vantage does not know"),
-        pytest.param([BAD, BAD], Standing.SICK, Reason.EXTERNALLY_UNREACHABLE, id="both of two"),
-        pytest.param([BAD, GOOD], Standing.SUSPECT, Reason.VANTAGES_DISAGREE, id="one of two"),
-        pytest.param([BAD, DUNNO], Standing.UNKNOWN, Reason.NO_EVIDENCE, id="one of two, the other is blank"),
-        pytest.param([GOOD, DUNNO], Standing.UNKNOWN, Reason.NO_EVIDENCE, id="one of two well, the other blank"),
-        pytest.param([BAD, BAD, BAD], Standing.SICK, Reason.EXTERNALLY_UNREACHABLE, id="all three"),
-        pytest.param([BAD, BAD, GOOD], Standing.SUSPECT, Reason.DISPUTED, id="two of three, one reaches it"),
-        pytest.param([BAD, GOOD, GOOD], Standing.SUSPECT, Reason.VANTAGES_DISAGREE, id="one of three"),
-        pytest.param([BAD, BAD, DUNNO], Standing.SICK, Reason.EXTERNALLY_UNREACHABLE, id="two of three, one blank"),
-        pytest.param([GOOD, GOOD, DUNNO], Standing.HEALTHY, Reason.SIGNALS_PASSING, id="two of three well, one blank"),
-        pytest.param([BAD, DUNNO, DUNNO], Standing.UNKNOWN, Reason.NO_EVIDENCE, id="one of three, the rest blank"),
-        pytest.param([BAD, BAD, GOOD, GOOD], Standing.SUSPECT, Reason.VANTAGES_DISAGREE, id="two of four are none"),
+        pytest.param([GOOD], HealthState.HEALTHY, Reason.SIGNALS_PASSING, id="the only vantage reaches it"),
+        pytest.param([BAD], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="the only vantage does not"),
+        pytest.param([DUNNO], HealthState.UNKNOWN, Reason.NO_EVIDENCE, id="the only vantage does not know"),
+        pytest.param([BAD, BAD], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="both of two"),
+        pytest.param([BAD, GOOD], HealthState.SUSPECT, Reason.VANTAGES_DISAGREE, id="one of two"),
+        pytest.param([BAD, DUNNO], HealthState.UNKNOWN, Reason.NO_EVIDENCE, id="one of two, the other is blank"),
+        pytest.param([GOOD, DUNNO], HealthState.UNKNOWN, Reason.NO_EVIDENCE, id="one of two well, the other blank"),
+        pytest.param([BAD, BAD, BAD], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="all three"),
+        pytest.param([BAD, BAD, GOOD], HealthState.SUSPECT, Reason.DISPUTED, id="two of three, one reaches it"),
+        pytest.param([BAD, GOOD, GOOD], HealthState.SUSPECT, Reason.VANTAGES_DISAGREE, id="one of three"),
+        pytest.param([BAD, BAD, DUNNO], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="two of three, one blank"),
+        pytest.param(
+            [GOOD, GOOD, DUNNO], HealthState.HEALTHY, Reason.SIGNALS_PASSING, id="two of three well, one blank"
+        ),
+        pytest.param([BAD, DUNNO, DUNNO], HealthState.UNKNOWN, Reason.NO_EVIDENCE, id="one of three, the rest blank"),
+        pytest.param([BAD, BAD, GOOD, GOOD], HealthState.SUSPECT, Reason.VANTAGES_DISAGREE, id="two of four are none"),
     ],
 )
-def test_vantages_count_by_quorum(readings: list[Reading], standing: Standing, reason: Reason):
+def test_vantages_count_by_quorum(readings: list[Reading], standing: HealthState, reason: Reason):
     found = of_one(snapshot(None, *words(*readings)))
-    assert (found.standing, found.reason) == (standing, reason)
+    assert (found.state, found.reason) == (standing, reason)
 
 
 @pytest.mark.parametrize(
     ("configured", "said", "standing"),
     [
-        pytest.param(("a", "b"), [BAD], Standing.UNKNOWN, id="a configured vantage that never spoke is missed"),
-        pytest.param(("a", "b", "c"), [BAD, BAD], Standing.SICK, id="two of three configured are enough"),
-        pytest.param(("b",), [BAD, GOOD], Standing.HEALTHY, id="a vantage that is not configured says nothing"),
-        pytest.param(("x", "y"), [], Standing.UNKNOWN, id="nobody has spoken"),
+        pytest.param(("a", "b"), [BAD], HealthState.UNKNOWN, id="a configured vantage that never spoke is missed"),
+        pytest.param(("a", "b", "c"), [BAD, BAD], HealthState.SICK, id="two of three configured are enough"),
+        pytest.param(("b",), [BAD, GOOD], HealthState.HEALTHY, id="a vantage that is not configured says nothing"),
+        pytest.param(("x", "y"), [], HealthState.UNKNOWN, id="nobody has spoken"),
     ],
 )
-def test_configured_vantages_are_those_that_count(configured: tuple[str, ...], said: list[Reading], standing: Standing):
+def test_configured_vantages_are_those_that_count(
+    configured: tuple[str, ...], said: list[Reading], standing: HealthState
+):
     policy = replace(POLICY, detection=Detection(reachability=Reachability(vantages=configured)))
-    assert of_one(snapshot(None, *words(*said)), policy).standing is standing
+    assert of_one(snapshot(None, *words(*said)), policy).state is standing
 
 
 @pytest.mark.parametrize(
     ("age", "standing"),
     [
-        pytest.param(0.0, Standing.SICK, id="fresh"),
-        pytest.param(POLICY.detection.reachability.stale_after_seconds, Standing.SICK, id="just fresh"),
-        pytest.param(STALE, Standing.UNKNOWN, id="stale"),
-        pytest.param(None, Standing.UNKNOWN, id="its prober was never seen alive"),
+        pytest.param(0.0, HealthState.SICK, id="fresh"),
+        pytest.param(POLICY.detection.reachability.stale_after_seconds, HealthState.SICK, id="just fresh"),
+        pytest.param(STALE, HealthState.UNKNOWN, id="stale"),
+        pytest.param(None, HealthState.UNKNOWN, id="its prober was never seen alive"),
     ],
 )
-def test_stale_evidence_is_none(age: float | None, standing: Standing):
-    assert of_one(snapshot(None, *words(BAD, BAD, age=age))).standing is standing
+def test_stale_evidence_is_none(age: float | None, standing: HealthState):
+    assert of_one(snapshot(None, *words(BAD, BAD, age=age))).state is standing
 
 
 def test_a_vantage_that_sees_every_broker_down_has_itself_failed():
     blind = [signal(b, BAD, source="a") for b in (1, 2, 3)]
     seeing = [signal(b, GOOD, source="b") for b in (1, 2, 3)]
     found = judge(snapshot(None, *blind, *seeing), POLICY, {})
-    assert {v.standing for v in found.values()} == {Standing.UNKNOWN}
+    assert {v.state for v in found.values()} == {HealthState.UNKNOWN}
 
 
 def test_the_only_broker_of_a_cluster_can_be_seen_down_by_a_vantage_that_sees():
     alone = cluster(partition(replicas=[1]), brokers=1)
-    assert of_one(snapshot(alone, signal(1, BAD))).standing is Standing.SICK
+    assert of_one(snapshot(alone, signal(1, BAD))).state is HealthState.SICK
 
 
 def test_a_dead_broker_does_not_keep_a_vantage_from_being_blind():
     living = cluster(partition(), brokers=[2, 3])
     blind = [signal(b, BAD, source="a") for b in (2, 3)]
     found = judge(snapshot(living, signal(1, GOOD, source="a"), *blind), POLICY, {})
-    assert found[2].standing is Standing.UNKNOWN
+    assert found[2].state is HealthState.UNKNOWN
 
 
 @pytest.mark.parametrize(
     ("controls", "standing", "reason"),
     [
-        pytest.param([GOOD, GOOD], Standing.SICK, Reason.EXTERNALLY_UNREACHABLE, id="inside it answers both"),
-        pytest.param([GOOD, BAD], Standing.SICK, Reason.EXTERNALLY_UNREACHABLE, id="inside it answers one"),
-        pytest.param([BAD, BAD], Standing.DOWN, Reason.UNANSWERING, id="inside it answers neither"),
-        pytest.param([BAD, DUNNO], Standing.DOWN, Reason.UNANSWERING, id="one asked, in vain"),
-        pytest.param([DUNNO, DUNNO], Standing.SUSPECT, Reason.UNCONFIRMED, id="nobody could ask inside"),
+        pytest.param([GOOD, GOOD], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="inside it answers both"),
+        pytest.param([GOOD, BAD], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="inside it answers one"),
+        pytest.param([BAD, BAD], HealthState.DOWN, Reason.UNANSWERING, id="inside it answers neither"),
+        pytest.param([BAD, DUNNO], HealthState.DOWN, Reason.UNANSWERING, id="one asked, in vain"),
+        pytest.param([DUNNO, DUNNO], HealthState.SUSPECT, Reason.UNCONFIRMED, id="nobody could ask inside"),
     ],
 )
-def test_the_internal_listener_is_the_control(controls: Sequence[Reading], standing: Standing, reason: Reason):
+def test_the_internal_listener_is_the_control(controls: Sequence[Reading], standing: HealthState, reason: Reason):
     said = [signal(1, BAD, source=s, control=c) for s, c in zip("ab", controls, strict=True)]
     others = [signal(b, GOOD, source=s) for s in "ab" for b in (2, 3)]
     found = of_one(snapshot(None, *said, *others))
-    assert (found.standing, found.reason) == (standing, reason)
+    assert (found.state, found.reason) == (standing, reason)
 
 
 @pytest.mark.parametrize("control", [pytest.param(BAD, id="silent inside"), pytest.param(DUNNO, id="not asked inside")])
@@ -134,19 +138,19 @@ def test_whom_kafka_does_not_fence_within_its_session_is_sick(control: Reading, 
     first = of_one(snapshot(None, *words(BAD, BAD, control=control)))
     found = of_one(snapshot(None, *words(BAD, BAD, control=control), now=after(waited)), before=first)
     assert found.reason is (reason or first.reason)
-    assert (found.standing is Standing.SICK) is (reason is not None)
+    assert (found.state is HealthState.SICK) is (reason is not None)
     assert found.since == (after(waited) if reason else first.since)
 
 
 def test_still_unfenced_stands_while_the_failure_does():
     before = verdict(reason=Reason.STILL_UNFENCED, since=after(0))
     found = of_one(snapshot(None, *words(BAD, BAD, control=BAD), now=after(1)), before=before)
-    assert (found.standing, found.reason, found.since) == (Standing.SICK, Reason.STILL_UNFENCED, after(0))
+    assert (found.state, found.reason, found.since) == (HealthState.SICK, Reason.STILL_UNFENCED, after(0))
     assert found.message == "unreachable from a, b (2 of 2 vantages), nor inside; Kafka has not fenced it"
 
 
 def test_silence_that_another_reason_preceded_starts_its_own_patience():
-    before = verdict(standing=Standing.SUSPECT, since=after(-100))
+    before = verdict(standing=HealthState.SUSPECT, since=after(-100))
     assert of_one(snapshot(None, *words(BAD, BAD, control=BAD)), before=before).reason is Reason.UNANSWERING
 
 
@@ -159,26 +163,26 @@ def test_silence_that_another_reason_preceded_starts_its_own_patience():
 )
 def test_metadata_outweighs_every_signal(seen, reason: Reason):
     found = of_one(snapshot(seen, *words(GOOD, GOOD)))
-    assert (found.standing, found.reason) == (Standing.DOWN, reason)
+    assert (found.state, found.reason) == (HealthState.DOWN, reason)
 
 
 @pytest.mark.parametrize(
     ("external", "disk", "standing", "reason"),
     [
-        pytest.param([GOOD, GOOD], BAD, Standing.SICK, Reason.STORAGE_SLOW, id="only the disk is slow"),
-        pytest.param([BAD, BAD], BAD, Standing.SICK, Reason.EXTERNALLY_UNREACHABLE, id="unreachable is the worse"),
-        pytest.param([], BAD, Standing.SICK, Reason.STORAGE_SLOW, id="no vantage at all"),
-        pytest.param([], GOOD, Standing.HEALTHY, Reason.SIGNALS_PASSING, id="no vantage, a good disk"),
-        pytest.param([GOOD, GOOD], DUNNO, Standing.UNKNOWN, Reason.NO_EVIDENCE, id="the disk's prober is blank"),
-        pytest.param([BAD, GOOD], BAD, Standing.SICK, Reason.STORAGE_SLOW, id="suspect outside, sick within"),
-        pytest.param([GOOD, GOOD], GOOD, Standing.HEALTHY, Reason.SIGNALS_PASSING, id="all is well"),
+        pytest.param([GOOD, GOOD], BAD, HealthState.SICK, Reason.STORAGE_SLOW, id="only the disk is slow"),
+        pytest.param([BAD, BAD], BAD, HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="unreachable is the worse"),
+        pytest.param([], BAD, HealthState.SICK, Reason.STORAGE_SLOW, id="no vantage at all"),
+        pytest.param([], GOOD, HealthState.HEALTHY, Reason.SIGNALS_PASSING, id="no vantage, a good disk"),
+        pytest.param([GOOD, GOOD], DUNNO, HealthState.UNKNOWN, Reason.NO_EVIDENCE, id="the disk's prober is blank"),
+        pytest.param([BAD, GOOD], BAD, HealthState.SICK, Reason.STORAGE_SLOW, id="suspect outside, sick within"),
+        pytest.param([GOOD, GOOD], GOOD, HealthState.HEALTHY, Reason.SIGNALS_PASSING, id="all is well"),
     ],
 )
 def test_the_worst_kind_of_evidence_makes_the_verdict(
-    external: list[Reading], disk: Reading, standing: Standing, reason: Reason
+    external: list[Reading], disk: Reading, standing: HealthState, reason: Reason
 ):
     found = of_one(snapshot(None, *words(*external), storage(disk)))
-    assert (found.standing, found.reason) == (standing, reason)
+    assert (found.state, found.reason) == (standing, reason)
 
 
 def test_a_slow_disk_says_how_slow_in_its_probers_words():
@@ -187,7 +191,7 @@ def test_a_slow_disk_says_how_slow_in_its_probers_words():
 
 
 def test_a_storage_prober_that_has_gone_silent_is_not_a_slow_disk():
-    assert of_one(snapshot(None, storage(BAD, age=STALE))).standing is Standing.UNKNOWN
+    assert of_one(snapshot(None, storage(BAD, age=STALE))).state is HealthState.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -195,16 +199,18 @@ def test_a_storage_prober_that_has_gone_silent_is_not_a_slow_disk():
     [
         pytest.param(
             replace(POLICY, detection=Detection(reachability=Reachability(enabled=False))),
-            Standing.HEALTHY,
+            HealthState.HEALTHY,
             id="no reachability",
         ),
         pytest.param(
-            replace(POLICY, detection=Detection(storage=StorageLatency(enabled=False))), Standing.SICK, id="no storage"
+            replace(POLICY, detection=Detection(storage=StorageLatency(enabled=False))),
+            HealthState.SICK,
+            id="no storage",
         ),
     ],
 )
-def test_a_kind_that_is_switched_off_is_not_judged(policy: Policy, standing: Standing):
-    assert of_one(snapshot(None, *words(BAD, BAD), storage(GOOD)), policy).standing is standing
+def test_a_kind_that_is_switched_off_is_not_judged(policy: Policy, standing: HealthState):
+    assert of_one(snapshot(None, *words(BAD, BAD), storage(GOOD)), policy).state is standing
 
 
 def test_nobody_has_reported_is_unknown():
@@ -230,29 +236,29 @@ class TestStabilization:
 
     def test_a_demoted_broker_must_stay_well_before_it_is_healthy(self):
         first = self.judged(10, verdict(), GOOD, GOOD)
-        assert (first.standing, first.since) == (Standing.RECOVERING, after(10))
+        assert (first.state, first.since) == (HealthState.RECOVERING, after(10))
         waiting = self.judged(69.9, first, GOOD, GOOD)
-        assert (waiting.standing, waiting.since) == (Standing.RECOVERING, after(10))
-        assert self.judged(70, waiting, GOOD, GOOD).standing is Standing.HEALTHY
+        assert (waiting.state, waiting.since) == (HealthState.RECOVERING, after(10))
+        assert self.judged(70, waiting, GOOD, GOOD).state is HealthState.HEALTHY
 
     def test_a_relapse_starts_the_wait_anew(self):
         first = self.judged(10, verdict(), GOOD, GOOD)
         relapse = self.judged(60, first, BAD, BAD)
-        assert relapse.standing is Standing.SICK
+        assert relapse.state is HealthState.SICK
         assert self.judged(80, relapse, GOOD, GOOD).since == after(80)
 
     def test_a_gap_in_the_evidence_starts_the_wait_anew(self):
         first = self.judged(10, verdict(), GOOD, GOOD)
         gap = self.judged(65, first, DUNNO, DUNNO)
-        assert gap.standing is Standing.UNKNOWN
+        assert gap.state is HealthState.UNKNOWN
         assert self.judged(75, gap, GOOD, GOOD).since == after(75)
 
     def test_who_was_healthy_already_stays_so(self):
-        well = verdict(standing=Standing.HEALTHY)
-        assert self.judged(1, well, GOOD, GOOD).standing is Standing.HEALTHY
+        well = verdict(standing=HealthState.HEALTHY)
+        assert self.judged(1, well, GOOD, GOOD).state is HealthState.HEALTHY
 
     def test_who_was_never_demoted_is_healthy_at_once(self):
-        assert of_one(snapshot(None, *words(GOOD, GOOD)), before=verdict()).standing is Standing.HEALTHY
+        assert of_one(snapshot(None, *words(GOOD, GOOD)), before=verdict()).state is HealthState.HEALTHY
 
     def test_the_message_says_how_long(self):
         assert "must stay so for 60 s" in self.judged(10, None, GOOD, GOOD).message
@@ -264,7 +270,7 @@ class TestStabilization:
         pytest.param(None, after(5), id="the first verdict"),
         pytest.param(verdict(since=after(-7)), after(-7), id="the same standing and reason"),
         pytest.param(verdict(reason=Reason.STORAGE_SLOW, since=after(-7)), after(5), id="another reason"),
-        pytest.param(verdict(standing=Standing.HEALTHY, since=after(-7)), after(5), id="another standing"),
+        pytest.param(verdict(standing=HealthState.HEALTHY, since=after(-7)), after(5), id="another standing"),
     ],
 )
 def test_a_verdict_keeps_its_since_while_it_stands(before: Verdict | None, since):
@@ -282,18 +288,18 @@ class TestWhatDemotedABrokerMustBeSeenToBeWell:
     def test_a_slow_disk_of_which_nothing_is_heard_any_more_is_unknown(self):
         undo = record(None, replace(demoted(1), reason=Reason.STORAGE_SLOW))
         found = of_one(snapshot(cluster(partition()), *words(GOOD, GOOD), undo=undo))
-        assert (found.standing, found.reason) == (Standing.UNKNOWN, Reason.NO_EVIDENCE)
+        assert (found.state, found.reason) == (HealthState.UNKNOWN, Reason.NO_EVIDENCE)
 
     def test_an_unreachable_broker_of_which_no_vantage_speaks_any_more_is_unknown(self):
         undo = record(None, replace(demoted(1), reason=Reason.EXTERNALLY_UNREACHABLE))
         found = of_one(snapshot(cluster(partition()), *[storage(GOOD)], undo=undo))
-        assert found.standing is Standing.UNKNOWN
+        assert found.state is HealthState.UNKNOWN
 
     def test_a_person_who_switches_the_probe_off_is_believed(self):
         undo = record(None, replace(demoted(1), reason=Reason.STORAGE_SLOW))
         blind = replace(POLICY, detection=Detection(storage=StorageLatency(enabled=False)))
         assert (
-            of_one(snapshot(cluster(partition()), *words(GOOD, GOOD), undo=undo), blind).standing is Standing.RECOVERING
+            of_one(snapshot(cluster(partition()), *words(GOOD, GOOD), undo=undo), blind).state is HealthState.RECOVERING
         )
 
 
@@ -301,13 +307,13 @@ class TestAShortSilence:
     """As after a take-over: what stood before it is carried on."""
 
     def before(self) -> Verdict:
-        return verdict(1, Standing.SICK, Reason.EXTERNALLY_UNREACHABLE, since=after(-100))
+        return verdict(1, HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, since=after(-100))
 
     def test_the_sick_stay_sick_since_then(self):
         silent = of_one(snapshot(cluster(partition()), now=after(0)), before=self.before())
-        assert (silent.standing, silent.since) == (Standing.UNKNOWN, after(0))
+        assert (silent.state, silent.since) == (HealthState.UNKNOWN, after(0))
         again = of_one(snapshot(cluster(partition()), *words(BAD, BAD), now=after(4)), before=silent)
-        assert (again.standing, again.since) == (Standing.SICK, after(-100))
+        assert (again.state, again.since) == (HealthState.SICK, after(-100))
 
     def test_a_long_silence_starts_the_time_anew(self):
         silent = of_one(snapshot(cluster(partition()), now=after(0)), before=self.before())
@@ -321,7 +327,7 @@ def test_the_patience_with_a_broker_that_answers_nobody_is_one_whether_or_not_th
         control = BAD if second % 4 else DUNNO
         before = of_one(snapshot(seen, *words(BAD, BAD, control=control), now=after(second)), before=before)
     assert before is not None
-    assert (before.standing, before.reason) == (Standing.SICK, Reason.STILL_UNFENCED)
+    assert (before.state, before.reason) == (HealthState.SICK, Reason.STILL_UNFENCED)
 
 
 class TestExplaining:
@@ -331,7 +337,7 @@ class TestExplaining:
         policy = replace(POLICY, detection=Detection(reachability=Reachability(vantages=("a", "b", "c"))))
         blind = [signal(b, BAD, source="c") for b in (1, 2, 3)]
         found = of_one(snapshot(None, *words(BAD, BAD), *blind, signal(1, GOOD, source="zoo")), policy)
-        why = {f.source: f.passed_over for f in found.facts}
+        why = {f.source: f.ignored_because for f in found.facts}
         assert why == {
             "a": "",
             "b": "",

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import pytest
 
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict, judge
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import Cause
@@ -45,7 +45,7 @@ def judged(
 def test_a_broker_in_maintenance_is_unknown_whatever_its_signals_say():
     for reading in (GOOD, BAD):
         found = judged(words(1, reading), 0, drain(1, "new disk"))[1]
-        assert (found.standing, found.reason) == (Standing.UNKNOWN, Reason.IN_MAINTENANCE)
+        assert (found.state, found.reason) == (HealthState.UNKNOWN, Reason.IN_MAINTENANCE)
         assert "new disk" in found.message
         assert found.change == "the end of its maintenance"
 
@@ -59,7 +59,7 @@ def test_a_broker_in_maintenance_is_unknown_whatever_its_signals_say():
 )
 def test_one_that_is_stopped_is_down_for_a_reason_that_alarms_nobody(seen: Cluster):
     found = judged(words(1, BAD), 0, drain(1), seen=seen)[1]
-    assert (found.standing, found.reason) == (Standing.DOWN, Reason.IN_MAINTENANCE)
+    assert (found.state, found.reason) == (HealthState.DOWN, Reason.IN_MAINTENANCE)
 
 
 def test_the_same_news_gives_the_same_verdict():
@@ -70,10 +70,10 @@ def test_the_same_news_gives_the_same_verdict():
 
 def test_what_it_was_before_is_no_reason_afterwards():
     sick = judged(words(1, BAD))
-    assert sick[1].standing is Standing.SICK
+    assert sick[1].state is HealthState.SICK
     inside = judged(words(1, BAD), 5, drain(1), before=sick)
     after_it = judged(words(1, BAD), 10, before=inside)
-    assert after_it[1].standing is not Standing.SICK
+    assert after_it[1].state is not HealthState.SICK
 
 
 def test_a_fault_that_comes_back_afterwards_is_as_old_as_it_is():
@@ -86,9 +86,9 @@ def test_a_fault_that_comes_back_afterwards_is_as_old_as_it_is():
     inside = judged(disk(0), 5, drain(1), before=sick)
     over = judged(words(1, GOOD), 10, before=inside)
     back = judged(disk(12), 12, before=over)
-    assert (back[1].standing, back[1].since) == (Standing.SICK, after(12))
+    assert (back[1].state, back[1].since) == (HealthState.SICK, after(12))
     at_once = judged(disk(6), 10, before=inside)
-    assert at_once[1].standing is not Standing.SICK
+    assert at_once[1].state is not HealthState.SICK
 
 
 class TestAfterwards:
@@ -98,7 +98,7 @@ class TestAfterwards:
 
     def test_what_has_failed_ever_since_before_its_end_is_no_evidence(self):
         found = self.ended(words(1, BAD, after(50)))[1]
-        assert (found.standing, found.resumed) == (Standing.UNKNOWN, after(100))
+        assert (found.state, found.resumed) == (HealthState.UNKNOWN, after(100))
 
     def test_neither_is_what_a_rule_over_the_last_minutes_says(self):
         alert = signal(1, BAD, kind=SignalType.ALERTMANAGER, source="am", since=after(90))
@@ -106,15 +106,15 @@ class TestAfterwards:
         said = [*words(1, GOOD), alert]
         inside = judged(said, 99, drain(1), policy=policy)
         over = judged(said, 100, before=inside, policy=policy)
-        assert over[1].standing is Standing.HEALTHY
+        assert over[1].state is HealthState.HEALTHY
         late = [*words(1, GOOD), replace(alert, since=after(101))]
-        assert judged(late, 102, before=over, policy=policy)[1].standing is Standing.SICK
+        assert judged(late, 102, before=over, policy=policy)[1].state is HealthState.SICK
 
     def test_what_fails_for_the_first_time_is_given_as_long_as_after_a_restart(self):
         before = self.ended(words(1, GOOD))
         found = judged(words(1, BAD, after(101)), 101, before=before)[1]
         # It was reached before: then it is no start, and the fault counts.
-        assert found.standing is Standing.SICK
+        assert found.state is HealthState.SICK
         before = self.ended(words(1, BAD, after(50)))
         found = judged(words(1, BAD, after(101)), 101, before=before)[1]
         assert found.reason is Reason.STARTING
@@ -124,17 +124,17 @@ class TestAfterwards:
         verdicts = self.ended(said)
         for at in (101, 100 + GRACE - 1):
             verdicts = judged(said, at, before=verdicts)
-            assert verdicts[1].standing is not Standing.SICK
+            assert verdicts[1].state is not HealthState.SICK
         verdicts = judged(said, 100 + GRACE, before=verdicts)
-        assert (verdicts[1].standing, verdicts[1].resumed) == (Standing.SICK, None)
+        assert (verdicts[1].state, verdicts[1].resumed) == (HealthState.SICK, None)
 
     def test_a_drained_broker_must_stay_well_before_it_counts_as_such(self):
         stopped = judged(words(1, BAD), 50, drain(1), seen=cluster(*SEEN.partitions, fenced=[1]), drained=True)
         back = judged(words(1, GOOD), 60, drain(1), before=stopped, drained=True)
         found = judged(words(1, GOOD), 100, before=back, drained=True)
-        assert found[1].standing is Standing.RECOVERING
+        assert found[1].state is HealthState.RECOVERING
         well = judged(words(1, GOOD), 100 + POLICY.promotion.stabilization_seconds, before=found, drained=True)
-        assert well[1].standing is Standing.HEALTHY
+        assert well[1].state is HealthState.HEALTHY
 
     def test_a_second_maintenance_ends_the_time_of_the_first(self):
         first = self.ended(words(1, BAD, after(50)))
@@ -155,9 +155,9 @@ class TestOthers:
         # Broker 1 copies its data in and is slow: it must not make the others' slowness look usual, or unusual.
         everybody = [w for b in (1, 2, 3) for w in words(b, GOOD)]
         seen = snapshot(SEEN, *everybody, *self.disks(90, 80, 1), overrides=[drain(1)])
-        assert judge(seen, POLICY, {})[2].standing is Standing.SICK
+        assert judge(seen, POLICY, {})[2].state is HealthState.SICK
         alike = replace(seen, overrides=())
-        assert judge(alike, POLICY, {})[1].standing is not Standing.HEALTHY
+        assert judge(alike, POLICY, {})[1].state is not HealthState.HEALTHY
 
     def test_verdicts_on_the_others_are_as_without_it(self):
         rest = [w for b, reading in ((2, BAD), (3, GOOD)) for w in words(b, reading)]

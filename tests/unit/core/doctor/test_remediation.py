@@ -6,27 +6,27 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.doctor.remediation import Advice, Tools, advise
-from bellwether.core.doctor.risks import Diagnosis, Facts, Risk, Sample, diagnose
+from bellwether.core.doctor.remediation import CommandOptions, RemediationPlan, remediation_plan
+from bellwether.core.doctor.risks import Diagnosis, LogEndSample, Risk, RiskInputs, diagnose
 from bellwether.core.model.cluster import Partition
 from testkit.builders import START, partition
 
-TOOLS = Tools("broker:9092")
+TOOLS = CommandOptions("broker:9092")
 LIVE = frozenset({1, 2, 3})
 
 
 def found(p: Partition, *, floor: int | None = 2, live: frozenset[int] = LIVE, unclean: bool = False) -> Diagnosis:
     floors = {} if floor is None else {p.topic: floor}
-    samples = {p.key: Sample(120, START, 1, p.leader_epoch)}
-    return diagnose(p, live, Facts(floors, {p.topic: unclean}, samples, {p.name: {2: 100}}))
+    samples = {p.key: LogEndSample(120, START, 1, p.leader_epoch)}
+    return diagnose(p, live, RiskInputs(floors, {p.topic: unclean}, samples, {p.name: {2: 100}}))
 
 
-def told(p: Partition, *, elr: bool = True, **known: object) -> Advice:
-    return advise(found(p, **known), TOOLS, elr=elr)  # type: ignore[arg-type]
+def told(p: Partition, *, elr: bool = True, **known: object) -> RemediationPlan:
+    return remediation_plan(found(p, **known), TOOLS, elr=elr)  # type: ignore[arg-type]
 
 
-def commands(advice: Advice) -> list[str]:
-    return [command for way in advice.ways for command in way.commands]
+def commands(advice: RemediationPlan) -> list[str]:
+    return [command for way in advice.remediations for command in way.commands]
 
 
 OFFLINE = partition(isr=(1,), leader=None)
@@ -48,8 +48,8 @@ def test_every_class_says_what_clients_see_and_what_is_safe(risk: Risk, elr: boo
     advice = told(EVERY[risk], elr=elr)
     assert advice.clients
     assert advice.safe
-    assert bool(advice.ways) == (risk is not Risk.IN_SYNC)
-    assert all(way.do and way.cost for way in advice.ways)
+    assert bool(advice.remediations) == (risk is not Risk.IN_SYNC)
+    assert all(way.do and way.cost for way in advice.remediations)
 
 
 @pytest.mark.parametrize("risk", [Risk.IN_SYNC, Risk.UNDER_REPLICATED, Risk.AT_MIN_ISR])
@@ -87,7 +87,7 @@ def test_the_only_copy_in_sync_is_named():
 
 
 def test_missing_replicas_are_brought_back_first_and_cost_nothing():
-    first = told(EVERY[Risk.UNDER_MIN_ISR]).ways[0]
+    first = told(EVERY[Risk.UNDER_MIN_ISR]).remediations[0]
     assert first.do.startswith("bring brokers 2 and 3 back into the ISR")
     assert first.cost == "nothing"
     assert first.commands == (
@@ -96,7 +96,7 @@ def test_missing_replicas_are_brought_back_first_and_cost_nothing():
 
 
 def test_writes_come_back_by_lowering_the_setting_to_what_is_in_sync():
-    way = told(EVERY[Risk.UNDER_MIN_ISR]).ways[1]
+    way = told(EVERY[Risk.UNDER_MIN_ISR]).remediations[1]
     assert way.commands == (
         "kafka-configs.sh --bootstrap-server broker:9092 --alter --entity-type topics --entity-name orders "
         "--add-config min.insync.replicas=1",
@@ -105,8 +105,8 @@ def test_writes_come_back_by_lowering_the_setting_to_what_is_in_sync():
 
 
 def test_lowering_the_setting_forgets_who_is_eligible_where_somebody_is():
-    assert "Kafka forgets that broker 2 may lead" in told(partition(isr=(1,), elr=(2,))).ways[1].cost
-    assert "forgets" not in told(partition(isr=(1,), elr=(2,)), elr=False).ways[1].cost
+    assert "Kafka forgets that broker 2 may lead" in told(partition(isr=(1,), elr=(2,))).remediations[1].cost
+    assert "forgets" not in told(partition(isr=(1,), elr=(2,)), elr=False).remediations[1].cost
 
 
 def test_what_acks_1_is_told_under_the_setting_is_lost_with_the_leader_where_another_is_eligible():
@@ -117,21 +117,21 @@ def test_what_acks_1_is_told_under_the_setting_is_lost_with_the_leader_where_ano
 
 def test_a_setting_that_leaves_nothing_to_spare_by_design_wants_more_replicas():
     two, one = told(partition(replicas=(1, 2))), told(partition(replicas=(1,)), floor=1)
-    assert [way.do for way in two.ways] == [
+    assert [way.do for way in two.remediations] == [
         "give it one more replica",
         "or lower min.insync.replicas of orders to 1: acks=all works again",
     ]
-    assert [way.do for way in one.ways] == ["give it more replicas"]
+    assert [way.do for way in one.remediations] == ["give it more replicas"]
 
 
 def test_a_lost_leader_is_waited_for_and_then_the_controllers_are_looked_at():
-    wait, look = told(EVERY[Risk.LEADER_LOST]).ways
+    wait, look = told(EVERY[Risk.LEADER_LOST]).remediations
     assert wait.do == "wait: Kafka elects brokers 1 or 2 by itself"
     assert look.commands == ("kafka-metadata-quorum.sh --bootstrap-server broker:9092 describe --status",)
 
 
 def test_the_last_member_is_waited_for_before_anything_is_lost():
-    wait, election, writes = told(EVERY[Risk.LAST_ISR_MEMBER_LOST], elr=False).ways
+    wait, election, writes = told(EVERY[Risk.LAST_ISR_MEMBER_LOST], elr=False).remediations
     assert wait.do == "start broker 4: it leads by itself once it is back"
     assert wait.commands == ()
     assert election.commands == ("bellwether doctor --unclean-election orders-0 --accept-loss --bootstrap broker:9092",)
@@ -141,11 +141,11 @@ def test_the_last_member_is_waited_for_before_anything_is_lost():
 
 
 def test_writes_need_no_further_step_where_one_replica_is_enough():
-    assert len(told(EVERY[Risk.LAST_ISR_MEMBER_LOST], floor=1).ways) == 2
+    assert len(told(EVERY[Risk.LAST_ISR_MEMBER_LOST], floor=1).remediations) == 2
 
 
 def test_what_kafka_does_by_itself_is_said():
-    said = told(EVERY[Risk.LAST_ISR_MEMBER_LOST], unclean=True).ways[1]
+    said = told(EVERY[Risk.LAST_ISR_MEMBER_LOST], unclean=True).remediations[1]
     assert "unclean.leader.election.enable is set" in said.do
 
 
@@ -157,65 +157,72 @@ def test_an_unclean_election_is_offered_only_where_nobody_may_lead_without_loss(
 
 def test_eligible_replicas_that_were_killed_are_no_longer_eligible_when_they_return():
     waiting = partition(replicas=(4, 5, 1), isr=(), elr=(4, 5), leader=None)
-    way = told(waiting).ways[0]
+    way = told(waiting).remediations[0]
     assert way.do == "start brokers 4 or 5: it leads by itself once it is back"
     assert "who was killed, not shut down, is not eligible any more once it is back" in way.cost
     assert "led last" not in way.cost
     last = replace(waiting, last_known_elr=(5,))
-    assert "once nobody is, broker 5 leads, which led last, with what it had on its disk" in told(last).ways[0].cost
+    assert (
+        "once nobody is, broker 5 leads, which led last, with what it had on its disk"
+        in told(last).remediations[0].cost
+    )
     assert "do not change min.insync.replicas now" in told(waiting).safe
 
 
 def test_the_last_known_leader_may_lack_what_it_had_not_written():
     last = replace(partition(replicas=(4, 1), isr=(), leader=None), last_known_elr=(4,))
-    assert "had not on its disk" in told(last).ways[0].cost
+    assert "had not on its disk" in told(last).remediations[0].cost
 
 
 def test_where_kafka_knows_nobody_any_more_all_are_started_so_that_the_furthest_log_can_be_chosen():
     nobody = partition(replicas=(4, 1), isr=(), leader=None)
     advice = told(nobody)
-    assert advice.ways[0].do.startswith("start brokers 4 and 1, so that the log that reaches furthest can be chosen")
+    assert advice.remediations[0].do.startswith(
+        "start brokers 4 and 1, so that the log that reaches furthest can be chosen"
+    )
     assert "on the disks of brokers 4 and 1" in advice.safe
 
 
 def test_a_log_that_reaches_further_than_the_candidates_is_put_first_before_an_unclean_election():
     lost = partition(replicas=(4, 1, 2), isr=(4,), leader=None)
-    known = Facts({"orders": 1}, ends={lost.name: {1: 70, 2: 80}})
-    ways = advise(diagnose(lost, LIVE, known), TOOLS, elr=False).ways
+    known = RiskInputs({"orders": 1}, ends={lost.name: {1: 70, 2: 80}})
+    ways = remediation_plan(diagnose(lost, LIVE, known), TOOLS, elr=False).remediations
     assert ways[1].do.startswith("or, before an unclean election, put broker 2 first in the order, [2, 4, 1]")
     assert ways[1].commands[0].startswith("kafka-reassign-partitions.sh --bootstrap-server broker:9092")
     assert "--unclean-election" in ways[2].commands[0]
 
 
 def test_a_file_of_client_settings_is_handed_to_kafkas_tools():
-    way = advise(found(EVERY[Risk.UNDER_MIN_ISR]), Tools("b:1", "client.properties"), elr=True).ways[0]
+    way = remediation_plan(
+        found(EVERY[Risk.UNDER_MIN_ISR]), CommandOptions("b:1", "client.properties"), elr=True
+    ).remediations[0]
     assert way.commands[0].startswith("kafka-topics.sh --bootstrap-server b:1 --command-config client.properties ")
 
 
 def test_addresses_in_brackets_survive_the_shell():
-    advice = advise(found(EVERY[Risk.LAST_ISR_MEMBER_LOST]), Tools("[fd00::1]:9092"), elr=True)
+    advice = remediation_plan(found(EVERY[Risk.LAST_ISR_MEMBER_LOST]), CommandOptions("[fd00::1]:9092"), elr=True)
     told_ = commands(advice)
     assert any("--bootstrap-server '[fd00::1]:9092'" in command for command in told_)
     assert any("--bootstrap '[fd00::1]:9092'" in command for command in told_)
 
 
 def test_an_unclean_election_is_bounded_by_the_same_samples_as_the_advice():
-    tools = Tools("b:9092", store=" --store s3://bucket/samples")
-    assert commands(advise(found(EVERY[Risk.LAST_ISR_MEMBER_LOST]), tools, elr=True))[0] == (
+    tools = CommandOptions("b:9092", store=" --store s3://bucket/samples")
+    assert commands(remediation_plan(found(EVERY[Risk.LAST_ISR_MEMBER_LOST]), tools, elr=True))[0] == (
         "bellwether doctor --unclean-election orders-0 --accept-loss --store s3://bucket/samples --bootstrap b:9092"
     )
 
 
 def test_who_is_being_added_is_waited_for_and_nobody_is_said_to_be_missing():
     advice = told(partition(isr=(1,), adding=(2, 3)))
-    assert advice.ways[0].do.startswith("wait for brokers 2 and 3, which a reassignment is adding")
+    assert advice.remediations[0].do.startswith("wait for brokers 2 and 3, which a reassignment is adding")
     assert commands(advice)[0] == "kafka-reassign-partitions.sh --bootstrap-server broker:9092 --list"
-    assert not any("no broker" in way.do for way in advice.ways)
+    assert not any("no broker" in way.do for way in advice.remediations)
 
 
 def test_no_unclean_election_is_offered_while_the_controller_believes_in_the_leader():
     silent = partition(isr=(4,), replicas=(4, 1, 2), leader=4)
     assert found(silent).risk is Risk.LAST_ISR_MEMBER_LOST
     advice = told(silent)
-    assert "the controller takes broker 4 for its leader until its session ends" in advice.ways[1].do
+    assert "the controller takes broker 4 for its leader until its session ends" in advice.remediations[1].do
     assert commands(advice) == ["bellwether doctor --topic orders --bootstrap broker:9092"]

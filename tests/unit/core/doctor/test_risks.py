@@ -7,20 +7,20 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.doctor.risks import (
-    FLOOR_SECONDS,
+    MIN_ISR_CACHE_SECONDS,
     OFFLINE,
-    SENTENCES,
+    RISK_DESCRIPTIONS,
     WORST_FIRST,
+    DataLoss,
     Diagnosis,
-    Facts,
-    Floors,
-    Loss,
+    LogEndSample,
+    MinIsrCache,
     Risk,
-    Sample,
+    RiskInputs,
     diagnose,
-    examine,
-    short_of_replicas,
-    shortcomings,
+    diagnose_cluster,
+    partitions_at_risk,
+    topics_short_of_replicas,
 )
 from bellwether.core.model.cluster import Partition, PartitionKey
 from testkit.builders import START, after, cluster, name, partition
@@ -28,8 +28,10 @@ from testkit.builders import START, after, cluster, name, partition
 LIVE = frozenset({1, 2, 3})
 
 
-def told(p: Partition, *, floor: int | None = 2, live: frozenset[int] = LIVE, facts: Facts | None = None) -> Diagnosis:
-    known = facts or Facts()
+def told(
+    p: Partition, *, floor: int | None = 2, live: frozenset[int] = LIVE, facts: RiskInputs | None = None
+) -> Diagnosis:
+    known = facts or RiskInputs()
     floors = {} if floor is None else {p.topic: floor}
     return diagnose(p, live, replace(known, floors=floors))
 
@@ -113,21 +115,21 @@ def test_where_no_replica_lives_nobody_can_be_elected():
 
 def test_a_broker_that_does_not_answer_is_not_counted_among_the_living():
     seen = cluster(partition(isr=(1, 2)), partition(index=1, replicas=(2, 3)))
-    facts = Facts(floors={"orders": 1})
-    assert [d.risk for d in examine(seen, facts).diagnoses] == [Risk.UNDER_REPLICATED, Risk.IN_SYNC]
-    assert [d.risk for d in examine(seen, facts, silent=[1]).diagnoses] == [Risk.LEADER_LOST, Risk.IN_SYNC]
+    facts = RiskInputs(floors={"orders": 1})
+    assert [d.risk for d in diagnose_cluster(seen, facts).diagnoses] == [Risk.UNDER_REPLICATED, Risk.IN_SYNC]
+    assert [d.risk for d in diagnose_cluster(seen, facts, silent=[1]).diagnoses] == [Risk.LEADER_LOST, Risk.IN_SYNC]
 
 
 def test_a_fenced_broker_leads_nothing():
     seen = cluster(partition(replicas=(1,)), fenced=[1])
-    assert examine(seen, Facts()).diagnoses[0].risk is Risk.ALL_REPLICAS_LOST
+    assert diagnose_cluster(seen, RiskInputs()).diagnoses[0].risk is Risk.ALL_REPLICAS_LOST
 
 
 class TestLoss:
     LOST = replace(partition(isr=(1,), leader=None), leader_epoch=7)
 
-    def loss(self, sample: Sample | None = None, end: int | None = None, lost: Partition = LOST) -> Loss:
-        facts = Facts(
+    def loss(self, sample: LogEndSample | None = None, end: int | None = None, lost: Partition = LOST) -> DataLoss:
+        facts = RiskInputs(
             samples={} if sample is None else {lost.key: sample},
             ends={} if end is None else {name(): {2: end, 3: 99}},
         )
@@ -136,25 +138,25 @@ class TestLoss:
         return found
 
     def test_it_is_at_least_what_the_sample_saw_beyond_the_candidates_end(self):
-        loss = self.loss(Sample(120, START, 1, 6), 100)
+        loss = self.loss(LogEndSample(120, START, 1, 6), 100)
         assert loss.least == 20
         assert str(loss).startswith("at least 20 offsets are lost, and all that came after the sample: broker 2's log")
         assert "broker 1's log had reached offset 120 at 2026-01-01 00:00:00Z" in str(loss)
 
     def test_a_candidate_beyond_the_sample_loses_nothing_that_the_sample_saw(self):
-        assert self.loss(Sample(90, START, 1, 6), 100).least == 0
+        assert self.loss(LogEndSample(90, START, 1, 6), 100).least == 0
 
     @pytest.mark.parametrize(
         ("sample", "end", "words"),
         [
             (None, 100, "ends at offset 100, and no sample says"),
             (None, None, "ends at offset unknown, and no sample says"),
-            (Sample(120, START, 1, 6), None, "ends at offset unknown; broker 1's log had reached offset 120"),
-            (Sample(120, START, 3, 5), 100, "others have led since"),
+            (LogEndSample(120, START, 1, 6), None, "ends at offset unknown; broker 1's log had reached offset 120"),
+            (LogEndSample(120, START, 3, 5), 100, "others have led since"),
         ],
     )
     def test_it_is_unknown_without_both_ends_and_the_lost_leaders_own_sample(
-        self, sample: Sample | None, end: int | None, words: str
+        self, sample: LogEndSample | None, end: int | None, words: str
     ):
         loss = self.loss(sample, end)
         assert loss.least is None
@@ -163,12 +165,12 @@ class TestLoss:
 
     def test_a_leader_that_is_not_fenced_yet_is_sampled_in_its_own_epoch(self):
         unfenced = replace(self.LOST, leader=1)
-        assert self.loss(Sample(120, START, 1, 7), 100, unfenced).least == 20
-        assert self.loss(Sample(120, START, 1, 6), 100, unfenced).least is None
+        assert self.loss(LogEndSample(120, START, 1, 7), 100, unfenced).least == 20
+        assert self.loss(LogEndSample(120, START, 1, 6), 100, unfenced).least is None
 
     def test_a_living_replica_that_reaches_further_than_the_candidate_is_named(self):
         def further(ends: dict[int, int]) -> tuple[int, int] | None:
-            return told(self.LOST, live=frozenset({2, 3}), facts=Facts(ends={name(): ends})).further
+            return told(self.LOST, live=frozenset({2, 3}), facts=RiskInputs(ends={name(): ends})).further
 
         assert further({2: 100, 3: 110}) == (3, 110)
         assert further({2: 100, 3: 100}) is None
@@ -176,7 +178,9 @@ class TestLoss:
         assert further({}) is None
 
     def test_another_topic_of_the_same_name_has_other_samples(self):
-        facts = Facts(samples={PartitionKey("another", 0): Sample(120, START, 1, 6)}, ends={name(): {2: 100}})
+        facts = RiskInputs(
+            samples={PartitionKey("another", 0): LogEndSample(120, START, 1, 6)}, ends={name(): {2: 100}}
+        )
         found = told(self.LOST, live=frozenset({2}), facts=facts)
         assert found.loss is not None
         assert found.loss.sample is None
@@ -191,7 +195,7 @@ class TestWard:
         partition("d", isr=(1, 2)),
         partition("e", replicas=(1, 2)),
     )
-    WARD = examine(SEEN, Facts(floors={"a": 2, "b": 1, "c": 2, "d": 2, "e": 2}))
+    WARD = diagnose_cluster(SEEN, RiskInputs(floors={"a": 2, "b": 1, "c": 2, "d": 2, "e": 2}))
 
     def test_the_worst_come_first(self):
         assert [str(d.partition.name) for d in self.WARD.at_risk] == ["a-1", "a-0", "d-0", "b-0"]
@@ -210,41 +214,44 @@ class TestWard:
 
 def test_settings_are_worth_asking_for_only_where_a_replica_is_missing():
     seen = [partition("full"), partition("short", isr=(1, 2)), partition("led by nobody", leader=None)]
-    assert short_of_replicas(seen) == {"short", "led by nobody"}
+    assert topics_short_of_replicas(seen) == {"short", "led by nobody"}
 
 
 class TestShortcomings:
     def test_what_is_led_by_a_full_isr_is_not_looked_at(self):
         seen = cluster(partition(), partition(index=1, isr=(1, 2)), partition(index=2, leader=None))
-        ward = shortcomings(seen, {"orders": 2})
-        assert [(d.partition.index, d.risk) for d in ward.at_risk] == [(2, Risk.LEADER_LOST), (1, Risk.AT_MIN_ISR)]
-        assert len(ward.diagnoses) == 2
+        risk_summary = partitions_at_risk(seen, {"orders": 2})
+        assert [(d.partition.index, d.risk) for d in risk_summary.at_risk] == [
+            (2, Risk.LEADER_LOST),
+            (1, Risk.AT_MIN_ISR),
+        ]
+        assert len(risk_summary.diagnoses) == 2
 
     def test_they_are_all_that_a_whole_examination_finds_at_risk(self):
-        facts = Facts(floors=dict.fromkeys("abcdef", 2))
-        assert shortcomings(TestWard.SEEN, facts.floors).at_risk == examine(TestWard.SEEN, facts).at_risk
+        facts = RiskInputs(floors=dict.fromkeys("abcdef", 2))
+        assert partitions_at_risk(TestWard.SEEN, facts.floors).at_risk == diagnose_cluster(TestWard.SEEN, facts).at_risk
 
     def test_a_leader_that_is_fenced_counts_as_none(self):
         seen = cluster(partition(), fenced=[1])
-        assert [d.risk for d in shortcomings(seen, {}).diagnoses] == [Risk.LEADER_LOST]
+        assert [d.risk for d in partitions_at_risk(seen, {}).diagnoses] == [Risk.LEADER_LOST]
 
 
 class TestFloors:
-    READ = Floors({"a": 2}, frozenset({"a", "gone"}), START)
+    READ = MinIsrCache({"a": 2}, frozenset({"a", "gone"}), START)
 
     def test_nothing_is_asked_while_every_replica_is_in_sync(self):
-        assert not Floors().stale(frozenset(), START)
+        assert not MinIsrCache().stale(frozenset(), START)
 
     def test_what_was_never_asked_for_is_asked_for_at_once(self):
-        assert Floors().stale(frozenset({"a"}), START)
+        assert MinIsrCache().stale(frozenset({"a"}), START)
         assert self.READ.stale(frozenset({"a", "b"}), START)
 
     def test_what_was_asked_for_is_believed_for_a_while_told_or_not(self):
         for topics in (frozenset({"a"}), frozenset({"gone"})):
-            assert not self.READ.stale(topics, after(FLOOR_SECONDS - 1))
-            assert self.READ.stale(topics, after(FLOOR_SECONDS))
+            assert not self.READ.stale(topics, after(MIN_ISR_CACHE_SECONDS - 1))
+            assert self.READ.stale(topics, after(MIN_ISR_CACHE_SECONDS))
 
 
 def test_every_risk_has_a_sentence_and_a_rank():
-    assert set(SENTENCES) == set(Risk) == set(WORST_FIRST)
-    assert {risk for risk in Risk if "neither reads nor writes" in SENTENCES[risk]} <= OFFLINE
+    assert set(RISK_DESCRIPTIONS) == set(Risk) == set(WORST_FIRST)
+    assert {risk for risk in Risk if "neither reads nor writes" in RISK_DESCRIPTIONS[risk]} <= OFFLINE

@@ -7,7 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.execution.batches import Seen, batches, check, electable, intents, overtaken, touch, verify
+from bellwether.core.execution.batches import (
+    ReadbackResult,
+    batches,
+    can_elect,
+    overtaken_message,
+    precheck,
+    record_intents,
+    replica_set_changed_message,
+    verify,
+)
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.undo_record import EntryState
 from bellwether.core.planning.plan import MoveKind, Plan
@@ -44,32 +53,32 @@ def test_an_internal_run_at_the_end_is_cut_by_itself():
 
 class TestIntents:
     def test_every_reorder_is_covered_before_it_is_sent(self):
-        covered = intents(Plan((MOVE,), decisions=decisions(1)), record())
+        covered = record_intents(Plan((MOVE,), decisions=decisions(1)), record())
         made = covered.entries[MOVE.key]
         assert (made.baseline, made.written, made.state) == ((1, 2, 3), AWAY, EntryState.INTENDED)
         assert list(covered.demoted) == [1]
 
     def test_giving_back_is_covered_as_giving_back(self):
         back = move(partition(replicas=AWAY), (1, 2, 3), kind=MoveKind.RESTORE, baseline=(1, 2, 3))
-        made = intents(Plan((back,)), record({back.key: entry()})).entries[back.key]
+        made = record_intents(Plan((back,)), record({back.key: entry()})).entries[back.key]
         assert (made.written, made.earlier, made.state) == ((1, 2, 3), (AWAY,), EntryState.RESTORING)
 
     def test_an_election_alone_changes_no_entry(self):
         elected = move(partition(replicas=AWAY, leader=1), AWAY, baseline=(1, 2, 3))
         before = record({elected.key: entry()}, demoted(1))
-        assert intents(Plan((elected,), decisions=decisions(1)), before) is before
+        assert record_intents(Plan((elected,), decisions=decisions(1)), before) is before
 
     def test_an_entry_of_another_baseline_or_name_is_begun_anew(self):
         for stale in (entry(baseline=(3, 2, 1)), entry("orders-old")):
-            made = intents(Plan((MOVE,)), record({MOVE.key: stale})).entries[MOVE.key]
+            made = record_intents(Plan((MOVE,)), record({MOVE.key: stale})).entries[MOVE.key]
             assert (made.topic, made.baseline, made.earlier) == ("orders", (1, 2, 3), ())
 
     def test_a_changed_demotion_alone_is_recorded(self):
-        covered = intents(Plan(decisions=decisions(1, 2)), record(None, demoted(1), epoch=7))
+        covered = record_intents(Plan(decisions=decisions(1, 2)), record(None, demoted(1), epoch=7))
         assert (list(covered.demoted), covered.epoch) == ([1, 2], 7)
 
     def test_a_promotion_is_recorded(self):
-        assert intents(Plan(), record(None, demoted(1))).demoted == {}
+        assert record_intents(Plan(), record(None, demoted(1))).demoted == {}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +99,7 @@ class TestIntents:
     ],
 )
 def test_what_is_no_longer_as_planned_is_held(fresh: Sequence[Partition], reason: Reason | None):
-    checked = check([MOVE], fresh)
+    checked = precheck([MOVE], fresh)
     assert [h.reason for h in checked.holds] == ([reason] if reason else [])
     assert checked.moves == (() if reason else (MOVE,))
     assert set(checked.facts) == (set() if reason else {MOVE.key})
@@ -98,7 +107,7 @@ def test_what_is_no_longer_as_planned_is_held(fresh: Sequence[Partition], reason
 
 def test_one_partition_that_is_amiss_does_not_hold_its_batch():
     other = move(partition(index=1))
-    checked = check([MOVE, other], [partition(index=1)])
+    checked = precheck([MOVE, other], [partition(index=1)])
     assert (checked.moves, [h.key for h in checked.holds]) == ((other,), [MOVE.key])
 
 
@@ -108,28 +117,32 @@ DONE = partition(replicas=AWAY, leader=1)
 @pytest.mark.parametrize(
     ("after", "seen"),
     [
-        pytest.param(DONE, Seen.DONE, id="it shows"),
-        pytest.param(partition(), Seen.NOT_APPLIED, id="the old order"),
-        pytest.param(None, Seen.NOT_APPLIED, id="metadata does not name it"),
-        pytest.param(partition(replicas=[3, 2, 1]), Seen.NOT_APPLIED, id="another order"),
-        pytest.param(replace(DONE, topic_id="another"), Seen.TOUCHED, id="another topic has the name"),
-        pytest.param(replace(DONE, replicas=(2, 3, 1, 4), adding=(4,)), Seen.MOVING_ON, id="somebody adds one by now"),
-        pytest.param(replace(DONE, replicas=(2, 3, 1, 4)), Seen.TOUCHED, id="a replica was added"),
-        pytest.param(replace(DONE, replicas=(2, 1)), Seen.TOUCHED, id="a replica was removed"),
-        pytest.param(replace(DONE, replicas=(2, 3, 1, 4), removing=(4,)), Seen.TOUCHED, id="ours removes a new one"),
-        pytest.param(replace(DONE, adding=(3,)), Seen.TOUCHED, id="ours adds a lost replica"),
-        pytest.param(replace(DONE, removing=(3,)), Seen.MOVING_ON, id="somebody removes one by now"),
-        pytest.param(replace(DONE, leader_epoch=1), Seen.OVERTAKEN, id="a new epoch under the same leader"),
-        pytest.param(replace(DONE, leader_epoch=1, leader=2), Seen.DONE, id="a new epoch of a new leader"),
-        pytest.param(replace(DONE, leader_epoch=1, isr=(1, 2)), Seen.DONE, id="a new epoch of a smaller ISR"),
+        pytest.param(DONE, ReadbackResult.DONE, id="it shows"),
+        pytest.param(partition(), ReadbackResult.NOT_APPLIED, id="the old order"),
+        pytest.param(None, ReadbackResult.NOT_APPLIED, id="metadata does not name it"),
+        pytest.param(partition(replicas=[3, 2, 1]), ReadbackResult.NOT_APPLIED, id="another order"),
+        pytest.param(replace(DONE, topic_id="another"), ReadbackResult.TOUCHED, id="another topic has the name"),
+        pytest.param(
+            replace(DONE, replicas=(2, 3, 1, 4), adding=(4,)), ReadbackResult.MOVING_ON, id="somebody adds one by now"
+        ),
+        pytest.param(replace(DONE, replicas=(2, 3, 1, 4)), ReadbackResult.TOUCHED, id="a replica was added"),
+        pytest.param(replace(DONE, replicas=(2, 1)), ReadbackResult.TOUCHED, id="a replica was removed"),
+        pytest.param(
+            replace(DONE, replicas=(2, 3, 1, 4), removing=(4,)), ReadbackResult.TOUCHED, id="ours removes a new one"
+        ),
+        pytest.param(replace(DONE, adding=(3,)), ReadbackResult.TOUCHED, id="ours adds a lost replica"),
+        pytest.param(replace(DONE, removing=(3,)), ReadbackResult.MOVING_ON, id="somebody removes one by now"),
+        pytest.param(replace(DONE, leader_epoch=1), ReadbackResult.OVERTAKEN, id="a new epoch under the same leader"),
+        pytest.param(replace(DONE, leader_epoch=1, leader=2), ReadbackResult.DONE, id="a new epoch of a new leader"),
+        pytest.param(replace(DONE, leader_epoch=1, isr=(1, 2)), ReadbackResult.DONE, id="a new epoch of a smaller ISR"),
     ],
 )
-def test_what_a_read_after_the_reorder_says(after: Partition | None, seen: Seen):
+def test_what_a_read_after_the_reorder_says(after: Partition | None, seen: ReadbackResult):
     assert verify(MOVE, partition(), after) is seen
 
 
 def test_where_epochs_are_unknown_nothing_is_overtaken():
-    assert verify(MOVE, replace(partition(), leader_epoch=-1), replace(DONE, leader_epoch=5)) is Seen.DONE
+    assert verify(MOVE, replace(partition(), leader_epoch=-1), replace(DONE, leader_epoch=5)) is ReadbackResult.DONE
 
 
 @pytest.mark.parametrize(
@@ -145,8 +158,8 @@ def test_where_epochs_are_unknown_nothing_is_overtaken():
     ],
 )
 def test_the_first_is_elected_only_where_it_stands_in_sync(after: Partition | None, ready: bool):
-    assert electable(MOVE, after) is ready
-    assert not electable(MOVE._replace(elect=False), after)
+    assert can_elect(MOVE, after) is ready
+    assert not can_elect(MOVE._replace(elect=False), after)
 
 
 @pytest.mark.parametrize(
@@ -160,8 +173,8 @@ def test_the_first_is_elected_only_where_it_stands_in_sync(after: Partition | No
     ],
 )
 def test_a_touched_replica_set_is_told_of_with_what_it_was_and_is(now: Partition | None, cancelled: bool, said: str):
-    assert said in touch(MOVE, partition(), now, cancelled=cancelled)
+    assert said in replica_set_changed_message(MOVE, partition(), now, cancelled=cancelled)
 
 
 def test_an_overtaken_reassignment_is_told_of_with_its_epochs():
-    assert "rose from 0 to 2" in overtaken(partition(), replace(DONE, leader_epoch=2))
+    assert "rose from 0 to 2" in overtaken_message(partition(), replace(DONE, leader_epoch=2))

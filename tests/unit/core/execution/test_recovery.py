@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.execution.recovery import Recovered, project, recover
+from bellwether.core.execution.recovery import RecoveredRecord, project_baseline, recover
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.refusals import CONTEST_LONGEST_SECONDS
-from bellwether.core.model.undo_record import Entry, EntryState, UndoRecord
+from bellwether.core.model.undo_record import EntryState, UndoEntry, UndoRecord
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from testkit.builders import after, cluster, demoted, entry, partition, record
@@ -21,12 +21,14 @@ NOW = after(100)
 KEY = partition().key
 
 
-def recovered(known: Entry, seen: Partition | None, *brokers: int, living: Cluster | None = None) -> Recovered:
+def recovered(
+    known: UndoEntry, seen: Partition | None, *brokers: int, living: Cluster | None = None
+) -> RecoveredRecord:
     found = living or cluster(*([seen] if seen else []), brokers=4)
     return recover(record({KEY: known}, *(demoted(b) for b in brokers)), found, NOW, GRACE)
 
 
-def entry_of(found: Recovered) -> Entry | None:
+def entry_of(found: RecoveredRecord) -> UndoEntry | None:
     return found.record.entries.get(KEY)
 
 
@@ -111,7 +113,7 @@ def test_a_reassignment_that_an_unseen_reorder_of_ours_became_is_astray(
 
 
 class TestContests:
-    def contested(self, known: Entry) -> Entry:
+    def contested(self, known: UndoEntry) -> UndoEntry:
         now = entry_of(recovered(known, partition(replicas=HOME), 1))
         assert now is not None
         return now
@@ -157,7 +159,7 @@ class TestMissingTopics:
 
 
 class TestTombstones:
-    def stone(self, seconds: float) -> Entry:
+    def stone(self, seconds: float) -> UndoEntry:
         return entry(written=HOME, earlier=[AWAY], state=RESTORED, finished_at=after(100 - seconds))
 
     @pytest.mark.parametrize(
@@ -196,7 +198,7 @@ class TestTombstones:
 def test_a_baseline_is_projected_on_another_set(
     baseline: tuple[int, ...], placed: tuple[int, ...], becomes: tuple[int, ...]
 ):
-    assert project(baseline, placed) == becomes
+    assert project_baseline(baseline, placed) == becomes
 
 
 def test_another_replica_set_projects_the_baseline_and_is_named():
@@ -219,7 +221,7 @@ class TestPreferredRacks:
 
     WISH = Placement(Preference(("a",)))
 
-    def found(self, known: Entry, seen: Partition, wish: Placement | None) -> Recovered:
+    def found(self, known: UndoEntry, seen: Partition, wish: Placement | None) -> RecoveredRecord:
         return recover(record({KEY: known}), cluster(seen, brokers=4), NOW, GRACE, wish)
 
     def test_somebody_elses_order_becomes_the_baseline_and_counts_as_a_contest(self):

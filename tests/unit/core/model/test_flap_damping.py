@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bellwether.core.model.flap_damping import Flaps, count_flaps
+from bellwether.core.model.flap_damping import FlapCounter, count_flaps
 from bellwether.core.model.undo_record import Cause
 from testkit.builders import after, demoted
 
@@ -13,27 +13,27 @@ SICK = {1: demoted(1)}
 
 
 def test_the_first_demotion_is_counted_once():
-    assert count_flaps({}, {}, SICK, after(5), WINDOW) == {1: Flaps(1, after(5))}
+    assert count_flaps({}, {}, SICK, after(5), WINDOW) == {1: FlapCounter(1, after(5))}
 
 
 def test_a_demotion_that_lasts_is_not_counted_again():
-    known = {1: Flaps(1, after(0))}
+    known = {1: FlapCounter(1, after(0))}
     assert count_flaps(known, SICK, SICK, after(9999), WINDOW) == known
 
 
 def test_a_promotion_starts_the_time_in_which_the_next_demotion_is_a_flap():
-    assert count_flaps({1: Flaps(2, after(0))}, SICK, {}, after(500), WINDOW) == {1: Flaps(2, after(500))}
+    assert count_flaps({1: FlapCounter(2, after(0))}, SICK, {}, after(500), WINDOW) == {1: FlapCounter(2, after(500))}
 
 
 @pytest.mark.parametrize(("seconds", "demotions"), [(100, 4), (101, 1)])
 def test_a_demotion_soon_after_the_last_promotion_adds_up(seconds: int, demotions: int):
-    known = {1: Flaps(3, after(0))}
-    assert count_flaps(known, {}, SICK, after(seconds), WINDOW) == {1: Flaps(demotions, after(seconds))}
+    known = {1: FlapCounter(3, after(0))}
+    assert count_flaps(known, {}, SICK, after(seconds), WINDOW) == {1: FlapCounter(demotions, after(seconds))}
 
 
-@pytest.mark.parametrize(("seconds", "left"), [(100, {1: Flaps(3, after(0))}), (101, {})])
-def test_a_broker_that_stays_well_is_forgotten_after_the_window(seconds: int, left: dict[int, Flaps]):
-    assert count_flaps({1: Flaps(3, after(0))}, {}, {}, after(seconds), WINDOW) == left
+@pytest.mark.parametrize(("seconds", "left"), [(100, {1: FlapCounter(3, after(0))}), (101, {})])
+def test_a_broker_that_stays_well_is_forgotten_after_the_window(seconds: int, left: dict[int, FlapCounter]):
+    assert count_flaps({1: FlapCounter(3, after(0))}, {}, {}, after(seconds), WINDOW) == left
 
 
 @pytest.mark.parametrize("cause", [Cause.OVERRIDE, Cause.COMMAND])
@@ -44,9 +44,9 @@ def test_what_a_person_demotes_does_not_flap(cause: Cause):
 def test_a_window_of_nothing_switches_the_damping_off():
     once = count_flaps({}, {}, SICK, after(0), 0)
     gone = count_flaps(once, SICK, {}, after(0), 0)
-    assert count_flaps(gone, {}, SICK, after(0), 0) == {1: Flaps(1, after(0))}
+    assert count_flaps(gone, {}, SICK, after(0), 0) == {1: FlapCounter(1, after(0))}
 
 
 def test_brokers_do_not_count_for_one_another():
-    counted = count_flaps({1: Flaps(3, after(0))}, {}, {2: demoted(2)}, after(10), WINDOW)
-    assert counted == {1: Flaps(3, after(0)), 2: Flaps(1, after(10))}
+    counted = count_flaps({1: FlapCounter(3, after(0))}, {}, {2: demoted(2)}, after(10), WINDOW)
+    assert counted == {1: FlapCounter(3, after(0)), 2: FlapCounter(1, after(10))}

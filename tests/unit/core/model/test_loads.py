@@ -5,26 +5,33 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.loads import AWAITED, Account, Loads, as_of, too_many, without_loads
+from bellwether.core.model.loads import (
+    LOADS_PENDING,
+    LeaderLoads,
+    Loads,
+    count_unplaceable,
+    loads_missing_message,
+    measured_at_suffix,
+)
 from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 
 KEYS = [PartitionKey("t", i) for i in range(9)]
 
 
 def test_without_a_limit_everything_fits():
-    assert Account({1: 10**9}).fits(1, KEYS[0])
+    assert LeaderLoads({1: 10**9}).fits(1, KEYS[0])
     assert not UNBOUNDED.bounded
 
 
 def test_a_broker_takes_leaders_up_to_its_limit():
-    account = Account({1: 1}, Capacity(max_leaders=2))
+    account = LeaderLoads({1: 1}, Capacity(max_leaders=2))
     assert account.fits(1, KEYS[0])
     account.add(1, KEYS[0])
     assert not account.fits(1, KEYS[1])
 
 
 def test_a_leader_that_goes_makes_room():
-    account = Account({1: 2, 2: 0}, Capacity(max_leaders=2))
+    account = LeaderLoads({1: 2, 2: 0}, Capacity(max_leaders=2))
     account.move(KEYS[0], 1, 2)
     assert account.fits(1, KEYS[1])
     assert account.counts == {1: 1, 2: 1}
@@ -32,7 +39,7 @@ def test_a_leader_that_goes_makes_room():
 
 def test_a_broker_takes_load_in_proportion_to_its_capacity():
     loads = Loads({KEYS[0]: 60, KEYS[1]: 60}, {2: 200})
-    account = Account({1: 0, 2: 0}, Capacity(max_load=100), loads)
+    account = LeaderLoads({1: 0, 2: 0}, Capacity(max_load=100), loads)
     account.add(1, KEYS[0])
     account.add(2, KEYS[0])
     assert not account.fits(1, KEYS[1])
@@ -40,7 +47,7 @@ def test_a_broker_takes_load_in_proportion_to_its_capacity():
 
 
 def test_what_was_never_measured_is_limited_by_number_alone():
-    account = Account({1: 0}, Capacity(max_leaders=1, max_load=1), Loads({KEYS[0]: 1}))
+    account = LeaderLoads({1: 0}, Capacity(max_leaders=1, max_load=1), Loads({KEYS[0]: 1}))
     account.carry(1, KEYS[0])
     assert account.fits(1, KEYS[5])
     account.add(1, KEYS[5])
@@ -48,7 +55,7 @@ def test_what_was_never_measured_is_limited_by_number_alone():
 
 
 def test_load_moves_with_the_leader():
-    account = Account({1: 1, 2: 0}, Capacity(max_load=10), Loads({KEYS[0]: 10, KEYS[1]: 1}))
+    account = LeaderLoads({1: 1, 2: 0}, Capacity(max_load=10), Loads({KEYS[0]: 10, KEYS[1]: 1}))
     account.carry(1, KEYS[0])
     assert not account.fits(1, KEYS[1])
     account.move(KEYS[0], 1, 2)
@@ -57,63 +64,65 @@ def test_load_moves_with_the_leader():
 
 
 def test_it_is_foreseen_how_many_leaders_find_no_room():
-    account = Account({2: 3, 3: 3}, Capacity(max_leaders=5))
-    assert too_many(account, [(key, (2, 3)) for key in KEYS[:6]]) == 2
+    account = LeaderLoads({2: 3, 3: 3}, Capacity(max_leaders=5))
+    assert count_unplaceable(account, [(key, (2, 3)) for key in KEYS[:6]]) == 2
 
 
 def test_those_with_one_candidate_are_placed_before_those_with_two():
-    account = Account({2: 0, 3: 0}, Capacity(max_leaders=1))
-    assert too_many(account, [(KEYS[0], (2, 3)), (KEYS[1], (2,))]) == 0
+    account = LeaderLoads({2: 0, 3: 0}, Capacity(max_leaders=1))
+    assert count_unplaceable(account, [(KEYS[0], (2, 3)), (KEYS[1], (2,))]) == 0
 
 
 def test_whoever_nobody_else_could_lead_finds_no_room():
-    assert too_many(Account({}, Capacity(max_leaders=9)), [(KEYS[0], ())]) == 1
+    assert count_unplaceable(LeaderLoads({}, Capacity(max_leaders=9)), [(KEYS[0], ())]) == 1
 
 
 def test_what_a_broker_follows_takes_room_whoever_leads():
-    account = Account({1: 0}, Capacity(max_load=100), Loads({KEYS[0]: 30, KEYS[1]: 31}, following={1: 70}))
+    account = LeaderLoads({1: 0}, Capacity(max_load=100), Loads({KEYS[0]: 30, KEYS[1]: 31}, following={1: 70}))
     assert account.fits(1, KEYS[0])
     assert not account.fits(1, KEYS[1])
 
 
 def test_an_account_uses_up_its_own_figures_and_not_the_loads():
     loads = Loads({KEYS[0]: 30}, following={1: 70})
-    Account({1: 0}, Capacity(max_load=100), loads).add(1, KEYS[0])
+    LeaderLoads({1: 0}, Capacity(max_load=100), loads).add(1, KEYS[0])
     assert loads.following == {1: 70}
 
 
 def test_while_loads_are_awaited_a_limit_by_load_lets_nobody_take_on_anything():
-    assert not Account({1: 0}, Capacity(max_load=100), AWAITED).fits(1, KEYS[0])
+    assert not LeaderLoads({1: 0}, Capacity(max_load=100), LOADS_PENDING).fits(1, KEYS[0])
 
 
 def test_a_limit_by_number_alone_awaits_nothing():
-    assert Account({1: 0}, Capacity(max_leaders=1), AWAITED).fits(1, KEYS[0])
+    assert LeaderLoads({1: 0}, Capacity(max_leaders=1), LOADS_PENDING).fits(1, KEYS[0])
 
 
 def test_without_loads_it_is_said_that_a_limit_by_load_cannot_hold_and_what_does_instead():
-    said = without_loads(Capacity(max_load=1), None)
+    said = loads_missing_message(Capacity(max_load=1), None)
     assert said is not None
     assert "maxBytesPerSecond of spec.demotion.capacity limits nothing yet, nothing does" in said
     assert "ask for a load plan (bellwether rebalance, or spec.rebalance.schedule)" in said
-    assert "limits nothing yet, maxLeaders alone does" in str(without_loads(Capacity(max_load=1, max_leaders=2), None))
+    assert "limits nothing yet, maxLeaders alone does" in str(
+        loads_missing_message(Capacity(max_load=1, max_leaders=2), None)
+    )
 
 
 def test_nothing_is_said_where_loads_are_known_awaited_or_not_asked_for():
-    assert without_loads(Capacity(max_load=1), Loads()) is None
-    assert without_loads(Capacity(max_load=1), AWAITED) is None
-    assert without_loads(Capacity(max_leaders=1), None) is None
+    assert loads_missing_message(Capacity(max_load=1), Loads()) is None
+    assert loads_missing_message(Capacity(max_load=1), LOADS_PENDING) is None
+    assert loads_missing_message(Capacity(max_leaders=1), None) is None
 
 
 def test_it_is_said_of_when_the_loads_are_that_a_limit_was_held_against():
     loads = Loads(measured_at=datetime(2026, 11, 21, 4, tzinfo=UTC))
-    assert as_of(Capacity(max_load=1), loads) == " (loads as of 2026-11-21T04:00:00Z)"
-    assert as_of(Capacity(max_leaders=1), loads) == ""
-    assert as_of(Capacity(max_load=1), None) == ""
+    assert measured_at_suffix(Capacity(max_load=1), loads) == " (loads as of 2026-11-21T04:00:00Z)"
+    assert measured_at_suffix(Capacity(max_leaders=1), loads) == ""
+    assert measured_at_suffix(Capacity(max_load=1), None) == ""
 
 
 def test_a_broker_is_as_full_as_what_it_carries_where_a_limit_has_loads_known():
     loads = Loads({KEYS[0]: 500, KEYS[1]: 100}, {3: 50}, {2: 300})
-    account = Account({1: 0, 2: 0, 3: 0}, Capacity(max_load=10_000), loads)
+    account = LeaderLoads({1: 0, 2: 0, 3: 0}, Capacity(max_load=10_000), loads)
     account.add(1, KEYS[0])
     account.add(3, KEYS[1])
     assert loads.least == 30
@@ -123,9 +132,9 @@ def test_a_broker_is_as_full_as_what_it_carries_where_a_limit_has_loads_known():
 def test_without_loads_or_a_limit_by_load_a_broker_is_as_full_as_it_has_leaders():
     loads = Loads({KEYS[0]: 500})
     for account in (
-        Account({1: 4}, Capacity(max_load=10_000)),
-        Account({1: 4}, Capacity(max_load=10_000), AWAITED),
-        Account({1: 4}, Capacity(max_leaders=10), loads),
+        LeaderLoads({1: 4}, Capacity(max_load=10_000)),
+        LeaderLoads({1: 4}, Capacity(max_load=10_000), LOADS_PENDING),
+        LeaderLoads({1: 4}, Capacity(max_leaders=10), loads),
     ):
         assert account.fullness(1) == 4
         assert account.fullness(2) == 0
@@ -134,7 +143,7 @@ def test_without_loads_or_a_limit_by_load_a_broker_is_as_full_as_it_has_leaders(
 def test_what_is_idle_counts_all_the_same():
     """Else a thousand idle partitions would go to the one broker that carries a byte less."""
     loads = Loads(dict.fromkeys(KEYS, 0))
-    account = Account({1: 0, 2: 0}, Capacity(max_load=10_000), loads)
+    account = LeaderLoads({1: 0, 2: 0}, Capacity(max_load=10_000), loads)
     for key in KEYS[:3]:
         account.add(1, key)
     assert (account.fullness(1), account.fullness(2)) == (3, 0)

@@ -6,12 +6,12 @@ import pytest
 
 from bellwether.core.model.maintenance import under_maintenance
 from bellwether.core.model.strimzi import Pod
-from bellwether.core.model.undo_record import Cause, Demoted
+from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Purpose
 from testkit.builders import START, after, demoted, drain, override, record, snapshot
 
-RESTARTED = Demoted(2, Cause.MAINTENANCE, Reason.RESTARTING, "pod kafka-2 is terminating", START)
+RESTARTED = DemotedBroker(2, Cause.MAINTENANCE, Reason.RESTARTING, "pod kafka-2 is terminating", START)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_broker_whose_pod_is_being_made_anew_stays_in_maintenance():
         pytest.param(None, RESTARTED, id="nobody watches pods any more"),
     ],
 )
-def test_nobody_else_without_a_pod_is(pods: dict[int, Pod] | None, standing: Demoted):
+def test_nobody_else_without_a_pod_is(pods: dict[int, Pod] | None, standing: DemotedBroker):
     assert under_maintenance([], pods, {2: standing}, START) == {}
 
 

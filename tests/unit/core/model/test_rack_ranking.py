@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.model.rack_ranking import Ranking, Rankings, abroad, misfits, uneven
+from bellwether.core.model.rack_ranking import (
+    RackRanking,
+    RackRankings,
+    leaders_outside_preferred_racks,
+    placement_warnings,
+    uneven,
+)
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from testkit.builders import cluster, partition
@@ -18,12 +24,12 @@ def stretched(*partitions, racks=RACKS) -> Cluster:
     return cluster(*(partitions or (partition(),)), brokers=6, racks=racks)
 
 
-def ordered(*racks: str, of: Cluster | None = None) -> Ranking:
-    return Ranking.of(Preference(racks), of or stretched())
+def ordered(*racks: str, of: Cluster | None = None) -> RackRanking:
+    return RackRanking.of(Preference(racks), of or stretched())
 
 
-def weighted(**weights: int) -> Ranking:
-    return Ranking.of(Preference(weights=tuple(weights.items())), stretched())
+def weighted(**weights: int) -> RackRanking:
+    return RackRanking.of(Preference(weights=tuple(weights.items())), stretched())
 
 
 def test_a_rank_is_the_place_of_a_rack_and_those_that_are_not_named_come_last():
@@ -86,18 +92,18 @@ def test_nobody_is_arranged_while_one_rack_is_unknown():
 
 class TestGoingHome:
     def test_it_goes_home_to_a_rack_as_preferred(self):
-        assert ordered("a", "b").homeward(home=1, first=2)
+        assert ordered("a", "b").may_return_home(home=1, first=2)
 
     def test_it_stays_away_from_a_less_preferred_home(self):
-        assert not ordered("a", "b").homeward(home=3, first=1)
+        assert not ordered("a", "b").may_return_home(home=3, first=1)
 
     def test_with_weights_it_goes_home_within_its_rack_only(self):
-        assert weighted(a=1, b=1).homeward(home=1, first=2)
-        assert not weighted(a=1, b=1).homeward(home=1, first=3)
+        assert weighted(a=1, b=1).may_return_home(home=1, first=2)
+        assert not weighted(a=1, b=1).may_return_home(home=1, first=3)
 
     def test_where_a_rack_is_unknown_nothing_moves(self):
-        assert not ordered("a").homeward(home=9, first=1)
-        assert not ordered("a").homeward(home=1, first=9)
+        assert not ordered("a").may_return_home(home=9, first=1)
+        assert not ordered("a").may_return_home(home=1, first=9)
 
 
 class TestResting:
@@ -122,7 +128,7 @@ class TestResting:
 
 
 def test_topics_that_no_rule_matches_are_left_alone_without_a_preference_for_all():
-    rankings = Rankings(Placement(rules=(TopicRule("orders", Preference(("a",))),)), stretched())
+    rankings = RackRankings(Placement(rules=(TopicRule("orders", Preference(("a",))),)), stretched())
     assert rankings.of("orders") is rankings.of("orders")
     assert rankings.of("payments") is None
 
@@ -132,7 +138,9 @@ def test_leaders_abroad_are_counted_and_the_first_is_named():
         partition("x", 1, (3, 1), leader=3), partition("x", 0, (5, 1), leader=5), partition("x", 2, (1, 3)),
         partition("x", 3, (3, 5)), partition("x", 4, (1, 3), isr=[], leader=None), partition("y", 0, (3, 1)),
     )  # fmt: skip
-    found = abroad(Rankings(Placement(rules=(TopicRule("x", Preference(("a", "b"))),)), seen), seen)
+    found = leaders_outside_preferred_racks(
+        RackRankings(Placement(rules=(TopicRule("x", Preference(("a", "b"))),)), seen), seen
+    )
     assert (found.leaders, found.of, found.first) == (2, 4, "x-0")
 
 
@@ -169,14 +177,14 @@ def test_leaders_abroad_are_counted_and_the_first_is_named():
 )
 def test_what_of_a_wish_has_no_effect_is_told_with_its_reason(wish: Placement, reasons: list[Reason]):
     seen = stretched(partition("orders"), partition("payments"))
-    found = misfits(wish, seen)
+    found = placement_warnings(wish, seen)
     assert [m.reason for m in found] == reasons
     assert all(m.message for m in found)
 
 
 def test_a_topic_of_kafkas_own_keeps_no_pattern_from_matching_all():
     seen = stretched(partition("orders"), partition("oil"), partition("__consumer_offsets", internal=True))
-    found = misfits(Placement(rules=(TopicRule("o*", Preference(("a",))),)), seen)
+    found = placement_warnings(Placement(rules=(TopicRule("o*", Preference(("a",))),)), seen)
     assert [m.reason for m in found] == [Reason.PATTERN_MATCHES_ALL]
 
 

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 import pytest
 
 from bellwether.core.model.cluster import Partition
-from bellwether.core.model.reassignments import CRUISE_CONTROL_TOPICS, TOPICS_ASKED, foreign, recognise, topics_of
+from bellwether.core.model.reassignments import (
+    CRUISE_CONTROL_TOPICS,
+    MAX_TOPICS_QUERIED,
+    foreign_reassignments,
+    recognise_external_reassignments,
+    topics_to_query,
+)
 from bellwether.core.model.undo_record import EntryState
 from bellwether.core.reasons import Reason
 from testkit.builders import cluster, entry, partition, record
@@ -18,14 +24,18 @@ MARK = "leader.replication.throttled.replicas"
 
 def told(*more: Partition, settings: Mapping[str, Mapping[str, str]] | None = None) -> tuple[Reason, str] | None:
     seen = cluster(MOVING, *more, brokers=4)
-    found = recognise(foreign(seen, record()), seen, settings or {})
+    found = recognise_external_reassignments(foreign_reassignments(seen, record()), seen, settings or {})
     assert found is not None
-    return (found.at_work.reason, found.at_work.message) if found.at_work is not None else None
+    return (
+        (found.external_operation.reason, found.external_operation.message)
+        if found.external_operation is not None
+        else None
+    )
 
 
 def test_a_cluster_in_which_no_replica_moves_has_none():
     seen = cluster(partition())
-    assert recognise(foreign(seen, record()), seen, {}) is None
+    assert recognise_external_reassignments(foreign_reassignments(seen, record()), seen, {}) is None
 
 
 def test_a_single_move_by_hand_holds_nothing_but_its_own_partition():
@@ -54,18 +64,21 @@ def test_without_a_mark_there_is_no_throttle(settings: Mapping[str, Mapping[str,
 def test_our_own_reorder_gone_astray_is_nobody_elses():
     key = MOVING.key
     undo = record({key: entry(baseline=[1, 2, 3], written=[2, 3, 4], state=EntryState.INTENDED)})
-    assert foreign(cluster(MOVING, brokers=4), undo) == ()
+    assert foreign_reassignments(cluster(MOVING, brokers=4), undo) == ()
     standing = record({key: entry(baseline=[1, 2, 3], written=[2, 3, 4], state=EntryState.DISPLACED)})
-    assert foreign(cluster(MOVING, brokers=4), standing) == (MOVING,)
+    assert foreign_reassignments(cluster(MOVING, brokers=4), standing) == (MOVING,)
 
 
 def test_at_most_so_many_topics_are_asked_about():
     many = tuple(partition(f"t{i:03}", replicas=[1, 2, 3], adding=[3]) for i in range(200))
-    assert len(topics_of(many)) == TOPICS_ASKED
+    assert len(topics_to_query(many)) == MAX_TOPICS_QUERIED
 
 
 def test_what_is_said_does_not_change_while_they_go_on():
     first, second = (partition(t, replicas=[1, 2, 3], adding=[3]) for t in ("a", "b"))
     metrics = partition("__CruiseControlMetrics")
-    said = [recognise(moving, cluster(*moving, metrics), {}) for moving in ((first, second), (second,))]
+    said = [
+        recognise_external_reassignments(moving, cluster(*moving, metrics), {})
+        for moving in ((first, second), (second,))
+    ]
     assert said[0] == said[1]

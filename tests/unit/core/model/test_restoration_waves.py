@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.restoration_waves import turn_of
+from bellwether.core.model.restoration_waves import wave_position
 from testkit.builders import returning
 
 KEYS = [PartitionKey(f"topic-{number % 40}", number // 40) for number in range(4000)]
@@ -35,9 +35,16 @@ def test_the_waves_of_every_broker_let_go_the_same_partitions():
 
 
 def test_a_partition_has_the_same_turn_in_every_process_and_in_every_version():
-    assert [turn_of(PartitionKey("AAAAAAAAAAAAAAAAAAAAAQ", number)) for number in range(6)] == [54, 51, 93, 63, 55, 38]
+    assert [wave_position(PartitionKey("AAAAAAAAAAAAAAAAAAAAAQ", number)) for number in range(6)] == [
+        54,
+        51,
+        93,
+        63,
+        55,
+        38,
+    ]
 
 
 def test_a_known_turn_is_asked_like_the_partition_itself():
     wave = returning(share=37)
-    assert [wave.awaits(turn_of(key)) for key in KEYS] == [wave.withholds(key) for key in KEYS]
+    assert [wave.withholds_position(wave_position(key)) for key in KEYS] == [wave.withholds(key) for key in KEYS]

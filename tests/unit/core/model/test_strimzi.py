@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.demotion.decisions import Decisions, decide
-from bellwether.core.detection.health_states import Standing
-from bellwether.core.model.strimzi import Lack, Listener, Pod, Strimzi, choose, outside
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.model.strimzi import Blocker, Listener, Pod, Strimzi, choose_listener, external_listener
 from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import Agenda, take_up
+from bellwether.core.rebalance.waves import RebalanceInput, apply_next_wave
 from bellwether.core.settings.policy import Demotion, Mode, Policy, PromotionMode
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.core.signals import Override, OverrideState
@@ -46,7 +46,7 @@ MOVING = replace(FOUND, rebalancing=("full", "small"))
 def test_the_listener_that_is_connected_to(
     there: Sequence[Listener], wanted: str, accepted: Sequence[str], found: Listener
 ):
-    assert choose(there, wanted, accepted, "x") == found
+    assert choose_listener(there, wanted, accepted, "x") == found
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_the_listener_that_is_connected_to(
 def test_a_listener_that_does_not_fit_is_named_with_those_that_there_are(
     there: Sequence[Listener], wanted: str, accepted: Sequence[str], words: Sequence[str]
 ):
-    found = choose(there, wanted, accepted, "the user is of another kind")
-    assert isinstance(found, Lack)
+    found = choose_listener(there, wanted, accepted, "the user is of another kind")
+    assert isinstance(found, Blocker)
     assert found.reason is Reason.STRIMZI_LISTENER_UNFIT
     assert all(word in found.message for word in words), found.message
 
@@ -82,11 +82,11 @@ def test_a_listener_that_does_not_fit_is_named_with_those_that_there_are(
     ],
 )
 def test_the_listener_of_clients_outside(wanted: str, found: Listener):
-    assert outside(ALL, wanted) == found
+    assert external_listener(ALL, wanted) == found
 
 
 def test_a_cluster_may_have_nobody_outside():
-    assert outside((PLAIN, QUIET), "EXTERNAL") is None
+    assert external_listener((PLAIN, QUIET), "EXTERNAL") is None
 
 
 def test_brokers_advertise_a_listener_under_its_name_and_port():
@@ -104,15 +104,15 @@ def test_brokers_advertise_a_listener_under_its_name_and_port():
     ],
 )
 def test_who_is_at_work_is_told(strimzi: Strimzi, reason: Reason, words: Sequence[str]):
-    busy = strimzi.at_work
+    busy = strimzi.external_operation
     assert busy is not None
     assert busy.reason is reason
     assert all(word in busy.message for word in words)
 
 
 def test_a_cluster_at_rest_holds_nothing():
-    assert replace(FOUND, pods={0: Pod("my-cluster-a-0", ready=False)}).at_work is None
-    assert snapshot().at_work is None
+    assert replace(FOUND, pods={0: Pod("my-cluster-a-0", ready=False)}).external_operation is None
+    assert snapshot().external_operation is None
 
 
 # Law 10: what waits, and what does not.
@@ -133,7 +133,7 @@ def decided(
     facts = replace(snapshot(FIVE, undo=undo, overrides=[word] if word else []), strimzi=strimzi)
     judged = verdicts(FIVE, **standings)
     if reason is not None:
-        judged |= {b: verdict(b, Standing.SICK, reason) for b in standings["sick"]}
+        judged |= {b: verdict(b, HealthState.SICK, reason) for b in standings["sick"]}
     return decide(facts, judged, POLICY)
 
 
@@ -144,7 +144,7 @@ def test_nobody_is_promoted_while_others_work_on_the_cluster(busy: Strimzi):
     assert (made.promoted, list(made.demoted)) == ((), [1])
     hold = made.hold_of(1)
     assert hold is not None
-    assert (hold.reason, hold.message.startswith("may lead again; ")) == (busy.at_work.reason, True)  # type: ignore[union-attr]
+    assert (hold.reason, hold.message.startswith("may lead again; ")) == (busy.external_operation.reason, True)  # type: ignore[union-attr]
 
 
 def test_the_end_of_an_override_waits_as_well():
@@ -194,10 +194,10 @@ def test_a_promotion_that_waits_for_a_person_says_so_and_not_that_strimzi_works(
 
 def test_no_wave_of_a_load_plan_is_taken_up():
     seen = cluster(partition())
-    agenda, asked = Agenda(accepted(loadmove(partition()))), replace(POLICY, rebalance=Rebalance())
+    rebalance_input, asked = RebalanceInput(accepted(loadmove(partition()))), replace(POLICY, rebalance=Rebalance())
     facts = snapshot(seen)
-    assert take_up(agenda, facts, decisions(), verdicts(seen), asked).taken == 1
-    made = take_up(agenda, replace(facts, strimzi=MOVING), decisions(), verdicts(seen), asked)
+    assert apply_next_wave(rebalance_input, facts, decisions(), verdicts(seen), asked).taken == 1
+    made = apply_next_wave(rebalance_input, replace(facts, strimzi=MOVING), decisions(), verdicts(seen), asked)
     assert made.taken == 0
     assert made.waits is not None
     assert made.waits.reason is Reason.STRIMZI_REBALANCING

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from bellwether.core.model.cluster import Partition, PartitionKey
-from bellwether.core.model.loads import Account, Loads
-from bellwether.core.planning.assignment import Displacement, order_with, spread, spread_within
+from bellwether.core.model.loads import LeaderLoads, Loads
+from bellwether.core.planning.assignment import LeaderChoice, assign_leaders, assign_within_capacity, order_with
 from bellwether.core.settings.capacity import Capacity
 from testkit.builders import partition
 
@@ -20,10 +20,10 @@ def displaced(
     baseline: Sequence[int] | None = None,
     able: Sequence[int] | None = None,
     preferred: Sequence[int] | None = None,
-) -> Displacement:
+) -> LeaderChoice:
     order = tuple(baseline if baseline is not None else seen.replicas)
     may = tuple(able if able is not None else [b for b in order if b in seen.isr and b not in demoted])
-    return Displacement(seen, seen.key, order, may, tuple(preferred if preferred is not None else may))
+    return LeaderChoice(seen, seen.key, order, may, tuple(preferred if preferred is not None else may))
 
 
 @pytest.mark.parametrize(
@@ -48,42 +48,42 @@ def test_the_order_follows_from_the_baseline_the_demoted_and_the_chosen(
 def test_a_partition_whose_preferred_leader_may_lead_goes_home_however_full_it_is_there():
     follows = displaced(partition(replicas=[2, 1, 3]), demoted=[1])
     assert follows.home
-    assert spread([follows], {2: 1000, 3: 0}) == {follows.partition.key: 2}
+    assert assign_leaders([follows], {2: 1000, 3: 0}) == {follows.partition.key: 2}
 
 
 def test_new_leaders_are_spread_over_everybody_who_may():
     led = [displaced(partition(index=i, replicas=[1, 2 + i % 3, 2 + (i + 1) % 3]), demoted=[1]) for i in range(30)]
-    counts = Counter(spread(led, {2: 0, 3: 0, 4: 0}).values())
+    counts = Counter(assign_leaders(led, {2: 0, 3: 0, 4: 0}).values())
     assert set(counts.values()) == {10}
 
 
 def test_leaders_are_never_piled_on_one_neighbour():
     led = [displaced(partition(index=i, replicas=[1, 2, 3]), demoted=[1]) for i in range(300)]
-    assert set(Counter(spread(led, {2: 0, 3: 0}).values()).values()) == {150}
+    assert set(Counter(assign_leaders(led, {2: 0, 3: 0}).values()).values()) == {150}
 
 
 def test_whoever_leads_much_already_gets_fewer():
     led = [displaced(partition(index=i, replicas=[1, 2, 3]), demoted=[1]) for i in range(10)]
-    assert Counter(spread(led, {2: 10, 3: 4}).values()) == {3: 8, 2: 2}
+    assert Counter(assign_leaders(led, {2: 10, 3: 4}).values()) == {3: 8, 2: 2}
 
 
 def test_partitions_with_one_candidate_are_counted_before_those_with_a_choice():
     free = displaced(partition(index=0, replicas=[1, 2, 3]), demoted=[1])
     bound = displaced(partition(index=1, replicas=[1, 2, 3], isr=[1, 2]), demoted=[1])
-    assert spread([free, bound], {}) == {free.partition.key: 3, bound.partition.key: 2}
+    assert assign_leaders([free, bound], {}) == {free.partition.key: 3, bound.partition.key: 2}
 
 
 def test_a_partition_without_candidates_gets_no_leader():
     nobody = displaced(partition(replicas=[1, 2, 3], isr=[1]), demoted=[1])
-    assert spread([nobody], {2: 0, 3: 0}) == {}
+    assert assign_leaders([nobody], {2: 0, 3: 0}) == {}
 
 
 def test_who_is_unwell_is_not_chosen_while_another_may_lead():
     led = [displaced(partition(index=i), demoted=[1], preferred=[3]) for i in range(4)]
-    assert set(spread(led, {2: 0, 3: 100}).values()) == {3}
+    assert set(assign_leaders(led, {2: 0, 3: 100}).values()) == {3}
 
 
-def moved(index: int, to: int, *, isr: Sequence[int] = (1, 2, 3, 4)) -> Displacement:
+def moved(index: int, to: int, *, isr: Sequence[int] = (1, 2, 3, 4)) -> LeaderChoice:
     """Baseline 1-2-3-4, broker 1 demoted, led by another since."""
     order = order_with(to, (1, 2, 3, 4), {1})
     return displaced(partition(index=index, replicas=order, isr=isr), demoted=[1], baseline=(1, 2, 3, 4))
@@ -91,13 +91,13 @@ def moved(index: int, to: int, *, isr: Sequence[int] = (1, 2, 3, 4)) -> Displace
 
 def test_a_choice_once_made_stands_while_the_spread_is_even_enough():
     standing = [moved(i, to=2 + i % 3) for i in range(30)]
-    chosen = spread(standing, {2: 100, 3: 101, 4: 99})
+    chosen = assign_leaders(standing, {2: 100, 3: 101, 4: 99})
     assert chosen == {d.partition.key: d.partition.replicas[0] for d in standing}
 
 
 def test_the_spread_improves_when_a_dead_broker_is_back():
     standing = [moved(i, to=2 + i % 2) for i in range(30)]
-    counts = Counter(spread(standing, {2: 0, 3: 0, 4: 0}).values())
+    counts = Counter(assign_leaders(standing, {2: 0, 3: 0, 4: 0}).values())
     assert max(counts.values()) - min(counts.values()) <= 2
     assert counts[4] >= 8
 
@@ -107,26 +107,26 @@ def test_the_spread_improves_by_way_of_a_broker_that_shares_partitions_with_both
     upper = [displaced(partition(index=i, replicas=(2, 3, 1)), [1], baseline=(1, 2, 3)) for i in range(100)]
     lower = [displaced(partition(index=i, replicas=(3, 4, 1)), [1], baseline=(1, 3, 4)) for i in range(100, 200)]
     leading = {2: 200, 3: 180, 4: 260}
-    counts = Counter(leading) + Counter(spread([*upper, *lower], leading).values())
+    counts = Counter(leading) + Counter(assign_leaders([*upper, *lower], leading).values())
     assert max(counts.values()) - min(counts.values()) < 0.1 * 840 / 3
 
 
 def test_an_improvement_is_settled_at_once():
-    def again(chosen: dict[PartitionKey, int]) -> list[Displacement]:
+    def again(chosen: dict[PartitionKey, int]) -> list[LeaderChoice]:
         return [moved(k.partition, to=b) for k, b in sorted(chosen.items())]
 
-    first = spread([moved(i, to=2) for i in range(40)], {2: 5, 3: 1, 4: 0})
-    assert spread(again(first), {2: 5, 3: 1, 4: 0}) == first
+    first = assign_leaders([moved(i, to=2) for i in range(40)], {2: 5, 3: 1, 4: 0})
+    assert assign_leaders(again(first), {2: 5, 3: 1, 4: 0}) == first
 
 
 def test_what_stands_where_it_may_no_longer_lead_is_chosen_anew():
     gone = moved(0, to=2, isr=[1, 3, 4])
-    assert spread([gone], {3: 7, 4: 2}) == {gone.partition.key: 4}
+    assert assign_leaders([gone], {3: 7, 4: 2}) == {gone.partition.key: 4}
 
 
 def test_the_same_facts_give_the_same_choice_in_any_order():
     led = [displaced(partition(index=i, replicas=[1, 2 + i % 3, 2 + (i + 1) % 3]), demoted=[1]) for i in range(30)]
-    assert spread(led, {2: 3, 4: 1}) == spread(led[::-1], {4: 1, 2: 3})
+    assert assign_leaders(led, {2: 3, 4: 1}) == assign_leaders(led[::-1], {4: 1, 2: 3})
 
 
 BY_LOAD = Capacity(max_load=10**9)
@@ -136,16 +136,16 @@ def test_the_lightest_takes_over_however_many_it_leads_where_a_limit_has_loads_k
     """Broker 2 leads few that are heavy, broker 3 many that are light."""
     led = [displaced(partition(index=i, replicas=[1, 2, 3]), demoted=[1]) for i in range(4)]
     loads = Loads({**{item.key: 10 for item in led}, **{PartitionKey("heavy", i): 1000 for i in range(2)}})
-    account = Account({2: 0, 3: 40}, BY_LOAD, loads)
+    account = LeaderLoads({2: 0, 3: 40}, BY_LOAD, loads)
     for i in range(2):
         account.add(2, PartitionKey("heavy", i))
-    assert set(spread_within(led, account).chosen.values()) == {3}
+    assert set(assign_within_capacity(led, account).chosen.values()) == {3}
 
 
 def test_the_heaviest_is_placed_first_so_that_the_light_ones_fill_up():
     led = [displaced(partition(index=i, replicas=[1, 2, 3]), demoted=[1]) for i in range(5)]
     loads = Loads({item.key: load for item, load in zip(led, (10, 10, 10, 10, 100), strict=True)})
-    chosen = spread_within(led, Account({2: 0, 3: 0}, BY_LOAD, loads)).chosen
+    chosen = assign_within_capacity(led, LeaderLoads({2: 0, 3: 0}, BY_LOAD, loads)).chosen
     assert sorted(Counter(chosen.values()).values()) == [1, 4]
 
 
@@ -153,5 +153,5 @@ def test_what_was_chosen_by_load_stands_whatever_the_loads_become_and_while_none
     standing = [moved(i, to=2) for i in range(30)]
     other = Loads({item.key: 10 ** (i % 5) for i, item in enumerate(standing)})
     for loads in (other, Loads()):
-        chosen = spread_within(standing, Account({2: 0, 3: 0, 4: 0}, BY_LOAD, loads)).chosen
+        chosen = assign_within_capacity(standing, LeaderLoads({2: 0, 3: 0, 4: 0}, BY_LOAD, loads)).chosen
         assert set(chosen.values()) == {2}

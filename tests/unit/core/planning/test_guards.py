@@ -9,13 +9,13 @@ import pytest
 
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.refusals import Hold
-from bellwether.core.model.snapshot import Refused
-from bellwether.core.model.strimzi import Lack
+from bellwether.core.model.snapshot import RefusedOrder
+from bellwether.core.model.strimzi import Blocker
 from bellwether.core.planning.guards import (
     REORDER_GUARDS,
-    Proposal,
+    ProposedOrder,
     contested,
-    others_at_work,
+    external_operation_running,
     reassigning,
     refuse_election,
     refuse_reorder,
@@ -31,12 +31,12 @@ FOUGHT = replace(entry(), contests=1, contested_at=after(0))
 
 def proposal(
     seen: Partition | None = None, target: tuple[int, ...] = AWAY, fought: bool = False, now: datetime | None = None
-) -> Proposal:
-    return Proposal(seen or partition(), target, FOUGHT if fought else None, now or after(0))
+) -> ProposedOrder:
+    return ProposedOrder(seen or partition(), target, FOUGHT if fought else None, now or after(0))
 
 
 def test_what_moves_is_asked_before_who_insists():
-    assert (reassigning, contested, others_at_work, refused_before) == REORDER_GUARDS
+    assert (reassigning, contested, external_operation_running, refused_before) == REORDER_GUARDS
 
 
 def test_the_first_refusal_of_the_chain_is_the_one_that_is_given():
@@ -47,8 +47,8 @@ def test_the_first_refusal_of_the_chain_is_the_one_that_is_given():
     assert refusal.reason is Reason.REASSIGNING
 
 
-def refused(times: int, at: float, order: tuple[int, ...] = AWAY) -> Refused:
-    return Refused(order, times, after(at), "INVALID_REPLICA_ASSIGNMENT: no broker 9")
+def refused(times: int, at: float, order: tuple[int, ...] = AWAY) -> RefusedOrder:
+    return RefusedOrder(order, times, after(at), "INVALID_REPLICA_ASSIGNMENT: no broker 9")
 
 
 def test_what_kafka_refused_is_asked_again_ever_more_rarely():
@@ -105,7 +105,7 @@ def test_whoever_overwrites_our_order_gets_time(contests: int, seconds: float, r
     assert (contested(asked) is not None) is refused
 
 
-BUSY = Lack(Reason.STRIMZI_REBALANCING, "KafkaRebalance full is running")
+BUSY = Blocker(Reason.STRIMZI_REBALANCING, "KafkaRebalance full is running")
 
 
 @pytest.mark.parametrize(
@@ -118,20 +118,20 @@ BUSY = Lack(Reason.STRIMZI_REBALANCING, "KafkaRebalance full is running")
     ],
 )
 def test_what_others_have_overwritten_is_theirs_while_they_work(
-    fought: bool, busy: Lack | None, target: tuple[int, ...], refused: bool
+    fought: bool, busy: Blocker | None, target: tuple[int, ...], refused: bool
 ):
     seen = partition(replicas=(1, 3, 2)) if target == (1, 2, 3) else partition()
-    asked = proposal(seen, target, fought, after(3600))._replace(at_work=busy)
+    asked = proposal(seen, target, fought, after(3600))._replace(external_operation=busy)
     found = refuse_reorder(asked)
     assert (found is not None and found.reason is Reason.STRIMZI_REBALANCING) is refused
 
 
 def test_preferred_racks_wait_for_whoever_works_on_the_cluster():
-    asked = proposal()._replace(at_work=BUSY, for_racks=True)
+    asked = proposal()._replace(external_operation=BUSY, for_racks=True)
     found = refuse_reorder(asked)
     assert found is not None
     assert found.reason is Reason.STRIMZI_REBALANCING
-    assert refuse_reorder(asked._replace(at_work=None)) is None
+    assert refuse_reorder(asked._replace(external_operation=None)) is None
     assert refuse_reorder(asked._replace(target=asked.partition.replicas)) is None
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.undo_record import EntryState, UndoRecord
-from bellwether.core.planning.plan import MoveKind, Plan, devise
+from bellwether.core.planning.plan import MoveKind, Plan, build_plan
 from bellwether.core.reasons import Reason
 from testkit.builders import (
     after,
@@ -27,7 +27,7 @@ from testkit.builders import (
 
 def plan(seen: Cluster, *brokers: int, undo: UndoRecord | None = None, **standings: list[int]) -> Plan:
     found = snapshot(seen, now=after(100), undo=undo or record(None, *(demoted(b) for b in brokers)))
-    return devise(found, decisions(*brokers), verdicts(seen, **standings))
+    return build_plan(found, decisions(*brokers), verdicts(seen, **standings))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_becomes_of_a_partition_when_broker_1_is_demoted(
 
 def test_all_replicas_demoted_is_named_and_left_as_it_is():
     made = plan(cluster(partition(replicas=[1, 2]), brokers=4), 1, 2)
-    assert made.quiet
+    assert made.empty
     assert made.holds[0].reason is Reason.ALL_REPLICAS_DEMOTED
 
 
@@ -124,7 +124,7 @@ class TestRestoring:
         finished = made.entries[seen.key]
         assert finished is not None
         assert (finished.state, finished.written, finished.finished_at) == (EntryState.RESTORED, self.HOME, after(100))
-        assert made.quiet
+        assert made.empty
 
     def test_a_tombstone_is_left_as_it_is(self):
         assert self.plan(partition(replicas=self.HOME), EntryState.RESTORED).entries == {}
@@ -146,7 +146,7 @@ class TestRestoring:
     def test_a_baseline_of_another_replica_set_is_not_forced_on_anybody(self):
         seen = partition(replicas=[2, 3, 4])
         made = plan(cluster(seen, brokers=4), undo=record({seen.key: entry()}))
-        assert made.quiet
+        assert made.empty
 
 
 class TestReturningInWaves:
@@ -158,7 +158,7 @@ class TestReturningInWaves:
         standing = [demoted(b) for b in brokers]
         undo = record({seen.key: entry(seen.topic, baseline, seen.replicas)}, *standing)
         found = snapshot(cluster(seen), now=after(100), undo=undo)
-        return devise(found, decisions(*brokers, back=[returning(1, share)]), verdicts(cluster(seen)))
+        return build_plan(found, decisions(*brokers, back=[returning(1, share)]), verdicts(cluster(seen)))
 
     def test_what_its_wave_lets_go_goes_home(self):
         (move,) = self.plan(partition(index=self.EARLY, replicas=[2, 3, 1])).moves
@@ -167,16 +167,16 @@ class TestReturningInWaves:
     def test_what_its_wave_withholds_is_led_by_another_and_it_keeps_its_place_behind(self):
         made = self.plan(partition(index=self.LATE, replicas=[2, 3, 1]))
         assert [(m.order, m.elect, m.kind) for m in made.moves] == [((2, 1, 3), False, MoveKind.DISPLACE)]
-        assert self.plan(partition(index=self.LATE, replicas=[2, 1, 3])).quiet
+        assert self.plan(partition(index=self.LATE, replicas=[2, 1, 3])).empty
 
     def test_what_is_withheld_and_stands_behind_returns_with_a_later_wave(self):
         late = partition(index=self.LATE, replicas=[2, 1, 3])
-        assert self.plan(late, share=50).quiet
+        assert self.plan(late, share=50).empty
         assert [m.order for m in self.plan(late, share=66).moves] == [(1, 2, 3)]
 
     def test_a_share_that_is_rolled_back_displaces_again_what_it_had_let_go(self):
         seen = partition(index=self.EARLY)
-        (move,) = devise(snapshot(cluster(seen)), decisions(back=[returning(1, 5)]), verdicts(cluster(seen))).moves
+        (move,) = build_plan(snapshot(cluster(seen)), decisions(back=[returning(1, 5)]), verdicts(cluster(seen))).moves
         assert (move.leads_next, move.elect, move.baseline, move.kind) == (2, True, (1, 2, 3), MoveKind.DISPLACE)
 
     def test_it_does_not_lead_the_partitions_of_a_broker_that_is_demoted_next(self):
@@ -198,7 +198,7 @@ class TestReturningInWaves:
         seen = partition(index=self.LATE, replicas=[2, 1, 3], isr=isr, leader=isr[0])
         undo = record({seen.key: entry(written=seen.replicas)})
         found = snapshot(cluster(seen), now=after(100), undo=undo)
-        made = devise(found, decisions(back=[returning(1)]), verdicts(cluster(seen), sick=sick))
+        made = build_plan(found, decisions(back=[returning(1)]), verdicts(cluster(seen), sick=sick))
         assert [m.order for m in made.moves] == [(1, 2, 3)]
 
     def test_a_demoted_broker_is_no_reason_for_a_wave_to_hold(self):
@@ -212,13 +212,13 @@ class TestReturningInWaves:
 
     def test_a_partition_in_reassignment_is_left_as_it_is(self):
         made = self.plan(partition(index=self.LATE, replicas=[1, 2, 3], adding=[3]))
-        assert made.quiet
+        assert made.empty
         assert [h.reason for h in made.holds] == [Reason.REASSIGNING]
 
     def test_a_topic_made_in_the_meantime_waits_for_its_wave_too(self):
         late, early = partition(index=self.LATE), partition(index=self.EARLY)
         seen = cluster(late, early)
-        made = devise(snapshot(seen), decisions(back=[returning(1)]), verdicts(seen))
+        made = build_plan(snapshot(seen), decisions(back=[returning(1)]), verdicts(seen))
         assert [(m.key.partition, m.leads_next) for m in made.moves] == [(self.LATE, 2)]
         assert set(made.targets) == {late.key}
 
@@ -228,14 +228,14 @@ def test_whom_somebody_contests_is_given_time():
     fought = replace(entry(written=(1, 2, 3)), contests=3, contested_at=after(90))
     undo = record({seen.key: fought}, demoted(1))
     made = plan(cluster(seen), 1, undo=undo)
-    assert made.quiet
+    assert made.empty
     assert made.holds[0].reason is Reason.CONTESTED
 
 
 def test_the_digest_names_the_moves_and_nothing_else():
     seen = cluster(*(partition(index=i) for i in range(4)))
     first = plan(seen, 1)
-    later = devise(
+    later = build_plan(
         snapshot(seen, now=after(999)),
         decisions(1),
         verdicts(seen, sick=[1]),
@@ -247,7 +247,7 @@ def test_the_digest_names_the_moves_and_nothing_else():
 
 
 def test_a_settled_cluster_needs_no_plan():
-    assert plan(cluster(*(partition(index=i, replicas=[1 + i % 3, 1 + (i + 1) % 3]) for i in range(6)))).quiet
+    assert plan(cluster(*(partition(index=i, replicas=[1 + i % 3, 1 + (i + 1) % 3]) for i in range(6)))).empty
 
 
 def test_an_empty_cluster_needs_no_plan():

@@ -14,7 +14,15 @@ from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.planning.plan import MoveKind, Plan
-from bellwether.core.planning.preferred_election import ASKED_AGAIN, AUTO, AutoRebalance, Look, Ran, Rounds, look
+from bellwether.core.planning.preferred_election import (
+    AUTO_REBALANCE_CONFIG,
+    QUERY_INTERVAL,
+    AutoRebalance,
+    LastRun,
+    PreferredElectionPlan,
+    PreferredElectionState,
+    plan_preferred_election,
+)
 from bellwether.core.settings.policy import Election, Mode, Policy
 from bellwether.core.signals import OverrideState, Purpose
 from testkit.builders import (
@@ -32,7 +40,7 @@ from testkit.builders import (
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE, election=Election(interval_seconds=300))
 ASTRAY = partition(replicas=[1, 2, 3], leader=2)
-BEGUN = Rounds(after(0))
+BEGUN = PreferredElectionState(after(0))
 PAUSED = Strimzi(namespace="kafka", name="main", listener="tls", paused=True)
 
 
@@ -42,24 +50,28 @@ def found(
     judged: Mapping[int, Verdict] | None = None,
     plan: Plan | None = None,
     policy: Policy = ENFORCE,
-    rounds: Rounds | None = BEGUN,
+    rounds: PreferredElectionState | None = BEGUN,
     seconds: float = 300,
     **more: object,
-) -> Look:
+) -> PreferredElectionPlan:
     at: Cluster = cluster(*(seen or (ASTRAY,)), brokers=4)
     facts = replace(snapshot(at, now=after(seconds)), **more)  # type: ignore[arg-type]
-    said = look(rounds, facts, plan or Plan(), decided or decisions(), judged or verdicts(at), policy)
+    said = plan_preferred_election(
+        rounds, facts, plan or Plan(), decided or decisions(), judged or verdicts(at), policy
+    )
     assert said is not None
     return said
 
 
-def elected(said: Look) -> list[int]:
+def elected(said: PreferredElectionPlan) -> list[int]:
     return [m.leads_next for m in said.moves]
 
 
 def test_nothing_is_looked_for_unless_the_policy_asks():
     assert Election().interval_seconds == 0
-    assert look(None, snapshot(cluster(ASTRAY)), Plan(), decisions(), {}, Policy(name="main")) is None
+    assert (
+        plan_preferred_election(None, snapshot(cluster(ASTRAY)), Plan(), decisions(), {}, Policy(name="main")) is None
+    )
 
 
 def test_the_first_of_an_order_is_elected_and_nothing_is_reordered():
@@ -136,8 +148,8 @@ class TestTime:
 
     def test_a_balanced_cluster_starts_the_interval_anew_without_a_word(self):
         said = found(partition(), seconds=310)
-        assert (said.rounds, said.moves) == (Rounds(after(310)), ())
-        assert said.done(0, after(310)) == Rounds(after(310))
+        assert (said.rounds, said.moves) == (PreferredElectionState(after(310)), ())
+        assert said.done(0, after(310)) == PreferredElectionState(after(310))
 
     def test_it_waits_for_whatever_moves_else(self):
         said = found(plan=Plan(moves=(move(),)))
@@ -167,33 +179,37 @@ class TestTime:
 
 class TestBeforeAndAfter:
     def test_what_was_out_of_balance_and_what_was_elected_is_remembered(self):
-        assert found().done(1, after(300)).last == Ran(after(300), before=1, elected=1)
+        assert found().done(1, after(300)).last == LastRun(after(300), before=1, elected=1)
 
     def test_an_election_that_moved_nothing_is_no_news(self):
         assert found().done(0, after(300)).last is None
 
     def test_the_imbalance_afterwards_is_what_a_later_read_shows(self):
-        ran = Rounds(after(300), last=Ran(after(300), before=7, elected=6))
+        ran = PreferredElectionState(after(300), last=LastRun(after(300), before=7, elected=6))
         too_soon = found(rounds=ran, seconds=300.5)
-        assert too_soon.rounds.last == Ran(after(300), 7, 6)
+        assert too_soon.rounds.last == LastRun(after(300), 7, 6)
         assert too_soon.again_seconds == 1
-        assert found(rounds=ran, seconds=302).rounds.last == Ran(after(300), 7, 6, after=1)
+        assert found(rounds=ran, seconds=302).rounds.last == LastRun(after(300), 7, 6, after=1)
 
     def test_what_was_read_once_stands(self):
-        ran = Rounds(after(300), last=Ran(after(300), 7, 6, after=0))
+        ran = PreferredElectionState(after(300), last=LastRun(after(300), 7, 6, after=0))
         assert found(rounds=ran, seconds=400).rounds == ran
 
 
 @pytest.mark.parametrize(
     ("told", "auto"),
     [
-        pytest.param([{AUTO: "true"}, {AUTO: "true"}], AutoRebalance.ENABLED, id="on"),
-        pytest.param([{AUTO: "false"}], AutoRebalance.DISABLED, id="off"),
-        pytest.param([{AUTO: "true"}, {AUTO: "false"}], AutoRebalance.MIXED, id="not alike"),
+        pytest.param(
+            [{AUTO_REBALANCE_CONFIG: "true"}, {AUTO_REBALANCE_CONFIG: "true"}], AutoRebalance.ENABLED, id="on"
+        ),
+        pytest.param([{AUTO_REBALANCE_CONFIG: "false"}], AutoRebalance.DISABLED, id="off"),
+        pytest.param(
+            [{AUTO_REBALANCE_CONFIG: "true"}, {AUTO_REBALANCE_CONFIG: "false"}], AutoRebalance.MIXED, id="not alike"
+        ),
         pytest.param([], AutoRebalance.UNKNOWN, id="nobody answers"),
         pytest.param([{}], AutoRebalance.UNKNOWN, id="nobody tells"),
-        pytest.param([{}, {AUTO: "false"}], AutoRebalance.DISABLED, id="one tells"),
-        pytest.param([{AUTO: "perhaps"}], AutoRebalance.UNKNOWN, id="a word that nobody knows"),
+        pytest.param([{}, {AUTO_REBALANCE_CONFIG: "false"}], AutoRebalance.DISABLED, id="one tells"),
+        pytest.param([{AUTO_REBALANCE_CONFIG: "perhaps"}], AutoRebalance.UNKNOWN, id="a word that nobody knows"),
     ],
 )
 def test_what_brokers_say_of_kafkas_own_balancing(told: list[dict[str, str]], auto: AutoRebalance):
@@ -201,7 +217,7 @@ def test_what_brokers_say_of_kafkas_own_balancing(told: list[dict[str, str]], au
 
 
 def test_brokers_are_asked_at_first_and_rarely_again():
-    assert Rounds(after(0)).asks(after(0))
-    asked = Rounds(after(0), asked_at=after(0))
-    assert not asked.asks(after(0) + ASKED_AGAIN - timedelta(seconds=1))
-    assert asked.asks(after(0) + ASKED_AGAIN)
+    assert PreferredElectionState(after(0)).asks(after(0))
+    asked = PreferredElectionState(after(0), asked_at=after(0))
+    assert not asked.asks(after(0) + QUERY_INTERVAL - timedelta(seconds=1))
+    assert asked.asks(after(0) + QUERY_INTERVAL)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from bellwether.core.model.rack_ranking import Ranking
-from bellwether.core.planning.rack_weights import Shares
+from bellwether.core.model.rack_ranking import RackRanking
+from bellwether.core.planning.rack_weights import RackShares
 from bellwether.core.settings.placement import Preference
 from testkit.builders import cluster, partition
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c"}
 
 
-def ranking(**weights: int) -> Ranking:
-    return Ranking.of(Preference(weights=tuple(weights.items())), cluster(partition(), brokers=5, racks=RACKS))
+def ranking(**weights: int) -> RackRanking:
+    return RackRanking.of(Preference(weights=tuple(weights.items())), cluster(partition(), brokers=5, racks=RACKS))
 
 
-def led(by: Ranking, **counts: int) -> Shares:
-    shares = Shares()
+def led(by: RackRanking, **counts: int) -> RackShares:
+    shares = RackShares()
     first = {"a": 1, "b": 3, "c": 5}
     for rack, count in counts.items():
         for _ in range(count):
@@ -43,8 +43,8 @@ def test_a_rack_without_a_weight_leads_only_where_no_other_can():
 
 
 def test_without_weights_all_are_wanted_alike():
-    plain = Ranking.of(Preference(("a",)), cluster(partition(), brokers=5, racks=RACKS))
-    shares = Shares()
+    plain = RackRanking.of(Preference(("a",)), cluster(partition(), brokers=5, racks=RACKS))
+    shares = RackShares()
     shares.add(plain, 1)
     shares.add(None, 1)
     assert shares.wanting(plain, (3, 1)) == (3, 1)

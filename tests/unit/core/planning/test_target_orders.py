@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.demotion.decisions import Decisions
-from bellwether.core.execution.batches import intents
+from bellwether.core.execution.batches import record_intents
 from bellwether.core.model.cluster import Cluster, Partition
-from bellwether.core.model.loads import AWAITED, Loads
+from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.undo_record import EntryState, UndoRecord
-from bellwether.core.planning.plan import MoveKind, Plan, devise
+from bellwether.core.planning.plan import MoveKind, Plan, build_plan
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
@@ -42,7 +42,7 @@ def plan(
     policy = Policy(name="p", placement=wish, demotion=Demotion(capacity=capacity or Capacity()))
     found = snapshot(seen, now=after(100), undo=undo or record(None, *(demoted(b) for b in brokers)))
     found = replace(found, loads=loads)
-    return devise(found, decided or decisions(*brokers), verdicts(seen, **standings), policy)
+    return build_plan(found, decided or decisions(*brokers), verdicts(seen, **standings), policy)
 
 
 def done(made: Plan, seen: Cluster, undo: UndoRecord) -> tuple[Cluster, UndoRecord]:
@@ -52,7 +52,7 @@ def done(made: Plan, seen: Cluster, undo: UndoRecord) -> tuple[Cluster, UndoReco
         replace(p, replicas=m.order, leader=m.order[0] if m.elect else p.leader) if (m := moved.get(p.key)) else p
         for p in seen.partitions
     )
-    after_it = intents(made, undo)
+    after_it = record_intents(made, undo)
     stand = {
         k: replace(e, state=EntryState.DISPLACED if e.state is EntryState.INTENDED else EntryState.RESTORED)
         for k, e in after_it.entries.items()
@@ -93,13 +93,13 @@ class TestOrderedRacks:
         """Kafka goes on to the next of the order by itself, and comes back."""
         lost = partition(replicas=(1, 3, 5), isr=(3, 5))
         made = plan(stretched(lost, fenced=[1, 2]))
-        assert made.quiet
+        assert made.empty
         assert [h.reason for h in made.holds] == [Reason.PREFERRED_NOT_IN_ISR]
 
     def test_a_rack_of_which_metadata_knows_nothing_any_more_moves_no_order_either(self):
         lost = partition(replicas=(1, 5, 3), isr=(5, 3))
         seen = cluster(lost, brokers=[3, 4, 5, 6], racks=RACKS)
-        assert plan(seen).quiet
+        assert plan(seen).empty
 
     def test_when_all_candidates_of_a_rack_are_demoted_the_next_leads(self):
         made = plan(stretched(partition(replicas=(1, 2, 4, 5))), 1, 2)
@@ -114,7 +114,7 @@ class TestOrderedRacks:
         assert orders_of(made) == [((3, 1, 5), True)]
 
     def test_a_sick_broker_that_leads_on_for_the_cap_is_not_moved_from_by_the_racks(self):
-        assert plan(stretched(partition(replicas=(1, 3, 5))), sick=[1]).quiet
+        assert plan(stretched(partition(replicas=(1, 3, 5))), sick=[1]).empty
 
     def test_new_leaders_are_spread_over_the_brokers_of_the_rack(self):
         led = [partition(index=i, replicas=(3 + i % 2, 1, 2, 5)) for i in range(40)]
@@ -139,7 +139,7 @@ class TestOrderedRacks:
         seen, undo = done(plan(seen, undo=undo), seen, undo)
         counts = Counter(p.leader for p in seen.partitions)
         assert abs(counts[1] - counts[2]) <= 4
-        assert plan(seen, undo=undo).quiet
+        assert plan(seen, undo=undo).empty
 
     def test_without_the_wish_every_order_goes_home(self):
         led = [partition(index=i, replicas=(3, 1, 5)) for i in range(5)]
@@ -151,7 +151,7 @@ class TestOrderedRacks:
     def test_at_the_policys_end_every_order_goes_home_whatever_it_wishes(self):
         seen = stretched(partition(replicas=(1, 3, 5)))
         undo = record({seen.partitions[0].key: entry(baseline=(3, 1, 5), written=(1, 3, 5))})
-        made = plan(seen, undo=undo, decided=Decisions({}, parting=True))
+        made = plan(seen, undo=undo, decided=Decisions({}, policy_deleted=True))
         assert orders_of(made) == [((3, 1, 5), True)]
 
     def test_another_wish_moves_on_from_the_same_baseline(self):
@@ -162,7 +162,7 @@ class TestOrderedRacks:
         assert (move.order, move.baseline) == ((5, 3, 1), (3, 1, 5))
 
     def test_brokers_without_racks_leave_everything_as_it_is(self):
-        assert plan(stretched(partition(replicas=(3, 1, 5)), racks={})).quiet
+        assert plan(stretched(partition(replicas=(3, 1, 5)), racks={})).empty
 
     def test_each_topic_follows_its_own_rule(self):
         wish = Placement(Preference(("a",)), (TopicRule("eu-*", Preference(("c",))),))
@@ -184,7 +184,7 @@ class TestWeightedRacks:
     def settle(self, seen: Cluster, undo: UndoRecord) -> tuple[Cluster, UndoRecord]:
         for _ in range(5):
             made = plan(seen, undo=undo, wish=self.WISH)
-            if made.quiet:
+            if made.empty:
                 return seen, undo
             seen, undo = done(made, seen, undo)
         raise AssertionError("it does not settle")
@@ -198,7 +198,7 @@ class TestWeightedRacks:
 
     def test_a_partition_moves_no_more_than_it_must(self):
         led = [partition(index=i, replicas=[(1, 3), (3, 1)][i >= 70]) for i in range(100)]
-        assert plan(stretched(*led), wish=self.WISH).quiet
+        assert plan(stretched(*led), wish=self.WISH).empty
 
     def test_those_that_are_not_at_home_go_on_first(self):
         away = [partition(index=i, replicas=(3, 1)) for i in range(60)]
@@ -209,7 +209,7 @@ class TestWeightedRacks:
 
     def test_a_rack_that_is_gone_moves_no_order(self):
         led = [partition(index=i, replicas=[(1, 3), (3, 1)][i >= 70], isr=(3,), leader=3) for i in range(100)]
-        assert plan(stretched(*led, fenced=[1, 2]), wish=self.WISH).quiet
+        assert plan(stretched(*led, fenced=[1, 2]), wish=self.WISH).empty
 
     def test_where_no_weighted_rack_can_lead_another_does(self):
         made = plan(stretched(partition(replicas=(1, 5))), 1, wish=self.WISH)
@@ -217,7 +217,7 @@ class TestWeightedRacks:
 
     def test_a_sick_broker_that_is_not_demoted_leads_on_where_the_well_are_in_racks_without_a_weight(self):
         led = [partition(index=i, replicas=(1, 5)) for i in range(20)]
-        assert plan(stretched(*led), wish=self.WISH, sick=[1]).quiet
+        assert plan(stretched(*led), wish=self.WISH, sick=[1]).empty
 
 
 class TestCapacity:
@@ -246,7 +246,7 @@ class TestCapacity:
         limit = Capacity(max_leaders=3)
         seen, undo = done(plan(seen, 1, wish=None, capacity=limit, undo=undo), seen, undo)
         again = plan(seen, 1, wish=None, capacity=limit, undo=undo)
-        assert again.quiet
+        assert again.empty
         assert len(again.holds) == 4
 
     def test_what_was_left_moves_when_there_is_room_again(self):
@@ -269,12 +269,12 @@ class TestCapacity:
         assert Counter(m.leads_next for m in made.moves) == {2: 3, 3: 1}
 
     def test_while_loads_are_awaited_nothing_moves_and_the_reason_is_not_that_brokers_are_full(self):
-        made = plan(stretched(*self.led_by_1(3)), 1, wish=None, capacity=Capacity(max_load=60), loads=AWAITED)
-        assert made.quiet
+        made = plan(stretched(*self.led_by_1(3)), 1, wish=None, capacity=Capacity(max_load=60), loads=LOADS_PENDING)
+        assert made.empty
         assert Counter(h.reason for h in made.holds) == {Reason.LOADS_UNKNOWN: 3}
 
     def test_a_limit_by_number_waits_for_no_loads(self):
-        made = plan(stretched(*self.led_by_1(3)), 1, wish=None, capacity=Capacity(max_leaders=9), loads=AWAITED)
+        made = plan(stretched(*self.led_by_1(3)), 1, wish=None, capacity=Capacity(max_leaders=9), loads=LOADS_PENDING)
         assert len(made.moves) == 3
 
     def test_without_loads_the_limit_by_number_alone_applies(self):
@@ -287,7 +287,7 @@ class TestCapacity:
         limit = Capacity(max_load=30)
         seen, undo = done(plan(seen, 1, wish=None, capacity=limit, undo=undo, loads=light), seen, undo)
         for loads in (heavy, light, heavy):
-            assert plan(seen, 1, wish=None, capacity=limit, undo=undo, loads=loads).quiet
+            assert plan(seen, 1, wish=None, capacity=limit, undo=undo, loads=loads).empty
 
     def test_the_leaders_of_the_sickest_move_first(self):
         led = [partition("slow", i, (1, 3)) for i in range(3)] + [partition("cut-off", i, (2, 3)) for i in range(3)]
@@ -307,7 +307,7 @@ class TestCapacity:
         seen, undo = stretched(*led), record(None, demoted(1))
         limit = Capacity(max_leaders=2)
         seen, undo = done(plan(seen, 1, capacity=limit, undo=undo), seen, undo)
-        assert plan(seen, 1, capacity=limit, undo=undo).quiet
+        assert plan(seen, 1, capacity=limit, undo=undo).empty
 
     def test_a_rack_that_is_full_takes_over_no_more_than_it_can_carry(self):
         led = [partition(index=i, replicas=(3, 1)) for i in range(5)]
@@ -316,7 +316,7 @@ class TestCapacity:
         made = plan(seen, capacity=limit, undo=undo)
         assert Counter(m.leads_next for m in made.moves) == {1: 2}
         seen, undo = done(made, seen, undo)
-        assert plan(seen, capacity=limit, undo=undo).quiet
+        assert plan(seen, capacity=limit, undo=undo).empty
 
 
 class TestSeveralDemoted:
@@ -356,7 +356,7 @@ class TestSeveralDemoted:
     def test_among_those_alike_the_leader_stays(self):
         two = self.decided(b1=self.SLOW, b2=self.SLOW)
         made = plan(stretched(partition(replicas=(1, 2), leader=2)), wish=None, decided=two)
-        assert made.quiet
+        assert made.empty
         assert [h.reason for h in made.holds] == [Reason.ALL_REPLICAS_DEMOTED]
 
     def test_a_demoted_broker_that_leads_for_want_of_another_is_named(self):

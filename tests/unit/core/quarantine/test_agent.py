@@ -7,82 +7,91 @@ from datetime import timedelta
 
 import pytest
 
-from bellwether.core.model.quarantine_order import PATIENCE_SECONDS, RENEW_SECONDS
-from bellwether.core.quarantine.agent import Act, Command, Process, Read, Watch, failed, relieve, step
+from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RENEW_SECONDS
+from bellwether.core.quarantine.agent import (
+    AgentAction,
+    AgentState,
+    OrderRead,
+    PauseOrder,
+    ProcessState,
+    pause_failed,
+    release_if_paused,
+    step,
+)
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_world import START
 
 
-def order(number: int = 1, renewal: int = 0, epoch: int = 1, limit: float = 600.0) -> Command:
+def order(number: int = 1, renewal: int = 0, epoch: int = 1, limit: float = 600.0) -> PauseOrder:
     """An order as it was renewed for the so-manieth time."""
-    return Command(epoch, number, START + timedelta(seconds=renewal), limit)
+    return PauseOrder(epoch, number, START + timedelta(seconds=renewal), limit)
 
 
 @dataclass
 class Post:
     """A warden at work, and the process beside it, which does as it is told."""
 
-    watch: Watch = field(default_factory=Watch)
-    process: Process = Process.RUNNING
+    watch: AgentState = field(default_factory=AgentState)
+    process: ProcessState = ProcessState.RUNNING
     at: float = 1000.0
 
-    def turn(self, *reads: Command | Read | None, seconds: float = 1.0, guarded: bool = True) -> Act:
+    def turn(self, *reads: PauseOrder | OrderRead | None, seconds: float = 1.0, guarded: bool = True) -> AgentAction:
         """Turns, one a second; what came of the last."""
-        act = Act.NOTHING
+        act = AgentAction.NOTHING
         for read in reads:
             self.at += seconds
-            heard = Read(read) if isinstance(read, Command) else read
+            heard = OrderRead(read) if isinstance(read, PauseOrder) else read
             self.watch, act = step(self.watch, heard, self.process, self.at, guarded=guarded)
-            if act is Act.PAUSE:
-                self.process = Process.STOPPED
-            if act is Act.RELEASE:
-                self.process = Process.RUNNING
+            if act is AgentAction.PAUSE:
+                self.process = ProcessState.STOPPED
+            if act is AgentAction.RELEASE:
+                self.process = ProcessState.RUNNING
         return act
 
     def paused(self, limit: float = 600.0) -> Post:
         """Up to the pause by order 1."""
-        assert self.turn(Read(), order(limit=limit), order(renewal=3, limit=limit)) is Act.PAUSE
+        assert self.turn(OrderRead(), order(limit=limit), order(renewal=3, limit=limit)) is AgentAction.PAUSE
         return self
 
 
 def test_it_pauses_once_it_has_seen_the_order_renewed():
     post = Post()
-    assert post.turn(Read(), order(), order(), order()) is Act.NOTHING, "who gave it may be dead by now"
-    assert post.turn(order(renewal=3)) is Act.PAUSE
+    assert post.turn(OrderRead(), order(), order(), order()) is AgentAction.NOTHING, "who gave it may be dead by now"
+    assert post.turn(order(renewal=3)) is AgentAction.PAUSE
     assert (post.watch.reading, post.watch.number) == (Reading.FAILING, 1)
     assert post.watch.message == "paused by order 1 of epoch 1"
-    assert post.turn(order(renewal=6)) is Act.NOTHING, "once is enough"
+    assert post.turn(order(renewal=6)) is AgentAction.NOTHING, "once is enough"
 
 
 def test_an_order_that_stood_before_the_warden_did_is_not_obeyed():
     post = Post()
-    assert post.turn(order(), order(renewal=3), order(renewal=6)) is Act.NOTHING
+    assert post.turn(order(), order(renewal=3), order(renewal=6)) is AgentAction.NOTHING
     assert (post.watch.reading, post.watch.number) == (Reading.PASSING, 1)
     assert "stood before" in post.watch.message
-    assert post.turn(order(2), order(2, 3)) is Act.PAUSE, "the next one is its own"
+    assert post.turn(order(2), order(2, 3)) is AgentAction.PAUSE, "the next one is its own"
 
 
 def test_a_warden_that_starts_beside_a_paused_broker_releases_it_before_it_has_read_a_word():
-    post = Post(process=Process.STOPPED)
-    assert post.turn(None) is Act.RELEASE
-    assert post.turn(None, order(), order(renewal=3)) is Act.NOTHING, "the order was its forerunner's"
+    post = Post(process=ProcessState.STOPPED)
+    assert post.turn(None) is AgentAction.RELEASE
+    assert post.turn(None, order(), order(renewal=3)) is AgentAction.NOTHING, "the order was its forerunner's"
     assert post.watch.reading is Reading.PASSING
 
 
 @pytest.mark.parametrize(
     ("reads", "why"),
     [
-        pytest.param([Read()], "its order was withdrawn", id="no order any more"),
+        pytest.param([OrderRead()], "its order was withdrawn", id="no order any more"),
         pytest.param([order(2, 9)], "its order was withdrawn", id="another order"),
         pytest.param([order(1, 9, epoch=2)], "its order was withdrawn", id="another epoch's order of that number"),
         pytest.param([None] * 13, "no renewal of its order was seen for 12 s", id="the API is silent"),
         pytest.param([order(renewal=3)] * 13, "no renewal of its order was seen for 12 s", id="the operator is"),
     ],
 )
-def test_it_releases_when_it_loses_its_orders(reads: list[Command | Read | None], why: str):
+def test_it_releases_when_it_loses_its_orders(reads: list[PauseOrder | OrderRead | None], why: str):
     post = Post().paused()
-    assert post.turn(*reads[:-1]) is Act.NOTHING
-    assert post.turn(reads[-1]) is Act.RELEASE
+    assert post.turn(*reads[:-1]) is AgentAction.NOTHING
+    assert post.turn(reads[-1]) is AgentAction.RELEASE
     assert post.watch.message.endswith(f"released: {why}")
     assert (post.watch.reading, post.watch.number) == (Reading.PASSING, 1)
 
@@ -90,91 +99,98 @@ def test_it_releases_when_it_loses_its_orders(reads: list[Command | Read | None]
 def test_renewals_keep_it_paused_until_the_limit_that_it_counts_itself():
     post = Post().paused(limit=60)
     renewals = [order(renewal=6 + i, limit=60) for i in range(59)]
-    assert post.turn(*renewals) is Act.NOTHING
-    assert post.turn(order(renewal=99, limit=60)) is Act.RELEASE
+    assert post.turn(*renewals) is AgentAction.NOTHING
+    assert post.turn(order(renewal=99, limit=60)) is AgentAction.RELEASE
     assert "the limit" in post.watch.message
 
 
 def test_it_does_not_pause_twice_by_one_order():
     post = Post().paused()
-    post.turn(Read())
-    assert post.turn(order(renewal=20), order(renewal=23), order(renewal=26)) is Act.NOTHING
-    assert post.turn(order(2, 30), order(2, 33)) is Act.PAUSE
+    post.turn(OrderRead())
+    assert post.turn(order(renewal=20), order(renewal=23), order(renewal=26)) is AgentAction.NOTHING
+    assert post.turn(order(2, 30), order(2, 33)) is AgentAction.PAUSE
 
 
 def test_an_older_epochs_order_is_none():
     post = Post()
-    post.turn(Read(), order(1, epoch=5))
-    assert post.turn(order(2, 3, epoch=4), order(2, 6, epoch=4), order(2, 9, epoch=4)) is Act.NOTHING
+    post.turn(OrderRead(), order(1, epoch=5))
+    assert post.turn(order(2, 3, epoch=4), order(2, 6, epoch=4), order(2, 9, epoch=4)) is AgentAction.NOTHING
     held = Post().paused()
-    held.watch = relieve(held.watch, "for the test")[0]
-    assert held.turn(order(1, 40, epoch=0)) is not Act.PAUSE
+    held.watch = release_if_paused(held.watch, "for the test")[0]
+    assert held.turn(order(1, 40, epoch=0)) is not AgentAction.PAUSE
 
 
 def test_it_does_not_pause_while_another_broker_is_paused():
     post = Post()
-    post.turn(Read(), order())
-    assert post.turn(Read(order(renewal=3), others=2), Read(order(renewal=6), others=2)) is Act.NOTHING
-    assert post.turn(order(renewal=9)) is Act.PAUSE
+    post.turn(OrderRead(), order())
+    assert (
+        post.turn(OrderRead(order(renewal=3), others=2), OrderRead(order(renewal=6), others=2)) is AgentAction.NOTHING
+    )
+    assert post.turn(order(renewal=9)) is AgentAction.PAUSE
 
 
 def test_it_does_not_pause_on_a_renewal_that_it_saw_long_ago():
     post = Post()
-    post.turn(Read(), order())
-    post.process = Process.BARRED
+    post.turn(OrderRead(), order())
+    post.process = ProcessState.BARRED
     post.turn(order(renewal=3))
-    post.process = Process.RUNNING
-    assert post.turn(None, None, order(renewal=3), seconds=3.0) is Act.NOTHING
-    assert post.turn(order(renewal=6)) is Act.PAUSE
+    post.process = ProcessState.RUNNING
+    assert post.turn(None, None, order(renewal=3), seconds=3.0) is AgentAction.NOTHING
+    assert post.turn(order(renewal=6)) is AgentAction.PAUSE
 
 
 @pytest.mark.parametrize(
     ("process", "reading", "act", "says"),
     [
-        pytest.param(Process.RUNNING, Reading.PASSING, Act.NOTHING, "somebody else woke it", id="woken by another"),
-        pytest.param(Process.ABSENT, Reading.UNKNOWN, Act.NOTHING, "shareProcessNamespace", id="gone"),
+        pytest.param(
+            ProcessState.RUNNING, Reading.PASSING, AgentAction.NOTHING, "somebody else woke it", id="woken by another"
+        ),
+        pytest.param(ProcessState.ABSENT, Reading.UNKNOWN, AgentAction.NOTHING, "shareProcessNamespace", id="gone"),
     ],
 )
-def test_another_hand_ends_a_pause(process: Process, reading: Reading, act: Act, says: str):
+def test_another_hand_ends_a_pause(process: ProcessState, reading: Reading, act: AgentAction, says: str):
     post = Post().paused()
     post.process = process
     assert post.turn(order(renewal=6)) is act
     assert post.watch.reading is reading
     assert says in post.watch.message
-    assert post.turn(order(renewal=9), order(renewal=12)) is Act.NOTHING, "that order is done with"
+    assert post.turn(order(renewal=9), order(renewal=12)) is AgentAction.NOTHING, "that order is done with"
 
 
 def test_without_its_keeper_it_does_not_hold_a_broker():
     post = Post().paused()
-    assert post.turn(order(renewal=6), guarded=False) is Act.RELEASE
+    assert post.turn(order(renewal=6), guarded=False) is AgentAction.RELEASE
     assert "keeper" in post.watch.message
 
 
 @pytest.mark.parametrize(
     ("process", "says"),
-    [(Process.ABSENT, "cannot tell the broker's process"), (Process.BARRED, "may not signal the broker's process")],
+    [
+        (ProcessState.ABSENT, "cannot tell the broker's process"),
+        (ProcessState.BARRED, "may not signal the broker's process"),
+    ],
 )
-def test_a_warden_that_cannot_pause_says_so(process: Process, says: str):
+def test_a_warden_that_cannot_pause_says_so(process: ProcessState, says: str):
     post = Post(process=process)
-    assert post.turn(Read(), order(), order(renewal=3)) is Act.NOTHING
+    assert post.turn(OrderRead(), order(), order(renewal=3)) is AgentAction.NOTHING
     assert post.watch.reading is Reading.UNKNOWN
     assert says in post.watch.message
 
 
 def test_a_pause_that_failed_is_not_tried_again_by_the_same_order():
     post = Post().paused()
-    post.watch, post.process = failed(post.watch, "no such process"), Process.RUNNING
-    assert post.turn(order(renewal=6)) is Act.NOTHING
+    post.watch, post.process = pause_failed(post.watch, "no such process"), ProcessState.RUNNING
+    assert post.turn(order(renewal=6)) is AgentAction.NOTHING
     assert post.watch.number == 1
 
 
 def test_at_its_own_end_it_releases():
     post = Post().paused()
-    watch, act = relieve(post.watch, "the warden ends")
-    assert act is Act.RELEASE
+    watch, act = release_if_paused(post.watch, "the warden ends")
+    assert act is AgentAction.RELEASE
     assert watch.paused is None
-    assert relieve(watch, "again")[1] is Act.NOTHING
+    assert release_if_paused(watch, "again")[1] is AgentAction.NOTHING
 
 
 def test_an_order_holds_for_several_renewals():
-    assert PATIENCE_SECONDS / 2 >= 2 * RENEW_SECONDS, "one that is lost on the way must not end a quarantine"
+    assert EXPIRES_AFTER_SECONDS / 2 >= 2 * RENEW_SECONDS, "one that is lost on the way must not end a quarantine"

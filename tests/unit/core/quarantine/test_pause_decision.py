@@ -8,10 +8,15 @@ from datetime import timedelta
 import pytest
 
 from bellwether.core.model.cluster import Cluster
-from bellwether.core.model.fault_tolerance import Margins, Quorum
-from bellwether.core.model.quarantine_order import PATIENCE_SECONDS, RENEW_SECONDS, Confinement
+from bellwether.core.model.fault_tolerance import FaultTolerance, Quorum
+from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.model.strimzi import Pod
-from bellwether.core.quarantine.pause_decision import ENDINGS, OBEY_SECONDS, RELEASE_SECONDS, wanted
+from bellwether.core.quarantine.pause_decision import (
+    ENDINGS,
+    PAUSE_TIMEOUT_SECONDS,
+    RELEASE_SECONDS,
+    fault_tolerance_query,
+)
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Signal
@@ -42,12 +47,12 @@ def refused(*args: object, **more: object) -> Reason | None:
     return found.held[1].reason if found.held else None
 
 
-def paused(**more: object) -> Confinement:
+def paused(**more: object) -> QuarantineOrder:
     """An order that its warden obeys."""
     return ordered(obeyed_at=after(10), **more)  # type: ignore[arg-type]
 
 
-def ended(*signals: Signal, order: Confinement | None = None, **more: object) -> str | None:
+def ended(*signals: Signal, order: QuarantineOrder | None = None, **more: object) -> str | None:
     """Why a standing order ends; None where it goes on."""
     about = order or paused()
     words = signals or (disk(), warden(1, BAD, 1))
@@ -57,8 +62,8 @@ def ended(*signals: Signal, order: Confinement | None = None, **more: object) ->
     facts = scene(more.pop("seen", None), *words, orders=[about], **more)  # type: ignore[arg-type]
     facts = replace(facts, **known)  # type: ignore[arg-type]
     now = weighed(facts, policy, judged, left).orders[1]  # type: ignore[arg-type]
-    assert now.stands or now.reason in ENDINGS
-    return None if now.stands else now.reason
+    assert now.active or now.reason in ENDINGS
+    return None if now.active else now.reason
 
 
 def test_a_demoted_broker_that_acks_all_waits_for_is_ordered_to_be_paused_for_a_limited_time():
@@ -88,7 +93,7 @@ def test_where_the_policy_does_not_ask_for_it_nobody_is_paused_and_nothing_is_sa
     assert not found.orders
     assert not found.held
     undo = record(None, demoted())
-    assert wanted(cluster(ORDINARY), undo, (disk(), warden()), {}, policy) is None
+    assert fault_tolerance_query(cluster(ORDINARY), undo, (disk(), warden()), {}, policy) is None
 
 
 def test_only_a_broker_that_is_demoted_slow_and_awaited_is_in_question():
@@ -141,7 +146,7 @@ def test_nobody_is_paused_on_words_that_are_missing(words: list[Signal], reason:
 def test_every_partition_that_it_holds_keeps_enough_isr_members(
     seen: Cluster, least: int, spare: int, reason: Reason | None
 ):
-    facts = scene(seen, margins=Margins({"orders": least}, CONTROLLERS, trailing=SLOW))
+    facts = scene(seen, margins=FaultTolerance({"orders": least}, CONTROLLERS, trailing=SLOW))
     assert refused(facts, opted_in(spare_isr_members=spare)) is reason
 
 
@@ -158,26 +163,26 @@ def test_every_partition_that_it_holds_keeps_enough_isr_members(
 )
 def test_the_quorum_keeps_a_voter_to_spare(voters: list[int], current: list[int], reason: Reason | None):
     quorum = Quorum(frozenset(voters), frozenset(current))
-    assert refused(scene(margins=Margins({"orders": 1}, quorum, trailing=SLOW))) is reason
+    assert refused(scene(margins=FaultTolerance({"orders": 1}, quorum, trailing=SLOW))) is reason
 
 
 def test_the_active_controller_is_not_paused():
     five = frozenset(range(1, 6))
-    assert refused(scene(margins=Margins({"orders": 1}, Quorum(five, five, 1), trailing=SLOW))) is (
+    assert refused(scene(margins=FaultTolerance({"orders": 1}, Quorum(five, five, 1), trailing=SLOW))) is (
         Reason.ACTIVE_CONTROLLER
     )
-    assert refused(scene(margins=Margins({"orders": 1}, Quorum(five, five, 2), trailing=SLOW))) is None
+    assert refused(scene(margins=FaultTolerance({"orders": 1}, Quorum(five, five, 2), trailing=SLOW))) is None
 
 
 @pytest.mark.parametrize(
     "margins",
     [
         pytest.param(None, id="not read"),
-        pytest.param(Margins({"orders": 1}, None), id="no quorum told"),
-        pytest.param(Margins({"orders": 1}, CONTROLLERS, problem="grant the ACL"), id="refused"),
+        pytest.param(FaultTolerance({"orders": 1}, None), id="no quorum told"),
+        pytest.param(FaultTolerance({"orders": 1}, CONTROLLERS, problem="grant the ACL"), id="refused"),
     ],
 )
-def test_what_is_not_known_pauses_nobody_and_ends_a_pause(margins: Margins | None):
+def test_what_is_not_known_pauses_nobody_and_ends_a_pause(margins: FaultTolerance | None):
     assert refused(scene(margins=margins)) is Reason.MARGINS_UNKNOWN
     assert ended(margins=margins) == Reason.MARGINS_UNKNOWN
 
@@ -194,7 +199,7 @@ def test_no_pause_while_another_broker_is_gone_or_silent():
     four = cluster(ORDINARY, brokers=4, fenced=[4])
     assert refused(scene(four)) is Reason.OTHER_BROKER_UNWELL
     assert ended(seen=four) == Reason.OTHER_BROKER_UNWELL
-    silent = Margins({"orders": 1}, CONTROLLERS, silent=frozenset({3}))
+    silent = FaultTolerance({"orders": 1}, CONTROLLERS, silent=frozenset({3}))
     assert refused(scene(margins=silent)) is Reason.OTHER_BROKER_UNWELL
     assert ended(margins=silent) == Reason.OTHER_BROKER_UNWELL
 
@@ -233,8 +238,8 @@ def test_demotion_comes_first_and_is_given_its_time():
 
 
 def test_a_slow_disk_for_which_nobody_waits_is_no_reason_to_pause():
-    assert refused(scene(margins=Margins({"orders": 1}, CONTROLLERS))) is Reason.KEEPS_PACE
-    assert ended(margins=Margins({"orders": 1}, CONTROLLERS)) is None, "who is paused is not asked again"
+    assert refused(scene(margins=FaultTolerance({"orders": 1}, CONTROLLERS))) is Reason.KEEPS_PACE
+    assert ended(margins=FaultTolerance({"orders": 1}, CONTROLLERS)) is None, "who is paused is not asked again"
 
 
 def test_an_order_is_renewed_while_nothing_speaks_against_it():
@@ -242,7 +247,7 @@ def test_an_order_is_renewed_while_nothing_speaks_against_it():
     facts = scene(None, disk(), warden(1, BAD, 1), orders=[late])
     assert weighed(facts).orders[1] == replace(late, renewed_at=NOW)
     lately = paused(renewed_at=NOW - timedelta(seconds=RENEW_SECONDS - 1))
-    assert weighed(replace(facts, confinements={1: lately})).orders[1] == lately, "no write without need"
+    assert weighed(replace(facts, quarantine_orders={1: lately})).orders[1] == lately, "no write without need"
 
 
 def test_a_broker_is_quarantined_once_its_warden_says_so():
@@ -294,25 +299,25 @@ def test_a_quarantine_ends_with_the_demotion_and_with_the_policys_wish():
 def test_a_quarantine_ends_on_any_further_loss_in_the_isr_or_the_quorum():
     shrunk = cluster(partition(replicas=(2, 3, 1), isr=(2,)))
     assert ended(seen=shrunk) == Reason.ISR_TOO_SMALL
-    raised = Margins({"orders": 2}, CONTROLLERS)
+    raised = FaultTolerance({"orders": 2}, CONTROLLERS)
     assert ended(margins=raised) == Reason.ISR_TOO_SMALL, "somebody raised min.insync.replicas"
     voters = Quorum(frozenset(range(1, 6)), frozenset({2, 3, 4}))
-    assert ended(margins=Margins({"orders": 1}, voters)) == Reason.QUORUM_TOO_SMALL
+    assert ended(margins=FaultTolerance({"orders": 1}, voters)) == Reason.QUORUM_TOO_SMALL
 
 
 def test_an_order_that_is_not_obeyed_is_withdrawn():
     waiting = [disk(), warden(1, GOOD, 0)]
-    late = ordered(since=NOW - timedelta(seconds=OBEY_SECONDS + 1))
-    assert ended(*waiting, order=ordered(since=NOW - timedelta(seconds=OBEY_SECONDS))) is None
+    late = ordered(since=NOW - timedelta(seconds=PAUSE_TIMEOUT_SECONDS + 1))
+    assert ended(*waiting, order=ordered(since=NOW - timedelta(seconds=PAUSE_TIMEOUT_SECONDS))) is None
     assert ended(*waiting, order=late) == Reason.NO_WARDEN
 
 
-def two_slow(*words: Signal, order: Confinement) -> Reason | None:
+def two_slow(*words: Signal, order: QuarantineOrder) -> Reason | None:
     """Broker 2 is slow; broker 1, which was ordered before, is well by now. Why broker 2 is not paused."""
     facts = scene(cluster(partition(replicas=(3, 4, 1, 2)), brokers=4), *words, orders=[order])
     judged = held_in(facts.cluster, slow=2)
     found = weighed(facts, judged=judged, demoted=(1, 2))
-    assert sum(c.stands for c in found.orders.values()) <= 1
+    assert sum(c.active for c in found.orders.values()) <= 1
     return found.held[2].reason if 2 in found.held else None
 
 
@@ -327,7 +332,7 @@ def test_one_at_a_time_and_no_other_until_the_former_surely_runs_again():
         ended_at=NOW, reason=Reason.NO_WARDEN, renewed_at=NOW - timedelta(seconds=RELEASE_SECONDS)
     )  # fmt: skip
     assert two_slow(*both, order=long_ago) is None, "its order has run out wherever it is"
-    assert RELEASE_SECONDS > PATIENCE_SECONDS
+    assert RELEASE_SECONDS > EXPIRES_AFTER_SECONDS
 
 
 def test_of_two_that_are_sick_neither_is_paused():
@@ -353,19 +358,19 @@ def test_after_an_early_end_a_broker_is_left_in_peace_for_as_long_as_a_quarantin
 
 def test_margins_are_read_only_where_a_pause_is_in_question():
     undo, seen = record(None, demoted()), cluster(ORDINARY, partition("quiet", replicas=(2, 3)))
-    asked = wanted(seen, undo, (disk(), warden()), {}, opted_in())
+    asked = fault_tolerance_query(seen, undo, (disk(), warden()), {}, opted_in())
     assert asked is not None
     assert (asked.topics, asked.peers) == ({"orders"}, {2, 3})
     assert asked.followed == {1: {ORDINARY.name: 2}}
-    assert wanted(seen, undo, (disk(1, GOOD), warden()), {}, opted_in()) is None, "its disk is well"
-    assert wanted(seen, undo, (disk(),), {}, opted_in()) is None, "nobody could pause it"
-    assert wanted(seen, record(), (disk(), warden()), {}, opted_in()) is None, "it is not demoted"
-    standing = wanted(seen, record(), (), {1: paused()}, opted_in())
+    assert fault_tolerance_query(seen, undo, (disk(1, GOOD), warden()), {}, opted_in()) is None, "its disk is well"
+    assert fault_tolerance_query(seen, undo, (disk(),), {}, opted_in()) is None, "nobody could pause it"
+    assert fault_tolerance_query(seen, record(), (disk(), warden()), {}, opted_in()) is None, "it is not demoted"
+    standing = fault_tolerance_query(seen, record(), (), {1: paused()}, opted_in())
     assert standing is not None
     assert not standing.followed, "who is paused trails, and is not asked"
     assert standing.peers == {2, 3}
     two = record(None, demoted(), demoted(2))
-    both = wanted(seen, two, (disk(), warden(), disk(2), warden(2)), {1: paused()}, opted_in())
+    both = fault_tolerance_query(seen, two, (disk(), warden(), disk(2), warden(2)), {1: paused()}, opted_in())
     assert both is not None
     assert both.peers == {2, 3}, "a slow broker beside the paused one may be lost, too"
 

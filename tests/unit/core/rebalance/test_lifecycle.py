@@ -9,23 +9,23 @@ from typing import Any
 import pytest
 
 from bellwether.core.model.refusals import Refusal
-from bellwether.core.model.undo_record import Ending, LeftOut
-from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.model.undo_record import ApplicationEnd, SkippedPartition
+from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.rebalance.lifecycle import (
     FOLLOWS,
     UNDER_WAY,
-    Figures,
-    Run,
+    RebalanceFigures,
+    RebalanceRun,
     RunState,
-    begun,
-    due,
-    followed,
-    judged,
-    planned,
-    superseded,
-    timed,
+    on_judged,
+    on_planned,
+    on_progress,
+    on_started,
+    on_superseded,
+    run_due,
+    with_next_run_time,
 )
-from bellwether.core.rebalance.rebalance_plan import LoadPlan
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.rebalance import Approval, Rebalance
 from bellwether.core.settings.schedule import Schedule
 from bellwether.testing.memory_world import START
@@ -38,20 +38,20 @@ NIGHTLY = Rebalance(schedule=Schedule("0 4 * * *"))
 BY_HAND = Rebalance()
 AUTOMATIC = Rebalance(approval=Approval.AUTOMATIC)
 DAY = 86400.0
-FIGURES = Figures(200.0, 100.0, 1.0, 0.0, 99.0, 0.0101, 7, 2, 400, 300)
+FIGURES = RebalanceFigures(200.0, 100.0, 1.0, 0.0, 99.0, 0.0101, 7, 2, 400, 300)
 
 
-def a_plan(*rates: float) -> LoadPlan:
+def a_plan(*rates: float) -> RebalancePlan:
     """Everything led by broker 1, at these rates."""
     posed = problem(*(slot(i, (1, 2, 3)) for i in range(len(rates))))
     return plan_for(posed, loads(posed, *rates))[0]
 
 
-def run(state: RunState = RunState.IDLE, **more: Any) -> Run:
+def run(state: RunState = RunState.IDLE, **more: Any) -> RebalanceRun:
     """A run in that state, with a plan where there is one."""
     has = state not in (RunState.IDLE, RunState.RUNNING)
     given = {"digest": DIGEST, "made_at": START, "figures": FIGURES} if has else {}
-    return replace(Run(state, name="at-1", started_at=START), **{**given, **more})
+    return replace(RebalanceRun(state, name="at-1", started_at=START), **{**given, **more})
 
 
 def at(text: str) -> datetime:
@@ -60,61 +60,63 @@ def at(text: str) -> datetime:
 
 class TestDue:
     def test_nothing_is_due_where_there_is_no_schedule_and_nobody_asked(self):
-        assert due(timed(Run(), BY_HAND, START), "", after(100 * DAY)) is None
+        assert run_due(with_next_run_time(RebalanceRun(), BY_HAND, START), "", after(100 * DAY)) is None
 
     def test_the_time_of_the_schedule_is_due_when_it_comes_and_not_before(self):
-        noted = timed(Run(), NIGHTLY, START)
+        noted = with_next_run_time(RebalanceRun(), NIGHTLY, START)
         assert noted.next_at is not None
-        assert due(noted, "", noted.next_at.replace(microsecond=0) - (after(1) - START)) is None
-        assert due(noted, "", noted.next_at) == f"at-{noted.next_at:%Y%m%d}-0400"
+        assert run_due(noted, "", noted.next_at.replace(microsecond=0) - (after(1) - START)) is None
+        assert run_due(noted, "", noted.next_at) == f"at-{noted.next_at:%Y%m%d}-0400"
 
     def test_a_time_that_passed_while_nobody_looked_is_made_up_for_under_the_same_name(self):
-        noted = timed(Run(), NIGHTLY, START)
+        noted = with_next_run_time(RebalanceRun(), NIGHTLY, START)
         much_later = after(3 * DAY)
-        assert due(timed(noted, NIGHTLY, much_later), "", much_later) == due(noted, "", noted.next_at or START)
+        assert run_due(with_next_run_time(noted, NIGHTLY, much_later), "", much_later) == run_due(
+            noted, "", noted.next_at or START
+        )
 
     def test_what_a_person_asks_for_is_due_once(self):
-        name = due(Run(), "2026-11-21T12:00:00Z", START)
+        name = run_due(RebalanceRun(), "2026-11-21T12:00:00Z", START)
         assert name is not None
         assert name.startswith("asked-")
-        begins = begun(Run(), name, "2026-11-21T12:00:00Z", BY_HAND, START)
+        begins = on_started(RebalanceRun(), name, "2026-11-21T12:00:00Z", BY_HAND, START)
         ended = replace(begins, state=RunState.DONE)
-        assert due(ended, "2026-11-21T12:00:00Z", after(5)) is None
-        assert due(ended, "2026-11-21T13:00:00Z", after(5)) not in (None, name)
+        assert run_due(ended, "2026-11-21T12:00:00Z", after(5)) is None
+        assert run_due(ended, "2026-11-21T13:00:00Z", after(5)) not in (None, name)
 
     def test_a_word_that_is_used_again_names_another_run(self):
-        names, ended = [], Run()
+        names, ended = [], RebalanceRun()
         for word in ("now", "again", "now", "again"):
-            name = due(ended, word, START)
+            name = run_due(ended, word, START)
             assert name is not None
-            assert name == due(ended, word, after(9)), "the same after a kill"
+            assert name == run_due(ended, word, after(9)), "the same after a kill"
             names.append(name)
-            ended = replace(begun(ended, name, word, BY_HAND, START), state=RunState.DONE)
+            ended = replace(on_started(ended, name, word, BY_HAND, START), state=RunState.DONE)
         assert len(set(names)) == 4
 
     @pytest.mark.parametrize("state", [RunState.RUNNING, *sorted(UNDER_WAY)])
     def test_nothing_is_due_while_a_job_runs_or_a_plan_is_applied(self, state: RunState):
-        assert due(run(state, next_at=START), "now", after(DAY)) is None
+        assert run_due(run(state, next_at=START), "now", after(DAY)) is None
 
     @pytest.mark.parametrize("state", sorted(set(RunState) - UNDER_WAY - {RunState.RUNNING}))
     def test_in_every_other_state_the_schedule_and_a_person_begin_another(self, state: RunState):
-        assert due(run(state, next_at=START), "", START) is not None
-        assert due(run(state), "now", START) is not None
+        assert run_due(run(state, next_at=START), "", START) is not None
+        assert run_due(run(state), "now", START) is not None
 
     def test_after_a_stale_plan_another_is_due_an_hour_after_the_last_one_began(self):
-        assert due(run(RunState.STALE), "", after(3599)) is None
-        assert due(run(RunState.STALE), "", after(3600)) == f"after-{DIGEST}"
+        assert run_due(run(RunState.STALE), "", after(3599)) is None
+        assert run_due(run(RunState.STALE), "", after(3600)) == f"after-{DIGEST}"
 
     def test_a_failure_is_tried_again_when_it_is_due_and_not_before(self):
-        failed = timed(run(RunState.FAILED), NIGHTLY, START)
-        assert due(failed, "", after(3600)) is None
-        assert due(failed, "", after(DAY)) is not None
+        failed = with_next_run_time(run(RunState.FAILED), NIGHTLY, START)
+        assert run_due(failed, "", after(3600)) is None
+        assert run_due(failed, "", after(DAY)) is not None
 
 
 class TestBegun:
     def test_a_run_begins_with_nothing_of_the_last_one(self):
-        begins = begun(run(RunState.DONE, taken_up=7, left={"TopicGone": 1}), "at-2", "asked", NIGHTLY, after(9))
-        assert begins == Run(
+        begins = on_started(run(RunState.DONE, taken_up=7, left={"TopicGone": 1}), "at-2", "asked", NIGHTLY, after(9))
+        assert begins == RebalanceRun(
             RunState.RUNNING,
             Reason.PLANNING,
             "A job measures loads and makes a plan.",
@@ -125,17 +127,17 @@ class TestBegun:
         )
 
     def test_a_plan_that_was_proposed_before_can_be_approved_no_more_and_that_is_said(self):
-        begins = begun(run(RunState.PROPOSED), "at-2", "", BY_HAND, START)
+        begins = on_started(run(RunState.PROPOSED), "at-2", "", BY_HAND, START)
         assert f"Plan {DIGEST}, proposed before, can be approved no more." in begins.message
-        assert judged(begins, BY_HAND, DIGEST, START) == begins
+        assert on_judged(begins, BY_HAND, DIGEST, START) == begins
 
 
 class TestPlanned:
     def test_a_plan_that_is_worth_while_is_proposed_with_its_figures(self):
         plan = a_plan(100.0, 100.0, 100.0)  # each costs its leader 300 and its followers 100: from 900 to 500
-        found = planned(run(RunState.RUNNING), plan, BY_HAND)
+        found = on_planned(run(RunState.RUNNING), plan, BY_HAND)
         assert (found.state, found.reason, found.digest) == (RunState.PROPOSED, Reason.PLAN_PROPOSED, plan.digest)
-        assert found.figures == Figures.of(plan)
+        assert found.figures == RebalanceFigures.of(plan)
         assert found.made_at == plan.made_at
         assert (
             found.message
@@ -143,17 +145,19 @@ class TestPlanned:
         )
 
     def test_a_plan_without_moves_is_not_proposed(self):
-        found = planned(run(RunState.RUNNING), a_plan(), replace(BY_HAND, minimum_improvement_percent=0))
+        found = on_planned(run(RunState.RUNNING), a_plan(), replace(BY_HAND, minimum_improvement_percent=0))
         assert (found.state, found.reason) == (RunState.IDLE, Reason.NOT_WORTHWHILE)
         assert "spread as well as can be" in found.message
 
     def test_a_plan_that_improves_too_little_is_not_proposed(self):
-        found = planned(run(RunState.RUNNING), a_plan(100.0, 100.0), replace(BY_HAND, minimum_improvement_percent=60))
+        found = on_planned(
+            run(RunState.RUNNING), a_plan(100.0, 100.0), replace(BY_HAND, minimum_improvement_percent=60)
+        )
         assert (found.state, found.reason) == (RunState.IDLE, Reason.NOT_WORTHWHILE)
         assert "minimumImprovementPercent is 60" in found.message
 
     def test_leaders_that_may_not_stay_are_reason_enough_however_little_it_improves(self):
-        found = planned(
+        found = on_planned(
             run(RunState.RUNNING), a_plan(100.0, 100.0), replace(BY_HAND, minimum_improvement_percent=60), 1
         )
         assert found.state is RunState.PROPOSED
@@ -161,57 +165,57 @@ class TestPlanned:
 
     def test_a_load_that_rises_is_not_said_to_fall(self):
         worse = replace(FIGURES, after=250.0)
-        said = judged(run(RunState.PROPOSED, figures=worse, reason=Reason.OTHER_PLAN_APPROVED), BY_HAND, "", START)
+        said = on_judged(run(RunState.PROPOSED, figures=worse, reason=Reason.OTHER_PLAN_APPROVED), BY_HAND, "", START)
         assert said.message.endswith("the highest load rises by 25.0%")
 
 
 class TestJudged:
     def test_a_person_approves_by_naming_the_digest(self):
-        assert judged(run(RunState.PROPOSED), BY_HAND, DIGEST, START).state is RunState.APPROVED
+        assert on_judged(run(RunState.PROPOSED), BY_HAND, DIGEST, START).state is RunState.APPROVED
 
     def test_an_automatic_policy_needs_nobody(self):
-        assert judged(run(RunState.PROPOSED), AUTOMATIC, "", START).state is RunState.APPROVED
+        assert on_judged(run(RunState.PROPOSED), AUTOMATIC, "", START).state is RunState.APPROVED
 
     def test_another_digest_approves_nothing_and_that_is_said(self):
-        found = judged(run(RunState.PROPOSED), BY_HAND, "f" * 16, START)
+        found = on_judged(run(RunState.PROPOSED), BY_HAND, "f" * 16, START)
         assert (found.state, found.reason) == (RunState.PROPOSED, Reason.OTHER_PLAN_APPROVED)
         assert found.message == (
             f"plan {DIGEST} waits for approval; the annotation names '{'f' * 16}', which approves nothing here"
         )
-        again = judged(found, BY_HAND, "", START)
+        again = on_judged(found, BY_HAND, "", START)
         assert (again.state, again.reason) == (RunState.PROPOSED, Reason.PLAN_PROPOSED)
 
     def test_without_an_approval_nothing_changes(self):
-        assert judged(run(RunState.PROPOSED), BY_HAND, "", START) == run(RunState.PROPOSED)
+        assert on_judged(run(RunState.PROPOSED), BY_HAND, "", START) == run(RunState.PROPOSED)
 
     def test_an_approval_that_comes_too_late_approves_nothing(self):
-        found = judged(run(RunState.PROPOSED), BY_HAND, DIGEST, after(DAY + 1))
+        found = on_judged(run(RunState.PROPOSED), BY_HAND, DIGEST, after(DAY + 1))
         assert (found.state, found.reason) == (RunState.IDLE, Reason.PLAN_EXPIRED)
-        assert judged(found, BY_HAND, DIGEST, after(DAY + 2)) == found
-        assert due(found, "", after(DAY + 7200)) is None
+        assert on_judged(found, BY_HAND, DIGEST, after(DAY + 2)) == found
+        assert run_due(found, "", after(DAY + 7200)) is None
 
     @pytest.mark.parametrize("state", sorted(UNDER_WAY))
     def test_an_approval_that_is_taken_back_ends_the_waves_and_given_again_they_go_on(self, state: RunState):
-        found = judged(run(state, taken_up=3), BY_HAND, "", START)
+        found = on_judged(run(state, taken_up=3), BY_HAND, "", START)
         assert found.state is RunState.PROPOSED
         assert "Its approval was taken back after 3 partitions." in found.message
-        assert followed(found, application(9, taken_up=3), None) == found
-        assert judged(found, BY_HAND, DIGEST, START).state is RunState.APPROVED
+        assert on_progress(found, application(9, taken_up=3), None) == found
+        assert on_judged(found, BY_HAND, DIGEST, START).state is RunState.APPROVED
 
     @pytest.mark.parametrize("state", sorted(set(RunState) - UNDER_WAY - {RunState.PROPOSED}))
     def test_in_no_other_state_an_approval_means_anything(self, state: RunState):
-        assert judged(run(state), BY_HAND, DIGEST, after(2 * DAY)) == run(state)
+        assert on_judged(run(state), BY_HAND, DIGEST, after(2 * DAY)) == run(state)
 
 
 class TestFollowed:
     def test_an_approved_plan_is_being_applied_once_the_record_says_so(self):
-        found = followed(run(RunState.APPROVED), application(9, taken_up=3, left={"TopicGone": 1}), None)
+        found = on_progress(run(RunState.APPROVED), application(9, taken_up=3, left={"TopicGone": 1}), None)
         assert (found.state, found.reason, found.taken_up) == (RunState.APPLYING, Reason.APPLYING, 3)
         assert found.message == "3 of 9 partitions were taken up, 1 left out"
 
     def test_what_the_next_wave_waits_for_is_said(self):
         waits = Refusal(Reason.SIGNALS_WORSENED, "waits for broker 2 (Sick), open when the plan was made")
-        found = followed(run(RunState.APPLYING), application(9, taken_up=3), waits)
+        found = on_progress(run(RunState.APPLYING), application(9, taken_up=3), waits)
         assert (found.state, found.reason) == (RunState.APPLYING, Reason.SIGNALS_WORSENED)
         assert found.message == (
             "3 of 9 partitions were taken up, 0 left out; waits for broker 2 (Sick), open when the plan was made"
@@ -219,62 +223,66 @@ class TestFollowed:
 
     def test_what_the_first_wave_waits_for_is_said(self):
         waits = Refusal(Reason.SUSPENDED, "The policy is suspended.")
-        found = followed(run(RunState.APPROVED), None, waits)
+        found = on_progress(run(RunState.APPROVED), None, waits)
         assert (found.state, found.reason) == (RunState.APPROVED, Reason.SUSPENDED)
-        assert followed(found, None, None).reason is Reason.PLAN_APPROVED
+        assert on_progress(found, None, None).reason is Reason.PLAN_APPROVED
 
     @pytest.mark.parametrize(
         ("ending", "state", "reason"),
         [
-            (Ending.DONE, RunState.DONE, Reason.PLAN_APPLIED),
-            (Ending.STALE, RunState.STALE, Reason.PLAN_OUTDATED),
-            (Ending.SUPERSEDED, RunState.SUPERSEDED, Reason.PLAN_SUPERSEDED),
+            (ApplicationEnd.DONE, RunState.DONE, Reason.PLAN_APPLIED),
+            (ApplicationEnd.STALE, RunState.STALE, Reason.PLAN_OUTDATED),
+            (ApplicationEnd.SUPERSEDED, RunState.SUPERSEDED, Reason.PLAN_SUPERSEDED),
         ],
     )
     @pytest.mark.parametrize("before", sorted(UNDER_WAY))
-    def test_the_end_of_a_plan_is_its_runs_end(self, before: RunState, ending: Ending, state: RunState, reason: Reason):
-        named = (LeftOut("orders", 1, "TopicGone"),)
+    def test_the_end_of_a_plan_is_its_runs_end(
+        self, before: RunState, ending: ApplicationEnd, state: RunState, reason: Reason
+    ):
+        named = (SkippedPartition("orders", 1, "TopicGone"),)
         ended = application(9, taken_up=9, left={"TopicGone": 1}, sample=named, ended=ending, message="so it is")
-        found = followed(run(before), ended, None)
+        found = on_progress(run(before), ended, None)
         assert (found.state, found.reason, found.left, found.sample) == (state, reason, {"TopicGone": 1}, named)
 
     def test_a_plan_that_grew_too_old_on_the_way_says_so(self):
         text = "The load plan is older than the policy allows; it is neither begun nor gone on with."
-        found = followed(run(RunState.APPLYING), application(9, taken_up=3, ended=Ending.STALE, message=text), None)
+        found = on_progress(
+            run(RunState.APPLYING), application(9, taken_up=3, ended=ApplicationEnd.STALE, message=text), None
+        )
         assert (found.state, found.reason) == (RunState.STALE, Reason.PLAN_EXPIRED)
         assert found.message == f"{text} 3 of 9 partitions were taken up."
 
     @pytest.mark.parametrize("state", [RunState.RUNNING, RunState.PROPOSED, RunState.APPROVED, RunState.SUPERSEDED])
     def test_what_status_knows_is_newer_than_another_plan_of_the_record(self, state: RunState):
-        newer = run(state, digest="f" * 16, reason=Reason.PLAN_APPROVED, message=SENTENCES[Reason.PLAN_APPROVED])
-        assert followed(newer, application(9, taken_up=3), None) == newer
-        assert followed(newer, application(9, taken_up=9, ended=Ending.DONE), None) == newer
+        newer = run(state, digest="f" * 16, reason=Reason.PLAN_APPROVED, message=DESCRIPTIONS[Reason.PLAN_APPROVED])
+        assert on_progress(newer, application(9, taken_up=3), None) == newer
+        assert on_progress(newer, application(9, taken_up=9, ended=ApplicationEnd.DONE), None) == newer
 
     @pytest.mark.parametrize("state", [RunState.IDLE, RunState.DONE, RunState.STALE, RunState.FAILED])
     def test_a_plan_of_the_record_that_status_has_lost_is_gone_on_with(self, state: RunState):
-        found = followed(run(state, digest="f" * 16), application(9, taken_up=3), None, asked="please")
+        found = on_progress(run(state, digest="f" * 16), application(9, taken_up=3), None, asked="please")
         assert (found.state, found.digest, found.taken_up) == (RunState.APPLYING, DIGEST, 3)
-        assert superseded(found, "please") == found  # whoever asked, asked for this one
+        assert on_superseded(found, "please") == found  # whoever asked, asked for this one
 
     def test_a_plan_that_could_not_be_gone_on_with_is_not_begun_over_and_over(self):
         failed = run(RunState.FAILED)
-        assert followed(failed, application(9, taken_up=3), None) == failed
+        assert on_progress(failed, application(9, taken_up=3), None) == failed
 
     def test_a_plan_that_has_ended_changes_no_later_state(self):
         done = run(RunState.DONE)
-        assert followed(done, application(9, taken_up=9, ended=Ending.DONE), None) == done
+        assert on_progress(done, application(9, taken_up=9, ended=ApplicationEnd.DONE), None) == done
 
 
 class TestSuperseded:
     @pytest.mark.parametrize("state", sorted(UNDER_WAY))
     def test_a_person_who_asks_for_another_plan_ends_the_one_that_is_applied(self, state: RunState):
-        found = superseded(run(state, request="old"), "new")
+        found = on_superseded(run(state, request="old"), "new")
         assert (found.state, found.reason) == (RunState.SUPERSEDED, Reason.PLAN_SUPERSEDED)
-        assert due(found, "new", START) is not None
-        assert superseded(run(state, request="new"), "new") == run(state, request="new")
+        assert run_due(found, "new", START) is not None
+        assert on_superseded(run(state, request="new"), "new") == run(state, request="new")
 
     def test_a_job_that_runs_is_let_run(self):
-        assert superseded(run(RunState.RUNNING), "new") == run(RunState.RUNNING)
+        assert on_superseded(run(RunState.RUNNING), "new") == run(RunState.RUNNING)
 
 
 def test_the_conditions_say_the_same_reason_and_which_of_them_holds():
@@ -293,4 +301,4 @@ def test_every_state_has_successors_and_can_be_reached():
 
 def test_a_state_that_may_not_follow_is_refused():
     with pytest.raises(ValueError, match="a run that is Idle cannot become Approved"):
-        Run().become(RunState.APPROVED, Reason.PLAN_APPROVED)
+        RebalanceRun().become(RunState.APPROVED, Reason.PLAN_APPROVED)

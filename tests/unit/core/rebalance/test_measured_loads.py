@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.measured_loads import LARGEST_INDEX, Measurement, Packed
+from bellwether.core.rebalance.measured_loads import LARGEST_INDEX, LoadAccumulator, PackedLoads
 from bellwether.core.settings.objective import Objective
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -19,8 +19,8 @@ def key(index: int, topic: str = "t") -> PartitionKey:
     return PartitionKey(topic, index)
 
 
-def measured(*rows: tuple[PartitionKey, tuple[int, ...], int, int], **weights: int) -> Measurement:
-    found = Measurement(Objective(**weights), {3: 50})
+def measured(*rows: tuple[PartitionKey, tuple[int, ...], int, int], **weights: int) -> LoadAccumulator:
+    found = LoadAccumulator(Objective(**weights), {3: 50})
     for row in rows:
         found.add(*row)
     return found
@@ -58,7 +58,7 @@ def test_what_was_not_measured_is_not_there():
 
 
 def test_it_reads_like_any_mapping():
-    loads = Packed({"t": array("q", [5, -1, 6])})
+    loads = PackedLoads({"t": array("q", [5, -1, 6])})
     assert dict(loads) == {key(0): 5, key(2): 6}
     assert key(1) not in loads
 
@@ -70,7 +70,7 @@ def test_an_index_that_no_partition_has_takes_no_memory(index: int):
 
 
 def test_twenty_thousand_partitions_take_a_fifth_of_a_megabyte():
-    found = Measurement(Objective(), {})
+    found = LoadAccumulator(Objective(), {})
     tracemalloc.start()
     try:
         for topic in range(20):

@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given
 
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.rebalance.problem import BrokerSlot, PartitionSlot, Problem, Terms, refuse_partition
+from bellwether.core.rebalance.problem import BrokerInput, PartitionInput, Problem, ProblemHeader, validate_partition
 from bellwether.core.settings.objective import Objective, Statistic
-from bellwether.core.strict_json import Unreadable
+from bellwether.core.strict_json import InvalidDocument
 from testkit.loadplanning import NOON, problem, slot
 from testkit.rechecking import load_problems
 
-TERMS = Terms("c", "kafka/main", NOON, Objective(), (BrokerSlot(1, "a"), BrokerSlot(2, None, 50, False, "Sick")))
+TERMS = ProblemHeader(
+    "c", "kafka/main", NOON, Objective(), (BrokerInput(1, "a"), BrokerInput(2, None, 50, False, "Sick"))
+)
 
 
 def test_terms_stand_in_json_as_documented() -> None:
@@ -42,8 +44,8 @@ def test_terms_stand_in_json_as_documented() -> None:
 
 @given(load_problems())
 def test_terms_are_read_as_they_were_written(drawn: tuple[Problem, Any]) -> None:
-    terms = drawn[0].terms
-    assert Terms.read(json.loads(json.dumps(terms.document()))) == terms
+    terms = drawn[0].header
+    assert ProblemHeader.read(json.loads(json.dumps(terms.document()))) == terms
 
 
 @pytest.mark.parametrize(
@@ -61,14 +63,16 @@ def test_terms_are_read_as_they_were_written(drawn: tuple[Problem, Any]) -> None
     ],
 )
 def test_a_document_that_is_no_problem_is_refused_by_field(change: dict[str, Any], said: str) -> None:
-    with pytest.raises(Unreadable, match=said):
-        Terms.read({**TERMS.document(), **change})
+    with pytest.raises(InvalidDocument, match=said):
+        ProblemHeader.read({**TERMS.document(), **change})
 
 
-@pytest.mark.parametrize("brokers", [(BrokerSlot(1), BrokerSlot(1)), (BrokerSlot(1, capacity=0),), (BrokerSlot(-1),)])
-def test_terms_that_could_not_be_read_back_are_refused(brokers: tuple[BrokerSlot, ...]) -> None:
-    with pytest.raises(Unreadable, match=r"^brokers"):
-        replace(TERMS, brokers=brokers).refuse_amiss()
+@pytest.mark.parametrize(
+    "brokers", [(BrokerInput(1), BrokerInput(1)), (BrokerInput(1, capacity=0),), (BrokerInput(-1),)]
+)
+def test_terms_that_could_not_be_read_back_are_refused(brokers: tuple[BrokerInput, ...]) -> None:
+    with pytest.raises(InvalidDocument, match=r"^brokers"):
+        replace(TERMS, brokers=brokers).validate()
 
 
 @pytest.mark.parametrize(
@@ -83,13 +87,13 @@ def test_terms_that_could_not_be_read_back_are_refused(brokers: tuple[BrokerSlot
         (slot(0)._replace(topic_id=""), "no topic id"),
     ],
 )
-def test_a_partition_that_makes_no_sense_is_named(wrong: PartitionSlot, said: str) -> None:
-    with pytest.raises(Unreadable, match=said) as caught:
-        refuse_partition(wrong, (1, 2, 3))
+def test_a_partition_that_makes_no_sense_is_named(wrong: PartitionInput, said: str) -> None:
+    with pytest.raises(InvalidDocument, match=said) as caught:
+        validate_partition(wrong, (1, 2, 3))
     assert str(caught.value).startswith(f"orders-{wrong.partition} ")
 
 
 def test_partitions_that_make_sense_pass() -> None:
     for fine in problem(slot(0), slot(1, (3, 1), isr=(), leader=-1), slot(2, (2,), held="Displaced")).partitions:
-        refuse_partition(fine, (1, 2, 3))
+        validate_partition(fine, (1, 2, 3))
     assert slot(4).key == PartitionKey("id-of-orders", 4)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import Cluster, PartitionKey
 from bellwether.core.model.undo_record import EntryState, UndoRecord
-from bellwether.core.rebalance.problem import NOBODY, BrokerSlot, Problem, refuse_partition
-from bellwether.core.rebalance.problem_builder import closed, pose
+from bellwether.core.rebalance.problem import NOBODY, BrokerInput, Problem, validate_partition
+from bellwether.core.rebalance.problem_builder import build_problem, ineligible_brokers
 from bellwether.core.settings.objective import Objective
-from bellwether.core.strict_json import Unreadable
+from bellwether.core.strict_json import InvalidDocument
 from testkit.builders import cluster, demoted, entry, partition, record, verdicts
 from testkit.strategies import clusters, records
 
@@ -20,7 +20,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def posed(seen: Cluster, *, undo: UndoRecord | None = None, shut: dict[int, str] | None = None, **more: Any) -> Problem:
-    return pose(seen, undo or record(), shut or {}, Objective(), policy="kafka/main", made_at=NOON, **more)
+    return build_problem(seen, undo or record(), shut or {}, Objective(), policy="kafka/main", made_at=NOON, **more)
 
 
 def held(problem: Problem) -> dict[str, str]:
@@ -35,8 +35,8 @@ def test_a_calm_cluster_is_posed_as_it_stands() -> None:
         ("b", 0, (1, 2), 1, ""),
         ("b", 1, (2, 1), 2, ""),
     ]
-    assert made.terms.brokers == (BrokerSlot(1, "x"), BrokerSlot(2, None, 200), BrokerSlot(3))
-    assert (made.terms.cluster_id, made.terms.policy, made.terms.made_at) == ("memory-cluster", "kafka/main", NOON)
+    assert made.header.brokers == (BrokerInput(1, "x"), BrokerInput(2, None, 200), BrokerInput(3))
+    assert (made.header.cluster_id, made.header.policy, made.header.made_at) == ("memory-cluster", "kafka/main", NOON)
 
 
 def test_what_must_stay_is_held_with_its_reason() -> None:
@@ -73,8 +73,8 @@ def test_internal_topics_move_where_that_is_asked_for() -> None:
 
 def test_a_broker_that_only_a_replica_list_names_is_listed_and_closed() -> None:
     seen = cluster(partition(replicas=(1, 9)))
-    made = posed(seen, shut=closed(seen, record(), {}))
-    assert made.terms.brokers[-1] == BrokerSlot(9, None, 100, False, "NotRegistered")
+    made = posed(seen, shut=ineligible_brokers(seen, record(), {}))
+    assert made.header.brokers[-1] == BrokerInput(9, None, 100, False, "NotRegistered")
 
 
 def test_a_leader_that_is_no_replica_counts_as_none() -> None:
@@ -82,7 +82,7 @@ def test_a_leader_that_is_no_replica_counts_as_none() -> None:
 
 
 def test_a_capacity_that_is_none_is_refused_by_name() -> None:
-    with pytest.raises(Unreadable, match="capacity is 0"):
+    with pytest.raises(InvalidDocument, match="capacity is 0"):
         posed(cluster(partition()), capacities={1: 0})
 
 
@@ -93,7 +93,7 @@ def test_the_well_are_open_and_everybody_else_is_closed_by_name() -> None:
     seen = cluster(partition(replicas=(1, 9)), brokers=8, fenced=(8,))
     undo = record(None, demoted(7))
     judged = verdicts(seen, sick=[2], suspect=[3], recovering=[4], unknown=[5], down=[9])
-    assert closed(seen, undo, judged) == {
+    assert ineligible_brokers(seen, undo, judged) == {
         2: "Sick",
         3: "Suspect",
         4: "Recovering",
@@ -106,12 +106,12 @@ def test_the_well_are_open_and_everybody_else_is_closed_by_name() -> None:
 
 def test_where_nobody_is_known_to_be_well_unknown_closes_nobody() -> None:
     seen = cluster(partition())
-    assert closed(seen, record(), verdicts(seen, unknown=[1, 2, 3])) == {}
-    assert closed(seen, record(), {}) == {}
+    assert ineligible_brokers(seen, record(), verdicts(seen, unknown=[1, 2, 3])) == {}
+    assert ineligible_brokers(seen, record(), {}) == {}
 
 
 def test_a_broker_that_is_gone_from_everywhere_is_not_named() -> None:
-    assert closed(cluster(partition()), record(None, demoted(42)), {}) == {}
+    assert ineligible_brokers(cluster(partition()), record(None, demoted(42)), {}) == {}
 
 
 @given(clusters(), records(), st.data())
@@ -121,13 +121,13 @@ def test_whatever_is_seen_makes_a_problem_that_makes_sense(
     standings = {
         w: [b] for w in ("sick", "down", "unknown") for b in data.draw(st.sets(st.sampled_from(sorted(seen.named))))
     }
-    shut = closed(seen, undo, verdicts(seen, **standings))
+    shut = ineligible_brokers(seen, undo, verdicts(seen, **standings))
     made = posed(seen, undo=undo, shut=shut)
-    made.terms.refuse_amiss()
-    known = {b.id for b in made.terms.brokers}
+    made.header.validate()
+    known = {b.id for b in made.header.brokers}
     for one in made.partitions:
-        refuse_partition(one, known)
+        validate_partition(one, known)
     assert list(made.partitions) == sorted(made.partitions)
     # A rebalance takes nothing from a broker that is not well, and gives it nothing.
     assert all(p.held for p in made.partitions if p.leader in shut)
-    assert {b.id for b in made.terms.brokers if not b.open} == set(shut)
+    assert {b.id for b in made.header.brokers if not b.open} == set(shut)

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.undo_record import EntryState, UndoRecord
-from bellwether.core.rebalance.problem import PartitionSlot
-from bellwether.core.rebalance.problem_builder import pose
+from bellwether.core.rebalance.problem import PartitionInput
+from bellwether.core.rebalance.problem_builder import build_problem
 from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from testkit.builders import cluster, entry, partition, record
@@ -19,9 +19,9 @@ PREFER = Placement(Preference(("a", "b")))
 
 def slot(
     seen: Partition, *, wish: Placement = PREFER, undo: UndoRecord | None = None, shut: dict[int, str] | None = None
-) -> PartitionSlot:
+) -> PartitionInput:
     of = cluster(seen, brokers=4, racks=RACKS)
-    made = pose(of, undo or record(), shut or {}, Objective(), policy="p", made_at=NOON, placement=wish)
+    made = build_problem(of, undo or record(), shut or {}, Objective(), policy="p", made_at=NOON, placement=wish)
     return made.partitions[0]
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
 from bellwether.core.rebalance.problem import NOBODY, Problem
-from bellwether.core.rebalance.rebalance_plan import LoadPlan, is_move, move_of, plan_digest, problem_digest
-from bellwether.core.strict_json import Unreadable
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan, is_move, move_of, plan_digest, problem_digest
+from bellwether.core.strict_json import InvalidDocument
 from bellwether.plan_verifier.plan_documents import plan_of, problem_of
 from testkit.loadplanning import loads, planned, problem, slot, weigh
 from testkit.rechecking import load_problems, rechecked
@@ -21,13 +21,13 @@ KNOWN = loads(POSED, 100.5, 7.0)
 
 def test_the_digest_of_a_problem_covers_terms_partitions_and_loads_in_lines() -> None:
     lines = [
-        json.dumps(POSED.terms.document(), sort_keys=True, separators=(",", ":")),
+        json.dumps(POSED.header.document(), sort_keys=True, separators=(",", ":")),
         "orders\tid-of-orders\t0\t1,2,3\t1,2,3\t1\t\t100\t0",
         "orders\tid-of-orders\t1\t2,1\t1\t-1\tDisplaced\t7\t0",
         "orders\tid-of-orders\t2\t3\t3\t3\t\t-\t-",
     ]
     wanted = hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
-    assert problem_digest(POSED.terms, ((w.slot, w.rates) for w in weigh(POSED, KNOWN))) == wanted
+    assert problem_digest(POSED.header, ((w.slot, w.rates) for w in weigh(POSED, KNOWN))) == wanted
 
 
 def test_the_digest_of_a_plan_covers_the_problem_and_every_order() -> None:
@@ -63,9 +63,9 @@ def test_a_leader_that_changes_or_is_not_first_calls_for_a_move(leader: int, to:
 def test_a_plan_is_read_as_it_was_written(drawn: tuple[Problem, Any]) -> None:
     plan, _ = planned(*drawn)
     document = json.loads(json.dumps(plan.document()))
-    assert LoadPlan.read(document) == plan
+    assert RebalancePlan.read(document) == plan
     assert plan_of(document).digest == plan.digest
-    assert problem_of(drawn[0].terms.document()).max_moves == drawn[0].terms.objective.max_moves
+    assert problem_of(drawn[0].header.document()).max_moves == drawn[0].header.objective.max_moves
 
 
 @pytest.mark.parametrize(
@@ -86,5 +86,5 @@ def test_a_plan_is_read_as_it_was_written(drawn: tuple[Problem, Any]) -> None:
 )
 def test_a_document_that_is_no_plan_is_refused_by_field(change: dict[str, Any], said: str) -> None:
     plan, _ = planned(POSED, KNOWN)
-    with pytest.raises(Unreadable, match=said):
-        LoadPlan.read({**plan.document(), **change})
+    with pytest.raises(InvalidDocument, match=said):
+        RebalancePlan.read({**plan.document(), **change})

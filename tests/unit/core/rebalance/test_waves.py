@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from bellwether.core.model.cluster import Cluster, PartitionKey
-from bellwether.core.model.snapshot import Refused
-from bellwether.core.model.undo_record import Ending, Entry, EntryState, LeftOut, UndoRecord
+from bellwether.core.model.snapshot import RefusedOrder
+from bellwether.core.model.undo_record import ApplicationEnd, EntryState, SkippedPartition, UndoEntry, UndoRecord
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import Accepted, Agenda, Progress, take_up
+from bellwether.core.rebalance.waves import ApprovedPlan, RebalanceInput, WaveResult, apply_next_wave
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.testing.memory_world import START
 from testkit.builders import after, cluster, decisions, entry, partition, record, returning, snapshot, verdicts
@@ -29,7 +29,7 @@ RAISED = partition(replicas=(2, 1, 3), leader=2)
 
 
 def turn(
-    plan: Accepted | None = None,
+    plan: ApprovedPlan | None = None,
     seen: Cluster = ALL,
     undo: UndoRecord | None = None,
     *,
@@ -37,18 +37,18 @@ def turn(
     by: Policy | None = None,
     demoted: tuple[int, ...] = (),
     superseded: str = "",
-    refused: Mapping[PartitionKey, Refused] | None = None,
+    refused: Mapping[PartitionKey, RefusedOrder] | None = None,
     **standings: Any,
-) -> Progress:
+) -> WaveResult:
     facts = replace(snapshot(seen, undo=undo, now=after(seconds)), refused=refused or {})
-    agenda = Agenda(accepted(*MOVES) if plan is None else plan, superseded)
-    return take_up(agenda, facts, decisions(*demoted), verdicts(seen, **standings), by or policy())
+    rebalance_input = RebalanceInput(accepted(*MOVES) if plan is None else plan, superseded)
+    return apply_next_wave(rebalance_input, facts, decisions(*demoted), verdicts(seen, **standings), by or policy())
 
 
 def test_an_orders_first_wave_makes_it_the_baseline_of_a_partition_that_stands_where_it_stood():
     done = turn(accepted(MOVES[0]))
     assert done.taken == 1
-    assert done.record.entries == {FIRST.key: Entry("orders", (2, 1, 3), (1, 2, 3), (), EntryState.DISPLACED)}
+    assert done.record.entries == {FIRST.key: UndoEntry("orders", (2, 1, 3), (1, 2, 3), (), EntryState.DISPLACED)}
     assert done.application == application(1, taken_up=1)
 
 
@@ -95,7 +95,7 @@ def test_a_partition_that_a_guard_holds_back_is_not_waited_for():
 def test_an_order_that_kafka_refuses_is_not_waited_for():
     undo = record({FIRST.key: entry(baseline=(2, 1, 3), written=(1, 2, 3))})
     undo = replace(undo, application=application(3, taken_up=1))
-    refused = {FIRST.key: Refused((2, 1, 3), 1, START, "CLUSTER_AUTHORIZATION_FAILED")}
+    refused = {FIRST.key: RefusedOrder((2, 1, 3), 1, START, "CLUSTER_AUTHORIZATION_FAILED")}
     assert turn(undo=undo, refused=refused).taken == 2
 
 
@@ -130,9 +130,9 @@ def test_a_broker_whose_way_back_has_not_begun_as_it_is_down_stops_nothing(regis
     away = partition(index=7, replicas=(1, 2, 4), isr=(1, 2))
     seen = cluster(FIRST, away, brokers=registered)
     undo = record({away.key: entry(baseline=(4, 1, 2), written=(1, 2, 4))})
-    plan = Agenda(accepted(MOVES[0], closed=[4]))
+    plan = RebalanceInput(accepted(MOVES[0], closed=[4]))
     facts = snapshot(seen, undo=undo, now=after(0))
-    assert take_up(plan, facts, decisions(back=[returning(4, 0)]), verdicts(seen), policy()).taken == taken
+    assert apply_next_wave(plan, facts, decisions(back=[returning(4, 0)]), verdicts(seen), policy()).taken == taken
 
 
 def test_where_nobody_is_known_to_be_well_unknown_stops_nothing():
@@ -155,8 +155,8 @@ def test_a_policy_that_does_not_act_takes_nothing_up_and_says_so(by: Policy, rea
 def test_without_a_plan_and_without_rebalancing_nothing_changes():
     undo = replace(record(), application=application(3, taken_up=1))
     facts = snapshot(ALL, undo=undo)
-    assert take_up(Agenda(), facts, decisions(), verdicts(ALL), policy()) == Progress(undo)
-    assert turn(undo=undo, by=replace(policy(), rebalance=None)) == Progress(undo)
+    assert apply_next_wave(RebalanceInput(), facts, decisions(), verdicts(ALL), policy()) == WaveResult(undo)
+    assert turn(undo=undo, by=replace(policy(), rebalance=None)) == WaveResult(undo)
 
 
 OTHER_ID = partition(topic_id="id-of-another-orders")
@@ -182,7 +182,7 @@ def test_what_changed_since_the_plan_was_made_is_left_out_counted_and_named(inst
     assert [(h.topic, h.key, h.reason) for h in done.left] == [("orders", FIRST.key, reason)]
     assert done.application is not None
     assert done.application.left == {str(reason): 1}
-    assert done.application.sample == (LeftOut("orders", 0, str(reason)),)
+    assert done.application.sample == (SkippedPartition("orders", 0, str(reason)),)
     assert done.application.left_load == 100
 
 
@@ -201,7 +201,7 @@ def test_what_stands_as_planned_already_is_neither_taken_nor_left_out():
 def test_an_order_that_stands_under_another_leader_is_taken_up_to_elect():
     stands = partition(replicas=(2, 1, 3), leader=1)
     done = turn(accepted(MOVES[0]), cluster(stands))
-    assert done.record.entries == {FIRST.key: Entry("orders", (2, 1, 3), (2, 1, 3), (), EntryState.DISPLACED)}
+    assert done.record.entries == {FIRST.key: UndoEntry("orders", (2, 1, 3), (2, 1, 3), (), EntryState.DISPLACED)}
 
 
 def test_a_partition_without_a_leader_gets_the_order_and_so_a_leader():
@@ -243,8 +243,8 @@ def test_a_wave_that_was_recorded_and_not_counted_is_not_taken_up_twice():
     assert again.taken == 0
 
 
-def _all_refused() -> dict[PartitionKey, Refused]:
-    return {m.key: Refused(m.order, 1, START, "not now") for m in MOVES}
+def _all_refused() -> dict[PartitionKey, RefusedOrder]:
+    return {m.key: RefusedOrder(m.order, 1, START, "not now") for m in MOVES}
 
 
 def test_a_plan_of_which_much_has_changed_is_stale_before_anything_moves():
@@ -252,7 +252,7 @@ def test_a_plan_of_which_much_has_changed_is_stale_before_anything_moves():
     assert done.taken == 0
     assert done.record.entries == {}
     assert done.application is not None
-    assert done.application.ended is Ending.STALE
+    assert done.application.ended is ApplicationEnd.STALE
     assert done.application.message == "3 of 10 moves cannot be made any more, over 20%"
 
 
@@ -260,7 +260,7 @@ def test_a_plan_whose_heaviest_move_cannot_be_made_is_stale():
     heavy = accepted(loadmove(MANY[0], load=1000), *(loadmove(p) for p in MANY[1:]))
     done = turn(heavy, cluster(*MANY[1:]))
     assert done.application is not None
-    assert done.application.ended is Ending.STALE
+    assert done.application.ended is ApplicationEnd.STALE
 
 
 def test_a_fifth_may_be_left_out():
@@ -274,21 +274,21 @@ def test_a_plan_that_grows_stale_on_the_way_stops_there():
     done = turn(plan, cluster(*MANY[:4]), undo)
     assert done.taken == 0
     assert done.application is not None
-    assert (done.application.ended, done.application.taken_up) == (Ending.STALE, 4)
+    assert (done.application.ended, done.application.taken_up) == (ApplicationEnd.STALE, 4)
 
 
 def test_a_plan_that_is_too_old_is_not_begun():
     done = turn(seconds=86401)
     assert (done.taken, done.record.entries) == (0, {})
     assert done.application is not None
-    assert done.application.ended is Ending.STALE
+    assert done.application.ended is ApplicationEnd.STALE
 
 
 def test_a_plan_that_is_too_old_is_not_gone_on_with_however_sick_the_cluster():
     undo = replace(record(), application=application(3, taken_up=1))
     done = turn(undo=undo, seconds=86401, sick=[1])
     assert done.application is not None
-    assert done.application.ended is Ending.STALE
+    assert done.application.ended is ApplicationEnd.STALE
 
 
 def test_a_plan_that_was_taken_up_whole_ends_when_it_is_too_old_whatever_is_still_displaced():
@@ -297,7 +297,7 @@ def test_a_plan_that_was_taken_up_whole_ends_when_it_is_too_old_whatever_is_stil
     seen = cluster(partition(replicas=(3, 1, 2)))
     done = turn(accepted(MOVES[0]), seen, undo, seconds=86401, demoted=(2,))
     assert done.application is not None
-    assert (done.application.ended, done.application.left) == (Ending.DONE, {})
+    assert (done.application.ended, done.application.left) == (ApplicationEnd.DONE, {})
 
 
 def test_the_end_counts_what_stands_and_names_what_does_not():
@@ -306,10 +306,10 @@ def test_the_end_counts_what_stands_and_names_what_does_not():
     undo = replace(record(), application=application(12, taken_up=12))
     done = turn(plan, seen, undo)
     assert done.application is not None
-    assert done.application.ended is Ending.DONE
+    assert done.application.ended is ApplicationEnd.DONE
     assert done.application.message == "11 of 12 partitions stand in the plan's order"
     assert done.application.left == {"OrderChanged": 1}
-    assert done.application.sample == (LeftOut("orders", 1, "OrderChanged"),)
+    assert done.application.sample == (SkippedPartition("orders", 1, "OrderChanged"),)
 
 
 def test_a_partition_that_went_back_to_its_old_order_is_named_and_not_fought_over():
@@ -317,16 +317,16 @@ def test_a_partition_that_went_back_to_its_old_order_is_named_and_not_fought_ove
     done = turn(accepted(MOVES[0]), cluster(FIRST), undo)
     assert done.record.entries == {}
     assert done.application is not None
-    assert (done.application.ended, done.application.left) == (Ending.DONE, {"PassedBy": 1})
+    assert (done.application.ended, done.application.left) == (ApplicationEnd.DONE, {"PassedBy": 1})
 
 
 def test_a_plan_that_has_ended_is_not_begun_again():
-    undo = replace(record(), application=application(3, taken_up=3, ended=Ending.DONE))
-    assert turn(undo=undo) == Progress(undo)
+    undo = replace(record(), application=application(3, taken_up=3, ended=ApplicationEnd.DONE))
+    assert turn(undo=undo) == WaveResult(undo)
 
 
 def test_another_plan_takes_the_place_of_one_that_has_ended():
-    undo = replace(record(), application=application(3, taken_up=3, ended=Ending.STALE, left={"TopicGone": 1}))
+    undo = replace(record(), application=application(3, taken_up=3, ended=ApplicationEnd.STALE, left={"TopicGone": 1}))
     done = turn(accepted(*MOVES, digest="f" * 16), undo=undo)
     assert done.taken == 3
     assert done.application is not None
@@ -338,21 +338,21 @@ def test_a_plan_that_another_supersedes_ends_where_it_is():
     done = turn(undo=undo, superseded=DIGEST)
     assert (done.taken, done.record.entries) == (0, {})
     assert done.application == application(
-        3, taken_up=1, ended=Ending.SUPERSEDED, message="Another load plan has been asked for in its place."
+        3, taken_up=1, ended=ApplicationEnd.SUPERSEDED, message="Another load plan has been asked for in its place."
     )
 
 
 def test_a_plan_without_moves_is_done_at_once():
     done = turn(accepted())
     assert done.application is not None
-    assert done.application.ended is Ending.DONE
+    assert done.application.ended is ApplicationEnd.DONE
 
 
 def test_moves_are_taken_up_scattered_and_in_the_same_order_every_time():
     posed = problem(*(slot(i, (1, 2, 3)) for i in range(60)))
     plan, moves = planned(posed, loads(posed, *([100.0] * 60)))
-    made = Accepted.of(plan, moves)
-    assert made == Accepted.of(plan, reversed(moves))
+    made = ApprovedPlan.of(plan, moves)
+    assert made == ApprovedPlan.of(plan, reversed(moves))
     assert sorted(made.moves) == sorted(moves)
     assert made.moves != tuple(sorted(moves))
     half = made.moves[: len(made.moves) // 2]

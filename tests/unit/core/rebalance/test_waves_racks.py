@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bellwether.core.model.cluster import Cluster, Partition
-from bellwether.core.model.undo_record import Ending, EntryState, UndoRecord
-from bellwether.core.planning.plan import devise
+from bellwether.core.model.undo_record import ApplicationEnd, EntryState, UndoRecord
+from bellwether.core.planning.plan import build_plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import Agenda, Progress, take_up
+from bellwether.core.rebalance.waves import RebalanceInput, WaveResult, apply_next_wave
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Policy
 from testkit.builders import after, cluster, decisions, entry, partition, record, snapshot, verdicts
@@ -29,10 +29,10 @@ def seen_with(*partitions: Partition) -> Cluster:
 
 def turn(
     seen: Cluster, *moves: Partition, to: int, undo: UndoRecord | None = None, by: Policy | None = None
-) -> Progress:
+) -> WaveResult:
     plan = accepted(*(loadmove(p, to) for p in moves))
     facts = snapshot(seen, undo=undo, now=after(0))
-    return take_up(Agenda(plan), facts, decisions(), verdicts(seen), by or wishing())
+    return apply_next_wave(RebalanceInput(plan), facts, decisions(), verdicts(seen), by or wishing())
 
 
 def test_what_stands_away_for_the_racks_sake_is_no_unfinished_wave():
@@ -73,7 +73,7 @@ def test_the_planned_leader_leads_in_the_racks_order():
     undo = record({away.key: entry(baseline=(4, 1, 3, 2), written=(1, 2, 3, 4))})
     seen = seen_with(away)
     after_it = turn(seen, away, to=2, undo=undo).record
-    (move,) = devise(snapshot(seen, undo=after_it), decisions(), verdicts(seen), wishing()).moves
+    (move,) = build_plan(snapshot(seen, undo=after_it), decisions(), verdicts(seen), wishing()).moves
     assert (move.order, move.elect) == ((2, 1, 4, 3), True)
 
 
@@ -84,7 +84,7 @@ def test_once_the_planned_leader_leads_the_plan_is_done():
     undo = replace(undo, application=application(1, taken_up=1))
     done = turn(seen_with(stands), was, to=2, undo=undo).application
     assert done is not None
-    assert (done.ended, done.left) == (Ending.DONE, {})
+    assert (done.ended, done.left) == (ApplicationEnd.DONE, {})
 
 
 def test_a_plan_that_wants_a_less_preferred_rack_to_lead_is_refused():
@@ -92,7 +92,7 @@ def test_a_plan_that_wants_a_less_preferred_rack_to_lead_is_refused():
     seen = partition(replicas=(1, 3))
     ended = turn(seen_with(seen), seen, to=3).application
     assert ended is not None
-    assert ended.ended is Ending.STALE
+    assert ended.ended is ApplicationEnd.STALE
     assert ended.left == {Reason.RACK_NOT_PREFERRED: 1}
 
 
@@ -107,5 +107,5 @@ def test_with_weights_a_plan_moves_leaders_within_their_rack_and_not_across():
 def test_with_weights_the_planned_leader_leads():
     seen = seen_with(partition(replicas=(1, 2, 3)))
     undo = turn(seen, *seen.partitions, to=2, by=wishing(WEIGHTED)).record
-    (move,) = devise(snapshot(seen, undo=undo), decisions(), verdicts(seen), wishing(WEIGHTED)).moves
+    (move,) = build_plan(snapshot(seen, undo=undo), decisions(), verdicts(seen), wishing(WEIGHTED)).moves
     assert move.order == (2, 1, 3)

@@ -7,25 +7,25 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.demotion.decisions import Decisions
-from bellwether.core.detection.findings import Fact
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.findings import EvidenceItem
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
-from bellwether.core.execution.result import Deeds, Stop
+from bellwether.core.execution.result import Abort, ExecutionResult
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.snapshot import Snapshot
-from bellwether.core.model.undo_record import Application, Cause, Demoted, Ending, UndoRecord
+from bellwether.core.model.undo_record import ApplicationEnd, Cause, DemotedBroker, PlanApplication, UndoRecord
 from bellwether.core.planning.plan import Move, MoveKind, Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import Progress
+from bellwether.core.rebalance.waves import WaveResult
 from bellwether.core.reporting.audit import (
     BROKERS_SHOWN,
     CHANGES_SHOWN,
     EVIDENCE_SIZE,
     SAMPLE_SIZE,
     AuditEntry,
-    concluded,
-    intent,
+    begin_entry,
+    complete_entry,
 )
 from bellwether.core.signals import Override, OverrideState, Reading
 from testkit.builders import CLUSTER_ID, START, after, demoted, returning, snapshot
@@ -38,9 +38,11 @@ def move(number: int, topic: str = "orders", *, elect: bool = True, leader: int 
     return Move(key, topic, MoveKind.DISPLACE, (1, 2, 3), (2, 3, 1), (1, 2, 3), leader, elect)
 
 
-def verdict(broker: int = 1, standing: Standing = Standing.SICK, facts: int = 1) -> Verdict:
-    seen = tuple(Fact("ExternalReachability", f"zone-{n}", Reading.FAILING, START, "refused") for n in range(facts))
-    reason = Reason.EXTERNALLY_UNREACHABLE if standing is Standing.SICK else Reason.SIGNALS_PASSING
+def verdict(broker: int = 1, standing: HealthState = HealthState.SICK, facts: int = 1) -> Verdict:
+    seen = tuple(
+        EvidenceItem("ExternalReachability", f"zone-{n}", Reading.FAILING, START, "refused") for n in range(facts)
+    )
+    reason = Reason.EXTERNALLY_UNREACHABLE if standing is HealthState.SICK else Reason.SIGNALS_PASSING
     made = Verdict(broker, standing, reason, "2 of 2 vantages cannot reach it", START)
     return replace(made, facts=seen) if facts else made
 
@@ -50,11 +52,11 @@ def told(
     before: UndoRecord = NOTHING,
     verdicts: dict[int, Verdict] | None = None,
     seen: Snapshot | None = None,
-    application: Application | None = None,
+    application: PlanApplication | None = None,
     **more: str,
 ) -> AuditEntry | None:
-    progress = Progress(replace(before, application=application or before.application))
-    return intent(seen or snapshot(), before, verdicts or {}, plan, progress, **more)
+    progress = WaveResult(replace(before, application=application or before.application))
+    return begin_entry(seen or snapshot(), before, verdicts or {}, plan, progress, **more)
 
 
 def entry(plan: Plan, before: UndoRecord = NOTHING, **more: object) -> AuditEntry:
@@ -63,7 +65,7 @@ def entry(plan: Plan, before: UndoRecord = NOTHING, **more: object) -> AuditEntr
     return found
 
 
-def deciding(*now: Demoted) -> Plan:
+def deciding(*now: DemotedBroker) -> Plan:
     return Plan(decisions=Decisions({d.broker: d for d in now}))
 
 
@@ -82,7 +84,7 @@ def test_a_demotion_by_signals_stands_with_its_evidence():
 
 def test_what_did_not_count_is_no_evidence():
     judged = verdict(facts=2)
-    passed = judged.facts[0]._replace(passed_over="too old")
+    passed = judged.facts[0]._replace(ignored_because="too old")
     judged = replace(judged, facts=(passed, judged.facts[1]))
     (change,) = entry(deciding(demoted(1)), verdicts={1: judged}).changes
     assert [line.split()[1] for line in change.evidence] == ["zone-1:"]
@@ -98,7 +100,7 @@ def test_a_persons_override_stands_with_the_person():
 
 def test_a_broker_that_is_well_again_is_promoted_by_its_signals():
     record = replace(NOTHING, demoted={1: demoted(1)})
-    well = verdict(standing=Standing.HEALTHY)
+    well = verdict(standing=HealthState.HEALTHY)
     (change,) = entry(Plan(), record, verdicts={1: well}).changes
     assert (change.demoted, change.word, change.reason) == (False, "signals", "SignalsPassing")
 
@@ -165,7 +167,7 @@ def test_a_cluster_of_changes_is_cut_and_counted():
 
 
 def test_a_wave_of_a_load_plan_stands_with_its_digest_and_who_approved_it():
-    applied = Application("0123456789abcdef", 90, START, START, taken_up=30)
+    applied = PlanApplication("0123456789abcdef", 90, START, START, taken_up=30)
     step = entry(Plan(), application=applied, approved_by="field manager kubectl-annotate").plan
     assert step is not None
     assert (step.digest, step.taken_up, step.moves) == ("0123456789abcdef", 30, 90)
@@ -173,10 +175,10 @@ def test_a_wave_of_a_load_plan_stands_with_its_digest_and_who_approved_it():
 
 
 def test_a_load_plan_that_stands_as_before_is_no_news():
-    applied = Application("0123456789abcdef", 90, START, START, taken_up=30)
+    applied = PlanApplication("0123456789abcdef", 90, START, START, taken_up=30)
     record = replace(NOTHING, application=applied)
     assert told(Plan(), record) is None
-    ended = replace(applied, ended=Ending.DONE)
+    ended = replace(applied, ended=ApplicationEnd.DONE)
     step = entry(Plan(), record, application=ended).plan
     assert step is not None
     assert step.ended == "Done"
@@ -185,7 +187,7 @@ def test_a_load_plan_that_stands_as_before_is_no_news():
 def test_every_wave_of_a_broker_on_its_way_back_stands_with_its_share():
     promoted = replace(NOTHING, demoted={1: demoted()})
     first = Plan(decisions=Decisions({}, (1,), returning={1: returning(1, 10)}), withheld={1: 27})
-    well = {1: verdict(1, Standing.HEALTHY)}
+    well = {1: verdict(1, HealthState.HEALTHY)}
     changes = entry(first, promoted, verdicts=well).changes
     assert [(c.word, c.demoted) for c in changes] == [("signals", False), ("waves", False)]
     assert changes[1].message == "it may lead 10 % of its leaders, 27 partitions wait"
@@ -203,8 +205,8 @@ def test_a_wave_that_is_rolled_back_is_told_as_one():
 
 def test_the_outcome_counts_what_was_done_and_what_was_held():
     held = tuple(Hold(PartitionKey("id", n), "orders", Reason.NOT_APPLIED, "") for n in range(3))
-    deeds = Deeds(7, 5, held, held[:1], Stop(Reason.NO_ANSWER, "no answer in 2 s"))
-    outcome = concluded(entry(Plan(moves=(move(0),))), deeds).outcome
+    result = ExecutionResult(7, 5, held, held[:1], Abort(Reason.NO_ANSWER, "no answer in 2 s"))
+    outcome = complete_entry(entry(Plan(moves=(move(0),))), result).outcome
     assert outcome is not None
     assert (outcome.reordered, outcome.elected, outcome.touched) == (7, 5, 1)
     assert outcome.held == {"NotApplied": 3}

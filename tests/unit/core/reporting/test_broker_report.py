@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.demotion.decisions import BrokerHold
-from bellwether.core.detection.health_states import Standing
+from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.condition import Condition
-from bellwether.core.reasons import SENTENCES, Reason
+from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.broker_report import BrokerReport
 from testkit.builders import (
     cluster,
@@ -37,7 +37,7 @@ def test_every_broker_has_its_counts():
 
 
 class TestBrokerConditions:
-    def of(self, standing: Standing = Standing.HEALTHY, **more: object) -> BrokerReport:
+    def of(self, standing: HealthState = HealthState.HEALTHY, **more: object) -> BrokerReport:
         known = dict.fromkeys(("leaders", "preferred_leaders", "replicas"), 0)
         values = {"rack": None, "registered": True, "demoted": None, "hold": None, **known, **more}
         return BrokerReport(broker=1, verdict=verdict(1, standing), **values)  # type: ignore[arg-type]
@@ -45,26 +45,26 @@ class TestBrokerConditions:
     @pytest.mark.parametrize(
         ("standing", "status"),
         [
-            (Standing.HEALTHY, True),
-            (Standing.SUSPECT, False),
-            (Standing.SICK, False),
-            (Standing.DOWN, False),
-            (Standing.RECOVERING, False),
-            (Standing.UNKNOWN, None),
+            (HealthState.HEALTHY, True),
+            (HealthState.SUSPECT, False),
+            (HealthState.SICK, False),
+            (HealthState.DOWN, False),
+            (HealthState.RECOVERING, False),
+            (HealthState.UNKNOWN, None),
         ],
     )
-    def test_healthy_is_unknown_where_nobody_knows(self, standing: Standing, status: bool | None):
+    def test_healthy_is_unknown_where_nobody_knows(self, standing: HealthState, status: bool | None):
         healthy, *_ = self.of(standing).conditions
         assert (healthy.type, healthy.status, healthy.message) == ("Healthy", status, "so it seems")
 
     def test_whom_nothing_keeps_may_lead(self):
         _, condition, _ = self.of().conditions
         assert (condition.status, condition.reason) == (False, Reason.LEADING_ALLOWED)
-        assert condition.message == SENTENCES[Reason.LEADING_ALLOWED]
+        assert condition.message == DESCRIPTIONS[Reason.LEADING_ALLOWED]
 
     def test_who_is_held_is_not_demoted_and_says_why(self):
         held = BrokerHold(1, Reason.CAP_REACHED, "the cap is 1")
-        _, condition, _ = self.of(Standing.SICK, hold=held).conditions
+        _, condition, _ = self.of(HealthState.SICK, hold=held).conditions
         assert (condition.status, condition.reason, condition.message) == (False, Reason.CAP_REACHED, "the cap is 1")
 
     def test_who_is_demoted_and_held_there_says_both(self):

@@ -9,8 +9,8 @@ from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.refusals import Hold, Refusal
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.waves import Progress
-from bellwether.core.reporting.external_operations import OTHERS, waiting_for_others
+from bellwether.core.rebalance.waves import WaveResult
+from bellwether.core.reporting.external_operations import EXTERNAL_REASONS, waiting_for_external_operations
 from testkit.builders import decisions, record
 
 
@@ -23,40 +23,40 @@ def brokers(reason: Reason, *ids: int) -> Plan:
 
 
 def test_nothing_waits_where_nothing_is_held():
-    assert waiting_for_others(Plan(), [], Progress(record())) is None
+    assert waiting_for_external_operations(Plan(), [], WaveResult(record())) is None
 
 
 @pytest.mark.parametrize("reason", [Reason.ONLY_REPLICA, Reason.PREFERRED_NOT_IN_ISR, Reason.REORDER_REFUSED])
 def test_what_is_held_for_the_clusters_own_state_waits_for_nobody(reason: Reason):
-    assert waiting_for_others(brokers(Reason.CAP_REACHED, 1), [hold(reason)], None) is None
+    assert waiting_for_external_operations(brokers(Reason.CAP_REACHED, 1), [hold(reason)], None) is None
 
 
-@pytest.mark.parametrize("reason", OTHERS)
+@pytest.mark.parametrize("reason", EXTERNAL_REASONS)
 def test_partitions_that_wait_are_counted_and_a_few_are_named(reason: Reason):
-    found = waiting_for_others(Plan(), [hold(reason, index=i) for i in (7, 2, 4, 1)], None)
+    found = waiting_for_external_operations(Plan(), [hold(reason, index=i) for i in (7, 2, 4, 1)], None)
     assert found == (reason, f"{reason}: 4 partitions (orders-1, orders-2, orders-4 and 1 more)")
 
 
-@pytest.mark.parametrize("reason", OTHERS)
+@pytest.mark.parametrize("reason", EXTERNAL_REASONS)
 def test_brokers_that_wait_are_named(reason: Reason):
-    assert waiting_for_others(brokers(reason, 3), [], None) == (reason, f"{reason}: broker 3")
-    found = waiting_for_others(brokers(reason, *range(9)), [], None)
+    assert waiting_for_external_operations(brokers(reason, 3), [], None) == (reason, f"{reason}: broker 3")
+    found = waiting_for_external_operations(brokers(reason, *range(9)), [], None)
     assert found is not None
     assert found.message == f"{reason}: brokers 0, 1, 2 and 6 more"
 
 
 def test_a_load_plan_that_waits_is_named():
-    progress = Progress(record(), waits=Refusal(Reason.STRIMZI_PAUSED, "annotated"))
-    assert waiting_for_others(Plan(), [], progress) == (
+    progress = WaveResult(record(), waits=Refusal(Reason.STRIMZI_PAUSED, "annotated"))
+    assert waiting_for_external_operations(Plan(), [], progress) == (
         Reason.STRIMZI_PAUSED,
         "StrimziPaused: the next wave of the load plan",
     )
-    pausing = Progress(record(), waits=Refusal(Reason.NEXT_WAVE_WAITS, "30 s"))
-    assert waiting_for_others(Plan(), [], pausing) is None
+    pausing = WaveResult(record(), waits=Refusal(Reason.NEXT_WAVE_WAITS, "30 s"))
+    assert waiting_for_external_operations(Plan(), [], pausing) is None
 
 
 def test_the_most_far_reaching_comes_first_and_the_others_follow():
-    found = waiting_for_others(
+    found = waiting_for_external_operations(
         brokers(Reason.STRIMZI_REBALANCING, 1), [hold(Reason.CONTESTED), hold(Reason.REASSIGNING, "logs")], None
     )
     assert found == (

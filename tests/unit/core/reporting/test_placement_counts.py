@@ -9,11 +9,11 @@ import pytest
 from bellwether.core.demotion.decisions import Decisions
 from bellwether.core.model.cluster import Partition
 from bellwether.core.model.refusals import Hold
-from bellwether.core.model.restoration_waves import turn_of
-from bellwether.core.model.undo_record import Entry
-from bellwether.core.planning.plan import devise
+from bellwether.core.model.restoration_waves import wave_position
+from bellwether.core.model.undo_record import UndoEntry
+from bellwether.core.planning.plan import build_plan
 from bellwether.core.reasons import Reason
-from bellwether.core.reporting.placement_counts import Whereabouts, whereabouts
+from bellwether.core.reporting.placement_counts import PlacementCounts, count_placements
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.core.settings.policy import Mode, Policy
 from testkit.builders import cluster, decisions, entry, partition, record, returning, snapshot, verdicts
@@ -27,23 +27,23 @@ FROM_B = entry(baseline=(3, 1, 4), written=(1, 3, 4))
 
 def found(
     seen: Partition = AWAY,
-    undo: Entry = FROM_B,
+    undo: UndoEntry = FROM_B,
     policy: Policy = IN_A,
     decided: Decisions | None = None,
     racks: dict[int, str] | None = None,
-) -> Whereabouts:
+) -> PlacementCounts:
     """The counts that the real plan of one partition comes to."""
     facts = snapshot(cluster(seen, brokers=4, racks=racks or RACKS), undo=record({seen.key: undo}))
     judged = verdicts(facts.cluster)
-    return whereabouts(facts, policy, devise(facts, decided or decisions(), judged, policy))
+    return count_placements(facts, policy, build_plan(facts, decided or decisions(), judged, policy))
 
 
 def test_what_the_racks_keep_away_from_its_baseline_is_told_apart():
-    assert found() == Whereabouts(displaced=1, for_racks=1, leaders_out_of_place=0)
+    assert found() == PlacementCounts(displaced=1, for_racks=1, leaders_out_of_place=0)
 
 
 def test_without_a_wish_it_is_to_go_back():
-    assert found(policy=ANYWHERE) == Whereabouts(displaced=1, for_racks=0, leaders_out_of_place=1)
+    assert found(policy=ANYWHERE) == PlacementCounts(displaced=1, for_racks=0, leaders_out_of_place=1)
 
 
 def test_a_topic_without_a_wish_is_to_go_back():
@@ -62,7 +62,7 @@ def test_it_stays_where_nobody_knows_the_rack_of_its_own_first():
 
 def test_what_may_lead_in_its_own_rack_is_to_go_back():
     home = entry(baseline=(1, 2, 3), written=(2, 1, 3))
-    assert found(partition(replicas=(2, 1, 3)), home) == Whereabouts(1, 0, 1)
+    assert found(partition(replicas=(2, 1, 3)), home) == PlacementCounts(1, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -85,16 +85,18 @@ def test_what_a_demotion_displaced_is_the_demotions():
 @pytest.mark.parametrize(("share", "for_racks"), [(0, 0), (99, 0), (100, 1)])
 def test_what_waits_for_a_later_wave_of_a_broker_is_not_where_it_is_to_stay(share: int, for_racks: int):
     # Its turn among the waves is 99, the last one.
-    last = partition(index=next(i for i in range(1000) if turn_of(partition(index=i).key) == 99), replicas=(1, 3, 4))
+    last = partition(
+        index=next(i for i in range(1000) if wave_position(partition(index=i).key) == 99), replicas=(1, 3, 4)
+    )
     assert found(last, decided=decisions(back=[returning(4, share)])).for_racks == for_racks
 
 
 def test_a_policy_that_goes_gives_everything_back():
-    assert found(decided=replace(decisions(), parting=True)).for_racks == 0
+    assert found(decided=replace(decisions(), policy_deleted=True)).for_racks == 0
 
 
 def test_what_is_held_for_want_of_room_is_no_wish_of_the_racks():
     facts = snapshot(cluster(AWAY, brokers=4, racks=RACKS), undo=record({AWAY.key: FROM_B}))
-    plan = devise(facts, decisions(), verdicts(facts.cluster), IN_A)
+    plan = build_plan(facts, decisions(), verdicts(facts.cluster), IN_A)
     held = replace(plan, holds=(Hold(AWAY.key, "orders", Reason.CAPACITY_REACHED, "x"),))
-    assert (whereabouts(facts, IN_A, plan).for_racks, whereabouts(facts, IN_A, held).for_racks) == (1, 0)
+    assert (count_placements(facts, IN_A, plan).for_racks, count_placements(facts, IN_A, held).for_racks) == (1, 0)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.demotion.decisions import BrokerHold
-from bellwether.core.execution.result import Deeds, Stop
+from bellwether.core.execution.result import Abort, ExecutionResult
 from bellwether.core.model.cluster import Partition
-from bellwether.core.model.loads import AWAITED, Loads
+from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.model.refusals import Hold
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
@@ -36,28 +36,40 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
 
 
 @pytest.mark.parametrize(
-    ("policy", "plan", "deeds", "ready", "settled"),
+    ("policy", "plan", "result", "ready", "settled"),
     [
-        pytest.param(ENFORCE, Plan(), Deeds(), (True, Reason.SETTLED), (True, Reason.SETTLED), id="at rest"),
-        pytest.param(ENFORCE, Plan((move(),)), Deeds(1, 1), (True, Reason.MOVING), (False, Reason.MOVING), id="moving"),
+        pytest.param(ENFORCE, Plan(), ExecutionResult(), (True, Reason.SETTLED), (True, Reason.SETTLED), id="at rest"),
         pytest.param(
-            ENFORCE, Plan(holds=(hold(),)), Deeds(), (True, Reason.HELD), (True, Reason.HELD), id="something is held"
+            ENFORCE, Plan((move(),)), ExecutionResult(1, 1), (True, Reason.MOVING), (False, Reason.MOVING), id="moving"
+        ),
+        pytest.param(
+            ENFORCE,
+            Plan(holds=(hold(),)),
+            ExecutionResult(),
+            (True, Reason.HELD),
+            (True, Reason.HELD),
+            id="something is held",
         ),
         pytest.param(
             ENFORCE,
             Plan((move(),)),
-            Deeds(stopped=Stop(Reason.NO_ANSWER, "no answer in 2 s")),
+            ExecutionResult(stopped=Abort(Reason.NO_ANSWER, "no answer in 2 s")),
             (True, Reason.NO_ANSWER),
             (False, Reason.NO_ANSWER),
             id="stopped",
         ),
         pytest.param(
-            OBSERVE, Plan((move(),)), Deeds(), (True, Reason.OBSERVING), (False, Reason.MOVING), id="observing"
+            OBSERVE,
+            Plan((move(),)),
+            ExecutionResult(),
+            (True, Reason.OBSERVING),
+            (False, Reason.MOVING),
+            id="observing",
         ),
         pytest.param(
             replace(ENFORCE, suspend=True),
             Plan(),
-            Deeds(),
+            ExecutionResult(),
             (False, Reason.SUSPENDED),
             (True, Reason.SETTLED),
             id="suspended",
@@ -65,15 +77,15 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
         pytest.param(
             replace(OBSERVE, suspend=True),
             Plan(),
-            Deeds(),
+            ExecutionResult(),
             (False, Reason.SUSPENDED),
             (True, Reason.SETTLED),
             id="suspended while observing",
         ),
     ],
 )
-def test_ready_and_settled(policy: Policy, plan: Plan, deeds: Deeds, ready: object, settled: object):
-    report = said(policy=policy, plan=plan, deeds=deeds)
+def test_ready_and_settled(policy: Policy, plan: Plan, result: ExecutionResult, ready: object, settled: object):
+    report = said(policy=policy, plan=plan, result=result)
     for name, wanted in (("Ready", ready), ("Settled", settled)):
         condition = report.condition(name)
         assert (condition.status, condition.reason) == wanted
@@ -179,7 +191,7 @@ class TestLimitsByLoad:
         found = self.said(None).condition("LoadsMeasured")
         assert (found.status, found.reason) == (False, Reason.LOADS_UNKNOWN)
 
-    @pytest.mark.parametrize("loads", [Loads(), AWAITED])
+    @pytest.mark.parametrize("loads", [Loads(), LOADS_PENDING])
     def test_with_loads_or_while_they_are_awaited_nothing_is_said_of_them(self, loads: Loads):
         assert "LoadsMeasured" not in {c.type for c in self.said(loads).conditions}
 
@@ -193,5 +205,5 @@ class TestLimitsByLoad:
 
     def test_leaders_that_wait_for_loads_are_not_said_to_find_no_room(self):
         waiting = Plan(holds=(hold(0, Reason.LOADS_UNKNOWN),))
-        ready = self.said(AWAITED, plan=waiting).condition("Ready")
+        ready = self.said(LOADS_PENDING, plan=waiting).condition("Ready")
         assert (ready.reason, ready.message) == (Reason.HELD, "partitions held back: 1 LoadsUnknown")

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.core.detection.health_states import Standing
-from bellwether.core.execution.result import Deeds
+from bellwether.core.detection.health_states import HealthState
+from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.model.refusals import Hold
 from bellwether.core.model.undo_record import EntryState
 from bellwether.core.planning.plan import Plan
@@ -45,7 +45,7 @@ def test_a_held_run_counts_its_reasons():
 
 def test_what_the_run_held_replaces_what_the_plan_held():
     late = hold(0, Reason.NOT_APPLIED)
-    assert said(plan=Plan(holds=(hold(0),)), deeds=Deeds(holds=(late,))).held == (late,)
+    assert said(plan=Plan(holds=(hold(0),)), result=ExecutionResult(holds=(late,))).held == (late,)
 
 
 def test_a_status_names_a_bounded_sample_in_a_stable_order():
@@ -89,8 +89,8 @@ def test_displaced_partitions_and_leaders_out_of_place_are_counted():
 def test_verdicts_are_counted_by_standing():
     seen = cluster(partition(), brokers=5)
     report = said(snapshot(seen), judged=verdicts(seen, sick=[1], unknown=[2, 3]))
-    counts = {s: n for s, n in report.standings.items() if n}
-    assert counts == {Standing.HEALTHY: 2, Standing.SICK: 1, Standing.UNKNOWN: 2}
+    counts = {s: n for s, n in report.states.items() if n}
+    assert counts == {HealthState.HEALTHY: 2, HealthState.SICK: 1, HealthState.UNKNOWN: 2}
 
 
 def test_the_same_news_makes_the_same_report_whatever_the_time():
@@ -99,13 +99,13 @@ def test_the_same_news_makes_the_same_report_whatever_the_time():
 
 
 @pytest.mark.parametrize(
-    ("plan", "deeds", "settled"),
+    ("plan", "result", "settled"),
     [
-        pytest.param(Plan(), Deeds(), True, id="nothing to do"),
-        pytest.param(Plan(holds=(hold(),)), Deeds(), True, id="what is held is not to do"),
-        pytest.param(Plan((move(),)), Deeds(), False, id="a move is left"),
-        pytest.param(Plan(), Deeds(elected=1), False, id="something was done, so look again"),
+        pytest.param(Plan(), ExecutionResult(), True, id="nothing to do"),
+        pytest.param(Plan(holds=(hold(),)), ExecutionResult(), True, id="what is held is not to do"),
+        pytest.param(Plan((move(),)), ExecutionResult(), False, id="a move is left"),
+        pytest.param(Plan(), ExecutionResult(elected=1), False, id="something was done, so look again"),
     ],
 )
-def test_settled_is_when_nothing_is_left_to_do(plan: Plan, deeds: Deeds, settled: bool):
-    assert said(plan=plan, deeds=deeds).settled is settled
+def test_settled_is_when_nothing_is_left_to_do(plan: Plan, result: ExecutionResult, settled: bool):
+    assert said(plan=plan, result=result).settled is settled

@@ -43,8 +43,8 @@ DETECTION = Detection(
     ],
 )
 def test_patience_is_that_of_the_kind_and_none_where_nobody_judges(type_: str, source: str, seconds: int | None):
-    assert DETECTION.patience(type_, source) == seconds
+    assert DETECTION.stale_after(type_, source) == seconds
 
 
 def test_by_default_nothing_is_watched_but_replication_lag():
-    assert [w.type for w in Detection().watched] == ["ReplicationLag"]
+    assert [w.type for w in Detection().threshold_signals] == ["ReplicationLag"]

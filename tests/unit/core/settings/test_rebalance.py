@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from bellwether.core.settings.policy import Policy
-from bellwether.core.settings.rebalance import Approval, Rebalance, Waves
+from bellwether.core.settings.rebalance import Approval, Rebalance, RebalanceWaves
 from bellwether.testing.memory_world import START
 
 
@@ -18,7 +18,7 @@ def test_a_policy_rebalances_nothing_unless_it_says_so():
 def test_the_defaults_ask_a_person_and_move_little_at_a_time():
     made = Rebalance()
     assert (made.approval, made.schedule) == (Approval.MANUAL, None)
-    assert made.waves == Waves(partitions=500, pause_seconds=30)
+    assert made.waves == RebalanceWaves(partitions=500, pause_seconds=30)
 
 
 @pytest.mark.parametrize(("seconds", "expired"), [(0, False), (3600, False), (3601, True), (-60, False)])

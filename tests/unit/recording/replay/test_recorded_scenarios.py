@@ -22,9 +22,7 @@ def words(reports: list[Report | None]) -> list[dict[int, tuple[str, str, bool]]
     for report in reports:
         if report is None:
             continue
-        now = {
-            b.broker: (str(b.verdict.standing), str(b.verdict.reason), b.demoted is not None) for b in report.brokers
-        }
+        now = {b.broker: (str(b.verdict.state), str(b.verdict.reason), b.demoted is not None) for b in report.brokers}
         if not said or said[-1] != now:
             said.append(now)
     return said
@@ -50,7 +48,7 @@ def test_leaders_move_in_the_replay_as_they_did(path: Path):
     watched, reports = recordings.record(scenario)
     replay = Replay(watched.header)
     timeline = replay.play(watched.kept.instants)
-    moved = sum(r.deeds.elected for r in reports if r is not None)
+    moved = sum(r.result.elected for r in reports if r is not None)
     assert sum(int(str(r.text).split()[0]) for r in timeline.rows if r.what == "moved") == moved > 0
 
 

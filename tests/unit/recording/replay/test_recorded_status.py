@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from bellwether.core.model.flap_damping import Flaps
+from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.reasons import Reason
 from bellwether.recording.replay.recorded_status import Word, flaps_of, said_section, verdicts_of, words_of
 
@@ -35,9 +35,9 @@ def kept(status: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_replay_begins_with_what_the_next_process_would_begin_with():
     verdict = verdicts_of(kept(STATUS))[2]
-    assert (verdict.broker, str(verdict.standing), verdict.reason) == (2, "Recovering", Reason.STABILIZING)
+    assert (verdict.broker, str(verdict.state), verdict.reason) == (2, "Recovering", Reason.STABILIZING)
     assert (verdict.since, verdict.restarted) == (T0, T0.replace(hour=8, minute=59))
-    assert flaps_of(kept(STATUS)) == {2: Flaps(3, T0)}
+    assert flaps_of(kept(STATUS)) == {2: FlapCounter(3, T0)}
 
 
 def test_the_operators_word_is_standing_reason_and_whether_it_is_demoted():

@@ -175,7 +175,7 @@ def test_a_recording_that_begins_between_two_waves_goes_on_with_the_wave():
     watched, reports = coming_back()
     first = watched.kept.instants[0].news["returning"]
     assert {b: (row["share"], "coming" in row) for b, row in first.items()} == {"1": (20, False)}
-    then = sum(report.deeds.reordered for report in reports if report is not None)
+    then = sum(report.result.reordered for report in reports if report is not None)
     assert reordered(play(watched)) == then == 3
 
 

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 
 from bellwether.core.model.cluster import Broker, Cluster, Partition
-from bellwether.core.model.undo_record import Cause, Demoted
+from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.signals import Override, OverrideState, Reading, Signal
 from bellwether.recording.traces.anonymization import Anonymity
 from bellwether.recording.traces.cluster_section import cluster_section
@@ -40,7 +40,7 @@ def test_no_name_and_no_free_text_is_left():
             cluster_section(ALIAS.cluster(cluster)),
             signals_section(ALIAS.signals(signals)),
             overrides_section(ALIAS.overrides([Override(2, OverrideState.DEMOTED, "ann asks", T0)])),
-            demoted_section(ALIAS.demoted({2: Demoted(2, Cause.OVERRIDE, "OverrideDemoted", "ann asks", T0)})),
+            demoted_section(ALIAS.demoted({2: DemotedBroker(2, Cause.OVERRIDE, "OverrideDemoted", "ann asks", T0)})),
             ALIAS.settings(settings),
             ALIAS.said(said),
         ]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.core.model.restoration_waves import Coming, Returning
+from bellwether.core.model.restoration_waves import RestorationTrigger, ReturningBroker
 from bellwether.core.model.strimzi import Pod
-from bellwether.core.model.undo_record import Cause, Demoted
+from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.signals import Override, OverrideState, Purpose, Reading, Signal
 from bellwether.recording.traces.trace_lines import UnreadableTrace
 from bellwether.recording.traces.trace_sections import (
@@ -117,18 +117,22 @@ def test_a_damaged_pod_is_refused():
 
 
 def test_demotions_are_read_back():
-    found = {3: Demoted(3, Cause.SIGNALS, "StorageSlow", "slow", T0)}
+    found = {3: DemotedBroker(3, Cause.SIGNALS, "StorageSlow", "slow", T0)}
     assert read_demoted(as_json(demoted_section(found))) == found
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99), MOMENTS, st.sampled_from(Coming)), max_size=4))
-def test_ways_back_are_read_back(drawn: list[tuple[int, int, int | None, Coming]]):
-    found = {b: Returning(b, share, T0, T0 + timedelta(minutes=m or 0), coming) for b, share, m, coming in drawn}
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99), MOMENTS, st.sampled_from(RestorationTrigger)), max_size=4)
+)
+def test_ways_back_are_read_back(drawn: list[tuple[int, int, int | None, RestorationTrigger]]):
+    found = {b: ReturningBroker(b, share, T0, T0 + timedelta(minutes=m or 0), coming) for b, share, m, coming in drawn}
     assert read_returning(as_json(returning_section(found))) == found
 
 
 def test_the_usual_way_back_leaves_out_where_it_comes_from():
-    section = returning_section({1: Returning(1, 10, T0, T0), 2: Returning(2, 50, T0, T0, Coming.RESTARTED)})
+    section = returning_section(
+        {1: ReturningBroker(1, 10, T0, T0), 2: ReturningBroker(2, 50, T0, T0, RestorationTrigger.RESTARTED)}
+    )
     assert [row.get("coming") for row in section.values()] == [None, "Restarted"]
 
 

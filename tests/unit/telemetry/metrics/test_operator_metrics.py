@@ -9,12 +9,12 @@ import pytest
 
 from bellwether.core.demotion.decisions import BrokerHold
 from bellwether.core.doctor.risks import Risk
-from bellwether.core.execution.result import Deeds, Stop
+from bellwether.core.execution.result import Abort, ExecutionResult
 from bellwether.core.model.refusals import Hold
 from bellwether.core.planning.plan import Plan
-from bellwether.core.planning.preferred_election import Balance, Ran
+from bellwether.core.planning.preferred_election import LastRun, PreferredElectionStatus
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.lifecycle import Figures, Run, RunState
+from bellwether.core.rebalance.lifecycle import RebalanceFigures, RebalanceRun, RunState
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Reading, SignalType
@@ -105,7 +105,7 @@ def test_another_policy_keeps_its_own(metrics: OperatorMetrics):
 
 def test_deeds_add_up(metrics: OperatorMetrics):
     for _ in range(2):
-        ended(metrics, said(policy=ENFORCE, deeds=Deeds(5, 3)))
+        ended(metrics, said(policy=ENFORCE, result=ExecutionResult(5, 3)))
     assert value(metrics, "partitions_reordered_total") == 10
     assert value(metrics, "leaders_elected_total") == 6
     assert value(metrics, "replica_sets_touched_total") == 0
@@ -175,8 +175,8 @@ def test_what_the_loop_of_a_deleted_policy_says_at_its_end_is_not_told(metrics: 
 
 
 def test_a_rebalance_tells_its_state_its_partitions_and_its_loads(metrics: OperatorMetrics):
-    figures = Figures(200.0, 100.0, 1.0, 0.0, 99.0, 0.01, 7, 2, 400, 300)
-    run = Run(RunState.APPLYING, figures=figures, taken_up=5, left={"TopicGone": 2})
+    figures = RebalanceFigures(200.0, 100.0, 1.0, 0.0, 99.0, 0.01, 7, 2, 400, 300)
+    run = RebalanceRun(RunState.APPLYING, figures=figures, taken_up=5, left={"TopicGone": 2})
     metrics.rebalance("default", "main", run)
     assert value(metrics, "rebalance_state", state="Applying") == 1
     assert value(metrics, "rebalance_state", state="Idle") == 0
@@ -187,14 +187,14 @@ def test_a_rebalance_tells_its_state_its_partitions_and_its_loads(metrics: Opera
 
 
 def test_a_policy_that_rebalances_nothing_says_nothing_of_it(metrics: OperatorMetrics):
-    metrics.rebalance("default", "main", Run(RunState.DONE))
+    metrics.rebalance("default", "main", RebalanceRun(RunState.DONE))
     metrics.rebalance("default", "main", None)
     assert value(metrics, "rebalance_state", state="Done") is None
     assert value(metrics, "rebalance_partitions", what="applied") is None
 
 
 def test_a_process_that_lost_the_lease_says_nothing_of_a_rebalance(metrics: OperatorMetrics):
-    metrics.rebalance("default", "main", Run(RunState.DONE))
+    metrics.rebalance("default", "main", RebalanceRun(RunState.DONE))
     metrics.leading("default", "main", False)
     assert value(metrics, "rebalance_state", state="Done") is None
 
@@ -261,12 +261,12 @@ def test_how_far_a_way_back_has_come_is_told_while_it_lasts(metrics: OperatorMet
 def test_the_imbalance_is_told_now_before_and_after_the_last_election(metrics: OperatorMetrics):
     ended(metrics)
     assert value(metrics, "preferred_leader_imbalance", when="now") is None
-    found = Balance(3, last=Ran(after(0), before=7, elected=6))
+    found = PreferredElectionStatus(3, last=LastRun(after(0), before=7, elected=6))
     ended(metrics, replace(said(policy=ENFORCE), election=found))
     assert value(metrics, "preferred_leader_imbalance", when="now") == 3
     assert value(metrics, "preferred_leader_imbalance", when="before") == 7
     assert value(metrics, "preferred_leader_imbalance", when="after") is None
-    read = replace(found, last=Ran(after(0), 7, 6, after=1))
+    read = replace(found, last=LastRun(after(0), 7, 6, after=1))
     ended(metrics, replace(said(policy=ENFORCE), election=read))
     assert value(metrics, "preferred_leader_imbalance", when="after") == 1
     metrics.leading("default", "main", False)
@@ -297,7 +297,7 @@ def test_partitions_without_a_leader_are_counted(metrics: OperatorMetrics):
 
 
 def test_a_run_that_stopped_is_counted_by_its_reason(metrics: OperatorMetrics):
-    ended(metrics, said(policy=ENFORCE, deeds=Deeds(stopped=Stop(Reason.NO_ANSWER, "x"))))
+    ended(metrics, said(policy=ENFORCE, result=ExecutionResult(stopped=Abort(Reason.NO_ANSWER, "x"))))
     assert value(metrics, "runs_stopped_total", reason="NoAnswer") == 1
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from bellwether.core.model.quarantine_order import Confinement
+from bellwether.core.model.quarantine_order import QuarantineOrder
 from bellwether.core.quarantine.pause_decision import ENDINGS
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Signal
@@ -24,7 +24,9 @@ def metrics() -> OperatorMetrics:
     return OperatorMetrics()
 
 
-def turned(metrics: OperatorMetrics, *signals: Signal, order: Confinement | None = None, seconds: float = 0) -> None:
+def turned(
+    metrics: OperatorMetrics, *signals: Signal, order: QuarantineOrder | None = None, seconds: float = 0
+) -> None:
     """One turn over a scene, some seconds after its usual moment."""
     now = NOW + timedelta(seconds=seconds)
     facts = scene(None, *signals, orders=[order] if order is not None else [], now=now)

@@ -20,7 +20,14 @@ from bellwether.adapters.kubernetes.kafka_cluster.kafka_user_secrets import (
 )
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.api.v1alpha1.spec.strimzi_spec import Strimzi as Wanted
-from bellwether.core.model.strimzi import ANYBODY, Lack, Listener, Strimzi, choose, outside
+from bellwether.core.model.strimzi import (
+    NO_AUTHENTICATION,
+    Blocker,
+    Listener,
+    Strimzi,
+    choose_listener,
+    external_listener,
+)
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import BellwetherError, Terminal, Unauthenticated
 
@@ -81,7 +88,7 @@ class StrimziClusters:
         if not listener.bootstrap:
             raise _not_ready(sight.kafka, f"{sight.title} publishes no address of listener {listener.name}")
         credentials = None
-        if user is not None and listener.authentication != ANYBODY:
+        if user is not None and listener.authentication != NO_AUTHENTICATION:
             credentials = self._credentials(sight, user)
         return Found(
             strimzi=Strimzi(
@@ -92,7 +99,7 @@ class StrimziClusters:
                 paused=shapes.paused(sight.kafka),
             ),
             listener=listener,
-            outside=outside(sight.listeners, outside_as),
+            outside=external_listener(sight.listeners, outside_as),
             ca_file=self._authorities(sight) if listener.tls and not own_ca else "",
             credentials=credentials,
         )
@@ -221,16 +228,16 @@ def _listener(sight: _Sight, wanted: Wanted, user: shapes.User | None, own_user:
         accepted = tuple(dict.fromkeys(one.authentication for one in sight.listeners))
         otherwise = "the policy brings credentials of its own"
     elif user is None:
-        accepted = (ANYBODY,)
+        accepted = (NO_AUTHENTICATION,)
         otherwise = (
             f"there is no KafkaUser {DEFAULT_USER} in namespace {sight.namespace} (docs/strimzi.md has one to apply), "
             "and spec.kafka.strimzi.userName names no other"
         )
     else:
-        accepted = (user.authentication,) if wanted.user_name else (user.authentication, ANYBODY)
+        accepted = (user.authentication,) if wanted.user_name else (user.authentication, NO_AUTHENTICATION)
         otherwise = f"KafkaUser {user.name} has authentication {user.authentication}"
-    found = choose(sight.listeners, wanted.listener or "", accepted, otherwise)
-    if isinstance(found, Lack):
+    found = choose_listener(sight.listeners, wanted.listener or "", accepted, otherwise)
+    if isinstance(found, Blocker):
         raise Undiscovered(found.reason, f"{sight.title}: {found.message}")
     return found
 

@@ -23,7 +23,7 @@ from bellwether.adapters import undo_record_codec
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, Conflict, KubernetesClient, NotFound, Object
 from bellwether.core.model.cluster import PartitionKey
-from bellwether.core.model.undo_record import FORMAT_VERSION, Entry, UndoRecord
+from bellwether.core.model.undo_record import FORMAT_VERSION, UndoEntry, UndoRecord
 from bellwether.ports.errors import Fenced, Terminal, Transient
 
 FINALIZER = "bellwether.dev/undo-record"
@@ -193,7 +193,7 @@ class ConfigMapRecords:
         # The header first: from here on an older holder cannot finish a save. Its last shards may still land until each
         # is rewritten below, so what counts is what stands there at that moment.
         self._stamp_part(self._name, self._header_data(record), None, found.get(self._name))
-        entries: dict[PartitionKey, Entry] = {}
+        entries: dict[PartitionKey, UndoEntry] = {}
         for shard in range(SHARDS):
             name = self._shard_name(shard)
             entries.update(_shard_entries(self._claim(name, record.epoch, found.get(name))))
@@ -297,7 +297,7 @@ def shard_of(key: PartitionKey) -> int:
     return zlib.crc32(f"{key.topic_id}/{key.partition // BLOCK}".encode()) % SHARDS
 
 
-def _changed_shards(old: Mapping[PartitionKey, Entry], new: Mapping[PartitionKey, Entry]) -> set[int]:
+def _changed_shards(old: Mapping[PartitionKey, UndoEntry], new: Mapping[PartitionKey, UndoEntry]) -> set[int]:
     if old is new:
         return set()
     changed = [key for key, entry in new.items() if old.get(key) is not entry and old.get(key) != entry]
@@ -306,10 +306,10 @@ def _changed_shards(old: Mapping[PartitionKey, Entry], new: Mapping[PartitionKey
     return {shard_of(key) for key in changed}
 
 
-def _pack_shards(entries: Mapping[PartitionKey, Entry], shards: list[int]) -> Iterable[tuple[int, bytes]]:
+def _pack_shards(entries: Mapping[PartitionKey, UndoEntry], shards: list[int]) -> Iterable[tuple[int, bytes]]:
     if not shards:
         return
-    members: dict[int, list[tuple[PartitionKey, Entry]]] = {shard: [] for shard in shards}
+    members: dict[int, list[tuple[PartitionKey, UndoEntry]]] = {shard: [] for shard in shards}
     known: dict[tuple[str, int], int] = {}
     for key, entry in entries.items():
         block = (key.topic_id, key.partition // BLOCK)
@@ -343,7 +343,7 @@ def _sequence(header: Object | None) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def _shard_entries(shard: Object) -> dict[PartitionKey, Entry]:
+def _shard_entries(shard: Object) -> dict[PartitionKey, UndoEntry]:
     packed = (shard.get("binaryData") or {}).get("entries", "")
     return undo_record_codec.unpack_entries(base64.b64decode(packed), _where(shard)) if packed else {}
 
@@ -366,7 +366,7 @@ def _assemble(found: Mapping[str, Object]) -> UndoRecord | None:
         _check(part)
     headers = [o for o in found.values() if o["metadata"]["labels"][PART_LABEL] == "header"]
     shards = [o for o in found.values() if o["metadata"]["labels"][PART_LABEL] == "shard"]
-    entries: dict[PartitionKey, Entry] = {}
+    entries: dict[PartitionKey, UndoEntry] = {}
     for shard in shards:
         entries.update(_shard_entries(shard))
     epoch = max(_epoch(o) for o in found.values())

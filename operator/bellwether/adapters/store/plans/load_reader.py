@@ -18,8 +18,8 @@ from bellwether.adapters.store.plans.plan_verification import load_table
 from bellwether.adapters.store.store_errors import StoreDamaged
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.loads import Loads
-from bellwether.core.rebalance.measured_loads import Measurement
-from bellwether.core.rebalance.problem import Terms
+from bellwether.core.rebalance.measured_loads import LoadAccumulator
+from bellwether.core.rebalance.problem import ProblemHeader
 from bellwether.core.settings.objective import Objective
 from bellwether.plan_verifier.load_table import Unusable
 from bellwether.plan_verifier.plan_documents import STATISTICS
@@ -29,7 +29,9 @@ LOADS = "loads"
 _SCHEMA = pa.schema([problem_files.SCHEMA.field(name) for name in ("topic_id", "partition", "replicas")])
 
 
-def read_loads(store: Store, name: str, terms: Terms, objective: Objective, capacities: Mapping[int, int]) -> Loads:
+def read_loads(
+    store: Store, name: str, terms: ProblemHeader, objective: Objective, capacities: Mapping[int, int]
+) -> Loads:
     """What was measured for a problem of these ``terms``, weighed as ``objective`` says.
 
     A partition without a load row is left out. A load that no plan could rest on (not a number, negative, there twice)
@@ -37,7 +39,7 @@ def read_loads(store: Store, name: str, terms: Terms, objective: Objective, capa
     """
     table = load_table(store.below(f"{LOADS}/{name}"), STATISTICS[str(objective.statistic)])
     path = f"{problem_files.FOLDER}/{name}/{problem_files.PARTITIONS}"
-    found = Measurement(objective, capacities)
+    found = LoadAccumulator(objective, capacities)
     for batch in batches(store, path, _SCHEMA):
         topic_ids, numbers, replicas = texts(batch.column(0)), integers(batch.column(1)), tuples(batch.column(2))
         for topic_id, number, members in zip(topic_ids, numbers, replicas, strict=True):

@@ -16,8 +16,8 @@ from bellwether.adapters.store.columns import batches, checked, integers, table_
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import problem_files
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing
-from bellwether.core.rebalance.rebalance_plan import LoadMove, LoadPlan
-from bellwether.core.strict_json import Unreadable
+from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
+from bellwether.core.strict_json import InvalidDocument
 
 FOLDER = "plans"
 SUMS = "plan.json"
@@ -41,12 +41,12 @@ SCHEMA = pa.schema(
 ORDER = [("topic", "ascending"), ("topic_id", "ascending"), ("partition", "ascending")]
 
 
-def write_plan(store: Store, plan: LoadPlan, moves: Iterable[LoadMove]) -> str:
+def write_plan(store: Store, plan: RebalancePlan, moves: Iterable[RebalanceMove]) -> str:
     """Write a plan under its digest; its path in the store."""
     return write_columns(store, plan, table_of(moves, SCHEMA))
 
 
-def write_columns(store: Store, plan: LoadPlan, moves: Any) -> str:
+def write_columns(store: Store, plan: RebalancePlan, moves: Any) -> str:
     """Write a plan whose moves are an Arrow table with the columns of ``SCHEMA``; its path in the store."""
     folder = f"{FOLDER}/{plan.digest}"
     table = pa.Table.from_batches([checked(moves.combine_chunks(), SCHEMA, f"plan {plan.digest}")]).sort_by(ORDER)
@@ -55,19 +55,19 @@ def write_columns(store: Store, plan: LoadPlan, moves: Any) -> str:
     return folder
 
 
-def read_plan(store: Store, digest: str) -> LoadPlan:
+def read_plan(store: Store, digest: str) -> RebalancePlan:
     """What a plan says in sum. StoreDamaged names the field that cannot be read."""
     path = f"{FOLDER}/{digest}/{SUMS}"
     try:
-        plan = LoadPlan.read(json.loads(store.read_bytes(path)))
-    except (Unreadable, ValueError, RecursionError) as error:
+        plan = RebalancePlan.read(json.loads(store.read_bytes(path)))
+    except (InvalidDocument, ValueError, RecursionError) as error:
         raise StoreDamaged(f"{store.where(path)}: {error}") from None
     if plan.digest != digest:
         raise StoreDamaged(f"{store.where(path)}: digest is {plan.digest!r}: the plan of another folder was put here")
     return plan
 
 
-def read_moves(store: Store, digest: str) -> Iterator[LoadMove]:
+def read_moves(store: Store, digest: str) -> Iterator[RebalanceMove]:
     """A plan's moves, one by one, in order."""
     for batch in batches(store, f"{FOLDER}/{digest}/{MOVES}", SCHEMA):
         topics, ids = (texts(batch.column(c)) for c in ("topic", "topic_id"))
@@ -75,10 +75,10 @@ def read_moves(store: Store, digest: str) -> Iterator[LoadMove]:
             integers(batch.column(c)) for c in ("partition", "from_leader", "to_leader", "load")
         )
         replicas, orders = (tuples(batch.column(c)) for c in ("replicas", "order"))
-        yield from map(LoadMove, topics, ids, numbers, replicas, orders, froms, tos, loads)
+        yield from map(RebalanceMove, topics, ids, numbers, replicas, orders, froms, tos, loads)
 
 
-def sources(store: Store, plan: LoadPlan) -> tuple[str | None, str | None]:
+def sources(store: Store, plan: RebalancePlan) -> tuple[str | None, str | None]:
     """The names of the problem and of the loads that a plan was made from, where the store leaves no doubt."""
     posed = []
     for stored in store.list(problem_files.FOLDER):
@@ -92,7 +92,7 @@ def sources(store: Store, plan: LoadPlan) -> tuple[str | None, str | None]:
     return problem, loads.pop() if len(loads) == 1 else None
 
 
-def _poses(store: Store, name: str, plan: LoadPlan) -> bool:
+def _poses(store: Store, name: str, plan: RebalancePlan) -> bool:
     try:
         terms = problem_files.read_terms(store, name)
     except (StoreDamaged, StoreMissing):
@@ -101,7 +101,7 @@ def _poses(store: Store, name: str, plan: LoadPlan) -> bool:
     return (terms.cluster_id, terms.policy, terms.made_at, terms.objective) == mine
 
 
-def plans(store: Store) -> tuple[LoadPlan, ...]:
+def plans(store: Store) -> tuple[RebalancePlan, ...]:
     """Every whole plan of the store, oldest problem first; what cannot be read is left out."""
     found = []
     for stored in store.list(FOLDER):

@@ -19,8 +19,8 @@ from bellwether.adapters.store.plans.plan_verification import recheck
 from bellwether.adapters.store.store_errors import PlanUnfit, StoreDamaged, StoreMissing
 from bellwether.core.model.loads import Loads
 from bellwether.core.rebalance.problem import Problem
-from bellwether.core.rebalance.rebalance_plan import LoadPlan, plan_digest
-from bellwether.core.rebalance.waves import Accepted
+from bellwether.core.rebalance.rebalance_plan import RebalancePlan, plan_digest
+from bellwether.core.rebalance.waves import ApprovedPlan
 from bellwether.core.settings.objective import Objective
 from bellwether.plan_verifier.partition_sums import FORCED
 
@@ -32,7 +32,7 @@ KEPT = 5
 class Rechecked:
     """A plan whose every claim is so, and how many of its leaders may not stay where they are (racks, say)."""
 
-    plan: LoadPlan
+    plan: RebalancePlan
     forced: int
 
 
@@ -75,7 +75,7 @@ class Shelf:
         forced = next(check.found for check in report.checks if check.name == FORCED)
         return Rechecked(plan, int(forced.replace(",", "")))
 
-    def accepted(self, digest: str) -> Accepted:
+    def accepted(self, digest: str) -> ApprovedPlan:
         """An approved plan, ready to be applied. PlanUnfit where its moves are not those that the digest names."""
         try:
             plan = plan_files.read_plan(self._store, digest)
@@ -86,7 +86,7 @@ class Shelf:
         found = plan_digest(plan.problem_digest, moves)
         if found != digest:
             raise PlanUnfit(f"plan {digest} is refused: its moves have the digest {found}, somebody changed them")
-        return Accepted.of(plan, moves)
+        return ApprovedPlan.of(plan, moves)
 
     def finished(self, prefix: str) -> tuple[str, ...]:
         """Of this policy's problems whose names begin so: those that a plan was made of, the newest first.
@@ -128,7 +128,7 @@ class Shelf:
                 found.append((str(stored.modified), name))
         return [name for _, name in sorted(found)]
 
-    def _check_whose(self, plan: LoadPlan) -> None:
+    def _check_whose(self, plan: RebalancePlan) -> None:
         if plan.cluster_id != self._cluster_id:
             raise PlanUnfit(f"plan {plan.digest} is for Kafka cluster {plan.cluster_id}, not for {self._cluster_id}")
         if plan.policy != self._policy:

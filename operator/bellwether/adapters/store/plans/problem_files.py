@@ -15,8 +15,8 @@ import pyarrow as pa
 from bellwether.adapters.store.columns import batches, checked, integers, table_of, texts, tuples
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.store_errors import StoreDamaged
-from bellwether.core.rebalance.problem import PartitionSlot, Problem, Terms, refuse_partition
-from bellwether.core.strict_json import Unreadable
+from bellwether.core.rebalance.problem import PartitionInput, Problem, ProblemHeader, validate_partition
+from bellwether.core.strict_json import InvalidDocument
 from bellwether.ports.errors import Terminal
 
 FOLDER = "problems"
@@ -42,24 +42,24 @@ ORDER = [("topic", "ascending"), ("topic_id", "ascending"), ("partition", "ascen
 
 def write_problem(store: Store, name: str, problem: Problem) -> str:
     """Write a problem; its path in the store. Terminal names what makes no sense in it, and nothing is written."""
-    known = {b.id for b in problem.terms.brokers}
+    known = {b.id for b in problem.header.brokers}
     try:
         for slot in problem.partitions:
-            refuse_partition(slot, known)
-    except Unreadable as error:
+            validate_partition(slot, known)
+    except InvalidDocument as error:
         raise Terminal(f"problem {name}: {error}") from None
-    return write_columns(store, name, problem.terms, table_of(problem.partitions, SCHEMA))
+    return write_columns(store, name, problem.header, table_of(problem.partitions, SCHEMA))
 
 
-def write_columns(store: Store, name: str, terms: Terms, partitions: Any) -> str:
+def write_columns(store: Store, name: str, terms: ProblemHeader, partitions: Any) -> str:
     """Write a problem whose partitions are an Arrow table with the columns of ``SCHEMA``; its path in the store.
 
     The table is put into order. Terminal names what is wrong with the terms; StoreDamaged a column.
     """
     folder = f"{FOLDER}/{name}"
     try:
-        terms.refuse_amiss()
-    except Unreadable as error:
+        terms.validate()
+    except InvalidDocument as error:
         raise Terminal(f"problem {name}: {error}") from None
     table = pa.Table.from_batches([checked(partitions.combine_chunks(), SCHEMA, f"problem {name}")]).sort_by(ORDER)
     store.write_table(f"{folder}/{PARTITIONS}", table, compression="zstd", row_group_size=262_144)
@@ -67,22 +67,22 @@ def write_columns(store: Store, name: str, terms: Terms, partitions: Any) -> str
     return folder
 
 
-def read_terms(store: Store, name: str) -> Terms:
+def read_terms(store: Store, name: str) -> ProblemHeader:
     """A problem's terms. StoreDamaged names the field that cannot be read."""
     path = f"{FOLDER}/{name}/{TERMS}"
     try:
-        return Terms.read(json.loads(store.read_bytes(path)))
-    except (Unreadable, ValueError, RecursionError) as error:
+        return ProblemHeader.read(json.loads(store.read_bytes(path)))
+    except (InvalidDocument, ValueError, RecursionError) as error:
         raise StoreDamaged(f"{store.where(path)}: {error}") from None
 
 
-def read_slots(store: Store, name: str) -> Iterator[PartitionSlot]:
+def read_slots(store: Store, name: str) -> Iterator[PartitionInput]:
     """A problem's partitions, one by one, in order."""
     for batch in batches(store, f"{FOLDER}/{name}/{PARTITIONS}", SCHEMA):
         topics, ids, held = (texts(batch.column(c)) for c in ("topic", "topic_id", "held"))
         numbers, leaders = (integers(batch.column(c)) for c in ("partition", "leader"))
         replicas, isrs = (tuples(batch.column(c)) for c in ("replicas", "isr"))
-        yield from map(PartitionSlot, topics, ids, numbers, replicas, isrs, leaders, held)
+        yield from map(PartitionInput, topics, ids, numbers, replicas, isrs, leaders, held)
 
 
 def read_problem(store: Store, name: str) -> Problem:

@@ -17,7 +17,7 @@ from bellwether.adapters.store.columns import batches, integers, texts
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples.sample_files import SCHEMA, Said, current_files, days
 from bellwether.adapters.store.store_errors import StoreMissing
-from bellwether.core.doctor.risks import Sample
+from bellwether.core.doctor.risks import LogEndSample
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.sampling import filenames
 
@@ -30,9 +30,9 @@ _PLAIN = {"topic_id": pa.string()}
 
 def last_samples(
     store: Store, cluster_id: str, wanted: Collection[PartitionKey], said: Said | None = None
-) -> Mapping[PartitionKey, Sample]:
+) -> Mapping[PartitionKey, LogEndSample]:
     """The last sample of each of these partitions that has one. Raises StoreError; ``said`` hears of files left out."""
-    found: dict[PartitionKey, Sample] = {}
+    found: dict[PartitionKey, LogEndSample] = {}
     missing = set(wanted)
     for _, path in zip(range(MOST_FILES), _newest_first(store, cluster_id, said), strict=False):
         if not missing:
@@ -59,7 +59,7 @@ def _until(path: str) -> str:
     return name.split("-")[2] if filenames.is_compacted(path) else name[:4]
 
 
-def _samples(store: Store, path: str, wanted: Collection[PartitionKey]) -> Iterator[tuple[PartitionKey, Sample]]:
+def _samples(store: Store, path: str, wanted: Collection[PartitionKey]) -> Iterator[tuple[PartitionKey, LogEndSample]]:
     topics = pa.array(sorted({key.topic_id for key in wanted}), pa.string())
     schema = pa.schema([SCHEMA.field(name) for name in _COLUMNS])
     for batch in batches(store, path, _plain(schema)):
@@ -70,7 +70,7 @@ def _samples(store: Store, path: str, wanted: Collection[PartitionKey]) -> Itera
         for topic_id, at, index, leader, epoch, end in zip(texts(some.column("topic_id")), ats, *columns, strict=True):
             key = PartitionKey(topic_id, index)
             if key in wanted:
-                yield key, Sample(end, datetime.fromtimestamp(at, UTC), leader, epoch)
+                yield key, LogEndSample(end, datetime.fromtimestamp(at, UTC), leader, epoch)
 
 
 def _plain(schema: Any) -> Any:

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import Model, Reported, integer
 from bellwether.api.v1alpha1.status.policy_status import Count, Message, ReasonName
-from bellwether.core.model.quarantine_order import PATIENCE_SECONDS, RENEW_SECONDS, Confinement
+from bellwether.core.model.quarantine_order import EXPIRES_AFTER_SECONDS, RENEW_SECONDS, QuarantineOrder
 from bellwether.core.settings import policy as core_policy
 
 _DEFAULTS = core_policy.Quarantine()
@@ -67,7 +67,7 @@ class QuarantineStatus(Reported):
     until: Moment = Field(description="When it ends at the latest.")
     renewed_at: Moment = Field(
         description=f"When it was last renewed, every {RENEW_SECONDS:.0f} s. The warden releases the broker when it has"
-        f" seen no other value for {PATIENCE_SECONDS:.0f} s."
+        f" seen no other value for {EXPIRES_AFTER_SECONDS:.0f} s."
     )
     obeyed_at: Moment | None = Field(default=None, description="When the broker was first seen to be paused.")
     ended_at: Moment | None = Field(default=None, description="When it ended. Absent while it stands.")
@@ -75,7 +75,7 @@ class QuarantineStatus(Reported):
     message: Message = Field(default="", description="The same in one sentence.")
 
     @classmethod
-    def of(cls, order: Confinement) -> QuarantineStatus:
+    def of(cls, order: QuarantineOrder) -> QuarantineStatus:
         """The order as it is written."""
         return cls(
             epoch=order.epoch,
@@ -89,9 +89,9 @@ class QuarantineStatus(Reported):
             message=order.message,
         )
 
-    def to_core(self, broker: int) -> Confinement:
+    def to_core(self, broker: int) -> QuarantineOrder:
         """The order for the next turn to carry on from."""
-        return Confinement(
+        return QuarantineOrder(
             broker=broker,
             epoch=self.epoch,
             number=self.number,

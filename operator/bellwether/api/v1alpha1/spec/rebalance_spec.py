@@ -114,9 +114,9 @@ class Waves(Model):
         "The least time from one wave to the next. The next one also waits until the last one stands.",
     )
 
-    def to_core(self) -> core_rebalance.Waves:
+    def to_core(self) -> core_rebalance.RebalanceWaves:
         """The same as a value of the core."""
-        return core_rebalance.Waves(**dict(self))
+        return core_rebalance.RebalanceWaves(**dict(self))
 
 
 class Rebalance(Model):

@@ -10,7 +10,7 @@ from pydantic import Field
 from bellwether.api.v1alpha1.base_model import Model, Rule, integer
 from bellwether.core.settings import policy as core_policy
 
-_DEFAULTS = core_policy.Waves()
+_DEFAULTS = core_policy.PromotionWaves()
 
 Step = Annotated[int, Field(ge=1, le=100, strict=True)]
 
@@ -61,6 +61,6 @@ class Waves(Model):
         ),
     )
 
-    def to_core(self) -> core_policy.Waves:
+    def to_core(self) -> core_policy.PromotionWaves:
         """The same as a value of the core."""
-        return core_policy.Waves(**dict(self))
+        return core_policy.PromotionWaves(**dict(self))

@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import Reported, as_map
-from bellwether.core.model.undo_record import LeftOut
-from bellwether.core.reasons import known
+from bellwether.core.model.undo_record import SkippedPartition
+from bellwether.core.reasons import reason_named
 from bellwether.core.rebalance import lifecycle
 from bellwether.core.rebalance.waves import SAMPLE_SIZE
 
@@ -57,7 +57,7 @@ class PlanFigures(Reported):
     least_moved_bytes_per_second: Count = Field(description="What any plan to loadAfter must move at least.")
 
     @classmethod
-    def of(cls, figures: lifecycle.Figures) -> PlanFigures:
+    def of(cls, figures: lifecycle.RebalanceFigures) -> PlanFigures:
         """The figures as status has them."""
         return cls(
             load_before=round(figures.before),
@@ -72,9 +72,9 @@ class PlanFigures(Reported):
             least_moved_bytes_per_second=figures.least_load,
         )
 
-    def to_core(self) -> lifecycle.Figures:
+    def to_core(self) -> lifecycle.RebalanceFigures:
         """The figures as a value of the core, rounded as they stand here."""
-        return lifecycle.Figures(
+        return lifecycle.RebalanceFigures(
             before=float(self.load_before),
             after=float(self.load_after),
             spread_before=float(self.spread_percent_before) / 100,
@@ -118,7 +118,7 @@ class RebalanceStatus(Reported):
     )
 
     @classmethod
-    def of(cls, run: lifecycle.Run) -> RebalanceStatus:
+    def of(cls, run: lifecycle.RebalanceRun) -> RebalanceStatus:
         """A run as status has it."""
         left = sum(run.left.values())
         return cls(
@@ -140,11 +140,11 @@ class RebalanceStatus(Reported):
             ),
         )
 
-    def to_core(self) -> lifecycle.Run:
+    def to_core(self) -> lifecycle.RebalanceRun:
         """The run, as it was last said to stand."""
-        return lifecycle.Run(
+        return lifecycle.RebalanceRun(
             state=self.state,
-            reason=known(self.reason),
+            reason=reason_named(self.reason),
             message=self.message,
             name=self.run,
             request=self.request,
@@ -155,5 +155,5 @@ class RebalanceStatus(Reported):
             figures=self.plan.to_core() if self.plan is not None else None,
             taken_up=self.applied + self.left,
             left={one.reason: one.count for one in self.left_by_reason},
-            sample=tuple(LeftOut(one.topic, one.partition, one.reason) for one in self.left_sample),
+            sample=tuple(SkippedPartition(one.topic, one.partition, one.reason) for one in self.left_sample),
         )

@@ -14,13 +14,13 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, Conflict, Object, Resource
 from bellwether.adapters.kubernetes.objects import audit_log
 from bellwether.adapters.kubernetes.objects.audit_log import AGAIN_SECONDS, FULL, KEPT_DAYS, SEGMENTS, ConfigMapTrail
-from bellwether.core.reporting.audit import AuditEntry, BrokerChange, Outcome
+from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.telemetry import logs
 from bellwether.testing.memory_world import ManualClock
 from testkit.apistores import MemoryApi
 
-DONE = Outcome(4, 2)
+DONE = AuditOutcome(4, 2)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def entry(clock: ManualClock, text: str = "80 ms", epoch: int = 1) -> AuditEntry
     return AuditEntry(clock.now(), "c", epoch, changes=(BrokerChange(1, True, "signals", "StorageSlow", text),))
 
 
-def write(trail: ConfigMapTrail, clock: ManualClock, text: str = "80 ms", outcome: Outcome = DONE) -> AuditEntry:
+def write(trail: ConfigMapTrail, clock: ManualClock, text: str = "80 ms", outcome: AuditOutcome = DONE) -> AuditEntry:
     made = entry(clock, text)
     trail.begin(made)
     made = replace(made, outcome=outcome)
@@ -208,7 +208,7 @@ def test_what_is_wanted_and_refused_again_and_again_is_counted(
 
 def test_another_outcome_is_told_at_once(trail: ConfigMapTrail, clock: ManualClock):
     write(trail, clock)
-    other = write(trail, clock, outcome=Outcome(0, 0, stopped="NoAnswer: none"))
+    other = write(trail, clock, outcome=AuditOutcome(0, 0, stopped="NoAnswer: none"))
     assert trail.read()[-1] == other
     assert len(trail.read()) == 2
 

@@ -40,7 +40,7 @@ def run(store: Store, name: str = NAME, posed: Problem = POSED, *, plan: bool = 
 
 
 def at(hour: int, **terms: str) -> Problem:
-    return replace(POSED, terms=replace(POSED.terms, made_at=NOON.replace(hour=hour), **terms))
+    return replace(POSED, header=replace(POSED.header, made_at=NOON.replace(hour=hour), **terms))
 
 
 def test_each_partition_that_was_measured_has_its_cost_and_the_others_have_none(store: Store, shelf: Shelf):

@@ -34,7 +34,7 @@ def test_the_history_tells_whole_plans_by_the_age_of_their_problems(tmp_path: Pa
     store = Store.open(str(tmp_path))
     made = []
     for day in (2, 0, 1):
-        posed = replace(POSED, terms=replace(POSED.terms, made_at=POSED.terms.made_at + timedelta(days=day)))
+        posed = replace(POSED, header=replace(POSED.header, made_at=POSED.header.made_at + timedelta(days=day)))
         plan, moves = planned(posed, loads(posed, 100.0, 50.0))
         write_plan(store, plan, moves)
         made.append(plan)
@@ -75,7 +75,7 @@ def test_what_a_plan_was_made_from_is_found_where_there_is_no_doubt(tmp_path: Pa
     known = loads(POSED, 100.0, 50.0)
     plan, _ = planned(POSED, known)
     assert sources(store, plan) == (None, None)
-    write_problem(store, "monday", replace(POSED, terms=replace(POSED.terms, policy="kafka/other")))
+    write_problem(store, "monday", replace(POSED, header=replace(POSED.header, policy="kafka/other")))
     write_problem(store, "tuesday", POSED)
     write_loads(store, "one", known)
     store.write_bytes("problems/damaged/problem.json", b"{")

@@ -11,8 +11,8 @@ from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files, problem_files
 from bellwether.adapters.store.plans.plan_store import KEPT, Rechecked, Shelf
 from bellwether.adapters.store.store_errors import PlanUnfit, StoreDamaged
-from bellwether.core.rebalance.problem import BrokerSlot, Problem
-from bellwether.core.rebalance.rebalance_plan import LoadMove, LoadPlan
+from bellwether.core.rebalance.problem import BrokerInput, Problem
+from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
 from bellwether.core.settings.objective import Objective
 from testkit.loadplanning import again, loads, planned, problem, slot, write_loads
 
@@ -21,7 +21,7 @@ POSED = problem(*(slot(i, (1, 2, 3)) for i in range(6)))
 KNOWN = loads(POSED, *([100.0] * 6))
 
 
-def made(posed: Problem = POSED) -> tuple[LoadPlan, tuple[LoadMove, ...]]:
+def made(posed: Problem = POSED) -> tuple[RebalancePlan, tuple[RebalanceMove, ...]]:
     return planned(posed, KNOWN)
 
 
@@ -35,7 +35,9 @@ def shelf(store: Store) -> Shelf:
     return Shelf(store, "memory-cluster", "kafka/main")
 
 
-def work(store: Store, plan: LoadPlan | None = None, moves: tuple[LoadMove, ...] | None = None) -> LoadPlan:
+def work(
+    store: Store, plan: RebalancePlan | None = None, moves: tuple[RebalanceMove, ...] | None = None
+) -> RebalancePlan:
     """What the job leaves."""
     usual, usual_moves = made()
     write_loads(store, NAME, KNOWN)
@@ -52,14 +54,14 @@ def test_a_problem_is_there_once_it_was_put(shelf: Shelf, store: Store):
 
 def test_the_plan_of_a_problem_is_found_among_others_and_rechecked(shelf: Shelf, store: Store):
     shelf.put_problem(NAME, POSED)
-    another = replace(POSED, terms=replace(POSED.terms, made_at=POSED.terms.made_at.replace(hour=3)))
+    another = replace(POSED, header=replace(POSED.header, made_at=POSED.header.made_at.replace(hour=3)))
     work(store, *made(another))
     plan = work(store)
     assert shelf.plan_for(NAME) == Rechecked(plan, 0)
 
 
 def test_leaders_that_may_not_stay_are_counted(shelf: Shelf, store: Store):
-    brokers = tuple(BrokerSlot(b, f"rack-{b}") for b in (1, 2, 3))
+    brokers = tuple(BrokerInput(b, f"rack-{b}") for b in (1, 2, 3))
     racks = problem(*POSED.partitions, brokers=brokers, objective=Objective(preferred_racks=("rack-2",)))
     shelf.put_problem(NAME, racks)
     work(store, *planned(racks, KNOWN))

@@ -18,7 +18,7 @@ from bellwether.adapters.store.plans.problem_files import (
     write_problem,
 )
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing
-from bellwether.core.rebalance.problem import BrokerSlot, Problem
+from bellwether.core.rebalance.problem import BrokerInput, Problem
 from bellwether.ports.errors import Terminal
 from testkit.loadplanning import problem, slot
 from testkit.rechecking import load_problems
@@ -38,7 +38,7 @@ def test_a_table_of_partitions_is_put_into_order(tmp_path: Path) -> None:
     rows = list(reversed(posed.partitions))
     columns = zip(*rows, strict=True)
     table = pa.table([pa.array(list(c), f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
-    write_columns(store, "main", posed.terms, table)
+    write_columns(store, "main", posed.header, table)
     assert tuple(read_slots(store, "main")) == posed.partitions
 
 
@@ -64,7 +64,7 @@ def test_nothing_is_written_of_a_problem_that_makes_no_sense(tmp_path: Path) -> 
     with pytest.raises(Terminal, match="problem main: orders-0 has replicas on brokers"):
         write_problem(store, "main", posed)
     with pytest.raises(Terminal, match="problem main: brokers: 1 stands there twice"):
-        write_problem(store, "main", problem(brokers=(BrokerSlot(1), BrokerSlot(1))))
+        write_problem(store, "main", problem(brokers=(BrokerInput(1), BrokerInput(1))))
     assert store.list() == ()
 
 
@@ -90,5 +90,5 @@ def test_the_json_is_readable_by_a_person(tmp_path: Path) -> None:
     posed = problem(slot(0))
     write_problem(store, "main", posed)
     text = (tmp_path / "problems" / "main" / "problem.json").read_text()
-    assert json.loads(text) == posed.terms.document()
+    assert json.loads(text) == posed.header.document()
     assert len(text.splitlines()) > 10

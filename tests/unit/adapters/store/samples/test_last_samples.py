@@ -12,7 +12,7 @@ from bellwether.adapters.store.samples import last_samples as lastsamples
 from bellwether.adapters.store.samples.compaction import Compactor
 from bellwether.adapters.store.samples.last_samples import last_samples
 from bellwether.adapters.store.samples.sample_files import write_round
-from bellwether.core.doctor.risks import Sample
+from bellwether.core.doctor.risks import LogEndSample
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.sampling.rows import Rows
 from testkit.sampled import CLUSTER
@@ -38,15 +38,15 @@ def at(hour: int, minute: int = 0, day: int = 21) -> datetime:
 def test_the_newest_sample_is_found(store: Store) -> None:
     for minute, end in ((0, 10), (2, 30), (1, 20)):
         write(store, at(9, minute), end)
-    assert last_samples(store, CLUSTER, {ORDERS}) == {ORDERS: Sample(30, at(9, 2), 1, 7)}
+    assert last_samples(store, CLUSTER, {ORDERS}) == {ORDERS: LogEndSample(30, at(9, 2), 1, 7)}
 
 
 def test_an_earlier_day_is_looked_into_where_the_last_one_has_nothing(store: Store) -> None:
     write(store, at(23, 59, day=20), 10)
     write(store, at(0, 1), 99, key=OTHER)
     assert last_samples(store, CLUSTER, {ORDERS, OTHER}) == {
-        ORDERS: Sample(10, at(23, 59, day=20), 1, 7),
-        OTHER: Sample(99, at(0, 1), 1, 7),
+        ORDERS: LogEndSample(10, at(23, 59, day=20), 1, 7),
+        OTHER: LogEndSample(99, at(0, 1), 1, 7),
     }
 
 
@@ -69,7 +69,7 @@ def test_compacted_files_hold_them_as_well(store: Store) -> None:
         write(store, at(9, minute), 100 + minute)
     Compactor(store, CLUSTER, lambda _path, _why: None).run(at(12, day=22))
     assert [path.path for path in store.list("samples") if "compacted" in path.path]
-    assert last_samples(store, CLUSTER, {ORDERS}) == {ORDERS: Sample(129, at(9, 29), 1, 7)}
+    assert last_samples(store, CLUSTER, {ORDERS}) == {ORDERS: LogEndSample(129, at(9, 29), 1, 7)}
 
 
 def test_no_more_files_are_read_than_are_needed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

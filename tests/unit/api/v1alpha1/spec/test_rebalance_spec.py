@@ -62,7 +62,7 @@ def test_weights_waves_and_validity_reach_the_core():
         ),
         minimum_improvement_percent=0,
         valid_seconds=3600,
-        waves=core_rebalance.Waves(partitions=7, pause_seconds=0),
+        waves=core_rebalance.RebalanceWaves(partitions=7, pause_seconds=0),
     )
 
 

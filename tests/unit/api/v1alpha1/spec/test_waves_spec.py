@@ -10,19 +10,19 @@ import yaml
 
 from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.core.settings.policy import Waves
+from bellwether.core.settings.policy import PromotionWaves
 from testkit import apiobjects
 
 EXAMPLES = Path(__file__).parents[5] / "examples" / "placement"
 
 
-def waves(**asked: Any) -> Waves:
+def waves(**asked: Any) -> PromotionWaves:
     return LeadershipPolicy.read(apiobjects.policy(promotion={"waves": asked})).policy().promotion.waves
 
 
 def test_the_example_of_waves_is_a_policy():
     found = LeadershipPolicy.read(yaml.safe_load((EXAMPLES / "waves" / "policy.yaml").read_text())).policy()
-    assert found.promotion.waves == Waves(pause_seconds=120, after_down_seconds=300)
+    assert found.promotion.waves == PromotionWaves(pause_seconds=120, after_down_seconds=300)
 
 
 def test_the_example_of_a_periodic_election_is_a_policy():

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.api.v1alpha1.status.rebalance_status import PlanFigures, RebalanceStatus
-from bellwether.core.model.undo_record import LeftOut
+from bellwether.core.model.undo_record import SkippedPartition
 from bellwether.core.reasons import Reason
-from bellwether.core.rebalance.lifecycle import Figures, Run, RunState
+from bellwether.core.rebalance.lifecycle import RebalanceFigures, RebalanceRun, RunState
 
 WHOLE = st.integers(0, 10**15)
 FIGURES = st.builds(
-    Figures,
+    RebalanceFigures,
     before=st.floats(0, 1e15),
     after=st.floats(0, 1e15),
     spread_before=st.floats(0, 1e4),
@@ -34,9 +34,9 @@ REASONS = st.sampled_from(["TopicGone", "Reassigning", "PassedBy"])
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> Run:
+def runs(draw: st.DrawFn) -> RebalanceRun:
     left = draw(st.dictionaries(REASONS, st.integers(1, 10**6)))
-    return Run(
+    return RebalanceRun(
         state=draw(st.sampled_from(RunState)),
         reason=draw(st.sampled_from(Reason)),
         message=draw(st.text(max_size=100)),
@@ -49,28 +49,30 @@ def runs(draw: st.DrawFn) -> Run:
         figures=draw(st.none() | FIGURES),
         taken_up=sum(left.values()) + draw(st.integers(0, 10**6)),
         left=left,
-        sample=tuple(draw(st.lists(st.builds(LeftOut, st.just("orders"), st.integers(0, 99), REASONS), max_size=20))),
+        sample=tuple(
+            draw(st.lists(st.builds(SkippedPartition, st.just("orders"), st.integers(0, 99), REASONS), max_size=20))
+        ),
     )
 
 
 @given(runs())
-def test_a_run_that_was_read_back_says_the_same(run: Run):
+def test_a_run_that_was_read_back_says_the_same(run: RebalanceRun):
     said = RebalanceStatus.of(run).body()
     again = RebalanceStatus.model_validate(json.loads(json.dumps(said))).to_core()
     assert RebalanceStatus.of(again).body() == said
-    assert Run(**{**vars(again), "figures": None}) == Run(**{**vars(run), "figures": None})
+    assert RebalanceRun(**{**vars(again), "figures": None}) == RebalanceRun(**{**vars(run), "figures": None})
 
 
 @given(FIGURES)
-def test_figures_are_whole_or_text(figures: Figures):
+def test_figures_are_whole_or_text(figures: RebalanceFigures):
     said = PlanFigures.of(figures).body()
     assert {type(value) for value in said.values()} <= {int, str}
 
 
 def test_what_a_newer_version_says_is_passed_over():
-    said = {**RebalanceStatus.of(Run()).body(), "confidence": "high", "reason": "Unheard"}
+    said = {**RebalanceStatus.of(RebalanceRun()).body(), "confidence": "high", "reason": "Unheard"}
     assert RebalanceStatus.model_validate(said).to_core().reason is Reason.OTHER_VERSION
 
 
 def test_an_endless_message_is_cut():
-    assert len(RebalanceStatus.of(Run(message="x" * 5000)).body()["message"]) == 1024
+    assert len(RebalanceStatus.of(RebalanceRun(message="x" * 5000)).body()["message"]) == 1024
