@@ -1,6 +1,6 @@
-"""Every reason that Bellwether gives, with the sentence that explains it. The one table that documents draw on.
+"""All reasons with their descriptions: the one table that conditions, events, metrics, the CLI and the docs use.
 
-Reasons are born in the judgement that they explain and travel unchanged into status, events, metrics and the CLI.
+A reason is chosen where the decision is made, and is passed on unchanged.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """A reason's name, as it stands in conditions and metrics."""
+    """Reason names, as used in conditions and metrics."""
 
     # Verdicts on a broker
     SIGNALS_PASSING = "SignalsPassing"
@@ -283,9 +283,9 @@ DESCRIPTIONS: dict[Reason, str] = {
     Reason.WITHDRAWN: "Bellwether is being uninstalled: orders were put back or exported, and no turn is taken.",
     Reason.DEFINITION_OUTDATED: "The served definitions are of an older version, so status is incomplete.",
 }
-"""What each reason means, one sentence a reason."""
+"""Description of each reason, one sentence each."""
 
 
 def reason_named(name: str) -> Reason:
-    """The reason of that name; one that another version stored and this one does not know is said to be so."""
+    """The reason of that name; OTHER_VERSION for a stored name that this version does not know."""
     return Reason(name) if name in set(Reason) else Reason.OTHER_VERSION

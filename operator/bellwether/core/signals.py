@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class SignalType(StrEnum):
-    """The kinds of evidence that Bellwether brings along; other kinds plug in by entry point under their own names."""
+    """Built-in signal types. Plug-ins add others by entry point, under their own names."""
 
     EXTERNAL_REACHABILITY = "ExternalReachability"
     SELF_REACHABILITY = "SelfReachability"
@@ -22,7 +22,7 @@ class SignalType(StrEnum):
 
 
 class Reading(StrEnum):
-    """What a source says of a broker. A prober counts its own thresholds, so a reading has already been confirmed."""
+    """Result that a source reports for a broker. Probers apply their thresholds, so a reading is already confirmed."""
 
     PASSING = "Passing"
     FAILING = "Failing"
@@ -31,13 +31,13 @@ class Reading(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One source's word on one broker.
+    """One source's observation of one broker.
 
-    ``type`` is a SignalType, or the name that a plugged-in kind has given itself. ``control`` is the internal
-    listener's answer to the same request (ExternalReachability only). ``latency_seconds`` is the last measured latency,
-    ``usual_seconds`` what is usual for that very disk (StorageLatency only). ``value`` is the figure that was compared,
-    in its source's own unit (ReplicationLag: seconds). ``age_seconds`` is the time since the reader saw the source's
-    Lease advance, on the reader's monotonic clock; ``None`` means never, and is not evidence.
+    ``type`` is a SignalType, or the name of a plug-in's signal type. ``control`` is the internal listener's answer to
+    the same request (ExternalReachability only). ``latency_seconds`` is the last measured latency, ``usual_seconds``
+    the usual latency of that disk (StorageLatency only). ``value`` is the figure that was compared, in its source's own
+    unit (ReplicationLag: seconds). ``age_seconds`` is the time since the reader saw the source's Lease advance, on the
+    reader's monotonic clock; ``None`` means never, and is not evidence.
     """
 
     broker: int
@@ -55,9 +55,9 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A person's word on a broker (``BrokerHealth.spec.override``); ``until`` ``None`` means until taken away.
+    """A manual override for a broker (``BrokerHealth.spec.override``); ``until`` ``None`` means until it is removed.
 
-    ``by`` says whose word it is, for the audit trail. ``purpose`` ``None``: the word alone counts.
+    ``by`` names the person, for the audit log. ``purpose`` ``None``: no special handling.
     """
 
     broker: int
@@ -68,18 +68,18 @@ class Override:
     purpose: Purpose | None = None
 
     def active(self, now: datetime) -> bool:
-        """Whether the override still holds at ``now``."""
+        """Whether the override is in effect at ``now``."""
         return self.until is None or now < self.until
 
 
 class OverrideState(StrEnum):
-    """What an override asks for."""
+    """State that an override requests."""
 
     DEMOTED = "Demoted"
     PROMOTED = "Promoted"
 
 
 class Purpose(StrEnum):
-    """What a person wants an override for, where that changes what it does."""
+    """Purpose of an override, where it changes what the override does."""
 
     MAINTENANCE = "Maintenance"

@@ -1,7 +1,7 @@
 """Strict JSON reader: each field must be present, of its type and within its limits, or an error names it.
 
-In: what ``json.loads`` gave. Out: plain values. Called by the values that are kept in files (``rebalance.problem``,
-``rebalance.rebalance_plan``, ``settings.objective``); adapters say which file it was.
+In: the result of ``json.loads``. Out: plain values. Used for the values that are kept in files (``rebalance.problem``,
+``rebalance.rebalance_plan``, ``settings.objective``); adapters name the file.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
-Word = TypeVar("Word", bound=StrEnum)
+EnumType = TypeVar("EnumType", bound=StrEnum)
 
 MAX_INT64 = 2**63 - 1
 """Integers in files fit Arrow's and the JVM's 64 bits."""
 
 
 class InvalidDocument(ValueError):
-    """A document that is not what it should be: names the field, and what was wanted."""
+    """A document has a missing, unknown or invalid field. The message names the field and what is expected."""
 
 
 class StrictObject:
-    """The fields of one JSON object. What nobody asked for by the time of ``done`` is refused, too."""
+    """Reader of one JSON object. ``done`` refuses every field that was not read."""
 
     def __init__(self, document: object, where: str = "") -> None:
         if not isinstance(document, Mapping):
@@ -32,10 +32,10 @@ class StrictObject:
         self._where = f"{where}." if where else ""
 
     def text(self, name: str, *, empty: bool = False) -> str:
-        """A string; not an empty one unless told."""
+        """A string; non-empty unless ``empty``."""
         value = self._take(name)
         if not isinstance(value, str) or not (value or empty):
-            raise self._amiss(name, value, "text" if empty else "text that is not empty")
+            raise self._invalid(name, value, "text" if empty else "text that is not empty")
         return value
 
     def text_or_none(self, name: str) -> str | None:
@@ -44,14 +44,14 @@ class StrictObject:
         if value is None:
             return None
         if not isinstance(value, str):
-            raise self._amiss(name, value, "text or null")
+            raise self._invalid(name, value, "text or null")
         return value
 
     def whole(self, name: str, least: int = 0) -> int:
         """An integer of at least ``least``."""
         value = self._take(name)
         if not _whole(value, least):
-            raise self._amiss(name, value, f"a whole number, {least} or more")
+            raise self._invalid(name, value, f"a whole number, {least} or more")
         return int(value)
 
     def whole_or_none(self, name: str, least: int = 0) -> int | None:
@@ -60,14 +60,14 @@ class StrictObject:
         if value is None:
             return None
         if not _whole(value, least):
-            raise self._amiss(name, value, f"null, or a whole number, {least} or more")
+            raise self._invalid(name, value, f"null, or a whole number, {least} or more")
         return int(value)
 
     def number(self, name: str) -> float:
         """A finite number that is not negative."""
         value = self._take(name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise self._amiss(name, value, "a number, 0 or more")
+            raise self._invalid(name, value, "a number, 0 or more")
         return float(value)
 
     def number_or_none(self, name: str) -> float | None:
@@ -81,30 +81,30 @@ class StrictObject:
         """True or false."""
         value = self._take(name)
         if not isinstance(value, bool):
-            raise self._amiss(name, value, "true or false")
+            raise self._invalid(name, value, "true or false")
         return value
 
     def moment(self, name: str) -> datetime:
-        """A time in UTC to the second, as in ``2026-11-21T12:00:00Z``."""
+        """A time in UTC with a resolution of one second, such as ``2026-11-21T12:00:00Z``."""
         value = self._take(name)
         try:
             return datetime.strptime(value, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
         except (TypeError, ValueError):
-            raise self._amiss(name, value, "a time as in 2026-11-21T12:00:00Z") from None
+            raise self._invalid(name, value, "a time as in 2026-11-21T12:00:00Z") from None
 
-    def word(self, name: str, words: type[Word]) -> Word:
-        """One of an enumeration's words."""
+    def word(self, name: str, words: type[EnumType]) -> EnumType:
+        """A value of an enumeration."""
         value = self._take(name)
         try:
             return words(value)
         except ValueError:
-            raise self._amiss(name, value, f"one of {', '.join(words)}") from None
+            raise self._invalid(name, value, f"one of {', '.join(words)}") from None
 
     def items(self, name: str) -> list[Any]:
         """A list."""
         value = self._take(name)
         if not isinstance(value, list):
-            raise self._amiss(name, value, "a list")
+            raise self._invalid(name, value, "a list")
         return value
 
     def inner(self, name: str) -> StrictObject:
@@ -112,20 +112,20 @@ class StrictObject:
         return StrictObject(self._take(name), f"{self._where}{name}")
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """An object whose names are data, as it is."""
+        """An object whose names are data, returned unchanged."""
         value = self._take(name)
         if not isinstance(value, dict):
-            raise self._amiss(name, value, "a JSON object")
+            raise self._invalid(name, value, "a JSON object")
         return value
 
     def only(self, name: str, wanted: object) -> None:
-        """A field that must have one value: the format's version, say."""
+        """A field that must have one value, such as the format version."""
         value = self._take(name)
         if value != wanted or isinstance(value, bool):
-            raise self._amiss(name, value, f"{wanted!r}, the only one that this version knows")
+            raise self._invalid(name, value, f"{wanted!r}, the only one that this version knows")
 
     def done(self) -> None:
-        """Refuses what is left over: a misspelt name must not pass for a default."""
+        """Refuse fields that were not read, so that a misspelt name is not taken for a default."""
         if self._left:
             names = ", ".join(f"{self._where}{n}" for n in sorted(self._left))
             raise InvalidDocument(f"unknown: {names}: written by another version, or misspelt")
@@ -135,12 +135,12 @@ class StrictObject:
             raise InvalidDocument(f"{self._where}{name} is missing")
         return self._left.pop(name)
 
-    def _amiss(self, name: str, value: object, wanted: str) -> InvalidDocument:
+    def _invalid(self, name: str, value: object, wanted: str) -> InvalidDocument:
         return InvalidDocument(f"{self._where}{name} is {_kind(value)}: {wanted} is wanted")
 
 
 def format_timestamp(at: datetime) -> str:
-    """A time as documents have it."""
+    """A time in the format of the stored documents."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -1,7 +1,8 @@
 """Decide which brokers are demoted and promoted, from verdicts, overrides and the cap.
 
-Law 4 lives here: the cap counts every broker that cannot lead; above it the worst go first; from half of the cluster on
-nobody new is demoted; holding never promotes. An override beats signals and cap.
+Implements invariant 4: the cap counts every broker that cannot lead; above it the most severe go first; with half of
+the cluster affected no further broker is demoted; holding never promotes. An override takes precedence over signals and
+cap.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from bellwether.core.settings.policy import Policy, PromotionMode, WhenExceeded
 from bellwether.core.signals import OverrideState
 
 HARD_FAULTS = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.STILL_UNFENCED, Reason.STORAGE_SLOW})
-"""Faults of a broker's own. What else makes it Sick may well come of what others are doing to the cluster."""
+"""Faults of the broker itself. Other reasons for Sick may be caused by operations on the cluster."""
 
 
 SICKNESS: Mapping[str, int] = {
@@ -34,19 +35,20 @@ SICKNESS: Mapping[str, int] = {
     Reason.EXTERNALLY_UNREACHABLE: 4,
     Reason.STILL_UNFENCED: 5,
 }
-"""How little a demoted broker is worth as a leader, by the reason that stands in the undo record: it does not change
-from turn to turn as a severity may. A person's word alone is no sickness; what is not listed is ``LESS_SICK``."""
+"""How unsuitable a demoted broker is as a leader, by the reason in the undo record, which unlike a severity does
+not change between reconciles. A manual demotion is no sickness; reasons that are not listed are ``LESS_SICK``.
+"""
 LESS_SICK = 2
 
 
 def sickness(demoted: DemotedBroker) -> int:
-    """How sick a demoted broker is beside others: where only demoted ones are left, the lowest leads."""
+    """How sick a demoted broker is: if only demoted replicas remain, the lowest leads."""
     return SICKNESS.get(demoted.reason, LESS_SICK)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerHold:
-    """A broker that would be demoted or promoted, but for a named reason."""
+    """A broker whose demotion or promotion is held, with the reason."""
 
     broker: int
     reason: Reason
@@ -55,36 +57,36 @@ class BrokerHold:
 
 @dataclass(frozen=True)
 class Decisions:
-    """Who is to be kept from leading from now on, who no longer, and what was refused."""
+    """Which brokers are demoted from now on, which are promoted, and which changes are held."""
 
     demoted: Mapping[int, DemotedBroker]
     promoted: tuple[int, ...] = ()
     held: tuple[BrokerHold, ...] = ()
     dwelling: tuple[int, ...] = ()
-    """Brokers that have turned sick just now: demoted once they have been so for the dwell time."""
+    """Brokers that are Sick for less than the dwell time: demoted once it has passed."""
     returning: Mapping[int, ReturningBroker] = field(default_factory=dict)
-    """Brokers that are demoted no longer and get their leaders back in waves."""
+    """Brokers that are no longer demoted and get their leaders back in waves."""
     waits: Mapping[int, WaveBlocker] = field(default_factory=dict)
-    """What the next wave of a returning broker waits for."""
+    """What the next wave of each returning broker waits for."""
     policy_deleted: bool = False
-    """The policy ends: every order goes back to its baseline, whatever racks and limits the policy wanted."""
+    """The policy is being deleted: every order returns to its baseline, whatever its racks and limits."""
 
     def hold_of(self, broker: int) -> BrokerHold | None:
-        """Why a broker's demotion or promotion is held back, if it is."""
+        """Why a broker's demotion or promotion is held, if it is."""
         return next((h for h in self.held if h.broker == broker), None)
 
 
 def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) -> Decisions:
-    """Who is demoted from now on, with the reasons for whoever is held."""
+    """Decide which brokers are demoted from now on, and which changes are held."""
     kept, held = still_demoted(snapshot, verdicts, policy)
     held += defer_promotions(kept, snapshot, verdicts)
     held += drain_for_maintenance(kept, snapshot, verdicts, policy)
     for broker in sorted(verdicts):
         override = snapshot.override_of(broker)
         if override is not None and override.state is OverrideState.DEMOTED and not requests_maintenance(override):
-            # What signals demoted stays their demotion: the end of the override must not promote it.
-            standing = kept.get(broker)
-            if standing is None or standing.cause is not Cause.SIGNALS:
+            # A demotion by signals keeps its cause: the end of the override must not promote the broker.
+            existing = kept.get(broker)
+            if existing is None or existing.cause is not Cause.SIGNALS:
                 before = snapshot.record.demoted.get(broker)
                 kept[broker] = _demoted(before, snapshot, broker, Cause.OVERRIDE, override.reason)
     candidates = [
@@ -126,13 +128,13 @@ def decide(snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy) 
 
 
 DecisionFunction = Callable[[Snapshot, Mapping[int, Verdict], Policy], Decisions]
-"""How a turn decides who may lead; ``decide`` is the policy's way, the others are for a person's or a policy's end."""
+"""Decision step of a reconcile: ``decide`` for a policy; the others are for manual commands and for deletion."""
 
 
 def decide_on_deletion(snapshot: Snapshot, verdicts: Mapping[int, Verdict], _policy: Policy) -> Decisions:
-    """The decision when the policy is being deleted: who is not known to be sick may lead again, all at once.
+    """Decisions while the policy is being deleted: promote every broker not known to be sick, all at once.
 
-    A broker that signals demoted needs evidence to lead again; one that a person demoted needs only not to be sick.
+    A broker that signals demoted needs evidence to lead again; one that a person demoted only must not be sick.
     """
     kept = {}
     for broker, demoted in sorted(snapshot.record.demoted.items()):
@@ -146,7 +148,7 @@ def decide_on_deletion(snapshot: Snapshot, verdicts: Mapping[int, Verdict], _pol
 
 
 def manual_decision(demote: Collection[int] = (), promote: Collection[int] = (), message: str = "") -> DecisionFunction:
-    """The decision of a person at the command line: these are demoted, those no longer, everybody else as before."""
+    """Decisions for a command line run: demote and promote the given brokers, leave all others as they are."""
 
     def as_commanded(snapshot: Snapshot, _verdicts: Mapping[int, Verdict], _policy: Policy) -> Decisions:
         kept = {b: d for b, d in snapshot.record.demoted.items() if b not in promote}
@@ -162,14 +164,14 @@ def manual_decision(demote: Collection[int] = (), promote: Collection[int] = (),
 def still_demoted(
     snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
 ) -> tuple[dict[int, DemotedBroker], list[BrokerHold]]:
-    """Of those demoted before, who stays so. Only a well broker, or a person's word, ends a demotion."""
+    """Which demoted brokers stay demoted. Only a healthy verdict or an override ends a demotion."""
     kept: dict[int, DemotedBroker] = {}
     held = []
     for broker, demoted in sorted(snapshot.record.demoted.items()):
         verdict = verdicts.get(broker)
         override = snapshot.override_of(broker)
         if verdict is None:
-            continue  # decommissioned: no replica list names it any more, so there is nothing to keep it from
+            continue  # decommissioned: no replica list names it any more
         if override is not None and override.state is OverrideState.PROMOTED:
             continue
         if demoted.cause is Cause.MAINTENANCE:
@@ -180,7 +182,7 @@ def still_demoted(
             if verdict.state not in (
                 HealthState.HEALTHY,
                 HealthState.UNKNOWN,
-            ):  # the word has ended, the sickness has not
+            ):  # the override ended, it is not healthy
                 kept[broker] = replace(demoted, cause=Cause.SIGNALS, reason=verdict.reason, message=verdict.message)
         elif verdict.state is not HealthState.HEALTHY:
             kept[broker] = demoted
@@ -194,7 +196,9 @@ def still_demoted(
 def defer_promotions(
     kept: dict[int, DemotedBroker], snapshot: Snapshot, verdicts: Mapping[int, Verdict]
 ) -> list[BrokerHold]:
-    """While others work on the cluster only a person's word promotes (law 10): adds to ``kept`` whoever stays."""
+    """During external operations only an override promotes (invariant 10): adds the other demoted brokers to
+    ``kept``.
+    """
     busy, held = snapshot.external_operation, []
     for broker, demoted in sorted(snapshot.record.demoted.items()):
         override = snapshot.override_of(broker)
@@ -208,15 +212,15 @@ def defer_promotions(
 def drain_for_maintenance(
     kept: dict[int, DemotedBroker], snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
 ) -> list[BrokerHold]:
-    """Brokers in maintenance lead nothing, one after another while the others can do without: adds to ``kept``."""
+    """Drain brokers in maintenance one by one, while the others can take their leaders: adds to ``kept``."""
     held = []
     drained = {b for b, d in kept.items() if d.cause is Cause.MAINTENANCE}
     for broker, why in sorted(snapshot.maintenance.items()):
         before, override = kept.get(broker), snapshot.override_of(broker)
         if override is not None and override.state is OverrideState.PROMOTED:
-            continue  # a person's word goes before a pod's state
+            continue  # an override takes precedence over a pod's state
         if broker not in verdicts or broker in drained or (before is not None and before.cause is Cause.SIGNALS):
-            continue  # what signals demoted stays their demotion, as with any override
+            continue  # a demotion by signals keeps its cause
         refused = drain_blocker(why, kept, drained, snapshot, verdicts, policy) if before is None else None
         if refused is not None:
             held.append(BrokerHold(broker, refused.reason, f"not drained: {refused.message}"))
@@ -229,13 +233,13 @@ def drain_for_maintenance(
 
 
 def _still_drained(demoted: DemotedBroker, verdict: Verdict, snapshot: Snapshot) -> dict[int, DemotedBroker]:
-    """A drained broker as it is kept, until its maintenance is over and it is well; nothing once it may lead again."""
+    """The demotion of a broker in maintenance, until maintenance is over and it is healthy; then empty."""
     broker, why = demoted.broker, snapshot.maintenance.get(demoted.broker)
     if why is not None:
         return {broker: replace(demoted, reason=why.reason, message=why.message or DESCRIPTIONS[why.reason])}
     unasked = verdict.state is HealthState.UNKNOWN and not any(s.broker == broker for s in snapshot.signals)
     if verdict.state is HealthState.HEALTHY or unasked:
-        return {}  # where nobody reports on it, nobody can say that it is well
+        return {}  # without any signal its health cannot be confirmed
     return {broker: replace(demoted, reason=Reason.HANDING_BACK, message=DESCRIPTIONS[Reason.HANDING_BACK])}
 
 
@@ -246,22 +250,22 @@ def admit_within_cap(
     verdicts: Mapping[int, Verdict],
     policy: Policy,
 ) -> tuple[list[Verdict], list[BrokerHold]]:
-    """Law 4: which of the sick may be demoted now."""
+    """Invariant 4: which of the sick brokers may be demoted now."""
     if not candidates:
         return [], []
     worst_first = sorted(candidates, key=lambda v: (-v.severity, v.since, v.broker))
     down = {v.broker for v in verdicts.values() if v.state is HealthState.DOWN}
     maintained = snapshot.maintenance.keys() & snapshot.cluster.named
     cannot_lead = (snapshot.cluster.named - snapshot.cluster.live) | kept | down | maintained
-    ailing = cannot_lead | {v.broker for v in candidates}
+    unhealthy = cannot_lead | {v.broker for v in candidates}
     total = len(snapshot.cluster.named)
-    if 2 * len(ailing) >= total:
-        asked = sum(1 for b, d in snapshot.record.demoted.items() if b in ailing and d.cause is not Cause.SIGNALS)
+    if 2 * len(unhealthy) >= total:
+        asked = sum(1 for b, d in snapshot.record.demoted.items() if b in unhealthy and d.cause is not Cause.SIGNALS)
         cause = f"{asked} of them at a person's word" if asked else "the cause is elsewhere"
-        text = f"{len(ailing)} of {total} brokers cannot lead or are sick: {cause}, nobody new is demoted"
+        text = f"{len(unhealthy)} of {total} brokers cannot lead or are sick: {cause}, nobody new is demoted"
         return [], [BrokerHold(v.broker, Reason.SYSTEMIC_CAUSE, text) for v in worst_first]
     cap = policy.demotion.cap(total)
-    if one_failure_domain(ailing, snapshot, verdicts, policy):
+    if one_failure_domain(unhealthy, snapshot, verdicts, policy):
         return worst_first, []
     room = max(0, cap - len(cannot_lead))
     text = f"{len(cannot_lead)} of {total} brokers cannot lead already, the cap is {cap} (spec.demotion.maxBrokers)"
@@ -272,34 +276,34 @@ def admit_within_cap(
 
 
 def dwell_elapsed(verdict: Verdict, snapshot: Snapshot, policy: Policy) -> bool:
-    """Whether a broker has been sick for long enough that the signals of a common cause would have come in."""
+    """Whether a broker has been sick for long enough to see other brokers' signals of a common cause."""
     return snapshot.now - verdict.since >= timedelta(seconds=policy.demotion.dwell_seconds)
 
 
 def one_failure_domain(
-    ailing: frozenset[int] | set[int], snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
+    unhealthy: frozenset[int] | set[int], snapshot: Snapshot, verdicts: Mapping[int, Verdict], policy: Policy
 ) -> bool:
-    """Whether all that ails stands in as few racks as the policy allows, the others being well.
+    """Whether all unhealthy brokers are in as few racks as the policy allows, and all other brokers are healthy.
 
-    Then it counts as one cause, if every partition that the ailing hold keeps a live ISR member elsewhere.
+    Then they count as one failure, if each of their partitions keeps a live ISR member elsewhere.
     """
     brokers = snapshot.cluster.brokers
     racks = {b.rack for b in brokers.values()}
-    if None in racks or any(b not in brokers for b in ailing):
+    if None in racks or any(b not in brokers for b in unhealthy):
         return False
-    if any(v.state is HealthState.SUSPECT for v in verdicts.values() if v.broker not in ailing):
+    if any(v.state is HealthState.SUSPECT for v in verdicts.values() if v.broker not in unhealthy):
         return False
-    domains = {brokers[b].rack for b in ailing}
+    domains = {brokers[b].rack for b in unhealthy}
     if len(domains) > policy.demotion.max_failure_domains or len(domains) >= len(racks):
         return False
-    safe = snapshot.cluster.live - ailing
-    if not all(safe & set(p.isr) for p in snapshot.cluster.partitions if not ailing.isdisjoint(p.replicas)):
+    safe = snapshot.cluster.live - unhealthy
+    if not all(safe & set(p.isr) for p in snapshot.cluster.partitions if not unhealthy.isdisjoint(p.replicas)):
         return False
-    return not policy.demotion.capacity.bounded or not count_overload(ailing, snapshot, policy)
+    return not policy.demotion.capacity.bounded or not count_overload(unhealthy, snapshot, policy)
 
 
 def count_overload(without: Collection[int], snapshot: Snapshot, policy: Policy) -> int:
-    """How many partitions that these brokers lead would find nobody with room among the others."""
+    """How many partitions led by these brokers would find no broker with room among the others."""
     safe = snapshot.cluster.live.difference(without)
     account = LeaderLoads(dict.fromkeys(safe, 0), policy.demotion.capacity, snapshot.loads or NO_LOADS)
     wanting = []

@@ -1,6 +1,6 @@
-"""Check whether a broker may be drained: what it leads must be led by others once it has stopped.
+"""Check whether a broker may be drained: other brokers must be able to lead its partitions once it has stopped.
 
-Called by ``decisions`` before a broker in maintenance is kept from leading. Pure; what is held stays as it is.
+Called by ``decisions`` before a broker in maintenance is demoted. Pure; a broker whose drain is held is left unchanged.
 """
 
 from __future__ import annotations
@@ -37,49 +37,51 @@ def drain_blocker(
 ) -> DrainBlocker | None:
     """Why the broker may not be drained now, if so.
 
-    ``kept`` are all who are kept from leading, ``drained`` those among them that are in maintenance and may stop at any
-    moment. A pod's restart is bound by the cap, as whatever nobody asked for; a person's word is not (law 4).
+    ``kept`` are all demoted brokers, ``drained`` those of them in maintenance, which may stop at any moment. The cap
+    applies to a pod's restart, as to every unrequested change; it does not apply to a person's request (invariant 4).
     """
     broker, live = why.broker, snapshot.cluster.live
-    ailing = {b for b, v in verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN)}
-    if broker in live and not live - set(kept) - ailing - {broker}:
+    unhealthy = {b for b, v in verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN)}
+    if broker in live and not live - set(kept) - unhealthy - {broker}:
         text = "no other broker is live, well and free to lead: hand another one back first"
         return DrainBlocker(Reason.LAST_HEALTHY_BROKER, text)
-    alone = [p for p in snapshot.cluster.held_by(broker) if _alone(p, broker, live - set(drained))]
-    if alone:
-        return DrainBlocker(Reason.NO_LEADER_LEFT, _named(broker, alone))
+    stranded = [p for p in snapshot.cluster.held_by(broker) if _is_last_in_isr(p, broker, live - set(drained))]
+    if stranded:
+        return DrainBlocker(Reason.NO_LEADER_LEFT, _stranded_message(broker, stranded))
     if why.asked:
         return None
     down = {b for b, v in verdicts.items() if v.state is HealthState.DOWN}
-    return _over_the_cap(broker, set(kept) | down, ailing, snapshot, policy)
+    return _over_the_cap(broker, set(kept) | down, unhealthy, snapshot, policy)
 
 
-def _alone(partition: Partition, broker: int, staying: Collection[int]) -> bool:
-    """Whether the broker is the last of the ISR that stays: nobody could lead once it has stopped."""
+def _is_last_in_isr(partition: Partition, broker: int, staying: Collection[int]) -> bool:
+    """Whether the broker is the last ISR member that stays: no other could lead once it has stopped."""
     return broker in partition.isr and not any(r in staying for r in partition.isr if r != broker)
 
 
-def _named(broker: int, alone: list[Partition]) -> str:
-    first = ", ".join(str(p.name) for p in sorted(alone, key=lambda p: p.name)[:NAMED])
-    more = f" and {len(alone) - NAMED} more" if len(alone) > NAMED else ""
-    single = sum(1 for p in alone if len(p.replicas) == 1)
-    cure = "raise the replication factor" if single == len(alone) else "wait until others are in their ISR"
-    if 0 < single < len(alone):
+def _stranded_message(broker: int, stranded: list[Partition]) -> str:
+    first = ", ".join(str(p.name) for p in sorted(stranded, key=lambda p: p.name)[:NAMED])
+    more = f" and {len(stranded) - NAMED} more" if len(stranded) > NAMED else ""
+    single = sum(1 for p in stranded if len(p.replicas) == 1)
+    cure = "raise the replication factor" if single == len(stranded) else "wait until others are in their ISR"
+    if 0 < single < len(stranded):
         cure = f"{cure}, and raise the replication factor of {single} of them"
-    text = f"{len(alone)} partitions would be left without a leader without broker {broker} ({first}{more}): {cure}"
+    text = f"{len(stranded)} partitions would be left without a leader without broker {broker} ({first}{more}): {cure}"
     return f"{text}, or set an override without a purpose"
 
 
 def _over_the_cap(
-    broker: int, others: set[int], ailing: set[int], snapshot: Snapshot, policy: Policy
+    broker: int, others: set[int], unhealthy: set[int], snapshot: Snapshot, policy: Policy
 ) -> DrainBlocker | None:
     named = snapshot.cluster.named
     cannot_lead = ((named - snapshot.cluster.live) | others) & named
     if broker in cannot_lead:
         return None  # it counts already
-    amiss = len((cannot_lead | ailing | {broker}) & named)
-    if 2 * amiss >= len(named):
-        text = f"{amiss} of {len(named)} brokers cannot lead, are sick or restart: nobody new is drained for its pod"
+    unavailable = len((cannot_lead | unhealthy | {broker}) & named)
+    if 2 * unavailable >= len(named):
+        text = (
+            f"{unavailable} of {len(named)} brokers cannot lead, are sick or restart: nobody new is drained for its pod"
+        )
         return DrainBlocker(Reason.SYSTEMIC_CAUSE, text)
     cap = policy.demotion.cap(len(named))
     if len(cannot_lead) < cap:

@@ -1,7 +1,6 @@
 """Seconds until a dwell or stabilization timer of a broker expires, for requeueing.
 
-In: a verdict, and what was decided. Out: seconds. Called by whoever takes one turn after another: the policy loops, and
-simulations.
+In: a verdict and the decisions. Out: seconds. Called by the policy loops and by simulations.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ SOONEST_SECONDS = 0.05
 def requeue_after(
     verdict: Verdict, *, dwelling: bool, flaps: FlapCounter | None, policy: Policy, now: datetime
 ) -> float | None:
-    """In how many seconds a broker has been sick, or well, for long enough; None when it waits for neither."""
+    """Seconds until a broker has been sick, or healthy, for long enough; None if neither timer runs."""
     if dwelling:
         wait = policy.demotion.dwell_seconds
     elif verdict.state is HealthState.RECOVERING:

@@ -1,9 +1,9 @@
-"""Restore leaders to recovered brokers in waves: who returns, the next wave of each, and what it waits for.
+"""Restore leaders to recovered brokers in waves: which brokers return, the next wave of each, and what blocks it.
 
-In: a turn's snapshot and verdicts, who is demoted from now on and who no longer. Out: the returning brokers with the
-share that each may lead, and what each waits for. A share rises step by step while the broker is well, in sync and
-given time; it falls only when the broker goes down. One that sickens is demoted again, which ends its return.
-Called by ``decisions``, whose cap counts a broker that is down; one on its way back may lead and counts no more.
+In: the snapshot, verdicts, and which brokers are demoted or promoted. Out: the returning brokers with the share that
+each may lead, and what blocks each. A share rises step by step while the broker is healthy, in sync and given time; it
+falls only when the broker goes down. A broker that becomes sick is demoted again, which ends its restoration. Called by
+``decisions``, whose cap counts a broker that is down; a returning broker may lead and does not count.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bellwether.core.signals import OverrideState
 
 @dataclass(frozen=True, slots=True)
 class WaveBlocker:
-    """What a broker's next wave waits for. ``again_seconds`` is when time alone lets it come."""
+    """Why a broker's next wave waits. ``again_seconds`` is set where time alone ends the wait."""
 
     reason: Reason
     message: str
@@ -35,7 +35,7 @@ class WaveBlocker:
 
 @dataclass(frozen=True)
 class Restorations:
-    """Who is on the way back, and what each of them waits for."""
+    """The returning brokers, and what blocks the next wave of each."""
 
     returning: Mapping[int, ReturningBroker] = field(default_factory=dict)
     waits: Mapping[int, WaveBlocker] = field(default_factory=dict)
@@ -43,9 +43,9 @@ class Restorations:
 
 @dataclass(frozen=True, slots=True)
 class RestorationProgress:
-    """How far a broker's way back has come: wave ``number`` of ``waves``, 0 before the first.
+    """Progress of a broker's restoration: wave ``number`` of ``waves``, 0 before the first.
 
-    ``withheld`` counts the partitions that later waves return; ``wait`` is what the next one waits for.
+    ``withheld`` counts the partitions of later waves; ``wait`` is what blocks the next one.
     """
 
     returning: ReturningBroker
@@ -56,7 +56,7 @@ class RestorationProgress:
 
     @property
     def message(self) -> str:
-        """In one sentence, without anything that time alone changes."""
+        """One sentence, without anything that time alone changes."""
         text = f"wave {self.number} of {self.waves}: it may lead {self.returning.share} % of its leaders again"
         if self.number == 0:
             text = f"its leaders return in {self.waves} waves"
@@ -66,7 +66,7 @@ class RestorationProgress:
     def of(
         cls, returning: ReturningBroker | None, waves: PromotionWaves, withheld: int, wait: WaveBlocker | None
     ) -> RestorationProgress | None:
-        """How far it has come under a policy's waves; None where the broker is not on its way back."""
+        """Progress under a policy's waves; None if the broker is not returning."""
         if returning is None:
             return None
         return cls(returning, waves.number(returning.share), len(waves.steps), withheld, wait)
@@ -79,24 +79,24 @@ def advance_restorations(
     kept: Collection[int],
     promoted: Collection[int],
 ) -> Restorations:
-    """Who is on the way back from now on; ``kept`` are demoted, ``promoted`` no longer."""
+    """Returning brokers from now on, with their waves; ``kept`` are demoted, ``promoted`` no longer."""
     waves = policy.promotion.waves
-    standing = {b: r for b, r in snapshot.record.returning.items() if b not in kept and b in verdicts}
-    cold = _cold(snapshot, verdicts, waves)
-    begun = {b for b, r in standing.items() if r.share == 0}
-    coming = {*promoted, *cold} - {*kept} - begun if waves.steps[0] < 100 else set()
-    fresh = {b: _beginning(b, snapshot, cold) for b in coming if b in verdicts}
-    if not standing and not fresh:
+    continuing = {b: r for b, r in snapshot.record.returning.items() if b not in kept and b in verdicts}
+    long_down = _long_down(snapshot, verdicts, waves)
+    started = {b for b, r in continuing.items() if r.share == 0}
+    coming = {*promoted, *long_down} - {*kept} - started if waves.steps[0] < 100 else set()
+    fresh = {b: _beginning(b, snapshot, long_down) for b in coming if b in verdicts}
+    if not continuing and not fresh:
         return Restorations()
     rankings = RackRankings(policy.placement, snapshot.cluster) if policy.placement is not None else None
     if fresh:
         due = _leaders_due(fresh, snapshot, rankings)
-        fresh = {b: r for b, r in fresh.items() if b in standing or due[b] > waves.few_leaders}
+        fresh = {b: r for b, r in fresh.items() if b in continuing or due[b] > waves.few_leaders}
     returning, waits = {}, {}
-    for broker, wave in sorted({**standing, **fresh}.items()):
+    for broker, wave in sorted({**continuing, **fresh}.items()):
         override = snapshot.override_of(broker)
         if override is not None and override.state is OverrideState.PROMOTED:
-            continue  # a person's word gives back everything at once
+            continue  # an override gives back all leaders at once
         wait = _wait(wave, snapshot, verdicts, waves, rankings)
         after = wave if wait is not None else wave.with_share(waves.after(wave.share), snapshot.now)
         if after.share < 100:
@@ -107,12 +107,12 @@ def advance_restorations(
 
 
 def has_health_evidence(snapshot: Snapshot, verdicts: Mapping[int, Verdict]) -> bool:
-    """Whether anybody judges brokers: signals have been heard, though they may be stale, or somebody is well."""
+    """Whether any prober judges brokers: there are signals, stale ones included, or any broker is Healthy."""
     return bool(snapshot.signals) or any(v.state is HealthState.HEALTHY for v in verdicts.values())
 
 
 def baseline_leader(partition: Partition, snapshot: Snapshot) -> int:
-    """Who leads the partition when everybody is back: the first of its baseline, or of its order as it stands."""
+    """Leader once all brokers are back: the first of its baseline, or of its current order."""
     entry = snapshot.record.entries.get(partition.key)
     if entry is None or set(entry.baseline) != set(partition.replicas):
         return partition.replicas[0]
@@ -120,16 +120,16 @@ def baseline_leader(partition: Partition, snapshot: Snapshot) -> int:
 
 
 def eligible_leaders(partition: Partition, snapshot: Snapshot, rankings: RackRankings | None) -> Sequence[int]:
-    """Who may lead the partition when everybody is back: its home, or else all replicas of the best rack."""
+    """Eligible leaders once all brokers are back: the baseline leader, or all replicas in the best rack."""
     home, ranking = baseline_leader(partition, snapshot), rankings.of(partition.topic) if rankings is not None else None
     return (home,) if ranking is None else ranking.eligible_leaders(home, partition.replicas)
 
 
-def _cold(snapshot: Snapshot, verdicts: Mapping[int, Verdict], waves: PromotionWaves) -> list[int]:
-    """Brokers that have been down for so long that their leaders are to return in steps.
+def _long_down(snapshot: Snapshot, verdicts: Mapping[int, Verdict], waves: PromotionWaves) -> list[int]:
+    """Brokers that have been down for so long that their leaders should return in steps.
 
-    Nobody, while half of the brokers or more are down (law 4) or others work on the cluster (law 10): then Kafka's own
-    ways are the safe ones.
+    None while half of the brokers or more are down (invariant 4) or an external operation runs (invariant 10): then
+    Kafka's own behaviour is the safe one.
     """
     if not waves.after_down_seconds or snapshot.external_operation is not None:
         return []
@@ -141,9 +141,9 @@ def _cold(snapshot: Snapshot, verdicts: Mapping[int, Verdict], waves: PromotionW
     return [v.broker for v in down if snapshot.now - v.since >= long]
 
 
-def _beginning(broker: int, snapshot: Snapshot, cold: Collection[int]) -> ReturningBroker:
+def _beginning(broker: int, snapshot: Snapshot, long_down: Collection[int]) -> ReturningBroker:
     demoted = snapshot.record.demoted.get(broker)
-    if broker in cold:
+    if broker in long_down:
         coming = RestorationTrigger.RESTARTED
     else:
         coming = (
@@ -155,9 +155,9 @@ def _beginning(broker: int, snapshot: Snapshot, cold: Collection[int]) -> Return
 
 
 def _leaders_due(brokers: Collection[int], snapshot: Snapshot, rankings: RackRankings | None) -> dict[int, float]:
-    """How many partitions each of these is to lead, and does not lead by its order today.
+    """How many partitions each of these brokers should lead, and does not lead by its current order.
 
-    Of what any broker of a rack may lead, each is foreseen to get its part.
+    Where any broker in a rack may lead, each counts its fraction.
     """
     due = dict.fromkeys(brokers, 0.0)
     for partition in snapshot.cluster.partitions:
@@ -178,20 +178,20 @@ def _wait(
     """The first reason why a broker's next wave may not come now, if any."""
     verdict = verdicts[wave.broker]
     return (
-        _unwell(wave, verdict, verdicts, snapshot)
+        _not_healthy(wave, verdict, verdicts, snapshot)
         or _others_at_work(snapshot)
         or _too_soon(wave, snapshot, waves)
         or _out_of_sync(wave, verdict, snapshot, waves, rankings)
     )
 
 
-def _unwell(
+def _not_healthy(
     wave: ReturningBroker, verdict: Verdict, verdicts: Mapping[int, Verdict], snapshot: Snapshot
 ) -> WaveBlocker | None:
-    """Only a well broker gets more.
+    """Only a healthy broker gets more leaders.
 
-    Where nothing is known of one that signals had not demoted, that is well enough if nobody is judged, and in the end
-    anyway: without us Kafka would have returned everything long ago.
+    If nothing is known of a broker that signals had not demoted, that is enough where no prober runs, and after a
+    timeout in any case: without us Kafka would have returned its leaders long ago.
     """
     if verdict.slow is not None:
         return WaveBlocker(verdict.slow, DESCRIPTIONS[verdict.slow])
@@ -220,7 +220,7 @@ def _too_soon(wave: ReturningBroker, snapshot: Snapshot, waves: PromotionWaves) 
 def _out_of_sync(
     wave: ReturningBroker, verdict: Verdict, snapshot: Snapshot, waves: PromotionWaves, rankings: RackRankings | None
 ) -> WaveBlocker | None:
-    """Whatever the next wave returns must be in sync; not for ever, as one lost log directory would block the rest."""
+    """Partitions of the next wave must be in sync; with a timeout, as one lost log directory would block all others."""
     if _overdue(wave, verdict, snapshot):
         return None
     broker, share = wave.broker, waves.after(wave.share)

@@ -1,7 +1,7 @@
-"""What one kind of evidence says of one broker: a finding with its reason, its facts, and what would change it.
+"""Findings: the result of judging one kind of evidence for one broker, with its reason and evidence items.
 
-Made by ``reachability``, ``storage`` and ``thresholds``; ``verdicts`` takes the worst. Texts hold no ages and no figure
-that changes without a signal having changed, so the same news makes the same bytes (law 8).
+Created by ``reachability``, ``storage`` and ``thresholds``; ``verdicts`` takes the worst. Texts contain no ages and no
+figure that changes without a new signal, so the same input gives the same bytes (invariant 8).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RANK = {evidence: rank for rank, evidence in enumerate(WORST_FIRST)}
 
 
 class EvidenceItem(NamedTuple):
-    """One source's word as it was judged. ``passed_over`` is why it did not count, empty when it did."""
+    """One source's signal as it was judged. ``ignored_because`` says why it did not count, empty if it did."""
 
     type: str
     source: str
@@ -38,7 +38,7 @@ class EvidenceItem(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What one kind of evidence says; ``change`` is what would have to happen for it to say something else."""
+    """Result for one kind of evidence; ``change`` says what would change it."""
 
     evidence: Evidence
     reason: Reason
@@ -52,18 +52,18 @@ _WELL = (Evidence.GOOD, Reason.SIGNALS_PASSING, "every signal passes", 0)
 
 
 def passing(facts: tuple[EvidenceItem, ...] = (), change: str = "") -> Finding:
-    """Nothing is wrong."""
+    """A finding without a fault."""
     return Finding(*_WELL, facts, change)
 
 
 def worst(findings: Iterable[Finding]) -> Finding:
-    """The worst finding, the more severe of two alike. ValueError when there is none."""
+    """The worst finding; of equal ones the most severe. Raises ValueError when there is none."""
     return min(findings, key=lambda f: (_RANK[f.evidence], -f.severity))
 
 
 @dataclass(frozen=True)
 class SignalIndex:
-    """The signals of one turn, sorted once for all brokers."""
+    """Signals of one reconcile by broker and by type, with what is derived from them for all brokers."""
 
     snapshot: Snapshot
     detection: Detection
@@ -72,10 +72,11 @@ class SignalIndex:
 
     @staticmethod
     def of(snapshot: Snapshot, detection: Detection, resumed: Mapping[int, datetime] = _NOBODY) -> SignalIndex:
-        """The scene of a turn. ``resumed``: when the maintenance of brokers ended that are still given time.
+        """Index a snapshot's signals. ``resumed``: end of maintenance of the brokers that are still in their grace
+        period.
 
-        What is said of a broker in maintenance counts neither for it nor against its peers; what has failed ever since
-        before its end is no evidence yet.
+        Signals about a broker in maintenance are ignored, also for comparison with peers. A signal that has failed
+        since before the end of maintenance counts as Unknown.
         """
         by_broker: defaultdict[int, list[Signal]] = defaultdict(list)
         by_type: defaultdict[str, defaultdict[int, list[Signal]]] = defaultdict(lambda: defaultdict(list))
@@ -90,19 +91,19 @@ class SignalIndex:
         return SignalIndex(snapshot, detection, dict(by_broker), {t: dict(said) for t, said in by_type.items()})
 
     def about(self, broker: int, type_: str) -> Sequence[Signal]:
-        """The signals of one kind on one broker."""
+        """The signals of one type for one broker."""
         return self.by_type.get(type_, _NOTHING).get(broker, ())
 
     @cached_property
     def vantages(self) -> tuple[str, ...]:
-        """The vantages that make up the quorum: those configured, else whoever has reported."""
+        """Vantages that form the quorum: the configured ones, otherwise every vantage that has reported."""
         if self.detection.reachability.vantages:
             return tuple(sorted(self.detection.reachability.vantages))
         return tuple(sorted({s.source for said in self._of_type(SignalType.EXTERNAL_REACHABILITY) for s in said[1]}))
 
     @cached_property
     def blind(self) -> frozenset[str]:
-        """Vantages that see every live broker fail: they have failed themselves (law 5)."""
+        """Vantages from which every live broker fails: the vantage itself has failed (invariant 5)."""
         asked, reached = Counter[str](), set[str]()
         for broker, said in self._of_type(SignalType.EXTERNAL_REACHABILITY):
             if broker in self.snapshot.cluster.live:
@@ -112,7 +113,7 @@ class SignalIndex:
 
     @cached_property
     def storage_latencies(self) -> Mapping[int, float]:
-        """The slowest fresh log directory of each live broker, in seconds."""
+        """Latency of the slowest fresh log directory of each live broker, in seconds."""
         patience, live = self.detection.storage.stale_after_seconds, self.snapshot.cluster.live
         return {
             broker: max(latencies)
@@ -126,20 +127,20 @@ class SignalIndex:
         return sorted(self.storage_latencies.values())
 
     def latency_of_peers(self, broker: int) -> float | None:
-        """The median of the other brokers' latencies, in seconds; ``None`` where there is nobody to compare with."""
+        """Median latency of the other brokers' disks, in seconds; ``None`` without a peer to compare with."""
         everybody, own = self._sorted_latencies, self.storage_latencies.get(broker)
         if own is None:
             return median(everybody) if everybody else None
         peers = len(everybody) - 1
         if not peers:
             return None
-        # One list is sorted for all brokers: a broker's own place in it is stepped over.
+        # One sorted list serves all brokers: a broker's own position in it is skipped.
         low, high = (peers - 1) // 2, peers // 2
         return (everybody[low + (everybody[low] >= own)] + everybody[high + (everybody[high] >= own)]) / 2
 
     @cached_property
     def external_clients_seen(self) -> Mapping[int, bool]:
-        """Whether each live broker's own socket table shows somebody from outside, as far as it is known."""
+        """Whether each live broker's own socket table shows external clients, where that is known."""
         patience, live = self.detection.self_reachability.stale_after_seconds, self.snapshot.cluster.live
         words = {
             broker: [s.reading for s in said if fresh(s, patience)]
@@ -150,7 +151,7 @@ class SignalIndex:
 
     @cached_property
     def brokers_with_clients(self) -> int:
-        """How many brokers somebody from outside talks to, by their own socket tables."""
+        """Number of brokers with external clients, by their own socket tables."""
         return sum(self.external_clients_seen.values())
 
     def _of_type(self, type_: str) -> Iterable[tuple[int, Sequence[Signal]]]:
@@ -158,9 +159,9 @@ class SignalIndex:
 
     @cached_property
     def leaving(self) -> frozenset[int]:
-        """Brokers that are in no ISR beside another replica, though they hold replicas.
+        """Brokers that hold replicas but are in no ISR together with another replica.
 
-        The controller takes a broker that shuts down in an orderly way out of every ISR first (KIP-841).
+        In a controlled shutdown the controller first removes the broker from every ISR (KIP-841).
         """
         together, apart = set[int](), set[int]()
         for partition in self.snapshot.cluster.partitions:
@@ -177,21 +178,21 @@ class SignalIndex:
 
 
 def fresh(signal: Signal, stale_after_seconds: float) -> bool:
-    """Whether a signal is evidence: its source was heard of recently enough, and it says something."""
+    """Whether a signal is evidence: its source was renewed recently enough, and its reading is not Unknown."""
     age = signal.age_seconds
     return age is not None and age <= stale_after_seconds and signal.reading is not Reading.UNKNOWN
 
 
 def evidence_item(
-    signal: Signal, stale_after_seconds: float, passed_over: str = "", *, compared: str = ""
+    signal: Signal, stale_after_seconds: float, ignored_because: str = "", *, compared: str = ""
 ) -> EvidenceItem:
-    """A signal as a fact, with what it was compared with, and with why it does not count where it does not."""
-    if not passed_over and not fresh(signal, stale_after_seconds):
+    """A signal as an evidence item, with what it was compared with and, if ignored, why."""
+    if not ignored_because and not fresh(signal, stale_after_seconds):
         if signal.age_seconds is None:
-            passed_over = "its prober has not been heard of since this process began to listen"
+            ignored_because = "its prober has not been heard of since this process began to listen"
         elif signal.reading is Reading.UNKNOWN:
-            passed_over = "it says Unknown"
+            ignored_because = "it says Unknown"
         else:
-            passed_over = f"its prober has been silent for more than {stale_after_seconds} s"
+            ignored_because = f"its prober has been silent for more than {stale_after_seconds} s"
     message = f"{signal.message}; {compared}" if signal.message and compared else signal.message or compared
-    return EvidenceItem(str(signal.type), signal.source, signal.reading, signal.since, message, passed_over)
+    return EvidenceItem(str(signal.type), signal.source, signal.reading, signal.since, message, ignored_because)

@@ -1,8 +1,7 @@
 """Health states of a broker and the table of their transitions, from which the documentation's diagram is drawn.
 
-Rule 1: whatever decides which standing follows which lives in this table; ``verdicts`` looks it up, nobody else does.
-In: the standing before, what the evidence of this turn adds up to, and whether the broker is demoted. Out: the standing
-now. The first row that fits counts.
+Every transition is defined in this table; ``verdicts`` looks it up, no other module does. In: the previous state, the
+evidence of this reconcile, and whether the broker is demoted. Out: the new state. The first matching row counts.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from enum import StrEnum
 
 
 class HealthState(StrEnum):
-    """What the signals of a broker add up to."""
+    """Health state of a broker, judged from its signals."""
 
     HEALTHY = "Healthy"
     SUSPECT = "Suspect"
@@ -23,7 +22,7 @@ class HealthState(StrEnum):
 
 
 class Evidence(StrEnum):
-    """What the findings of one turn add up to, worst first."""
+    """Sum of the findings of one reconcile, worst first."""
 
     BAD = "bad"
     GONE = "gone"
@@ -33,7 +32,7 @@ class Evidence(StrEnum):
 
 
 class TransitionGuard(StrEnum):
-    """What must hold besides the evidence."""
+    """Condition of a transition besides the evidence."""
 
     ALWAYS = ""
     DEMOTED = "demoted"
@@ -42,7 +41,7 @@ class TransitionGuard(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One row: ``before`` ``None`` stands for any standing, and for none at all."""
+    """One row: ``before`` ``None`` matches any previous state, and none."""
 
     before: HealthState | None
     evidence: Evidence
@@ -55,7 +54,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition(None, Evidence.GONE, TransitionGuard.ALWAYS, HealthState.DOWN),
     Transition(None, Evidence.DOUBTFUL, TransitionGuard.ALWAYS, HealthState.SUSPECT),
     Transition(None, Evidence.MISSING, TransitionGuard.ALWAYS, HealthState.UNKNOWN),
-    # A broker that waits for a person to promote it has been well for long enough already.
+    # A broker that waits for manual promotion has already been healthy for long enough.
     Transition(HealthState.HEALTHY, Evidence.GOOD, TransitionGuard.ALWAYS, HealthState.HEALTHY),
     Transition(HealthState.RECOVERING, Evidence.GOOD, TransitionGuard.STAYED_WELL, HealthState.HEALTHY),
     Transition(None, Evidence.GOOD, TransitionGuard.DEMOTED, HealthState.RECOVERING),
@@ -66,7 +65,7 @@ _ROWS = {evidence: [row for row in TRANSITIONS if row.evidence is evidence] for 
 
 
 def next_state(before: HealthState | None, evidence: Evidence, *, demoted: bool, stayed_well: bool) -> HealthState:
-    """The standing that follows. ``stayed_well``: it has been Recovering for the stabilization time."""
+    """The next state. ``stayed_well``: the broker has been Recovering for the stabilization time."""
     holds = {
         TransitionGuard.ALWAYS: True,
         TransitionGuard.DEMOTED: demoted,

@@ -1,7 +1,8 @@
-"""Reachability: a quorum of vantages from outside, the internal listener as the control, a look at its own sockets.
+"""Reachability: judge a broker by a quorum of vantages, with the internal listener as control.
 
-Called by ``verdicts`` for each broker. External bad and internal good is the fast path; both bad is ``Down``, left to
-Kafka's own fencing unless it is still unfenced after the session timeout.
+Called by ``verdicts`` for each broker. External failing and internal passing is the fast path; both failing is
+``Down``, left to Kafka's fencing unless the broker is still unfenced after the session timeout. The broker's own socket
+table gives a second, independent signal.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ UNFENCED_SEVERITY = 6
 UNREACHABLE_SEVERITY = 5
 
 AWAITING_FENCING = frozenset({Reason.UNANSWERING, Reason.UNCONFIRMED})
-"""Reasons under which time runs until a broker that answers nobody should have been fenced."""
+"""Reasons during which an unreachable broker's session timeout is counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReachabilityHistory:
-    """What reachability needs to know of the turns before: the standing reason, and the last restart not yet over."""
+    """Input from earlier reconciles: the current reason, and the last restart that is not over yet."""
 
     reason: Reason | None = None
     since: datetime | None = None
@@ -36,27 +37,27 @@ def quorum(vantages: int) -> int:
     return max(vantages // 2 + 1, min(2, vantages))
 
 
-def reachability(broker: int, scene: SignalIndex, session_timeout_seconds: int, past: ReachabilityHistory) -> Finding:
-    """What the vantages say of one broker."""
-    patience = scene.detection.reachability.stale_after_seconds
-    said = scene.about(broker, SignalType.EXTERNAL_REACHABILITY)
-    counted = [s for s in said if s.source in scene.vantages]
-    words = [s for s in counted if s.source not in scene.blind and fresh(s, patience)]
+def reachability(broker: int, index: SignalIndex, session_timeout_seconds: int, past: ReachabilityHistory) -> Finding:
+    """Judge the reachability of one broker from its vantages."""
+    patience = index.detection.reachability.stale_after_seconds
+    said = index.about(broker, SignalType.EXTERNAL_REACHABILITY)
+    counted = [s for s in said if s.source in index.vantages]
+    words = [s for s in counted if s.source not in index.blind and fresh(s, patience)]
     failing = sorted([s for s in words if s.reading is Reading.FAILING], key=lambda s: s.source)
-    total, need = len(scene.vantages), quorum(len(scene.vantages))
-    facts = _facts(said, scene, patience)
-    quiet = len(words) == len(failing) > 0 and no_external_clients(broker, scene)
-    if len(failing) + quiet >= need > 0 and (dispute := _disputed(words, scene, past)):
+    total, need = len(index.vantages), quorum(len(index.vantages))
+    facts = _facts(said, index, patience)
+    quiet = len(words) == len(failing) > 0 and no_external_clients(broker, index)
+    if len(failing) + quiet >= need > 0 and (dispute := _disputed(words, index, past)):
         text = f"{_names(failing)} of {total} vantages cannot reach it, and {dispute}"
         change = "every vantage with fresh evidence failing, or disputedAfterSeconds passing"
         return Finding(Evidence.DOUBTFUL, Reason.DISPUTED, text, facts=facts, change=change)
     if len(failing) + quiet >= need > 0:
-        found = _unreachable(broker, failing, total, scene, session_timeout_seconds, past, quiet=len(failing) < need)
+        found = _unreachable(broker, failing, total, index, session_timeout_seconds, past, quiet=len(failing) < need)
         change = f"fewer than {need} of {total} vantages failing"
         return Finding(found.evidence, found.reason, found.message, found.severity, facts, found.change or change)
     if len(words) < need or not words:
         text = f"{len(words)} of {total} vantages have fresh evidence, {max(need, 1)} are needed"
-        change = f"fresh evidence from {max(need, 1)} vantages: look at the probers of {_missing(words, scene)}"
+        change = f"fresh evidence from {max(need, 1)} vantages: look at the probers of {_missing(words, index)}"
         return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, facts=facts, change=change)
     if failing:
         text = f"{_names(failing)} of {total} vantages cannot reach it, {need} are needed"
@@ -66,51 +67,51 @@ def reachability(broker: int, scene: SignalIndex, session_timeout_seconds: int, 
     return passing(facts, change)
 
 
-def self_reachability(broker: int, scene: SignalIndex) -> Finding | None:
-    """What the broker's own socket table says: alone it is a hint and no more, as clients may just have no business."""
-    settings = scene.detection.self_reachability
-    said = scene.about(broker, SignalType.SELF_REACHABILITY)
+def self_reachability(broker: int, index: SignalIndex) -> Finding | None:
+    """Judge the broker's own socket table: alone it is only a hint, as clients may have nothing to do."""
+    settings = index.detection.self_reachability
+    said = index.about(broker, SignalType.SELF_REACHABILITY)
     if not said:
         return None
     facts = tuple([evidence_item(s, settings.stale_after_seconds) for s in said])
-    if no_external_clients(broker, scene):
+    if no_external_clients(broker, index):
         text = "nobody outside has been heard of on its external listener, while most of its peers are talked to"
         change = "somebody from outside connecting, or most of its peers falling silent as well"
         return Finding(Evidence.DOUBTFUL, Reason.NOBODY_CONNECTS, text, facts=facts, change=change)
     return passing(facts)
 
 
-def _disputed(words: Sequence[Signal], scene: SignalIndex, past: ReachabilityHistory) -> str:
-    """Who still reaches a broker that a quorum cannot reach; empty when nobody does, or when it has lasted for long.
+def _disputed(words: Sequence[Signal], index: SignalIndex, past: ReachabilityHistory) -> str:
+    """Vantages that still reach a broker that a quorum cannot reach; empty if there are none, or after a timeout.
 
-    A broker that is at fault is unreachable from everywhere. Where some reach it, it is more often two paths that are
-    broken at the same time (docs/decisions/0011). Time counts from the quorum on, not from the first vantage that
-    failed. A broker that somebody reaches is not Down, so it stays in dispute while its internal listener fails.
+    A faulty broker is unreachable from everywhere. If some vantages reach it, the usual cause is two broken paths at
+    the same time (docs/decisions/0011). Time counts from the quorum, not from the first failing vantage. A broker that
+    any vantage reaches is not Down, so it stays Disputed while its internal listener fails.
     """
     reaching = [s.source for s in words if s.reading is Reading.PASSING]
     if not reaching or past.reason is Reason.STILL_UNFENCED:
         return ""
-    patience = timedelta(seconds=scene.detection.reachability.disputed_after_seconds)
+    patience = timedelta(seconds=index.detection.reachability.disputed_after_seconds)
     disputed = past.since if past.reason is Reason.DISPUTED else None
-    waited = scene.snapshot.now - disputed if disputed is not None else timedelta(0)
+    waited = index.snapshot.now - disputed if disputed is not None else timedelta(0)
     decided = past.reason is Reason.EXTERNALLY_UNREACHABLE or waited >= patience
     answers = any(s.reading is Reading.FAILING and s.control is Reading.PASSING for s in words)
     return "" if decided and answers else f"{', '.join(reaching)} can"
 
 
-def no_external_clients(broker: int, scene: SignalIndex) -> bool:
-    """Whether nobody outside talks to a broker that leads, while most of its peers are talked to."""
-    heard = scene.external_clients_seen
-    if not scene.detection.self_reachability.enabled or heard.get(broker, True) or not scene.leading.get(broker):
+def no_external_clients(broker: int, index: SignalIndex) -> bool:
+    """Whether a broker that leads has no external clients while most of its peers have."""
+    seen = index.external_clients_seen
+    if not index.detection.self_reachability.enabled or seen.get(broker, True) or not index.leading.get(broker):
         return False
-    return 2 * scene.brokers_with_clients > len(heard) - 1
+    return 2 * index.brokers_with_clients > len(seen) - 1
 
 
 def _unreachable(
     broker: int,
     failing: Sequence[Signal],
     total: int,
-    scene: SignalIndex,
+    index: SignalIndex,
     session_timeout_seconds: int,
     past: ReachabilityHistory,
     *,
@@ -121,14 +122,14 @@ def _unreachable(
     if quiet:
         said += " and its own socket table shows nobody from outside"
     controls = [s.control for s in failing]
-    now = scene.snapshot.now
+    now = index.snapshot.now
     if Reading.PASSING in controls:
-        grace = scene.detection.reachability.startup_grace_seconds
+        grace = index.detection.reachability.startup_grace_seconds
         if past.restarted is not None and now - past.restarted < timedelta(seconds=grace):
             text = f"{said}; it has restarted, and the load balancer is given {grace} s to find it"
             change = "one quorum of vantages reaching it, or the end of startupGraceSeconds"
             return Finding(Evidence.DOUBTFUL, Reason.STARTING, text, change=change)
-        if broker in scene.leaving and broker not in scene.snapshot.record.demoted:
+        if broker in index.leaving and broker not in index.snapshot.record.demoted:
             text = f"{said}; it is in no ISR, as brokers are that shut down: there is nothing to take from it"
             change = "its return to an ISR, or Kafka fencing it"
             return Finding(Evidence.DOUBTFUL, Reason.LEAVING, text, change=change)
@@ -150,21 +151,21 @@ def _unreachable(
     return Finding(Evidence.DOUBTFUL, waiting, f"{said}; no vantage could ask its internal listener", change=change)
 
 
-def _facts(said: Sequence[Signal], scene: SignalIndex, patience: int) -> tuple[EvidenceItem, ...]:
+def _facts(said: Sequence[Signal], index: SignalIndex, patience: int) -> tuple[EvidenceItem, ...]:
     facts = []
     for signal in said:
         why = ""
-        if signal.source not in scene.vantages:
+        if signal.source not in index.vantages:
             why = "the policy does not name this vantage"
-        elif signal.source in scene.blind:
+        elif signal.source in index.blind:
             why = "it sees every broker fail, so it has failed itself"
         facts.append(evidence_item(signal, patience, why))
     return tuple(facts)
 
 
-def _missing(words: Sequence[Signal], scene: SignalIndex) -> str:
-    heard = {s.source for s in words}
-    return ", ".join(v for v in scene.vantages if v not in heard) or "this policy"
+def _missing(words: Sequence[Signal], index: SignalIndex) -> str:
+    seen = {s.source for s in words}
+    return ", ".join(v for v in index.vantages if v not in seen) or "this policy"
 
 
 def _names(signals: Sequence[Signal]) -> str:

@@ -1,8 +1,8 @@
-"""Storage latency: a broker's disk against its floor, its own history and its peers. Called by ``verdicts``.
+"""Storage latency: compare a broker's disk with its limit, its own history and its peers. Called by ``verdicts``.
 
-The prober beside the disk has counted slow writes against the floor and against what is usual there (``probes``); here
-it is compared with the other brokers' disks: what slows all of them is not one broker's fault, and moving leaders
-from one slow disk to another helps nobody.
+The prober on the broker's disk has counted slow writes against the limit and the disk's own history (``probes``). Here
+the disk is compared with the other brokers' disks: a slowdown of all disks is not one broker's fault, and moving
+leaders from one slow disk to another does not help.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ SLOW_SEVERITY = 3
 FAR_SLOWER = 10
 
 
-def storage_latency(broker: int, scene: SignalIndex) -> Finding:
-    """What the probers beside a broker's log directories say; the worst directory counts."""
-    settings = scene.detection.storage
-    said = scene.about(broker, SignalType.STORAGE_LATENCY)
+def storage_latency(broker: int, index: SignalIndex) -> Finding:
+    """Judge a broker's log directories; the slowest one counts."""
+    settings = index.detection.storage
+    said = index.about(broker, SignalType.STORAGE_LATENCY)
     words = [s for s in said if fresh(s, settings.stale_after_seconds)]
-    usual = scene.latency_of_peers(broker)
+    usual = index.latency_of_peers(broker)
     facts = _facts(said, usual, settings.stale_after_seconds)
     slow = [s for s in words if s.reading is Reading.FAILING]
     if slow:
-        return _slow(slow, usual, scene, facts)
+        return _slow(slow, usual, index, facts)
     if not words:
         text = "its storage prober has gone silent" if said else "no storage prober has reported on it"
         change = "fresh evidence: look at the storage prober beside it"
@@ -40,8 +40,8 @@ def storage_latency(broker: int, scene: SignalIndex) -> Finding:
     return passing(facts, change)
 
 
-def _slow(slow: Sequence[Signal], usual: float | None, scene: SignalIndex, facts: tuple[EvidenceItem, ...]) -> Finding:
-    settings = scene.detection.storage
+def _slow(slow: Sequence[Signal], usual: float | None, index: SignalIndex, facts: tuple[EvidenceItem, ...]) -> Finding:
+    settings = index.detection.storage
     worst = max(slow, key=lambda s: s.latency_seconds if s.latency_seconds is not None else float("inf"))
     latency = worst.latency_seconds
     said = f"its log directory is slow: {worst.message}" if worst.message else "its log directory is slow"
@@ -65,5 +65,5 @@ def _facts(said: Sequence[Signal], usual: float | None, patience: int) -> tuple[
 
 
 def milliseconds(seconds: float) -> str:
-    """A latency for a person: two figures where it is small."""
+    """A latency for messages, with two significant digits below 100 ms."""
     return f"{seconds * 1000:.2g} ms" if seconds < 0.1 else f"{seconds * 1000:.0f} ms"

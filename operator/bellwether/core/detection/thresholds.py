@@ -1,7 +1,7 @@
 """Signals judged by their threshold alone: replication lag, Prometheus rules, alerts and plug-in signal types.
 
-Called by ``verdicts`` for each broker. A failing reading, from as many sources as the policy asks for, is all there is
-to judge. A source that nobody runs says nothing; one that has fallen silent keeps a demoted broker from being promoted.
+Called by ``verdicts`` for each broker. The reading is failing if enough sources fail. A source that is not deployed has
+no effect; a source that became stale prevents the promotion of a demoted broker.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ REASONS: dict[str, Reason] = {
 
 
 def failing_reason(type_: str) -> Reason:
-    """The reason that a failing signal of that kind gives."""
+    """The reason for a failing signal of that type."""
     return REASONS.get(type_, Reason.PLUGIN_FAILING)
 
 
-def threshold_findings(broker: int, scene: SignalIndex, *, demoted: bool, demoted_for: str | None) -> Iterator[Finding]:
-    """What each kind that is judged by its readings alone says of one broker."""
-    for watch in scene.detection.threshold_signals:
+def threshold_findings(broker: int, index: SignalIndex, *, demoted: bool, demoted_for: str | None) -> Iterator[Finding]:
+    """Findings for one broker, for each signal type that is judged by threshold alone."""
+    for watch in index.detection.threshold_signals:
         if watch.leaders_only and demoted:
             continue
-        found = _one(broker, watch, scene, demoted=demoted, asked=demoted_for == failing_reason(watch.type))
+        found = _one(broker, watch, index, demoted=demoted, asked=demoted_for == failing_reason(watch.type))
         if found is not None:
             yield found
 
 
-def _one(broker: int, watch: ThresholdSignals, scene: SignalIndex, *, demoted: bool, asked: bool) -> Finding | None:
-    said = [s for s in scene.about(broker, watch.type) if watch.covers(str(s.type), s.source)]
+def _one(broker: int, watch: ThresholdSignals, index: SignalIndex, *, demoted: bool, asked: bool) -> Finding | None:
+    said = [s for s in index.about(broker, watch.type) if watch.covers(str(s.type), s.source)]
     words = [s for s in said if fresh(s, watch.stale_after_seconds)]
     failing = sorted((s for s in words if s.reading is Reading.FAILING), key=lambda s: s.source)
     facts = tuple(evidence_item(s, watch.stale_after_seconds) for s in said)
@@ -57,7 +57,7 @@ def _one(broker: int, watch: ThresholdSignals, scene: SignalIndex, *, demoted: b
     if not words:
         if not said and not asked:
             return None
-        # Silence does not make an undemoted broker unknown: it moves nothing, and other kinds go on judging.
+        # A stale source does not make an undemoted broker Unknown: other signal types still judge it.
         if asked or (demoted and watch.on_failing is OnFailing.DEMOTE):
             return Finding(Evidence.MISSING, Reason.NO_EVIDENCE, f"{name} has no fresh evidence", facts=facts)
     return passing(facts)

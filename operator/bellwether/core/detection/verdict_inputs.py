@@ -1,7 +1,7 @@
 """Inputs of a Healthy verdict, compared from one reconcile to the next to skip re-judging unchanged brokers.
 
-In: the scene of a turn and the verdicts of the last one. Out: a broker's grounds, as a value. Called by ``verdicts``,
-which keeps them in each verdict that time alone cannot change: where the grounds are the same, so is the verdict.
+In: the signal index and the verdicts of the last reconcile. Out: a broker's inputs, as a value. Called by ``verdicts``,
+which stores them in each verdict that time alone cannot change: with equal inputs the verdict is reused.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from bellwether.core.settings.detection import Detection
 _WORD = attrgetter(
     "type", "source", "reading", "since", "control", "latency_seconds", "message", "usual_seconds", "value"
 )
-"""All that a signal says. Its age is left out: of that only counts which limits it has passed."""
+"""All fields of a signal but its age, of which only the exceeded limits matter."""
 
 
 class SharedInputs(NamedTuple):
-    """What concerns all brokers of a turn alike. ``limits`` are the seconds after which some signal is stale."""
+    """Inputs that are the same for all brokers. ``limits`` are the seconds after which some signal is stale."""
 
     detection: Detection
     vantages: tuple[str, ...]
@@ -32,11 +32,12 @@ class SharedInputs(NamedTuple):
 
 
 class VerdictInputs(NamedTuple):
-    """What a registered, unfenced and undemoted broker is judged by, but for time and its former verdict.
+    """All that the verdict of a registered, unfenced, undemoted broker depends on, except time and its previous
+    verdict.
 
-    ``peers`` is the median latency of its peers' disks as a fact tells it: where a disk is not slow, nothing else is
-    made of it. ``words`` are its signals, with the number of limits that the age of each has passed, -1 where it never
-    was heard of.
+    ``peers`` is the median latency of its peers' disks as formatted in evidence: it matters only there while the disk
+    is not slow. ``words`` are its signals, each with the number of staleness limits that its age exceeds, -1 if it was
+    never renewed.
     """
 
     common: SharedInputs
@@ -45,29 +46,29 @@ class VerdictInputs(NamedTuple):
     words: tuple[tuple[object, int], ...]
 
 
-def shared_inputs(scene: SignalIndex, former: Iterable[VerdictInputs]) -> SharedInputs:
-    """What is common to a turn's grounds; where nothing has changed, the very value that the former ones hold.
+def shared_inputs(index: SignalIndex, former: Iterable[VerdictInputs]) -> SharedInputs:
+    """The shared inputs of this reconcile; if unchanged, the same object as before.
 
-    Values that are one and the same compare at once, and a thousand brokers each compare theirs.
+    Identical objects compare in constant time, and each of a thousand brokers is compared.
     """
-    found = SharedInputs(scene.detection, scene.vantages, scene.blind, _limits(scene.detection))
-    known = next((grounds.common for grounds in former), None)
+    found = SharedInputs(index.detection, index.vantages, index.blind, _limits(index.detection))
+    known = next((inputs.common for inputs in former), None)
     return known if known == found else found
 
 
-def verdict_inputs(broker: int, scene: SignalIndex, shared: SharedInputs) -> VerdictInputs | None:
-    """A broker's grounds; ``None`` where more counts than they say, so that it is judged in any case."""
-    if broker not in scene.snapshot.cluster.live or broker in scene.snapshot.record.demoted:
+def verdict_inputs(broker: int, index: SignalIndex, shared: SharedInputs) -> VerdictInputs | None:
+    """A broker's inputs; ``None`` where the verdict depends on more, so that the broker is judged in any case."""
+    if broker not in index.snapshot.cluster.live or broker in index.snapshot.record.demoted:
         return None
-    limits, usual = shared.limits, scene.latency_of_peers(broker)
+    limits, usual = shared.limits, index.latency_of_peers(broker)
     peers = milliseconds(usual) if usual is not None else ""
     words = tuple(
         [
             (_WORD(signal), bisect_left(limits, signal.age_seconds) if signal.age_seconds is not None else -1)
-            for signal in scene.by_broker.get(broker, ())
+            for signal in index.by_broker.get(broker, ())
         ]
     )
-    return VerdictInputs(shared, peers, no_external_clients(broker, scene), words)
+    return VerdictInputs(shared, peers, no_external_clients(broker, index), words)
 
 
 def _limits(detection: Detection) -> tuple[float, ...]:

@@ -1,8 +1,8 @@
-"""Judge every broker: signals in, verdicts with their reasons out. Called by the cycle, once a turn, on all brokers.
+"""Judge every broker: signals in, verdicts with their reasons out. Called once per reconcile, for all brokers.
 
-A verdict is a judgement and not an action. Missing or stale evidence is ``Unknown``, and ``Unknown`` moves nothing
-(law 5). Each kind of evidence makes a finding, the worst finding counts, and ``health_states`` says which standing
-follows. Messages hold no ages or latencies that change from turn to turn, so the same news makes the same bytes.
+A verdict takes no action. Missing or stale evidence is ``Unknown``, and ``Unknown`` moves nothing (invariant 5). Each
+kind of evidence gives a finding, the worst finding counts, and ``health_states`` defines the next state. Messages
+contain no ages or latencies that change by themselves, so the same input gives the same bytes.
 """
 
 from __future__ import annotations
@@ -34,13 +34,12 @@ from bellwether.core.signals import SignalType
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What we think of a broker, and why. ``severity`` orders the sick: the higher, the worse.
+    """Health state of a broker, and why. ``severity`` orders sick brokers: the higher, the worse.
 
-    ``restarted`` is when it was last seen to come up, until it was reachable once or its grace is over. ``slow`` says
-    that it follows slowly, whatever it leads: its disk or its replication lags. ``facts`` are what was judged, and
-    ``change`` is what would make the verdict another one. ``resumed`` is when its maintenance was seen to be
-    over, until startupGraceSeconds after that. ``verdict_inputs`` are those on which it stands until they change,
-    whatever the time; ``None`` where time may change it.
+    ``restarted`` is when the broker was last seen to come up, until it was reachable once or its grace period is over.
+    ``slow`` says that its disk or its replication lags, whatever it leads. ``facts`` is the evidence, ``change`` what
+    would change the verdict. ``resumed`` is when its maintenance ended, until startupGraceSeconds later. ``inputs`` are
+    set where the verdict is valid until they change; ``None`` where time may change it.
     """
 
     broker: int
@@ -59,14 +58,14 @@ class Verdict:
 
     @property
     def lasting(self) -> PreviousState:
-        """What to carry on from: an Unknown carries what stood before it."""
+        """State to carry on from: an Unknown verdict carries the state before it."""
         if self.state is HealthState.UNKNOWN and self.former is not None:
             return self.former
         return PreviousState(self.state, self.reason, self.since)
 
 
 class PreviousState(NamedTuple):
-    """A standing with its reason, and since when it had been so."""
+    """A state with its reason and start time."""
 
     state: HealthState
     reason: Reason
@@ -74,7 +73,7 @@ class PreviousState(NamedTuple):
 
 
 CARRIED_AT_MOST = timedelta(seconds=30)
-"""How long an Unknown may last and still carry on the since-time of what stood before it."""
+"""Longest Unknown across which the previous state keeps its start time."""
 
 _STORAGE = frozenset({Reason.STORAGE_SLOW})
 _REACHABILITY = frozenset({Reason.EXTERNALLY_UNREACHABLE, Reason.STILL_UNFENCED})
@@ -82,66 +81,66 @@ _SLOW = frozenset({Reason.STORAGE_SLOW, Reason.REPLICATION_LAGGING})
 
 
 def judge(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]) -> dict[int, Verdict]:
-    """Verdicts on every broker that is registered or named by a replica list.
+    """Verdicts for every broker that is registered or named in a replica list.
 
-    ``previous`` are the verdicts of the last turn (from status after a take-over): they carry since-times on, and a
-    Healthy one whose grounds are still the same stands as it is.
+    ``previous`` are the verdicts of the last reconcile (from status after a take-over): start times are carried over,
+    and a Healthy verdict with equal inputs is reused.
     """
     resumed = _resumed(snapshot, policy, previous)
-    scene = SignalIndex.of(snapshot, policy.detection, resumed)
-    shared = shared_inputs(scene, (v.inputs for v in previous.values() if v.inputs is not None))
+    index = SignalIndex.of(snapshot, policy.detection, resumed)
+    shared = shared_inputs(index, (v.inputs for v in previous.values() if v.inputs is not None))
     verdicts = {}
     for broker in sorted(snapshot.cluster.named):
         timely = broker in snapshot.maintenance or broker in resumed
-        last, known = previous.get(broker), None if timely else verdict_inputs(broker, scene, shared)
-        stands = last is not None and known is not None and last.inputs == known
-        verdicts[broker] = last if last is not None and stands else _judge_one(broker, scene, policy, last, known)
+        last, inputs = previous.get(broker), None if timely else verdict_inputs(broker, index, shared)
+        unchanged = last is not None and inputs is not None and last.inputs == inputs
+        verdicts[broker] = last if last is not None and unchanged else _judge_one(broker, index, policy, last, inputs)
     return {b: replace(v, resumed=resumed.get(b)) if v.resumed != resumed.get(b) else v for b, v in verdicts.items()}
 
 
 def _judge_one(
-    broker: int, scene: SignalIndex, policy: Policy, last: Verdict | None, known: VerdictInputs | None
+    broker: int, index: SignalIndex, policy: Policy, last: Verdict | None, inputs: VerdictInputs | None
 ) -> Verdict:
-    now = scene.snapshot.now
-    before = _former(last, now)
-    restarted = now if _over(last, broker, scene.snapshot) else _restarted(last, now)
-    findings = examine(broker, scene, policy, before, restarted)
+    now = index.snapshot.now
+    before = _previous(last, now)
+    restarted = now if _over(last, broker, index.snapshot) else _restarted(last, now)
+    findings = examine(broker, index, policy, before, restarted)
     found = worst(findings)
-    demoted = broker in scene.snapshot.record.demoted
-    wait = stabilization(scene.snapshot.flaps.get(broker), policy) if demoted else 0
+    demoted = broker in index.snapshot.record.demoted
+    wait = stabilization(index.snapshot.flaps.get(broker), policy) if demoted else 0
     well_since = before.since if before is not None and before.state is HealthState.RECOVERING else now
-    standing = next_state(
+    state = next_state(
         before.state if before is not None else None,
         found.evidence,
         demoted=demoted,
         stayed_well=demoted and now - well_since >= timedelta(seconds=wait),
     )
-    if standing is HealthState.RECOVERING:
+    if state is HealthState.RECOVERING:
         text = f"every signal passes; it must stay so for {wait} s"
         found = Finding(found.evidence, Reason.STABILIZING, text, change=f"{wait} s without a failing signal")
-    since, former = _dated(standing, found.reason, before, last, now)
-    coming_up = _coming_up(restarted, standing, last, findings, policy, now)
+    since, former = _dated(state, found.reason, before, last, now)
+    restart = _restart_to_keep(restarted, state, last, findings, policy, now)
     return Verdict(
         broker=broker,
-        state=standing,
+        state=state,
         reason=found.reason,
         message=found.message,
         since=since,
         severity=found.severity,
         former=former,
-        restarted=coming_up,
+        restarted=restart,
         slow=next((f.reason for f in findings if f.reason in _SLOW), None),
         facts=tuple(chain.from_iterable([f.facts for f in findings])),
         change=found.change,
-        inputs=known if standing is HealthState.HEALTHY and coming_up is None else None,
+        inputs=inputs if state is HealthState.HEALTHY and restart is None else None,
     )
 
 
 def examine(
-    broker: int, scene: SignalIndex, policy: Policy, before: PreviousState | None, restarted: datetime | None
+    broker: int, index: SignalIndex, policy: Policy, before: PreviousState | None, restarted: datetime | None
 ) -> list[Finding]:
-    """What metadata and each kind of signal say of one broker; never empty."""
-    snapshot, detection = scene.snapshot, scene.detection
+    """Findings from metadata and from each signal type for one broker; never empty."""
+    snapshot, detection = index.snapshot, index.detection
     registered = snapshot.cluster.brokers.get(broker)
     why = snapshot.maintenance.get(broker)
     planned = f"in maintenance ({why.message}); " if why is not None else ""
@@ -157,10 +156,10 @@ def examine(
         text = f"{planned}what its signals say is passed over"
         return [Finding(Evidence.MISSING, Reason.IN_MAINTENANCE, text, change="the end of its maintenance")]
     findings = []
-    # What demoted a broker must be seen to be well: that its evidence has vanished does not promote (law 5).
+    # The signal that demoted a broker must pass again: missing evidence does not promote (invariant 5).
     asked = _demoted_for(broker, snapshot)
     if detection.reachability.enabled and (
-        scene.about(broker, SignalType.EXTERNAL_REACHABILITY)
+        index.about(broker, SignalType.EXTERNAL_REACHABILITY)
         or detection.reachability.vantages
         or asked in _REACHABILITY
     ):
@@ -169,14 +168,14 @@ def examine(
             if before is not None
             else ReachabilityHistory(restarted=restarted)
         )
-        findings.append(reachability(broker, scene, policy.session_timeout_seconds, past))
-    if detection.self_reachability.enabled and (own := self_reachability(broker, scene)) is not None:
+        findings.append(reachability(broker, index, policy.session_timeout_seconds, past))
+    if detection.self_reachability.enabled and (own := self_reachability(broker, index)) is not None:
         reached = any(f.evidence is Evidence.GOOD for f in findings)
         findings.append(_as_a_hint(own) if reached else own)
-    if detection.storage.enabled and (scene.about(broker, SignalType.STORAGE_LATENCY) or asked in _STORAGE):
-        findings.append(storage_latency(broker, scene))
+    if detection.storage.enabled and (index.about(broker, SignalType.STORAGE_LATENCY) or asked in _STORAGE):
+        findings.append(storage_latency(broker, index))
     demoted = broker in snapshot.record.demoted
-    findings.extend(threshold_findings(broker, scene, demoted=demoted, demoted_for=asked))
+    findings.extend(threshold_findings(broker, index, demoted=demoted, demoted_for=asked))
     if not findings:
         text = "no prober has reported on it"
         return [Finding(Evidence.MISSING, Reason.NO_EVIDENCE, text, change="a prober reporting on it")]
@@ -184,7 +183,7 @@ def examine(
 
 
 def _as_a_hint(own: Finding) -> Finding:
-    """A quorum of vantages reaches the broker: that nobody else connects is a fact and no doubt."""
+    """A quorum of vantages reaches the broker: that it has no other clients is evidence, but no doubt."""
     return passing(own.facts)
 
 
@@ -193,38 +192,38 @@ def _demoted_for(broker: int, snapshot: Snapshot) -> str | None:
     return demoted.reason if demoted is not None and demoted.cause is Cause.SIGNALS else None
 
 
-def _former(verdict: Verdict | None, now: datetime) -> PreviousState | None:
-    """What a broker's last verdict hands on: through an Unknown only if that was short, as after a take-over."""
+def _previous(verdict: Verdict | None, now: datetime) -> PreviousState | None:
+    """State to carry over from the last verdict: across an Unknown only if that was short, as after a take-over."""
     if verdict is None:
         return None
     if verdict.reason is Reason.IN_MAINTENANCE and verdict.lasting.state in (HealthState.SICK, HealthState.SUSPECT):
-        return None  # what it was before is no reason afterwards
+        return None  # the state before maintenance no longer applies
     if verdict.state is HealthState.UNKNOWN and now - verdict.since > CARRIED_AT_MOST:
         return PreviousState(verdict.state, verdict.reason, verdict.since)
     return verdict.lasting
 
 
 def _dated(
-    standing: HealthState, reason: Reason, before: PreviousState | None, last: Verdict | None, now: datetime
+    state: HealthState, reason: Reason, before: PreviousState | None, last: Verdict | None, now: datetime
 ) -> tuple[datetime, PreviousState | None]:
-    """Since when the standing has been so, and what an Unknown carries on."""
-    if standing is HealthState.UNKNOWN:
-        same = last is not None and (last.state, last.reason) == (standing, reason)
+    """Start time of the state, and what an Unknown verdict carries."""
+    if state is HealthState.UNKNOWN:
+        same = last is not None and (last.state, last.reason) == (state, reason)
         return (last.since if last is not None and same else now), before
     if before is not None:
-        same = (before.state, before.reason) == (standing, reason)
+        same = (before.state, before.reason) == (state, reason)
         if same or {before.reason, reason} <= AWAITING_FENCING:
             return before.since, None
     return now, None
 
 
 def _over(last: Verdict | None, broker: int, snapshot: Snapshot) -> bool:
-    """Whether the broker's maintenance has ended since the last turn."""
+    """Whether the broker's maintenance has ended since the last reconcile."""
     return last is not None and last.reason is Reason.IN_MAINTENANCE and broker not in snapshot.maintenance
 
 
 def _resumed(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]) -> dict[int, datetime]:
-    """When the maintenance of each broker ended that is still given time: as long as after a restart."""
+    """End of maintenance of each broker that is still in its grace period, which is as long as after a restart."""
     grace = timedelta(seconds=policy.detection.reachability.startup_grace_seconds)
     found = {}
     for broker, last in previous.items():
@@ -235,25 +234,25 @@ def _resumed(snapshot: Snapshot, policy: Policy, previous: Mapping[int, Verdict]
 
 
 def _restarted(last: Verdict | None, now: datetime) -> datetime | None:
-    """When the broker came up, if its restart is not over yet: a broker that was Down comes up in this turn."""
+    """When the broker came up, if its restart is not over yet; a broker that was Down comes up in this reconcile."""
     if last is None:
         return None
     return now if last.lasting.state is HealthState.DOWN else last.restarted
 
 
-def _coming_up(
+def _restart_to_keep(
     restarted: datetime | None,
-    standing: HealthState,
+    state: HealthState,
     last: Verdict | None,
     findings: list[Finding],
     policy: Policy,
     now: datetime,
 ) -> datetime | None:
-    """What to remember of a restart: nothing while the broker is down, once it was reached, or when its time is up."""
-    if restarted is None or standing is HealthState.DOWN:
+    """Restart time to keep: none while the broker is down, after it was reached, or after its grace period."""
+    if restarted is None or state is HealthState.DOWN:
         return None
-    if standing is HealthState.UNKNOWN and last is not None and last.lasting.state is HealthState.DOWN:
-        return None  # still carried as Down: it comes up when something is known again
+    if state is HealthState.UNKNOWN and last is not None and last.lasting.state is HealthState.DOWN:
+        return None  # still carried as Down until there is evidence again
     reached = any(f.evidence is Evidence.GOOD for f in findings[:1])
     over = now - restarted >= timedelta(seconds=policy.detection.reachability.startup_grace_seconds)
     return None if reached or over else restarted

@@ -1,7 +1,8 @@
-"""Remediation for a partition at risk: what clients see, what is safe, what each way costs, and the exact command.
+"""Remediation for a partition at risk: impact on clients, safe actions, and each remedy with its cost and command.
 
-In: a ``Diagnosis`` and how the tools reach the cluster. Out: ``Advice``. Pure; called by ``bellwether doctor``. Nothing
-here is done by the operator itself. The commands are those of Kafka's own tools, and ours for an unclean election.
+In: a ``Diagnosis`` and how to connect to the cluster. Out: ``RemediationPlan``. Pure; used by ``bellwether doctor``.
+The operator itself takes none of these actions. The commands are those of Kafka's own tools, and ours for an unclean
+election.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ _IN_USE: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class CommandOptions:
-    """How commands reach the cluster.
+    """How the suggested commands connect to the cluster.
 
-    ``config`` is a file of client settings, where the listener asks for one; ``options`` are those of our own command
-    for the same, with a space before each, and ``store`` is the one that names the samples.
+    ``config`` is a file of client settings, where the listener needs one; ``options`` are the options of our own
+    command for the same, each with a leading space, and ``store`` is the option for the sample store.
     """
 
     bootstrap: str
@@ -40,13 +41,13 @@ class CommandOptions:
         return f"{tool} --bootstrap-server {shlex.quote(self.bootstrap)}{config} {arguments}"
 
     def ours(self, arguments: str) -> str:
-        """A command line of our own."""
+        """A ``bellwether`` command line."""
         return f"bellwether {arguments} --bootstrap {shlex.quote(self.bootstrap)}{self.options}"
 
 
 @dataclass(frozen=True, slots=True)
 class Remediation:
-    """One way out: what to do, what it costs, and by which commands."""
+    """One remedy: what to do, its cost, and its commands."""
 
     do: str
     cost: str
@@ -55,7 +56,7 @@ class Remediation:
 
 @dataclass(frozen=True, slots=True)
 class RemediationPlan:
-    """What to tell of one partition: what clients see, what is safe meanwhile, and the ways out, the cheapest first."""
+    """Advice for one partition: impact on clients, what is safe meanwhile, and the remedies, the cheapest first."""
 
     clients: str
     safe: str
@@ -63,7 +64,7 @@ class RemediationPlan:
 
 
 def remediation_plan(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> RemediationPlan:
-    """The advice for a partition; ``elr`` says whether the cluster keeps eligible leader replicas (KIP-966)."""
+    """The advice for a partition; ``elr`` says whether eligible leader replicas are enabled (KIP-966)."""
     ways = {
         Risk.IN_SYNC: _nothing,
         Risk.UNDER_REPLICATED: _under_replicated,
@@ -77,7 +78,7 @@ def remediation_plan(found: Diagnosis, tools: CommandOptions, *, elr: bool) -> R
 
 
 def client_impact(found: Diagnosis) -> str:
-    """What producers and consumers of the partition see."""
+    """Impact on producers and consumers of the partition."""
     p = found.partition
     match found.risk:
         case Risk.IN_SYNC | Risk.AT_MIN_ISR | Risk.UNDER_REPLICATED:
@@ -94,7 +95,7 @@ def client_impact(found: Diagnosis) -> str:
 
 
 def safe_actions(found: Diagnosis, *, elr: bool) -> str:
-    """What may happen meanwhile without harm, and what may not."""
+    """Which broker restarts and changes are safe meanwhile, and which are not."""
     p = found.partition
     match found.risk:
         case Risk.IN_SYNC:
@@ -163,7 +164,7 @@ def _last_lost(found: Diagnosis, tools: CommandOptions, elr: bool) -> Iterator[R
     p = found.partition
     yield _wait(found, elr)
     if p.leader is not None:
-        # It does not answer us. An unclean election would be refused, and others may reach it.
+        # The leader does not answer us. An unclean election would be refused, and clients may still reach it.
         yield Remediation(
             f"or look again: the controller takes broker {p.leader} for its leader until its session ends "
             "(broker.session.timeout.ms, 9 s by default); where that lasts, it is we who cannot reach it",

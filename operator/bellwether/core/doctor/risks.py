@@ -1,10 +1,10 @@
-"""How near each partition is to losing writes, reads or records: one risk each, from metadata and a few settings.
+"""Risk of each partition to lose writes, reads or records, from metadata and a few settings.
 
-In: a partition, who lives, what ``Facts`` are known. Out: a ``Diagnosis``. Pure; called by ``reporting.report`` for the
-status of a policy and by ``bellwether doctor``; ``remediation`` says what a person can do. The rules are Kafka's own:
-the effective ``min.insync.replicas`` is at most the number of replicas, the high watermark stands still below it, and
-whoever left the ISR while it was below is eligible to lead once the ISR is empty (KIP-966). What a cluster does without
-that feature is seen in what it says: its last ISR member stays in the ISR though it is dead.
+In: a partition, the live brokers, ``RiskInputs``. Out: a ``Diagnosis``. Pure; used by ``reporting.report`` for a
+policy's status and by ``bellwether doctor``; ``remediation`` says what a person can do. The rules are Kafka's own: the
+effective ``min.insync.replicas`` is at most the number of replicas, the high watermark stops below it, and replicas
+that left the ISR below it are eligible to lead once the ISR is empty (KIP-966). A cluster without that feature is
+recognised by its metadata: its last ISR member stays in the ISR after it has died.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNCLEAN = "unclean.leader.election.enable"
 
 
 class Risk(StrEnum):
-    """Where a partition stands, the worst first."""
+    """Risk class of a partition, the worst first."""
 
     ALL_REPLICAS_LOST = "AllReplicasLost"
     LAST_ISR_MEMBER_LOST = "LastIsrMemberLost"
@@ -36,7 +36,7 @@ class Risk(StrEnum):
 
 WORST_FIRST = tuple(Risk)
 MIN_ISR_CACHE_SECONDS = 60
-"""For how long a setting that was read is believed, where it is asked for turn after turn."""
+"""Seconds for which a topic setting is cached between reconciles."""
 
 OFFLINE = frozenset({Risk.ALL_REPLICAS_LOST, Risk.LAST_ISR_MEMBER_LOST, Risk.LEADER_LOST})
 
@@ -53,7 +53,7 @@ RISK_DESCRIPTIONS: Mapping[Risk, str] = {
 
 @dataclass(frozen=True, slots=True)
 class LogEndSample:
-    """Where a partition's log ended on its leader when it was last sampled; ``end`` is an offset."""
+    """End of a partition's log on its leader when it was last sampled; ``end`` is an offset."""
 
     end: int
     at: datetime
@@ -63,10 +63,10 @@ class LogEndSample:
 
 @dataclass(frozen=True)
 class RiskInputs:
-    """What is known besides metadata. What is not in a mapping is unknown.
+    """Inputs besides metadata. What a mapping does not contain is unknown.
 
     ``floors`` is ``min.insync.replicas`` by topic, ``unclean`` whether Kafka elects uncleanly by itself, ``samples``
-    the last samples, ``ends`` where the logs of living replicas end now, by partition and broker.
+    the last samples, ``ends`` the current log ends of live replicas, by partition and broker.
     """
 
     floors: Mapping[str, int] = field(default_factory=dict)
@@ -77,28 +77,28 @@ class RiskInputs:
 
 @dataclass(frozen=True, slots=True)
 class DataLoss:
-    """What an unclean election would lose, in offsets, which count records and the markers of transactions.
+    """Records that an unclean election would lose, in offsets, which count records and transaction markers.
 
-    That is all that the lost log holds from ``candidate_end`` on. It reached at least ``sample.end``, where its last
-    leader was sampled in its term; what was written after the sample is in no sample.
+    The loss is everything in the lost log from ``candidate_end`` on. That log reached at least ``sample.end``, where
+    its last leader was sampled in its term; later writes are in no sample.
     """
 
     candidate: int
     candidate_end: int | None
     sample: LogEndSample | None
     last_term: bool = True
-    """Whether the sample is of the leader that was lost; an earlier one's end may have been truncated since."""
+    """Whether the sample is of the leader that was lost; the end of an earlier one may have been truncated since."""
 
     @property
     def least(self) -> int | None:
-        """How much would be lost at least; None where that is unknown."""
+        """Minimum loss in offsets; None if unknown."""
         if self.candidate_end is None or self.sample is None or not self.last_term:
             return None
         return max(0, self.sample.end - self.candidate_end)
 
     def __str__(self) -> str:
-        told = self.candidate_end is not None
-        where = f"broker {self.candidate}'s log ends at offset {self.candidate_end if told else 'unknown'}"
+        known = self.candidate_end is not None
+        where = f"broker {self.candidate}'s log ends at offset {self.candidate_end if known else 'unknown'}"
         if self.sample is None:
             return f"the loss is unknown: {where}, and no sample says how far the lost log reached"
         seen = f"broker {self.sample.leader}'s log had reached offset {self.sample.end} at {_moment(self.sample.at)}"
@@ -111,11 +111,11 @@ class DataLoss:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Where one partition stands.
+    """Risk of one partition.
 
-    ``floor`` is the effective ``min.insync.replicas``, None while unknown. ``missing`` are the replicas out of the ISR,
-    ``awaited`` those of whom any one brings a leaderless partition back without loss, ``loss`` what an unclean election
-    would cost, None where none is possible or needed.
+    ``floor`` is the effective ``min.insync.replicas``, None while unknown. ``missing`` are the replicas outside the
+    ISR, ``awaited`` those of which any one brings a leaderless partition back without loss, ``loss`` the loss of an
+    unclean election, None where none is possible or needed.
     """
 
     partition: Partition
@@ -126,22 +126,22 @@ class Diagnosis:
     loss: DataLoss | None = None
     unclean: bool | None = None
     further: tuple[int, int] | None = None
-    """A living replica whose log ends beyond the candidate's, and where: taking it instead loses less."""
+    """A live replica whose log ends after the candidate's, and where: electing it instead loses less."""
 
     @property
     def designed(self) -> bool:
-        """Whether the settings alone leave nothing to spare: every replica is in sync."""
+        """Whether the settings alone leave no spare replica: every replica is in sync."""
         return self.risk is Risk.AT_MIN_ISR and not self.missing
 
     @property
     def at_risk(self) -> bool:
-        """Whether something happened that a person may want to mend."""
+        """Whether there is a fault that a person may want to fix."""
         return self.risk is not Risk.IN_SYNC and not self.designed
 
 
 @dataclass(frozen=True)
 class RiskSummary:
-    """The diagnoses of a cluster's partitions."""
+    """Diagnoses of a cluster's partitions."""
 
     diagnoses: tuple[Diagnosis, ...]
 
@@ -153,41 +153,41 @@ class RiskSummary:
 
     @cached_property
     def counts(self) -> Mapping[Risk, int]:
-        """How many of those at risk are in each class, the worst first; classes without any are left out."""
+        """Number of partitions at risk per class, the worst first; empty classes are omitted."""
         counted = Counter(d.risk for d in self.at_risk)
         return {risk: counted[risk] for risk in WORST_FIRST if counted[risk]}
 
 
 @dataclass(frozen=True, slots=True)
 class MinIsrCache:
-    """What ``min.insync.replicas`` was, by topic, when it was ``asked`` for; a topic that is absent was not told."""
+    """``min.insync.replicas`` by topic, when it was last read; a topic in ``asked`` without a value is unknown."""
 
     values: Mapping[str, int] = field(default_factory=dict)
     asked: frozenset[str] = frozenset()
     at: datetime | None = None
 
     def stale(self, topics: frozenset[str], now: datetime) -> bool:
-        """Whether to ask again for the sake of these topics: a person may have lowered it to get writes back."""
+        """Whether to read again for these topics: a person may have lowered the setting to get writes back."""
         if not topics:
             return False
         return self.at is None or not topics <= self.asked or (now - self.at).total_seconds() >= MIN_ISR_CACHE_SECONDS
 
 
 def partitions_at_risk(cluster: Cluster, floors: Mapping[str, int]) -> RiskSummary:
-    """The diagnoses of those partitions alone that are not led by a full ISR: all that can be at risk."""
+    """Diagnoses of the partitions that are not led by a full ISR: only these can be at risk."""
     live, facts = cluster.live, RiskInputs(floors)
     short = (p for p in cluster.partitions if p.leader not in live or len(p.isr) < len(p.replicas))
     return RiskSummary(tuple(diagnose(p, live, facts) for p in short))
 
 
 def diagnose_cluster(cluster: Cluster, facts: RiskInputs, silent: Collection[int] = ()) -> RiskSummary:
-    """Diagnose every partition; ``silent`` are brokers that metadata calls alive and that do not answer."""
+    """Diagnose every partition; ``silent`` are brokers that are alive by metadata and do not answer."""
     live = cluster.live.difference(silent)
     return RiskSummary(tuple(diagnose(p, live, facts) for p in cluster.partitions))
 
 
 def diagnose(partition: Partition, live: Collection[int], facts: RiskInputs) -> Diagnosis:
-    """Where one partition stands, ``live`` being the brokers that can lead."""
+    """Diagnose one partition; ``live`` are the brokers that can lead."""
     p = partition
     floor = effective_min_isr(p, facts.floors.get(p.topic))
     missing = tuple(r for r in p.replicas if r not in p.isr and r not in p.adding)
@@ -231,12 +231,12 @@ def _eligible(p: Partition, live: Collection[int]) -> tuple[int, ...]:
 
 
 def effective_min_isr(partition: Partition, configured: int | None) -> int | None:
-    """``min.insync.replicas`` as the leader reckons: never more than there are replicas."""
+    """``min.insync.replicas`` as the leader applies it: at most the number of replicas."""
     return None if configured is None else min(configured, len(partition.replicas))
 
 
 def topics_short_of_replicas(partitions: Iterable[Partition]) -> frozenset[str]:
-    """Topics with a partition that is not led by a full ISR: whose settings are worth asking for."""
+    """Topics with a partition that is not led by a full ISR: their settings are read."""
     return frozenset(p.topic for p in partitions if p.leader is None or len(p.isr) < len(p.replicas))
 
 

@@ -1,1 +1,1 @@
-"""Decide how a plan is carried out: batches, checks around every request, recovery of the undo record."""
+"""Execute a plan: batches, checks around every request, recovery of the undo record."""

@@ -1,7 +1,7 @@
-"""Batches of moves: cut a plan up, check each batch on fresh metadata, judge what a later read shows.
+"""Batches of moves: split a plan, check each batch against fresh metadata, verify what a later read shows.
 
-Pure: ``execution`` does the sending between these functions. Kafka's reorder has no compare-and-set, so the check
-stands right before the send and the verification right after it (law 1).
+Pure: ``execution`` sends the requests between these functions. Kafka's reorder has no compare-and-set, so the check
+comes right before the request and the verification right after it (invariant 1).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from bellwether.core.settings.policy import Election
 
 
 class ReadbackResult(StrEnum):
-    """What a read after the reorder shows of one move."""
+    """What a read after the reorder shows for one move."""
 
     DONE = "Done"
     NOT_APPLIED = "NotApplied"
     TOUCHED = "Touched"
     OVERTAKEN = "Overtaken"
     MOVING_ON = "MovingOn"
-    """Somebody else reassigns it by now, to another order than ours: theirs is to be left alone."""
+    """Another tool reassigns it by now, to another order than ours: leave that alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrecheckResult:
-    """A batch as fresh metadata allows it: what may be sent, on which facts, and what is held instead."""
+    """A batch as fresh metadata allows it: moves that may be sent, their partitions, and moves that are held."""
 
     moves: tuple[Move, ...]
     facts: Mapping[PartitionKey, Partition]
@@ -40,7 +40,7 @@ class PrecheckResult:
 
 
 def batches(plan: Plan, sizes: Election) -> Iterator[tuple[Move, ...]]:
-    """The moves in their order, in batches; internal topics in smaller ones of their own."""
+    """The moves in their order, in batches; internal topics in smaller batches of their own."""
     for internal, run in groupby(plan.moves, key=lambda m: m.internal):
         moves = list(run)
         size = sizes.internal_batch_size if internal else sizes.batch_size
@@ -49,7 +49,7 @@ def batches(plan: Plan, sizes: Election) -> Iterator[tuple[Move, ...]]:
 
 
 def record_intents(plan: Plan, record: UndoRecord) -> UndoRecord:
-    """The record as it must stand before the plan's first reorder is sent (law 6)."""
+    """The record to store before the plan's first reorder is sent (invariant 6)."""
     changes: dict[PartitionKey, UndoEntry | None] = dict(plan.entries)
     for move in plan.moves:
         if not move.reorders:
@@ -67,7 +67,7 @@ def record_intents(plan: Plan, record: UndoRecord) -> UndoRecord:
 
 
 def precheck(batch: Sequence[Move], fresh: Iterable[Partition]) -> PrecheckResult:
-    """Hold every move whose partition is no longer as the plan saw it."""
+    """Hold every move whose partition has changed since the plan was made."""
     by_key = {p.key: p for p in fresh}
     names = {p.name for p in by_key.values()}
     passed, holds, facts = [], [], {}
@@ -93,11 +93,11 @@ def precheck(batch: Sequence[Move], fresh: Iterable[Partition]) -> PrecheckResul
 
 
 def verify(move: Move, before: Partition, after: Iterable[Partition] | Partition | None) -> ReadbackResult:
-    """What a read after the reorder says of one move; ``after`` is whatever partition bears the name now.
+    """What a read after the reorder shows for one move; ``after`` is the partition that has the name now.
 
-    A pure reorder does not raise the leader epoch: KRaft raises it when the leader changes, or a replica leaves. Where
-    it rose under the same leader and the same replicas, either the leader left and returned, or our request undid
-    somebody else's reassignment, and was done with it before we looked. The two cannot be told apart.
+    A pure reorder does not raise the leader epoch: KRaft raises it when the leader changes, or a replica leaves. If it
+    rose under the same leader and the same replicas, either the leader left and returned, or our request undid a
+    reassignment by another tool, which completed before our read. The two cannot be told apart.
     """
     if not isinstance(after, Partition):
         return ReadbackResult.NOT_APPLIED
@@ -114,7 +114,7 @@ def verify(move: Move, before: Partition, after: Iterable[Partition] | Partition
 
 
 def overtaken_message(before: Partition, after: Partition) -> str:
-    """What a person should hear of a move that is ``Seen.OVERTAKEN``."""
+    """Message for a move that is ``ReadbackResult.OVERTAKEN``."""
     return (
         f"its leader's epoch rose from {before.leader_epoch} to {after.leader_epoch} around our reorder: our reorder "
         "undid a reassignment that somebody else had just finished (start it again), or its leader left and returned"
@@ -122,7 +122,7 @@ def overtaken_message(before: Partition, after: Partition) -> str:
 
 
 def replica_set_changed_message(move: Move, before: Partition, after: Partition | None, *, cancelled: bool) -> str:
-    """What a person should hear of a move that is ``Seen.TOUCHED``; ``after`` is what stands once it was cancelled."""
+    """Message for a move that is ``ReadbackResult.TOUCHED``; ``after`` is the partition after the cancellation."""
     if after is None:
         return "the topic was deleted in the same moment"
     now = f"its replicas were {sorted(before.replicas)} when checked and are {sorted(after.replicas)} now"
@@ -134,7 +134,7 @@ def replica_set_changed_message(move: Move, before: Partition, after: Partition 
 
 
 def can_elect(move: Move, after: Partition | None) -> bool:
-    """Whether the first of the order can be elected on what the read after the reorder shows (law 2)."""
+    """Whether the first of the order can be elected, by the read after the reorder (invariant 2)."""
     return (
         move.elect
         and after is not None

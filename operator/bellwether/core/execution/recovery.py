@@ -1,7 +1,7 @@
-"""Hold the undo record against what Kafka shows: what a killed, frozen or contested run left behind.
+"""Recover the undo record: compare it with Kafka after a killed, frozen or contested run.
 
-Pure: record and cluster in, the record as it should stand out, with a note for everything that a person should hear of.
-Called first in every turn, so that resuming after a kill and an ordinary turn are the same thing (law 6).
+Pure: record and cluster in, the corrected record out, with a note for everything that a person should know. Called
+first in every reconcile, so that resuming after a kill is the same as an ordinary reconcile (invariant 6).
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ class RecoveryNote:
 
 @dataclass(frozen=True)
 class RecoveredRecord:
-    """The record as it should stand, and what was noticed on the way."""
+    """The corrected record, and notes."""
 
     record: UndoRecord
     notes: tuple[RecoveryNote, ...] = ()
     strays: tuple[Partition, ...] = ()
-    """Partitions whose replicas a request of ours has set moving, with nobody there to cancel that."""
+    """Partitions whose replicas our own request has set moving, and whose sender could not cancel it."""
 
 
 def recover(
     record: UndoRecord, cluster: Cluster, now: datetime, grace_seconds: float, placement: Placement | None = None
 ) -> RecoveredRecord:
-    """The record, reconciled with the cluster.
+    """Reconcile the record with the cluster.
 
-    ``grace_seconds`` is how long an older holder's batch may still arrive (law 7): tombstones, and the baselines of
-    partitions that metadata no longer names, are kept that long. ``placement`` says which topics prefer racks: whoever
-    reorders these works against us as much as whoever lifts a demoted broker.
+    ``grace_seconds`` is how long a batch of an earlier Lease holder may still arrive (invariant 7): tombstones, and the
+    baselines of partitions missing from metadata, are kept that long. ``placement`` says which topics prefer racks: a
+    foreign order of such a topic is a contest, as it is for a demoted broker's partitions.
     """
     changes: dict[PartitionKey, UndoEntry | None] = {}
     notes: list[RecoveryNote] = []
@@ -66,10 +66,10 @@ def recover(
 
 
 def topics_to_reread(record: UndoRecord, cluster: Cluster) -> frozenset[str]:
-    """Topics to ask for once more, by name, before anything is concluded from how their partitions look.
+    """Topics to read once more, by name, before conclusions are drawn from their partitions.
 
-    An order that is not ours, or a topic that is not there, may be one broker's metadata that trails; and Kafka leaves
-    topics that we may not see out of an answer about all of them, silently.
+    A foreign order or a missing topic may come from one broker's stale metadata; and Kafka silently omits topics that
+    we may not describe from a request for all topics.
     """
     return frozenset(
         entry.topic
@@ -79,7 +79,9 @@ def topics_to_reread(record: UndoRecord, cluster: Cluster) -> frozenset[str]:
 
 
 def project_baseline(baseline: tuple[int, ...], placed: tuple[int, ...]) -> tuple[int, ...]:
-    """A baseline for another replica set: survivors keep their relative order, newcomers stand as placed (law 9)."""
+    """Baseline for a changed replica set: survivors keep their relative order, new replicas their place
+    (invariant 9).
+    """
     survivors = iter([r for r in baseline if r in placed])
     return tuple(next(survivors) if r in baseline else r for r in placed)
 
@@ -87,7 +89,7 @@ def project_baseline(baseline: tuple[int, ...], placed: tuple[int, ...]) -> tupl
 def _missing(
     key: PartitionKey, entry: UndoEntry, now: datetime, grace: timedelta
 ) -> tuple[UndoEntry | None, RecoveryNote | None]:
-    """A partition that metadata does not name: kept for a while, as one broker's view may lag, then dropped."""
+    """A partition missing from metadata: kept for a while, as one broker's metadata may be stale, then dropped."""
     if entry.finished_at is None:
         return replace(entry, finished_at=now), None
     if now - entry.finished_at < grace:
@@ -108,7 +110,7 @@ def _reconcile(
     if entry.topic != partition.topic:
         entry = replace(entry, topic=partition.topic)
     if entry.finished_at is not None and entry.state is not EntryState.RESTORED:
-        entry = replace(entry, finished_at=None)  # it was missing, and is back
+        entry = replace(entry, finished_at=None)  # it is in metadata again
     if partition.reassigning:
         return entry, None
     observed = partition.replicas
@@ -124,7 +126,7 @@ def _reconcile(
         if entry.state is EntryState.RESTORING:
             return replace(entry, state=EntryState.RESTORED, finished_at=now), None
     elif observed == entry.baseline and entry.state is EntryState.DISPLACED:
-        # Somebody put the old order back: the same as foreign, but the baseline stands.
+        # The old order was put back: like a foreign order, but the baseline stays.
         note = _contest_note(partition, "put its old order back")
         return replace(_contested(entry, now), written=observed), note
     return entry, None
@@ -145,7 +147,7 @@ def _projected(entry: UndoEntry, partition: Partition) -> tuple[UndoEntry | None
 def _foreign(
     entry: UndoEntry, partition: Partition, record: UndoRecord, now: datetime, placement: Placement | None
 ) -> tuple[UndoEntry | None, RecoveryNote | None]:
-    """An order that nobody of us wrote is somebody's wish: it becomes the baseline (law 9)."""
+    """An order that we did not write is intended by another tool: it becomes the baseline (invariant 9)."""
     note = _contest_note(partition, f"set the order {_order(partition.replicas)}, which becomes the baseline")
     kept = record.demoted.keys() | record.returning.keys()
     placed = placement is not None and placement.of(partition.topic) is not None
@@ -170,14 +172,14 @@ def _tombstone(
     entry: UndoEntry, partition: Partition, cluster: Cluster, now: datetime, grace: timedelta
 ) -> UndoEntry | None:
     if partition.replicas != entry.baseline:
-        # A batch of an earlier holder arrived late; it is undone like any displacement (law 7).
+        # A late batch of an earlier Lease holder: undone like any displacement (invariant 7).
         return replace(entry, state=EntryState.DISPLACED, finished_at=None)
     if entry.finished_at is not None and now - entry.finished_at < grace:
         return entry
     first = entry.baseline[0]
     overdue = entry.finished_at is not None and now - entry.finished_at > RESTORE_TIMEOUT
     awaited = partition.leader != first and first in cluster.live and not overdue
-    return entry if awaited else None  # its preferred leader lives and does not lead yet: elected once it is in the ISR
+    return entry if awaited else None  # elected once its preferred leader is in the ISR
 
 
 def _contest_note(partition: Partition, did: str) -> RecoveryNote:

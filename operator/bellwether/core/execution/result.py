@@ -1,6 +1,6 @@
 """Execution result: leaders reordered and elected, partitions held, and why the run was aborted, if so.
 
-``bellwether.execute`` makes it; ``reporting`` turns it into conditions and into the audit trail.
+Created by ``bellwether.execute``; ``reporting`` uses it for conditions and the audit log.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bellwether.core.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """Why a run ended before its plan did."""
+    """Why a run ended before all moves were made."""
 
     reason: Reason
     message: str
@@ -21,7 +21,7 @@ class Abort:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionResult:
-    """What a turn did in Kafka. ``touched`` names partitions whose replica set changed around our reorder."""
+    """Changes made in Kafka. ``touched`` names partitions whose replica set changed around our reorder."""
 
     reordered: int = 0
     elected: int = 0
@@ -31,6 +31,6 @@ class ExecutionResult:
 
     @property
     def changed(self) -> bool:
-        """Whether Kafka has taken anything on, shown by now or not, so that the next turn should look at once."""
+        """Whether Kafka accepted any change, visible or not, so that the next reconcile should follow at once."""
         accepted = any(h.reason is Reason.NOT_APPLIED for h in self.holds)
         return bool(self.reordered or self.elected or accepted)

@@ -1,1 +1,1 @@
-"""What is known of a cluster and of earlier reconciles: immutable values that later stages read."""
+"""Cluster state and state kept between reconciles: immutable values that later stages read."""

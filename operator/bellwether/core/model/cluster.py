@@ -1,7 +1,7 @@
 """Kafka cluster metadata at one moment: brokers and partitions, immutable.
 
-Built by the adapters from cluster metadata; read by every later stage. Absence is data: a broker that metadata does not
-name is not in ``Cluster.brokers`` though replica lists may still name it.
+Built by the adapters from cluster metadata; read by every later stage. A broker that metadata does not name is not in
+``Cluster.brokers``, though replica lists may still name it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 
 class PartitionKey(NamedTuple):
-    """Identity of a partition that survives a rename by re-creation: a topic's id is never used twice (KIP-516)."""
+    """Identity of a partition that survives topic re-creation: a topic id is never reused (KIP-516)."""
 
     topic_id: str
     partition: int
 
 
 class TopicPartition(NamedTuple):
-    """What Kafka's admin requests name a partition by."""
+    """Name of a partition in Kafka's admin requests."""
 
     topic: str
     partition: int
@@ -32,7 +32,7 @@ class TopicPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A registered broker. ``fenced`` brokers are registered, and the controller lets them lead nothing."""
+    """A registered broker. A ``fenced`` broker is registered but the controller lets it lead nothing."""
 
     id: int
     rack: str | None = None
@@ -43,9 +43,9 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition as metadata describes it; ``replicas`` is in replica order, its first is the preferred leader.
+    """One partition as metadata describes it; ``replicas`` is in replica order, the first is the preferred leader.
 
-    ``last_known_elr`` is told of a partition whose ISR and ELR are empty: who led it last (KIP-966).
+    ``last_known_elr`` is set for a partition whose ISR and ELR are empty: its last leader (KIP-966).
     """
 
     topic: str
@@ -78,13 +78,13 @@ class Partition:
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The order that the partition has once its reassignment is done: that of whoever asked for it last."""
+        """The order once the current reassignment has completed."""
         return tuple(r for r in self.replicas if r not in self.removing)
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """One snapshot of a cluster's metadata. ``elr_enabled``: it has eligible leader replicas switched on (KIP-966)."""
+    """Cluster metadata. ``elr_enabled``: eligible leader replicas are enabled (KIP-966)."""
 
     cluster_id: str
     brokers: Mapping[int, Broker] = field(default_factory=dict)
@@ -98,16 +98,16 @@ class Cluster:
 
     @cached_property
     def live(self) -> frozenset[int]:
-        """Ids of the brokers that are registered and not fenced: those that can lead."""
+        """Ids of brokers that are registered and not fenced: those that can lead."""
         return frozenset(b.id for b in self.brokers.values() if not b.fenced)
 
     @cached_property
     def named(self) -> frozenset[int]:
-        """Ids of every broker that is registered or stands in a replica list, dead or alive."""
+        """Ids of every broker that is registered or named in a replica list."""
         return frozenset(self.brokers) | {r for p in self.partitions for r in p.replicas}
 
     def including(self, fresh: Iterable[Partition]) -> Cluster:
-        """The same cluster with some partitions as a later read shows them."""
+        """The same cluster with some partitions replaced by a later read."""
         merged = {**self.by_key, **{p.key: p for p in fresh}}
         return replace(self, partitions=tuple(merged.values()))
 

@@ -1,6 +1,6 @@
 """Status condition as a value: type, status, reason and message, without times.
 
-Made by ``reporting``, ``rebalance.lifecycle`` and the handlers; whoever writes it keeps its times.
+Built by ``reporting``, ``rebalance.lifecycle`` and the handlers; the status writer keeps the transition times.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bellwether.core.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition without its times, which whoever writes it keeps (Kubernetes API conventions)."""
+    """A status condition without its times, which the status writer keeps (Kubernetes API conventions)."""
 
     type: str
     status: bool | None
@@ -22,7 +22,7 @@ class Condition:
 
 
 def of_type(conditions: Iterable[Condition], type_: str) -> Condition:
-    """The condition of that type. Raises KeyError where there is none."""
+    """The condition of that type. Raises KeyError if there is none."""
     for condition in conditions:
         if condition.type == type_:
             return condition

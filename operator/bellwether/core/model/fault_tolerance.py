@@ -1,6 +1,6 @@
-"""Fault tolerance of a cluster: min.insync.replicas, KRaft voters and trailing replicas, read for a quarantine.
+"""Fault tolerance of a cluster: min.insync.replicas, KRaft voters and lagging replicas, read for a quarantine.
 
-In: what an adapter read of topics, of the controllers and of a broker's peers; metadata does not hold it. Called by
+Adapters read it from topic settings, controllers and a broker's peers, because metadata does not contain it. Used by
 ``quarantine.pause_decision``.
 """
 
@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
-    """The KRaft voters, those of them that keep up with the active controller, itself included, and who that is."""
+    """KRaft voters, the voters that keep up with the active controller (itself included), and the active controller."""
 
     voters: frozenset[int]
     current: frozenset[int]
     active: int | None = None
 
     def spares_without(self, node: int) -> int | None:
-        """How many more voters could be lost once this node is; None for a node that does not vote."""
+        """How many more voters could fail after this node; None for a node that is not a voter."""
         if node not in self.voters:
             return None
         majority = len(self.voters) // 2 + 1
@@ -28,10 +28,12 @@ class Quorum:
 
 @dataclass(frozen=True)
 class FaultTolerance:
-    """``minimum_isr`` is min.insync.replicas by topic, ``silent`` are peers that did not answer just now.
+    """Fault tolerance inputs. ``minimum_isr`` is min.insync.replicas by topic, ``silent`` are peers that did not answer
+    now.
 
-    ``trailing`` are brokers whose logs ended before those of their leaders, time and again: the high watermark, and
-    with it ``acks=all``, waits for them. ``problem`` says why they could not be read; what was not read is not known.
+    ``trailing`` are brokers whose logs ended before those of their leaders in repeated reads: the high watermark, and
+    with it ``acks=all``, waits for them. ``problem`` says why the inputs could not be read; what was not read is
+    unknown.
     """
 
     minimum_isr: Mapping[str, int] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""Flap damping: count how often a broker was demoted lately, and make it stay well for longer each time.
+"""Flap damping: count recent demotions of a broker, and require a longer stabilization each time.
 
-In: who was demoted before a turn and after it. Out: counters, which stand in status and outlive a take-over. Only what
-signals demoted counts; a person may change their mind as often as they like.
+In: the brokers demoted before and after a reconcile. Out: counters, which are kept in status and survive a take-over.
+Only demotions caused by signals count; a person may change their mind at any time.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from bellwether.core.settings.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class FlapCounter:
-    """``demotions`` in short succession; ``at`` is when the last one ended, or began while it lasts."""
+    """``demotions`` in short succession; ``at`` is the end of the last one, or its start while it lasts."""
 
     demotions: int
     at: datetime
 
 
 def stabilization(flaps: FlapCounter | None, policy: Policy) -> int:
-    """How many seconds a demoted broker must stay well before it is promoted; more for one that flaps."""
+    """Seconds for which a demoted broker must stay healthy before it is promoted; more for a broker that flaps."""
     return policy.promotion.stabilization(flaps.demotions if flaps is not None else 1)
 
 
@@ -34,7 +34,7 @@ def count_flaps(
     now: datetime,
     window_seconds: int,
 ) -> dict[int, FlapCounter]:
-    """The counters after a turn. A ``window_seconds`` of 0 counts nothing."""
+    """The counters after a reconcile. With a ``window_seconds`` of 0 nothing is counted."""
     window = timedelta(seconds=window_seconds)
     counted = {}
     for broker in flaps.keys() | before.keys() | after.keys():

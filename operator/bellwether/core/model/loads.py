@@ -1,8 +1,8 @@
 """Leaders and measured load per broker: how full each broker is, and whether another leader fits its limits.
 
-In: a policy's limits, the measured loads as far as there are any, who leads what. Out: how full each broker is, whether
-one more fits, and how many would not. Pure. ``planning.assignment`` keeps the account while it chooses leaders,
-``demotion.decisions`` asks beforehand whether a whole rack can be done without.
+In: a policy's limits, the measured loads if available, the current leaders. Out: how full each broker is, whether one
+more leader fits, and how many would not. Pure. ``planning.assignment`` updates the loads while it chooses leaders;
+``demotion.decisions`` checks whether a whole rack can be spared.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.objective import WHOLE
 
 LEAST_PARTS = 10
-"""Any leader counts for a tenth of an average one at least: else all that are idle would go to one broker."""
+"""Any leader counts for at least 1/10 of an average one: otherwise all idle partitions would go to one broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """Measured loads: what leading each partition costs, in bytes/s, and brokers whose capacity is not ``WHOLE``.
+    """Measured loads: the cost of leading each partition in bytes/s, and brokers whose capacity is not ``WHOLE``.
 
-    A partition that was never measured counts as nothing: only the number of leaders limits it. ``following`` is what
-    each broker carries whoever leads, in bytes/s; ``measured_at`` the moment that all of this is for. ``awaited`` says
-    that it is about to be known: until then a limit by load lets nobody take on anything.
+    A partition that was never measured counts as 0: only the number of leaders limits it. ``following`` is the load of
+    each broker as a follower, in bytes/s; ``measured_at`` is the time that the loads apply to. ``awaited`` says that
+    the loads are being read: until then a limit by load admits no new leader.
     """
 
     partitions: Mapping[PartitionKey, int] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Loads:
     measured_at: datetime | None = None
     awaited: bool = False
     least: int = field(init=False, repr=False)
-    """What leading any partition counts for at least where brokers are compared, in bytes/s."""
+    """Minimum cost of any partition when brokers are compared, in bytes/s."""
 
     def __post_init__(self) -> None:
         average = sum(self.partitions.values()) // max(len(self.partitions), 1)
@@ -43,11 +43,11 @@ class Loads:
 
 NO_LOADS = Loads()
 LOADS_PENDING = Loads(awaited=True)
-"""What was measured is being looked for."""
+"""The measured loads are being read."""
 
 
 class LeaderLoads:
-    """How many partitions each broker leads, and what they cost it, while a plan is being made."""
+    """Leaders per broker and their load, updated while a plan is built."""
 
     def __init__(self, leading: Mapping[int, int], capacity: Capacity = UNBOUNDED, loads: Loads = NO_LOADS) -> None:
         self.counts = dict(leading)
@@ -58,9 +58,10 @@ class LeaderLoads:
         """Whether there is a limit by load, and loads to hold against it."""
 
     def fullness(self, broker: int) -> int:
-        """How full a broker is, to be compared with others.
+        """How full a broker is, for comparison with other brokers.
 
-        By what it carries, in proportion to its capacity, where a limit has loads known; else by its leaders.
+        Its load relative to its capacity where there is a load limit and loads are known; otherwise its number of
+        leaders.
         """
         leaders = self.counts.get(broker, 0)
         if not self.weighs:
@@ -69,21 +70,21 @@ class LeaderLoads:
         return carried * WHOLE // self._loads.capacities.get(broker, WHOLE)
 
     def load_of(self, key: PartitionKey) -> int:
-        """What leading a partition costs, in bytes/s; 0 where it was never measured."""
+        """Cost of leading a partition, in bytes/s; 0 if it was never measured."""
         return self._loads.partitions.get(key, 0)
 
     def carry(self, broker: int, key: PartitionKey) -> None:
-        """The cost of a partition that is in the counts already."""
+        """Add the cost of a partition that is already counted as a leader."""
         if self.weighs:
             self._carried[broker] = self._carried.get(broker, 0) + self.load_of(key)
 
     def add(self, broker: int, key: PartitionKey) -> None:
-        """The broker leads that partition, too."""
+        """Count the broker as leader of that partition."""
         self.counts[broker] = self.counts.get(broker, 0) + 1
         self.carry(broker, key)
 
     def move(self, key: PartitionKey, here: int, there: int) -> None:
-        """The partition is led there instead of here."""
+        """Move the leader of the partition from ``here`` to ``there``."""
         self.counts[here] -= 1
         self.counts[there] = self.counts.get(there, 0) + 1
         if self.weighs:
@@ -92,7 +93,7 @@ class LeaderLoads:
             self._carried[there] = self._carried.get(there, 0) + load
 
     def fits(self, broker: int, key: PartitionKey) -> bool:
-        """Whether the broker may lead that partition besides."""
+        """Whether the broker may lead that partition in addition."""
         most, bytes_per_second = self.capacity.max_leaders, self.capacity.max_load
         if most is not None and self.counts.get(broker, 0) >= most:
             return False
@@ -106,7 +107,7 @@ class LeaderLoads:
 
 
 def loads_missing_message(capacity: Capacity, loads: Loads | None) -> str | None:
-    """That a limit by load cannot hold, in a sentence; None where it holds, or none is asked for."""
+    """Message that a load limit has no effect because no loads are known; None where it works, or is not set."""
     if capacity.max_load is None or loads is not None:
         return None
     meanwhile = "maxLeaders alone does" if capacity.max_leaders is not None else "nothing does"
@@ -118,16 +119,16 @@ def loads_missing_message(capacity: Capacity, loads: Loads | None) -> str | None
 
 
 def measured_at_suffix(capacity: Capacity, loads: Loads | None) -> str:
-    """Of when the loads are that a limit was held against, to stand behind a sentence; empty where none were."""
+    """Time of the loads behind a limit, as a suffix for a message; empty where no loads were used."""
     if capacity.max_load is None or loads is None or loads.measured_at is None:
         return ""
     return f" (loads as of {loads.measured_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ})"
 
 
 def count_unplaceable(account: LeaderLoads, wanting: Iterable[tuple[PartitionKey, Sequence[int]]]) -> int:
-    """How many partitions, each with the brokers that could lead it, find nobody with room. Uses up the account.
+    """How many partitions, each with its candidate leaders, find no broker with room. Modifies ``account``.
 
-    The heaviest first, then those with the fewest candidates: as a demotion would place them.
+    The largest load first, then those with the fewest candidates, in the order in which a demotion places them.
     """
     left = 0
     for key, candidates in sorted(wanting, key=lambda w: (-account.load_of(w[0]), len(w[1]), w[0])):

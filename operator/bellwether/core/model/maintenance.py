@@ -1,7 +1,7 @@
-"""Who is in maintenance now, by whose word, and until when: overrides and brokers' pods in, one value a broker out.
+"""Brokers in maintenance now, on whose request and until when: from overrides and from the brokers' pods.
 
-Called by ``snapshot`` for the whole turn. A broker in maintenance is drained; its signals demote nobody, neither
-itself nor others by comparison with it; it counts under the cap (law 4).
+Used by ``snapshot``. A broker in maintenance is drained; its signals demote no broker, neither itself nor its peers by
+comparison; it counts towards the cap (invariant 4).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bellwether.core.signals import Override, OverrideState, Purpose
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """Why a broker is in maintenance. ``asked`` by a person, else seen from its pod."""
+    """Why a broker is in maintenance: ``asked`` by a person, otherwise detected from its pod."""
 
     broker: int
     reason: Reason
@@ -31,8 +31,8 @@ def under_maintenance(
 ) -> dict[int, Maintenance]:
     """Every broker that is in maintenance at ``now``.
 
-    ``pods`` are the brokers' pods; None where nobody watches them. A broker that was drained for its pod's sake stays
-    in maintenance while the pod is not there at all: it is being made anew.
+    ``pods`` are the brokers' pods; None where they are not watched. A broker that was drained because of its pod stays
+    in maintenance while the pod does not exist: it is being recreated.
     """
     found: dict[int, Maintenance] = {}
     for broker, pod in (pods or {}).items():

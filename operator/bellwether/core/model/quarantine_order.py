@@ -1,8 +1,8 @@
 """Quarantine order: which broker is to be paused, since when, until when, and how the pause ended.
 
-Durable in ``BrokerHealth.status.quarantine``, which the operator writes and the warden beside the broker reads. An
-order that is not renewed is no order: whoever obeys it counts on its own clock from when it saw a renewal. Used by
-``quarantine.pause_decision`` (who orders) and ``quarantine.agent`` (who obeys).
+Stored in ``BrokerHealth.status.quarantine``, which the operator writes and the quarantine agent reads. An order that is
+not renewed expires: the agent counts on its own clock from when it saw a renewal. Used by ``quarantine.pause_decision``
+(gives orders) and ``quarantine.agent`` (obeys them).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ RENEW_SECONDS = 3.0
 """How often the operator renews an order."""
 
 EXPIRES_AFTER_SECONDS = 12.0
-"""How long an order holds after its last renewal was seen."""
+"""Seconds after which an order expires if no renewal is seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantineOrder:
-    """One order to pause a broker. ``epoch`` and ``number`` name it; ``ended_at`` is None while it stands.
+    """One order to pause a broker, identified by ``epoch`` and ``number``; ``ended_at`` is None while it is active.
 
-    ``obeyed_at`` is when the warden was first seen to have paused the broker. ``reason`` and ``message`` say why it was
-    given, and once it has ended, why that.
+    ``obeyed_at`` is when the agent was first seen to have paused the broker. ``reason`` and ``message`` say why the
+    order was given and, once it has ended, why it ended.
     """
 
     broker: int
@@ -38,5 +38,5 @@ class QuarantineOrder:
 
     @property
     def active(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether the order has not ended."""
         return self.ended_at is None

@@ -1,8 +1,8 @@
 """Rank brokers by preferred or weighted racks, topic by topic, and find leaders outside the preferred racks.
 
 In: the racks that a policy prefers, in order or by weight, for all topics and by pattern; a cluster's brokers. Out: for
-each topic the rank of every broker whose rack is known. Pure. ``planning`` asks it partition by partition,
-``rebalance.problem_builder`` for the load planner, ``reporting`` for what does not fit.
+each topic the rank of every broker whose rack is known. Pure. Used by ``planning`` for each partition, by
+``rebalance.problem_builder`` for the rebalance job, and by ``reporting`` for placement warnings.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ _NO_RANK = 1 << 30
 
 
 def uneven(counts: Sequence[int]) -> bool:
-    """Whether brokers lead visibly unequally: two leaders apart, and a tenth of what they lead on average."""
+    """Whether brokers lead clearly unequal numbers of partitions: at least 2 and 10 % of the average apart."""
     return bool(counts) and max(counts) - min(counts) >= max(2, math.ceil(UNEVEN_SHARE * sum(counts) / len(counts)))
 
 
 @dataclass(frozen=True, eq=False)
 class RackRanking:
-    """One preference on one cluster. ``ranks`` holds the brokers whose rack is known: the lower, the more preferred.
+    """One preference applied to one cluster. ``ranks`` holds the brokers whose rack is known: the lower, the more
+    preferred.
 
-    All racks that are not named share the last rank; all that have a weight share the first one. Two rankings are the
-    same only where they are the very same object.
+    Racks that the preference does not name share the last rank; racks with a weight share the first one. Two rankings
+    are equal only if they are the same object.
     """
 
     preference: Preference
@@ -39,7 +40,7 @@ class RackRanking:
 
     @classmethod
     def of(cls, preference: Preference, cluster: Cluster) -> RackRanking:
-        """The ranking of a cluster's brokers, fenced ones as well."""
+        """Rank a cluster's brokers, fenced ones included."""
         racks = {b.id: b.rack for b in cluster.brokers.values() if b.rack is not None}
         weights = {rack: weight for rack, weight in preference.weights if weight > 0}
         places = dict.fromkeys(weights, 0) or {rack: place for place, rack in enumerate(preference.racks)}
@@ -47,7 +48,7 @@ class RackRanking:
         return cls(preference, {b: places.get(rack, last) for b, rack in racks.items()}, racks, weights)
 
     def orderly(self, replicas: Sequence[int]) -> bool:
-        """Whether no replica stands before one of a more preferred rack. A rack that nobody knows disturbs nothing."""
+        """Whether no replica is ahead of one in a more preferred rack. Replicas with an unknown rack are ignored."""
         ranks, before = self.ranks, 0
         for replica in replicas:
             rank = ranks.get(replica, before)
@@ -57,7 +58,7 @@ class RackRanking:
         return True
 
     def best(self, brokers: Sequence[int]) -> tuple[int, ...]:
-        """Those of the most preferred rack among them; all of them where no rack is known."""
+        """The brokers in the most preferred rack among them; all of them where no rack is known."""
         ranks, lowest = self.ranks, _NO_RANK
         found: tuple[int, ...] = ()
         for broker in brokers:
@@ -69,25 +70,28 @@ class RackRanking:
         return found
 
     def tiers(self, brokers: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """All of them, those of the most preferred rack first; whose rack nobody knows comes last."""
+        """All of them, grouped by rank, the most preferred first; brokers with an unknown rack come last."""
         tiers: dict[int, list[int]] = {}
         for broker in brokers:
             tiers.setdefault(self.ranks.get(broker, len(self.preference.named) + 1), []).append(broker)
         return tuple(tuple(tiers[rank]) for rank in sorted(tiers))
 
     def settles(self, broker: int, than: Sequence[int]) -> bool:
-        """Whether a broker is as preferred as any of those; one whose rack nobody knows is (unknown moves nothing)."""
+        """Whether a broker is as preferred as all of those; also if its rack is unknown (unknown moves nothing)."""
         rank = self.ranks.get(broker)
         return rank is None or all(rank <= self.ranks.get(b, rank) for b in than)
 
     def eligible_leaders(self, home: int, replicas: Sequence[int]) -> Sequence[int]:
-        """Who may lead a partition when everybody is back: its home where racks let it, or all of the best."""
+        """Eligible leaders once all brokers are back: the baseline leader if racks allow it, otherwise the best
+        rack.
+        """
         return (home,) if self.settles(home, replicas) else self.best(replicas)
 
     def may_return_home(self, home: int, first: int) -> bool:
-        """Whether the racks let a partition led by ``first`` go home: to a rack as preferred, or with weights the same.
+        """Whether racks allow moving the leader from ``first`` to ``home``: to a rack as preferred, or the same if
+        weighted.
 
-        Whoever is of a rack that nobody knows stays (unknown moves nothing).
+        Brokers with an unknown rack are left where they are (unknown moves nothing).
         """
         if home not in self.ranks or first not in self.ranks:
             return False
@@ -95,10 +99,12 @@ class RackRanking:
             return self.racks[home] == self.racks[first]
         return self.ranks[home] <= self.ranks[first]
 
-    def standing(self, first: int, home: int, best: Sequence[int], able: Collection[int] | None) -> int | None:
-        """Who is to lead without any choice: ``home`` where the racks let it, else ``first`` where they let that stay.
+    def settled_leader(self, first: int, home: int, best: Sequence[int], able: Collection[int] | None) -> int | None:
+        """The leader if there is nothing to choose: ``home`` where racks allow it, else ``first`` where racks let it
+        stay.
 
-        ``best`` are the able of the best rack. Whoever is not of ``able`` may not lead; None: whoever it is may.
+        ``best`` are the able brokers in the best rack. A broker outside ``able`` may not lead; None: every broker is
+        able.
         """
         may_return_home = home != first and self.may_return_home(home, first)
         if may_return_home and (able is None or home in able) and self.settles(home, best):
@@ -106,7 +112,7 @@ class RackRanking:
         return first if (able is None or first in able) and self.settles(first, best) else None
 
     def rests(self, partition: Partition, baseline: Sequence[int]) -> bool:
-        """Whether a partition stands for good where the racks want it, led by the first of its order."""
+        """Whether a partition is permanently where the racks want it, led by the first of its order."""
         replicas = partition.replicas
         if partition.leader != replicas[0] or partition.reassigning or not self.orderly(replicas):
             return False
@@ -114,10 +120,10 @@ class RackRanking:
         return not self.orderly(baseline) if home == first else not self.may_return_home(home, first)
 
     def keeps(self, first: int, replicas: Sequence[int], baseline: Sequence[int]) -> bool:
-        """Whether an order may stay as it is where ``first`` is to lead.
+        """Whether an order may stay as it is when ``first`` is to lead.
 
-        It may where nobody stands before one of a better rack, unless it can be the baseline's; and where the rack of
-        one of them is unknown.
+        It may if no replica is ahead of one in a better rack, unless the baseline's order could be used; and if the
+        rack of one of them is unknown.
         """
         if first != replicas[0]:
             return False
@@ -126,7 +132,7 @@ class RackRanking:
         return first != baseline[0] or not self.orderly(baseline)
 
     def arrange(self, brokers: Sequence[int]) -> list[int]:
-        """The more preferred first, else as they stand; as they stand where the rack of one of them is unknown."""
+        """The more preferred first, otherwise in their order; unchanged if the rack of one of them is unknown."""
         try:
             return sorted(brokers, key=self.ranks.__getitem__)
         except KeyError:
@@ -134,7 +140,7 @@ class RackRanking:
 
 
 class RackRankings:
-    """A policy's placement on one cluster: each topic is looked up once."""
+    """A policy's placement on one cluster. The ranking of each topic is cached."""
 
     def __init__(self, placement: Placement, cluster: Cluster) -> None:
         self._placement = placement
@@ -143,7 +149,7 @@ class RackRankings:
         self._by_topic: dict[str, RackRanking | None] = {}
 
     def of(self, topic: str) -> RackRanking | None:
-        """The ranking that holds for a topic; None where the policy wants nothing for it."""
+        """The ranking of a topic; None where the policy has no preference for it."""
         try:
             return self._by_topic[topic]
         except KeyError:
@@ -151,7 +157,7 @@ class RackRankings:
             return found
 
     def unbalanced(self, counts: Mapping[int, int], live: Collection[int]) -> bool:
-        """Whether the live brokers of any rack lead visibly unequally."""
+        """Whether the live brokers within any rack lead clearly unequal numbers of partitions."""
         racks: dict[str, list[int]] = {}
         for broker in self._cluster.brokers.values():
             if broker.rack is not None and broker.id in live:
@@ -169,7 +175,7 @@ class RackRankings:
 
 @dataclass(frozen=True, slots=True)
 class LeadersOutsidePreferredRacks:
-    """How many of the leaders, whose racks are known, are in a less preferred rack than a replica of theirs is.
+    """Number of ``leaders`` in a less preferred rack than one of their partition's replicas, ``of`` all leaders ranked.
 
     ``first`` names the first of these partitions, by topic and number.
     """
@@ -180,7 +186,7 @@ class LeadersOutsidePreferredRacks:
 
 
 def leaders_outside_preferred_racks(rankings: RackRankings, cluster: Cluster) -> LeadersOutsidePreferredRacks:
-    """Who leads from elsewhere, of the partitions that have a leader and whose topic has a ranking."""
+    """Count leaders outside the preferred racks, among partitions with a leader and a ranking."""
     total, found = 0, []
     for partition in cluster.partitions:
         ranking = rankings.of(partition.topic)
@@ -195,14 +201,14 @@ def leaders_outside_preferred_racks(rankings: RackRankings, cluster: Cluster) ->
 
 @dataclass(frozen=True, slots=True)
 class PlacementWarning:
-    """What of a placement has no effect on a cluster, and why."""
+    """A part of a placement that has no effect on a cluster, and why."""
 
     reason: Reason
     message: str
 
 
 def placement_warnings(placement: Placement, cluster: Cluster) -> tuple[PlacementWarning, ...]:
-    """Everything in a placement that does nothing, or more than a rule should: in the order in which it stands there.
+    """Parts of a placement that have no effect, or more effect than a rule should have, in their order.
 
     A rack that no broker has, a pattern without a topic or with all of them, a rule whose topics earlier rules take.
     """

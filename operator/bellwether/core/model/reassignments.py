@@ -1,8 +1,8 @@
-"""Replica reassignments by other tools: found in metadata, in throttles and in the names of topics.
+"""Replica reassignments by other tools: detected from metadata, replication throttles and topic names.
 
-Kafka names nobody. A reassignment that is not ours is somebody's; Cruise Control keeps topics of its own; it and
-Kafka's own tool mark the topics whose moves they throttle (KIP-73). Pure: ``observing`` asks for the marks, while
-replicas move. What is said names no topic: a rebalance of a thousand of them would be news every second.
+Kafka does not say who started a reassignment. One that is not ours is another tool's; Cruise Control has its own
+topics, and both it and Kafka's tool set throttles on the topics that they move (KIP-73). Pure: ``observing`` reads the
+throttles while replicas move. Messages name no topic, because they would change every second during a large rebalance.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bellwether.core.model.undo_record import EntryState, UndoEntry, UndoRecord
 from bellwether.core.reasons import Reason
 
 THROTTLE_CONFIGS = ("follower.replication.throttled.replicas", "leader.replication.throttled.replicas")
-"""Settings of a topic that name its throttled replicas; empty where nobody throttles."""
+"""Topic settings that name throttled replicas; empty without a throttle."""
 
 CRUISE_CONTROL_TOPICS = frozenset(
     {
@@ -28,22 +28,22 @@ CRUISE_CONTROL_TOPICS = frozenset(
         "strimzi.cruisecontrol.modeltrainingsamples",
     }
 )
-"""What Cruise Control calls its topics by default, and under Strimzi."""
+"""Cruise Control's topics, by default and under Strimzi."""
 
 MAX_TOPICS_QUERIED = 50
-"""How many of the topics that move are asked about."""
+"""How many of the moving topics are queried for throttles."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalReassignments:
-    """Reassignments in flight that are not ours, and by what it is known whether they are many."""
+    """Reassignments in flight that are not ours, and the signs that they are part of a bulk move."""
 
     cruise_control: bool = False
     throttled: bool = False
 
     @property
     def external_operation(self) -> Blocker | None:
-        """Why whatever can wait does: they move in bulk. A single move by hand holds its own partition alone."""
+        """Why deferrable work waits: replicas move in bulk. A single manual move blocks only its own partition."""
         signs = ["Cruise Control's topics are there"] * self.cruise_control
         signs += ["its replicas are throttled"] * self.throttled
         if not signs:
@@ -56,17 +56,17 @@ class ExternalReassignments:
 
 
 def foreign_reassignments(cluster: Cluster, record: UndoRecord) -> tuple[Partition, ...]:
-    """The partitions that somebody else reassigns now."""
+    """The partitions that another tool is reassigning now."""
     return tuple(
         p for p in cluster.partitions if p.reassigning and not caused_by_our_reorder(record.entries.get(p.key), p)
     )
 
 
 def caused_by_our_reorder(entry: UndoEntry | None, partition: Partition) -> bool:
-    """Whether the reassignment in flight is what became of our reorder.
+    """Whether the reassignment in flight was caused by our reorder.
 
-    It leads to the very order that we set out to write and never saw: the replicas had changed under it, and its answer
-    was lost, or came late, or whoever sent it was killed before it looked.
+    Its target is the order that we sent and never saw applied: the replicas had changed in between, and the answer was
+    lost or late, or the sender was killed before reading it.
     """
     if entry is None or entry.state not in (EntryState.INTENDED, EntryState.RESTORING):
         return False
@@ -74,14 +74,14 @@ def caused_by_our_reorder(entry: UndoEntry | None, partition: Partition) -> bool
 
 
 def topics_to_query(moving: tuple[Partition, ...]) -> tuple[str, ...]:
-    """Whose settings to ask for: the topics that move, at most so many."""
+    """Topics whose throttles are queried: those that move, up to the limit."""
     return tuple(sorted({p.topic for p in moving}))[:MAX_TOPICS_QUERIED]
 
 
 def recognise_external_reassignments(
     moving: tuple[Partition, ...], cluster: Cluster, settings: Mapping[str, Mapping[str, str]]
 ) -> ExternalReassignments | None:
-    """Who moves; None where nobody does. ``settings`` are the topics' marks, as far as they could be read."""
+    """Who moves replicas; None without a move. ``settings`` are the topics' throttles, as far as they could be read."""
     if not moving:
         return None
     throttled = any(found.get(mark) for found in settings.values() for mark in THROTTLE_CONFIGS)

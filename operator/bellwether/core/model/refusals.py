@@ -1,6 +1,6 @@
 """Refused and held partition moves with their reasons, and the back-off before the next attempt.
 
-Made by ``planning.guards`` and by what carries a plan out; ``reporting`` counts them by reason.
+Created by ``planning.guards`` and by the execution of a plan; ``reporting`` counts them by reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CONTEST_LONGEST_SECONDS = 600
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A named reason why a move may not happen now."""
+    """A reason why a move may not happen now."""
 
     reason: Reason
     message: str
@@ -26,7 +26,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A partition whose move is held back, and why."""
+    """A partition whose move is held, and why."""
 
     key: PartitionKey
     topic: str
@@ -35,12 +35,12 @@ class Hold:
 
 
 def contest_delay(entry: UndoEntry) -> timedelta:
-    """How long re-assertion waits after the last time that somebody overwrote our order; doubling, bounded."""
+    """Delay of re-assertion after another tool last overwrote our order; exponential, bounded."""
     if entry.contests == 0:
         return timedelta(0)
     return back_off(entry.contests)
 
 
 def back_off(times: int) -> timedelta:
-    """How long to wait after something failed that many times, at least once; doubling, bounded."""
+    """Delay after ``times`` failures, at least one; exponential, bounded."""
     return timedelta(seconds=min(CONTEST_LONGEST_SECONDS, CONTEST_FIRST_SECONDS * 2 ** min(times - 1, 16)))

@@ -1,7 +1,7 @@
 """Restoration waves of a broker: which partitions it may lead again, and which a later wave gives back.
 
-A returning broker is well and no longer demoted, yet not first in the order of the partitions that its wave withholds
-from it; it keeps its place otherwise. Durable in the undo record; ``planning.target_orders`` asks it, partition by
+A returning broker is healthy and no longer demoted. It is not first in the order of the partitions that its wave
+withholds, and keeps its position in all others. Stored in the undo record; ``planning.target_orders`` checks each
 partition.
 """
 
@@ -16,22 +16,22 @@ from bellwether.core.model.cluster import PartitionKey
 
 
 class RestorationTrigger(StrEnum):
-    """From where a broker comes back, which says what it takes to go on."""
+    """Why a broker's leaders are being restored, which determines what the next wave requires."""
 
     RECOVERED = "Recovered"
-    """Signals had demoted it: only signals that pass let it lead more."""
+    """Signals had demoted it: each wave needs passing signals."""
     RELEASED = "Released"
-    """A person had demoted it: where nobody judges brokers, no signal is waited for."""
+    """A person had demoted it: without any prober, no signal is needed."""
     RESTARTED = "Restarted"
-    """It was down: as after a person's word."""
+    """It was down: same requirements as ``RELEASED``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReturningBroker:
     """A broker that gets its leaders back in waves.
 
-    ``share`` is the part of them, in percent, that it may lead by now, since ``waved_at``: 0 before the first wave.
-    ``since`` is when its return began.
+    ``share`` is the percentage of them that it may lead now, since ``waved_at``; 0 before the first wave. ``since`` is
+    when the restoration began.
     """
 
     broker: int
@@ -41,19 +41,19 @@ class ReturningBroker:
     trigger: RestorationTrigger = RestorationTrigger.RECOVERED
 
     def withholds(self, key: PartitionKey) -> bool:
-        """Whether the partition waits for a later wave. What one wave lets go no later one withholds."""
+        """Whether the partition waits for a later wave. No later wave withholds what an earlier one released."""
         return self.share < 100 and self.withholds_position(wave_position(key))
 
     def with_share(self, share: int, now: datetime) -> ReturningBroker:
-        """The same with another share from now on."""
+        """The same broker with another share from ``now``."""
         return replace(self, share=share, waved_at=now)
 
-    def withholds_position(self, turn: int) -> bool:
-        """The same of a partition whose turn is known, so that many questions cost one hash."""
-        return turn >= self.share
+    def withholds_position(self, position: int) -> bool:
+        """The same for a partition whose position is known, so that several checks need only one hash."""
+        return position >= self.share
 
 
 def wave_position(key: PartitionKey) -> int:
-    """A partition's place among the waves, from 0 to 99, by its identity: shares above that include it, ever after."""
+    """Position of a partition among the waves, 0 to 99, by its identity: every higher share includes the partition."""
     digest = hashlib.blake2b(f"{key.topic_id}/{key.partition}".encode(), digest_size=8, person=b"waves").digest()
     return int.from_bytes(digest) % 100

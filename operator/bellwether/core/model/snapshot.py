@@ -1,4 +1,4 @@
-"""Snapshot: everything that one reconcile knows, gathered before anything is judged. Nothing later fetches."""
+"""Snapshot: all inputs of one reconcile, gathered before anything is judged. Later steps fetch nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bellwether.core.signals import Override, Signal
 
 @dataclass(frozen=True, slots=True)
 class RefusedOrder:
-    """An order that Kafka refused for a partition: how often, when last, and in what words."""
+    """An order that Kafka refused for a partition: how often, when last, and with which message."""
 
     order: tuple[int, ...]
     times: int
@@ -31,10 +31,10 @@ class RefusedOrder:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The facts of one turn: metadata, signals, overrides, the undo record as recovered, flap counters, the time.
+    """Inputs of one reconcile: metadata, signals, overrides, the recovered undo record, flap counters, the time.
 
-    ``strimzi`` is what Strimzi says of the cluster; None where another runs it. ``confinements`` are the orders to
-    pause a broker that stood after the last turn; ``margins`` is what could still be lost, where that was asked.
+    ``strimzi`` is the state of the Strimzi cluster; None without Strimzi. ``quarantine_orders`` are the orders after
+    the last reconcile; ``fault_tolerance`` is set only where a quarantine needs it.
     """
 
     now: datetime
@@ -46,13 +46,13 @@ class Snapshot:
     flaps: Mapping[int, FlapCounter] = field(default_factory=dict)
     strimzi: Strimzi | None = None
     floors: Mapping[str, int] = field(default_factory=dict)
-    """``min.insync.replicas`` of topics with missing replicas, as far as it was told."""
+    """``min.insync.replicas`` of topics with missing replicas, as far as it is known."""
     quarantine_orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
     fault_tolerance: FaultTolerance | None = None
     external_reassignments: ExternalReassignments | None = None
-    """Who else moves replicas now."""
+    """Reassignments by other tools in flight."""
     pods: Mapping[int, Pod] | None = None
-    """The brokers' pods, where the policy has their restarts watched."""
+    """The brokers' pods, where the policy watches their restarts."""
 
     @cached_property
     def maintenance(self) -> Mapping[int, Maintenance]:
@@ -60,16 +60,16 @@ class Snapshot:
         return under_maintenance(self.overrides, self.pods, self.record.demoted, self.now)
 
     loads: Loads | None = None
-    """What leading each partition costs, where that was measured."""
+    """Measured loads of partitions, where they are available."""
 
     @property
     def external_operation(self) -> Blocker | None:
-        """Why promotion, rebalancing and re-assertion wait for whoever runs the cluster, if they do (law 10)."""
+        """The external operation that promotion, rebalancing and re-assertion wait for, if any (invariant 10)."""
         busy = self.strimzi.external_operation if self.strimzi is not None else None
         return busy or (
             self.external_reassignments.external_operation if self.external_reassignments is not None else None
         )
 
     def override_of(self, broker: int) -> Override | None:
-        """The override of a broker that holds now, if any."""
+        """The active override of a broker, if any."""
         return next((o for o in self.overrides if o.broker == broker and o.active(self.now)), None)

@@ -1,7 +1,7 @@
-"""What Strimzi says of a Kafka cluster, as values: its listeners, who is at work on it, which pod is which broker.
+"""State of a Strimzi-managed Kafka cluster: listeners, pause and rebalances, and the pod of each broker.
 
-Built by ``adapters/kubernetes/strimzi``. Pure: ``choose_listener`` finds the listener of a policy that names none;
-``Strimzi.at_work`` is why whatever can wait does (law 10). Names and types are those of Strimzi's API.
+Built by ``adapters/kubernetes/strimzi``. Pure: ``choose_listener`` finds the listener for a policy that names none;
+``Strimzi.external_operation`` is why deferrable work waits (invariant 10). Names and types are those of Strimzi's API.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from bellwether.core.reasons import Reason
 
 NO_AUTHENTICATION = ""
-"""The authentication of a listener that asks nobody for a name."""
+"""Authentication of a listener without client authentication."""
 
 _INSIDE = frozenset({"internal", "cluster-ip"})
 
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """Why there is nothing to work with: a reason, and what is missing with the remedy."""
+    """A reason why something cannot proceed, and a message with what is missing and the remedy."""
 
     reason: Reason
     message: str
@@ -29,7 +29,7 @@ class Blocker:
 class Listener:
     """One listener. ``bootstrap`` (``host:port``) and ``certificates`` (PEM) are empty until Strimzi publishes them.
 
-    ``own_certificate`` says that its brokers do not show certificates of the cluster's own authority.
+    ``own_certificate``: its brokers use certificates that the cluster's own CA did not sign.
     """
 
     name: str
@@ -43,12 +43,12 @@ class Listener:
 
     @property
     def internal(self) -> bool:
-        """Whether it is reached from within the Kubernetes cluster only."""
+        """Whether it is reachable only from within the Kubernetes cluster."""
         return self.type in _INSIDE
 
     @property
     def advertised_as(self) -> str:
-        """What Strimzi calls it in the brokers' ``advertised.listeners``."""
+        """Its name in the brokers' ``advertised.listeners``."""
         return f"{self.name.upper()}-{self.port}"
 
     def __str__(self) -> str:
@@ -58,10 +58,10 @@ class Listener:
 def choose_listener(
     listeners: Sequence[Listener], wanted: str, accepted: Sequence[str], otherwise: str
 ) -> Listener | Blocker:
-    """The listener to connect to: the one of the name that is ``wanted``, else the best internal one.
+    """The listener to connect to: the one named ``wanted``, else the best internal one.
 
-    ``accepted`` are the kinds of authentication that are possible, best first; ``otherwise`` says, in a message, why no
-    other is. Without a name, a listener that takes a user's name without TLS is passed over.
+    ``accepted`` are the supported kinds of authentication, best first; ``otherwise`` explains, for the message, why no
+    other is supported. Without a name, a listener with authentication but without TLS is not chosen.
     """
     there = ", ".join(str(one) for one in listeners) or "none"
     if not wanted:
@@ -83,7 +83,7 @@ def choose_listener(
 
 
 def external_listener(listeners: Iterable[Listener], wanted: str) -> Listener | None:
-    """The listener that clients outside use: the one of that name, else the first that is not internal."""
+    """The listener of external clients: the one of that name, else the first that is not internal."""
     known = tuple(listeners)
     named = [one for one in known if wanted in (one.name, one.advertised_as)]
     return next(iter([*named, *(one for one in known if not one.internal)]), None)
@@ -100,10 +100,10 @@ class Pod:
 
 @dataclass(frozen=True, kw_only=True)
 class Strimzi:
-    """What was found of one Strimzi cluster, and what Strimzi does with it now.
+    """State of one Strimzi cluster, and operations in progress.
 
-    ``listener`` and ``user`` are what is connected to and as whom (empty: as nobody). ``rebalancing`` names the
-    KafkaRebalances that move replicas or leaders now.
+    ``listener`` and ``user`` are used to connect (an empty user: without authentication). ``rebalancing`` names the
+    KafkaRebalances that are moving replicas or leaders.
     """
 
     namespace: str

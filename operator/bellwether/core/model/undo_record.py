@@ -1,7 +1,7 @@
 """Undo record: the replica order that every displaced partition had before Bellwether first changed it.
 
-One baseline per partition, however many brokers are demoted. Written before the reorder that it covers (law 6), read
-back on take-over, compared with what Kafka shows. Pure values: the adapters store them.
+One baseline per partition, however many brokers are demoted. Written before the reorder that it covers (invariant 6),
+read back after a take-over, compared with Kafka's metadata. Pure values: the adapters store them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ FORMAT_VERSION = 1
 EARLIER_ORDERS = 4
 
 RESTORE_TIMEOUT = timedelta(minutes=15)
-"""How long a restored partition waits for its preferred leader to join the ISR; then Kafka's own balancing does it."""
+"""How long a restored partition waits for its preferred leader to join the ISR; then it is left to Kafka."""
 
 
 class EntryState(StrEnum):
-    """How far a partition's displacement has come.
+    """State of a partition's displacement.
 
-    ``Intended`` → ``Displaced`` → ``Restoring`` → ``Restored`` (a tombstone that lets a late batch be recognised
-    and undone, law 7) → dropped. A displaced partition may go back to ``Intended`` for another order.
+    ``Intended`` → ``Displaced`` → ``Restoring`` → ``Restored`` (a tombstone, by which a late batch is recognised and
+    undone, invariant 7) → dropped. A displaced partition may go back to ``Intended`` for another order.
     """
 
     INTENDED = "Intended"
@@ -35,7 +35,7 @@ class EntryState(StrEnum):
 
 
 class Cause(StrEnum):
-    """By whose word a broker is demoted."""
+    """Who or what demoted a broker."""
 
     SIGNALS = "Signals"
     OVERRIDE = "Override"
@@ -45,13 +45,13 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UndoEntry:
-    """One displaced partition.
+    """Undo entry of one displaced partition.
 
-    ``baseline`` is the order to go back to; ``written`` the last order that we set out to write; ``earlier`` the orders
-    that we may have sent before it, newest first, at most ``EARLIER_ORDERS``: a late batch can still write them. An
-    observed order that is none of these is foreign (law 9). ``finished_at`` marks since when a tombstone is one, or
-    since when a partition is missing from metadata. ``contests`` counts how often somebody else overwrote our order,
-    last at ``contested_at``: re-assertion backs off with it.
+    ``baseline`` is the order to restore; ``written`` the last order that we set out to write; ``earlier`` the orders
+    that we may have sent before it, newest first, at most ``EARLIER_ORDERS``: a late batch can still write them. Any
+    other observed order is foreign (invariant 9). ``finished_at`` is since when the entry is a tombstone, or since when
+    the partition is missing from metadata. ``contests`` counts how often another tool overwrote our order, last at
+    ``contested_at``: re-assertion backs off with it.
     """
 
     topic: str
@@ -64,11 +64,11 @@ class UndoEntry:
     contested_at: datetime | None = None
 
     def knows(self, order: tuple[int, ...]) -> bool:
-        """Whether an observed replica order is one of those that this entry accounts for."""
+        """Whether an observed replica order is one that this entry accounts for."""
         return order == self.baseline or order == self.written or order in self.earlier
 
     def write(self, order: tuple[int, ...], state: EntryState) -> UndoEntry:
-        """The entry as it must stand before ``order`` is sent; what was sent before stays known."""
+        """The entry to store before ``order`` is sent; orders sent before remain known."""
         sent = tuple(dict.fromkeys((self.written, *self.earlier)))
         earlier = tuple(o for o in sent if o not in (order, self.baseline))[:EARLIER_ORDERS]
         return replace(self, written=order, earlier=earlier, state=state, finished_at=None)
@@ -76,7 +76,7 @@ class UndoEntry:
 
 @dataclass(frozen=True, slots=True)
 class DemotedBroker:
-    """A broker that is kept from leading, and why; durable with the baselines so that a take-over knows it."""
+    """A demoted broker and the reason; stored with the baselines so that the next leader knows it after a take-over."""
 
     broker: int
     cause: Cause
@@ -86,7 +86,7 @@ class DemotedBroker:
 
 
 class ApplicationEnd(StrEnum):
-    """How the application of a load plan ended."""
+    """How the application of a rebalance plan ended."""
 
     DONE = "Done"
     STALE = "Stale"
@@ -95,7 +95,7 @@ class ApplicationEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SkippedPartition:
-    """A partition that a load plan wanted to move and that stays, and why."""
+    """A partition that a rebalance plan did not move, and why."""
 
     topic: str
     partition: int
@@ -104,11 +104,11 @@ class SkippedPartition:
 
 @dataclass(frozen=True, slots=True)
 class PlanApplication:
-    """How far an approved load plan has come; durable with the baselines that it gives, so that a kill loses neither.
+    """Progress of an approved rebalance plan; stored with the baselines that it sets, so that a kill loses neither.
 
-    ``taken_up`` moves of ``moves`` have been looked at, in waves, the last one at ``waved_at``: they got their new
-    baseline, or stood already, or were left out. ``left`` counts the latter by reason, ``left_load`` adds up their load
-    (hundredths of a byte/s), ``sample`` names the first few.
+    ``taken_up`` of ``moves`` have been considered, in waves, the last one at ``waved_at``: they got their new baseline,
+    were in place already, or were skipped. ``left`` counts the skipped ones by reason, ``left_load`` is their load in
+    hundredths of a byte/s, ``sample`` names the first few.
     """
 
     digest: str
@@ -124,16 +124,16 @@ class PlanApplication:
 
     @property
     def left_out(self) -> int:
-        """How many moves were left out."""
+        """Number of skipped moves."""
         return sum(self.left.values())
 
 
 @dataclass(frozen=True)
 class UndoRecord:
-    """All baselines and demotions of one policy, with the epoch of its writer (law 7).
+    """All baselines and demotions of one policy, with the epoch of its writer (invariant 7).
 
-    ``returning`` are brokers that are demoted no longer and get their leaders back in waves. ``application`` is the
-    load plan whose orders become baselines, or the last one that did.
+    ``returning`` are brokers that are no longer demoted and get their leaders back in waves. ``application`` is the
+    rebalance plan whose orders become baselines, or the last one.
     """
 
     cluster_id: str
@@ -145,17 +145,19 @@ class UndoRecord:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is displaced, nobody kept from leading and no tombstone left, whatever plan is applied."""
+        """Whether nothing is displaced, demoted or returning and there is no tombstone; ``application`` does not
+        count.
+        """
         return not self.demoted and not self.returning and not self.entries
 
     @property
     def restored(self) -> bool:
-        """Whether every order is back and nobody is kept from leading; tombstones may be left."""
+        """Whether every order is restored and no broker is demoted or returning; tombstones may remain."""
         kept = self.demoted or self.returning
         return not kept and all(e.state is EntryState.RESTORED for e in self.entries.values())
 
     def with_entries(self, changed: Mapping[PartitionKey, UndoEntry | None]) -> UndoRecord:
-        """The same record with some entries changed; ``None`` drops one."""
+        """The same record with some entries replaced; ``None`` removes one."""
         if not changed:
             return self
         merged = {**self.entries, **changed}

@@ -1,11 +1,11 @@
 """Assign leaders: spread partitions of demoted brokers over healthy live ISR members, by load or by count.
 
-The order of a partition is a pure function of its baseline, of who is demoted, of the racks that are preferred and of
-the leader chosen here: the chosen one first, then the others by rack and else as the baseline has them, the demoted
-last. The baseline's own preferred leader is chosen wherever it may lead and no better rack can. Other choices are
-sticky, so that a settled cluster asks for nothing, and are improved only where the spread has become visibly uneven (a
-dead broker came back). What would be more than a broker can carry is left where it is. Loads are weighed where a limit
-has them read (``LeaderLoads.fullness``).
+The order of a partition is a pure function of its baseline, the demoted brokers, the preferred racks and the leader
+chosen here: the chosen one first, then the others by rack and otherwise as in the baseline, the demoted last. The
+baseline's preferred leader is chosen wherever it may lead and no better rack can. Other choices are kept, so that a
+settled cluster needs no change, and are improved only where the counts have become clearly uneven (a dead broker came
+back). Partitions that would exceed a broker's capacity are left where they are. Loads are compared where a limit has
+them read (``LeaderLoads.fullness``).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ IMPROVEMENT_ROUNDS = 8
 
 
 class LeaderChoice(NamedTuple):
-    """A partition that a demoted broker holds, or that stands in the wrong rack; who may lead it, whom to prefer.
+    """A partition of a demoted broker, or in the wrong rack; who may lead it, and who is preferred.
 
-    ``preferred`` are the able of the best rack, the well before the unwell; ``well`` are those of every rack.
-    ``untouched`` says that nobody in its order is kept from leading: then whoever stands first may stay there while it
-    is away, as Kafka itself goes on to the next of the order and comes back. ``urgency`` orders what is moved first
-    where not all can be: higher for a leader that is sicker, -1 where nobody demoted leads.
+    ``able`` are the replicas that may lead, ``preferred`` those in the best rack, healthy ones before others; ``well``
+    are the healthy ones of every rack. ``untouched``: no broker in its order is demoted or returning, so that its first
+    replica may stay first while it is away, as Kafka itself uses the next of the order and comes back. ``urgency``
+    orders the moves where not all fit: higher for a sicker leader, -1 where no demoted broker leads.
     """
 
     partition: Partition
@@ -43,28 +43,30 @@ class LeaderChoice(NamedTuple):
 
     @property
     def home(self) -> bool:
-        """Whether the baseline's own preferred leader may lead, so that no other choice is called for."""
+        """Whether the baseline's preferred leader may lead, so that there is nothing to choose."""
         return self.baseline[0] in self.able
 
     @property
-    def standing(self) -> int | None:
-        """Who is to lead it without any choice: at home where it may be, else who stands first; None: to be chosen."""
+    def settled_leader(self) -> int | None:
+        """The leader if there is nothing to choose: the baseline's where it may lead, else the first; otherwise
+        None.
+        """
         first, home = self.partition.replicas[0], self.baseline[0]
         if self.ranking is None:
-            standing = home if home in self.able else first
-            return standing if standing in self.able else None
-        return self.ranking.standing(first, home, self.preferred, None if self.untouched else self.able)
+            settled_leader = home if home in self.able else first
+            return settled_leader if settled_leader in self.able else None
+        return self.ranking.settled_leader(first, home, self.preferred, None if self.untouched else self.able)
 
     @property
     def stays(self) -> int | None:
-        """Who leads it now and may go on, though somebody else would be preferred; None where nobody may."""
+        """The current leader if it may go on, though another would be preferred; None where it may not."""
         leader = self.partition.leader
         return leader if leader is not None and leader in self.able else None
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """The leader of each partition that has one, and the partitions for which nobody has room."""
+    """The leader of each partition that has one, and the partitions without a broker that has room."""
 
     chosen: Mapping[PartitionKey, int] = field(default_factory=dict)
     left: frozenset[PartitionKey] = frozenset()
@@ -77,10 +79,10 @@ def order_with(
     ranking: RackRanking | None = None,
     sickness: Mapping[int, int] | None = None,
 ) -> tuple[int, ...]:
-    """The order with ``first`` in front, the demoted last, and everybody else as in the baseline.
+    """The order with ``first`` in front, the demoted last, and the others as in the baseline.
 
-    ``ranking`` puts the others of a more preferred rack first, so that Kafka itself fails over to them. ``sickness``
-    puts the less sick of the demoted first: they lead where nobody else can.
+    ``ranking`` puts replicas in a more preferred rack first, so that Kafka itself fails over to them. ``sickness`` puts
+    the less sick of the demoted first: they lead where no other replica can.
     """
     others: list[int] = []
     last: list[int] = []
@@ -95,7 +97,7 @@ def order_with(
 
 
 def assign_leaders(displaced: Sequence[LeaderChoice], leading: Mapping[int, int]) -> dict[PartitionKey, int]:
-    """The leader of each displaced partition that has candidates.
+    """The leader of each partition that has candidates, without capacity limits.
 
     ``leading`` counts, for each broker, the leaders that stay where they are.
     """
@@ -103,23 +105,24 @@ def assign_leaders(displaced: Sequence[LeaderChoice], leading: Mapping[int, int]
 
 
 def assign_within_capacity(displaced: Sequence[LeaderChoice], account: LeaderLoads) -> Assignment:
-    """The same within what brokers can carry. ``account`` holds the leaders that stay where they are, and is used up.
+    """Assign leaders within capacity limits. ``account`` holds the leaders that stay where they are, and is modified.
 
-    Relief comes first: the sickest leader's partitions, of these the heaviest. What stands already is not limited.
+    Partitions of the sickest leader come first, of these the largest load. Partitions that are in place are not
+    limited.
     """
     chosen: dict[PartitionKey, int] = {}
     undecided, left = [], set()
     shares = RackShares()
     for item in displaced:
-        standing = item.standing
-        if standing is not None:
-            chosen[item.key] = standing
-            account.add(standing, item.key)
-            shares.add(item.ranking, standing)
+        settled_leader = item.settled_leader
+        if settled_leader is not None:
+            chosen[item.key] = settled_leader
+            account.add(settled_leader, item.key)
+            shares.add(item.ranking, settled_leader)
         elif item.preferred:
             undecided.append(item)
             if account.capacity.bounded and item.stays is not None:
-                account.add(item.stays, item.key)  # until it goes, it takes room there
+                account.add(item.stays, item.key)  # until it moves, it takes room there
     for item in _by_place(undecided, account):
         pick = _pick(item, account, shares)
         if pick is None:
@@ -137,8 +140,8 @@ def assign_within_capacity(displaced: Sequence[LeaderChoice], account: LeaderLoa
 
 
 def _by_place(undecided: list[LeaderChoice], account: LeaderLoads) -> list[LeaderChoice]:
-    """Those without a choice first; where there may be too many, the heaviest effect before. Else by key."""
-    # Sort by sort, the last one counting most: a tuple for each of so many would cost more.
+    """Those without a choice first; if capacity is limited, the most urgent and largest first. Otherwise by key."""
+    # Several stable sorts, the last one counts most: cheaper than a key tuple for each of so many partitions.
     undecided.sort(key=lambda i: i.key)
     undecided.sort(key=lambda i: len(i.preferred))
     if account.capacity.bounded:
@@ -147,7 +150,7 @@ def _by_place(undecided: list[LeaderChoice], account: LeaderLoads) -> list[Leade
 
 
 def _pick(item: LeaderChoice, account: LeaderLoads, shares: RackShares) -> int | None:
-    """The emptiest candidate of the best rack that has room; whoever leads anyway needs none."""
+    """The least full candidate with room in the best rack; the current leader needs no room."""
     key, counts, leader = item.key, account.counts, item.stays
     if not account.capacity.bounded:
         if len(item.preferred) == 1:
@@ -167,7 +170,7 @@ def _pick(item: LeaderChoice, account: LeaderLoads, shares: RackShares) -> int |
 
 
 def _away(item: LeaderChoice, chosen: Mapping[PartitionKey, int]) -> bool:
-    """Whether its leader was chosen, by count, and may be chosen anew. Whoever is just away is waited for."""
+    """Whether its leader was chosen by count and may be chosen again. A leader that is only away is waited for."""
     if item.ranking is not None and len(item.preferred) < 2:
         return False
     leader = chosen.get(item.key)
@@ -177,10 +180,10 @@ def _away(item: LeaderChoice, chosen: Mapping[PartitionKey, int]) -> bool:
 def _proportion(
     displaced: Sequence[LeaderChoice], chosen: dict[PartitionKey, int], account: LeaderLoads, shares: RackShares
 ) -> None:
-    """While a weighted rack leads visibly more than its share, give of its partitions to racks that lead less."""
+    """While a weighted rack leads clearly more than its share, move partitions of it to racks that lead less."""
     for ranking in shares.uneven():
         of_ranking = [i for i in displaced if i.ranking is ranking and chosen.get(i.key) in i.able]
-        # Those that are not at home are the first to go on.
+        # Partitions away from their baseline leader move first.
         of_ranking.sort(key=lambda i: (chosen[i.key] == i.baseline[0], i.key))
         for _ in range(IMPROVEMENT_ROUNDS):
             moves = 0
@@ -199,7 +202,7 @@ def _proportion(
 
 
 def _improve(away: Sequence[LeaderChoice], chosen: dict[PartitionKey, int], account: LeaderLoads) -> None:
-    """Among brokers that give to one another: all of them, or those of a rack where racks are preferred."""
+    """Even out among brokers that can exchange partitions: all, or those in one rack where racks are preferred."""
     if account.capacity.max_load is not None:
         return  # chosen by load and within the limit: neither the count nor loads that change move it on
     groups: dict[str | None, list[LeaderChoice]] = {}
@@ -211,25 +214,25 @@ def _improve(away: Sequence[LeaderChoice], chosen: dict[PartitionKey, int], acco
 
 
 def _even_out(group: Sequence[LeaderChoice], chosen: dict[PartitionKey, int], account: LeaderLoads) -> None:
-    """While the spread is visibly uneven, move choices from a fuller to the emptiest of their candidates.
+    """While the counts are clearly uneven, move partitions from a fuller broker to their least full candidate.
 
-    The fullest and the emptiest broker may share no partition, so every step down counts, however small: it makes room
-    for the next one. The steps end as soon as the spread is not visible any more.
+    The fullest and the least full broker may share no partition, so every small step counts: it makes room for the next
+    one. The steps end as soon as the counts are no longer clearly uneven.
     """
     counts = account.counts
-    live = sorted({b for item in group for b in _beside(item, chosen[item.key])})
+    live = sorted({b for item in group for b in _alternatives(item, chosen[item.key])})
     if not uneven([counts.get(b, 0) for b in live]):
         return
     for _ in range(IMPROVEMENT_ROUNDS):
         moves = due = 0
         for item in group:
-            if moves > due:  # looking costs as much as there are brokers: once in so many moves
+            if moves > due:  # a check costs as much as there are brokers: once in that many moves
                 if not uneven([counts.get(b, 0) for b in live]):
                     return
                 due = moves + len(live)
             key = item.key
             here = chosen[key]
-            there = min(_beside(item, here), key=lambda b: (counts.get(b, 0), b), default=here)
+            there = min(_alternatives(item, here), key=lambda b: (counts.get(b, 0), b), default=here)
             if counts.get(here, 0) - counts.get(there, 0) > 1 and account.fits(there, key):
                 chosen[key] = there
                 account.move(key, here, there)
@@ -238,8 +241,8 @@ def _even_out(group: Sequence[LeaderChoice], chosen: dict[PartitionKey, int], ac
             return
 
 
-def _beside(item: LeaderChoice, here: int) -> Sequence[int]:
-    """Whom a choice may go to without a change of what its racks lead."""
+def _alternatives(item: LeaderChoice, here: int) -> Sequence[int]:
+    """Leaders that a partition may move to without changing the counts of its racks."""
     ranking = item.ranking
     if ranking is None:
         return item.preferred

@@ -1,6 +1,7 @@
-"""Why a partition's move may not happen now: ordered lists of small named functions; the first refusal wins.
+"""Guards: why a partition's move may not happen now. Ordered lists of small functions; the first refusal wins.
 
-Pure. ``plan`` asks before it plans a move, ``rebalance.waves`` before a move of a rebalance plan becomes a baseline.
+Pure. Used by ``plan`` before a move is planned, and by ``rebalance.waves`` before a move of a rebalance plan becomes a
+baseline.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from bellwether.core.reasons import Reason
 
 
 class ProposedOrder(NamedTuple):
-    """A partition, the order that is wanted for it, what the undo record says of it, and the time."""
+    """A partition, the order proposed for it, its undo entry, and the time."""
 
     partition: Partition
     target: tuple[int, ...]
@@ -26,16 +27,16 @@ class ProposedOrder(NamedTuple):
     now: datetime
     refused: RefusedOrder | None = None
     external_operation: Blocker | None = None
-    """Why whatever can wait does: others work on the cluster."""
+    """The external operation that deferrable moves wait for."""
     for_racks: bool = False
-    """Whether nothing but preferred racks asks for it: nobody who holds it is kept from leading."""
+    """Whether the order is only for preferred racks: none of its brokers is demoted or returning."""
 
 
 ReorderGuard = Callable[[ProposedOrder], "Refusal | None"]
 
 
 def reassigning(proposal: ProposedOrder) -> Refusal | None:
-    """A partition in reassignment is left alone (law 10)."""
+    """A partition in reassignment is left alone (invariant 10)."""
     partition = proposal.partition
     if not partition.reassigning:
         return None
@@ -44,7 +45,7 @@ def reassigning(proposal: ProposedOrder) -> Refusal | None:
 
 
 def contested(proposal: ProposedOrder) -> Refusal | None:
-    """Whoever overwrites our order gets time before it is asserted again (law 9)."""
+    """After another tool overwrote our order, re-assertion backs off (invariant 9)."""
     entry = proposal.entry
     if entry is None or entry.contested_at is None or proposal.target == proposal.partition.replicas:
         return None
@@ -54,7 +55,7 @@ def contested(proposal: ProposedOrder) -> Refusal | None:
 
 
 def external_operation_running(proposal: ProposedOrder) -> Refusal | None:
-    """While others work on the cluster, what they overwrote is not asserted again, and racks wait (law 10)."""
+    """During an external operation, overwritten orders are not re-asserted, and moves for racks wait (invariant 10)."""
     entry, busy = proposal.entry, proposal.external_operation
     if busy is None or not (proposal.for_racks or (entry is not None and entry.contests)):
         return None
@@ -64,7 +65,7 @@ def external_operation_running(proposal: ProposedOrder) -> Refusal | None:
 
 
 def refused_before(proposal: ProposedOrder) -> Refusal | None:
-    """What Kafka has refused is asked again, ever more rarely (law 8)."""
+    """Orders that Kafka refused are retried with a growing delay (invariant 8)."""
     refused = proposal.refused
     if refused is None or refused.order != proposal.target or proposal.target == proposal.partition.replicas:
         return None
@@ -74,15 +75,15 @@ def refused_before(proposal: ProposedOrder) -> Refusal | None:
 
 
 REORDER_GUARDS: tuple[ReorderGuard, ...] = (
-    reassigning,  # replicas are moving: not our turn
-    contested,  # somebody else insists: back off
-    external_operation_running,  # whoever runs the cluster is moving things: theirs first
-    refused_before,  # Kafka said no to this very order: ask again later
+    reassigning,  # replicas are moving: wait
+    contested,  # another tool changes the order: back off
+    external_operation_running,  # Strimzi or a rebalance is at work: wait for it
+    refused_before,  # Kafka refused this order: retry later
 )
 
 
 def refuse_reorder(proposal: ProposedOrder) -> Refusal | None:
-    """The first reason not to touch the partition's order now, if any."""
+    """The first reason not to change the partition's order now, if any."""
     for guard in REORDER_GUARDS:
         refusal = guard(proposal)
         if refusal is not None:
@@ -97,7 +98,7 @@ def refuse_election(
     chosen: int | None,
     snapshot: Snapshot,
 ) -> Refusal | None:
-    """Why the first of the target order cannot be elected now: never outside the ISR, and never a worse leader."""
+    """Why the first of the target order cannot be elected now: never outside the ISR, never a worse leader."""
     touched = not demoted.isdisjoint(partition.replicas)
     if touched and len(partition.replicas) == 1:
         return Refusal(Reason.ONLY_REPLICA, "the demoted broker holds the only replica; raise its replication factor")
@@ -119,7 +120,7 @@ def remember_refusals(
     targets: Mapping[PartitionKey, tuple[int, ...]],
     now: datetime,
 ) -> dict[PartitionKey, RefusedOrder]:
-    """What Kafka has refused so far, with what it refused in this turn; forgotten once another order is wanted."""
+    """Orders that Kafka has refused so far, this reconcile included; forgotten once the target order differs."""
     known = {key: refused for key, refused in before.items() if targets.get(key) == refused.order}
     for hold in holds:
         if hold.reason is Reason.REORDER_REFUSED and hold.key in targets:

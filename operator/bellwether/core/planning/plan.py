@@ -1,8 +1,7 @@
-"""Leadership plan: the moves to the target order and leader of every partition, less what guards refuse.
+"""Leadership plan: the moves to the target order and leader of every partition, minus those that guards refuse.
 
-Frozen and printable. Reorders every partition that a demoted broker holds, led by it or not: one that only follows
-today and stands first tomorrow would get its leadership back. Called once a turn, and by dry runs, which print the same
-plan.
+Immutable and printable. Reorders every partition of a demoted broker, whether it leads it or not: a follower that is
+first in the order would get the leadership back. Built once per reconcile, and by dry runs, which print the same plan.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from bellwether.core.settings.policy import Policy
 
 
 class MoveKind(StrEnum):
-    """Whether a move takes leadership from a demoted broker, gives it back, or only elects the first of an order."""
+    """Whether a move takes leadership from a demoted broker, restores it, or only elects the preferred leader."""
 
     DISPLACE = "Displace"
     RESTORE = "Restore"
@@ -35,7 +34,7 @@ class MoveKind(StrEnum):
 
 
 class Move(NamedTuple):
-    """One partition's step: its order as seen, the order it should have, and whether to elect its first afterwards."""
+    """One partition's move: the order as seen, the target order, and whether to elect its first replica afterwards."""
 
     key: PartitionKey
     topic: str
@@ -54,18 +53,18 @@ class Move(NamedTuple):
 
     @property
     def reorders(self) -> bool:
-        """Whether the order changes, or only the leader."""
+        """Whether the order changes, not only the leader."""
         return self.seen != self.order
 
     @property
     def leads_next(self) -> int:
-        """Who leads once the move is done."""
+        """Leader after the move."""
         return self.order[0]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All moves of a turn, the moves held back with their reasons, and what the undo record needs besides."""
+    """All moves of a reconcile, held moves with their reasons, and changes of undo entries."""
 
     moves: tuple[Move, ...] = ()
     holds: tuple[Hold, ...] = ()
@@ -73,16 +72,16 @@ class Plan:
     entries: Mapping[PartitionKey, UndoEntry | None] = field(default_factory=dict)
     targets: Mapping[PartitionKey, tuple[int, ...]] = field(default_factory=dict)
     withheld: Mapping[int, int] = field(default_factory=dict)
-    """How many partitions each returning broker still waits for."""
+    """Number of partitions that each returning broker still waits for."""
 
     @property
     def empty(self) -> bool:
-        """Whether the plan asks Kafka for nothing."""
+        """Whether the plan has no moves."""
         return not self.moves
 
     @property
     def digest(self) -> str:
-        """A fingerprint of the moves: the same moves have the same digest, whatever the time."""
+        """Digest of the moves, independent of the time."""
         lines = (f"{m.key.topic_id}/{m.key.partition}:{m.order}:{m.elect}" for m in self.moves)
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
@@ -90,9 +89,9 @@ class Plan:
 def build_plan(
     snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy | None = None
 ) -> Plan:
-    """The plan for a snapshot whose record has been recovered, given who is to be demoted.
+    """Build the plan for a snapshot with a recovered record, given the decisions.
 
-    ``policy`` says which racks are preferred and what a broker can carry; without one, none and anything.
+    ``policy`` gives preferred racks and capacity limits; without it there are none.
     """
     demoted, entries_of, now = frozenset(decisions.demoted), snapshot.record.entries, snapshot.now
     refused, busy = snapshot.refused, snapshot.external_operation
@@ -101,16 +100,16 @@ def build_plan(
     moves, entries, targets, holds = [], {}, {}, []
     unread = snapshot.loads is not None and snapshot.loads.awaited
     reason = Reason.LOADS_UNKNOWN if unread else Reason.CAPACITY_REACHED
-    left = Refusal(reason, DESCRIPTIONS[reason])
+    no_capacity = Refusal(reason, DESCRIPTIONS[reason])
     for wanted in found.wanted:
         partition, key, target, baseline = wanted.partition, wanted.key, wanted.target, wanted.baseline
         targets[key] = target
         entry = entries_of.get(key)
-        stands = target == partition.replicas
-        if wanted.left:
-            holds.append(_hold(partition, left))
+        in_place = target == partition.replicas
+        if wanted.no_capacity:
+            holds.append(_hold(partition, no_capacity))
             continue
-        if not (stands and partition.leader == target[0] and not partition.reassigning and target[0] not in demoted):
+        if not (in_place and partition.leader == target[0] and not partition.reassigning and target[0] not in demoted):
             for_racks = busy is not None and kept.isdisjoint(partition.replicas)
             refusal = refuse_reorder(ProposedOrder(partition, target, entry, now, refused.get(key), busy, for_racks))
             if refusal is not None:
@@ -122,14 +121,14 @@ def build_plan(
             elect = partition.leader != target[0] and (
                 refusal is None or _less_sick(partition, target, snapshot, decisions)
             )
-            if not stands or elect:
+            if not in_place or elect:
                 moves.append(_move(wanted, demoted, elect=elect))
-        if entry is not None and stands and target == baseline and entry.state is not EntryState.RESTORED:
+        if entry is not None and in_place and target == baseline and entry.state is not EntryState.RESTORED:
             entries[key] = replace(
                 entry.write(baseline, EntryState.RESTORED), finished_at=now, contests=0, contested_at=None
             )
     moves.sort(key=attrgetter("key"))
-    moves.sort(key=_turn)
+    moves.sort(key=_phase)
     return Plan(tuple(moves), tuple(holds), decisions, entries, targets, found.awaited)
 
 
@@ -149,7 +148,7 @@ def _move(wanted: TargetOrder, demoted: frozenset[int], *, elect: bool) -> Move:
     )
 
 
-def _turn(move: Move) -> int:
+def _phase(move: Move) -> int:
     """Internal topics carry coordinators: first to leave a sick broker, last to return."""
     if move.kind is MoveKind.DISPLACE:
         return 0 if move.internal else 1
@@ -157,7 +156,7 @@ def _turn(move: Move) -> int:
 
 
 def _worth_naming(partition: Partition, target: tuple[int, ...], demoted: frozenset[int]) -> bool:
-    """A refused election is news when the leader is not where it should be, or a demoted broker leads on."""
+    """A refused election is reported if the leader is not the target, or a demoted broker still leads."""
     return partition.leader != target[0] or partition.leader in demoted
 
 

@@ -1,8 +1,8 @@
-"""Periodic preferred leader election: partitions not led by the first of their order, and which to elect now.
+"""Periodic preferred leader election: partitions not led by their preferred replica, and which to elect now.
 
-In: a turn's snapshot, verdicts, decisions and plan, and what is remembered from turn to turn. Out: moves that elect and
-reorder nothing, and what to remember. Pure; called by ``cycle`` once the plan is made, as whatever the plan has in hand
-is its own. Kafka's ``auto.leader.rebalance.enable`` does the same and asks nobody whether the first is well.
+In: snapshot, verdicts, decisions and plan, and the state kept between reconciles. Out: moves that elect without a
+reorder, and the new state. Pure; called by ``cycle`` after the plan, which takes precedence. Kafka's
+``auto.leader.rebalance.enable`` does the same without checking whether the preferred leader is healthy.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from bellwether.core.settings.policy import Policy
 
 AUTO_REBALANCE_CONFIG = "auto.leader.rebalance.enable"
 BROKERS_QUERIED = 3
-"""How many brokers are asked for ``AUTO``: they are configured alike, or it is said that they are not."""
+"""How many brokers are queried for ``AUTO_REBALANCE_CONFIG``; if they differ, that is reported."""
 
 QUERY_INTERVAL = timedelta(hours=1)
-"""It cannot change without a restart."""
+"""The setting cannot change without a restart."""
 
 READ_AFTER = timedelta(seconds=1)
-"""How long metadata is given to show what was elected."""
+"""Delay after which metadata is expected to show an election."""
 
 
 class AutoRebalance(StrEnum):
-    """What brokers say of ``auto.leader.rebalance.enable``. In a KRaft cluster the active controller's counts."""
+    """Value of ``auto.leader.rebalance.enable``. In a KRaft cluster the active controller's value is effective."""
 
     ENABLED = "Enabled"
     DISABLED = "Disabled"
@@ -41,9 +41,9 @@ class AutoRebalance(StrEnum):
     UNKNOWN = "Unknown"
 
     @classmethod
-    def of(cls, told: Iterable[Mapping[str, str]]) -> AutoRebalance:
-        """From the settings of some brokers; what nobody tells is unknown."""
-        values = {settings[AUTO_REBALANCE_CONFIG].lower() for settings in told if AUTO_REBALANCE_CONFIG in settings}
+    def of(cls, configs: Iterable[Mapping[str, str]]) -> AutoRebalance:
+        """From the settings of some brokers; a missing setting is unknown."""
+        values = {settings[AUTO_REBALANCE_CONFIG].lower() for settings in configs if AUTO_REBALANCE_CONFIG in settings}
         if len(values) > 1:
             return cls.MIXED
         return {"true": cls.ENABLED, "false": cls.DISABLED}.get("".join(values), cls.UNKNOWN)
@@ -51,7 +51,7 @@ class AutoRebalance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """A periodic election that moved something: how many leaders were not the first in their order before and after.
+    """A periodic election that moved leaders: number of partitions not led by their preferred replica before and after.
 
     ``after`` is None until metadata has been read again.
     """
@@ -64,9 +64,9 @@ class LastRun:
 
 @dataclass(frozen=True, slots=True)
 class PreferredElectionState:
-    """What is remembered from turn to turn: since when the interval runs, what brokers are set to, the last election.
+    """State kept between reconciles: start of the interval, the brokers' setting, the last election.
 
-    A process begins with an interval's wait, so that signals have come in before anybody is elected.
+    A process starts with a full interval, so that signals have arrived before the first election.
     """
 
     since: datetime
@@ -75,13 +75,13 @@ class PreferredElectionState:
     last: LastRun | None = None
 
     def asks(self, now: datetime) -> bool:
-        """Whether brokers are to be asked what they are set to."""
+        """Whether brokers should be queried for their setting."""
         return self.asked_at is None or now - self.asked_at >= QUERY_INTERVAL
 
 
 @dataclass(frozen=True, slots=True)
 class PreferredElectionPlan:
-    """How many leaders are not the first in their order now, what to elect, and how long to wait for the next look."""
+    """Number of partitions not led by their preferred replica, what to elect, and seconds until the next check."""
 
     rounds: PreferredElectionState
     imbalance: int
@@ -89,7 +89,7 @@ class PreferredElectionPlan:
     again_seconds: float = 0.0
 
     def done(self, elected: int, now: datetime) -> PreferredElectionState:
-        """What to remember once the moves were made, of which so many moved a leader."""
+        """The state after the moves were made; ``elected`` leaders have moved."""
         if not self.moves or not elected:
             return self.rounds
         return replace(self.rounds, last=LastRun(now, self.imbalance, elected))
@@ -97,7 +97,7 @@ class PreferredElectionPlan:
 
 @dataclass(frozen=True, slots=True)
 class PreferredElectionStatus:
-    """What is to be said of the periodic election. ``again_seconds``, the wait for the next look, is no news."""
+    """Status of the periodic election. ``again_seconds``, the time until the next check, does not count as a change."""
 
     imbalance: int
     auto: AutoRebalance = AutoRebalance.UNKNOWN
@@ -113,47 +113,47 @@ def plan_preferred_election(
     verdicts: Mapping[int, Verdict],
     policy: Policy,
 ) -> PreferredElectionPlan | None:
-    """What is out of balance, and what to elect in this turn; None where the policy asks for no periodic election.
+    """Plan the elections of this reconcile; None where the policy has no periodic election.
 
-    While the plan moves anything, or others work on the cluster, the election waits.
+    While the plan has moves, or an external operation runs, the election waits.
     """
     interval = policy.election.interval_seconds
     if not interval:
         return None
     now = snapshot.now
     rounds = rounds or PreferredElectionState(now)
-    astray = [p for p in snapshot.cluster.partitions if p.leader != p.replicas[0]]
+    imbalanced = [p for p in snapshot.cluster.partitions if p.leader != p.replicas[0]]
     if rounds.last is not None and rounds.last.after is None and now - rounds.last.at >= READ_AFTER:
-        rounds = replace(rounds, last=replace(rounds.last, after=len(astray)))
+        rounds = replace(rounds, last=replace(rounds.last, after=len(imbalanced)))
     left = interval - (now - rounds.since).total_seconds()
     due = left <= 0
     moves: tuple[Move, ...] = ()
     if due and plan.empty and snapshot.external_operation is None:
-        moves = _elections(astray, snapshot, plan, decisions, verdicts)
+        moves = _elections(imbalanced, snapshot, plan, decisions, verdicts)
         if policy.acts:
             rounds = replace(rounds, since=now)
     unread = rounds.last is not None and rounds.last.after is None
     if unread or (moves and policy.acts):
-        return PreferredElectionPlan(rounds, len(astray), moves, READ_AFTER.total_seconds())
-    # What is due and held back, or only said, comes by nobody's clock: the loop's own looks are enough.
-    return PreferredElectionPlan(rounds, len(astray), moves, float(interval) if due else max(left, 1.0))
+        return PreferredElectionPlan(rounds, len(imbalanced), moves, READ_AFTER.total_seconds())
+    # An election that is held or only reported has no timer of its own: the regular reconciles are enough.
+    return PreferredElectionPlan(rounds, len(imbalanced), moves, float(interval) if due else max(left, 1.0))
 
 
 def _elections(
-    astray: Iterable[Partition],
+    imbalanced: Iterable[Partition],
     snapshot: Snapshot,
     plan: Plan,
     decisions: Decisions,
     verdicts: Mapping[int, Verdict],
 ) -> tuple[Move, ...]:
-    """Elections of whoever stands first, is in sync and well, and is kept from leading by nothing."""
-    fit = _fit(snapshot, decisions, verdicts)
+    """Elections of preferred leaders that are in sync, healthy and not kept from leading."""
+    electable = _electable_brokers(snapshot, decisions, verdicts)
     found = []
-    for partition in astray:
+    for partition in imbalanced:
         first = partition.replicas[0]
         wave = decisions.returning.get(first)
         if (
-            first in fit
+            first in electable
             and first in partition.isr
             and not partition.reassigning
             and partition.key not in plan.targets
@@ -175,8 +175,8 @@ def _elections(
     return tuple(sorted(found, key=lambda m: (m.internal, m.key)))
 
 
-def _fit(snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict]) -> frozenset[int]:
-    """Brokers that are well; where nobody is judged, those of which nothing is known, too."""
+def _electable_brokers(snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict]) -> frozenset[int]:
+    """Healthy brokers; without any prober, those in state Unknown as well."""
     well = {HealthState.HEALTHY} | (set() if has_health_evidence(snapshot, verdicts) else {HealthState.UNKNOWN})
     kept = {*decisions.demoted, *snapshot.maintenance}
     return frozenset(b for b, v in verdicts.items() if v.state in well and b not in kept) & snapshot.cluster.live

@@ -1,8 +1,8 @@
-"""Target replica order of every partition: who leads it, who follows, and who stays for want of capacity.
+"""Target replica order of every partition: its leader, its followers, and partitions that stay for lack of capacity.
 
-In: a turn's snapshot, who is demoted or on the way back, the policy's racks and limits. Out: one ``Wanted`` for each
-partition that any of these concerns. A pure function of what stands in the undo record and in metadata, so that no
-second record is needed. ``plan`` holds what comes out against the guards and makes moves of it.
+In: the snapshot, the demoted and returning brokers, the policy's racks and limits. Out: one ``TargetOrder`` for each
+partition that is affected. A pure function of the undo record and metadata, so that no second record is needed.
+``plan`` checks the guards and turns the target orders into moves.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _NOBODY: frozenset[int] = frozenset()
 
 
 class TargetOrder(NamedTuple):
-    """One partition and the order that it should have.
+    """Target order of one partition.
 
-    ``chosen`` is who is to lead it for now; None where nobody can, or where nothing keeps the baseline's own leader
-    away. ``left``: whoever could take it over has no room for it, so that it stays as it is.
+    ``chosen`` is the leader for now; None where no broker can lead, or where nothing keeps the baseline's leader away.
+    ``no_capacity``: no eligible broker has room, so the partition stays as it is.
     """
 
     partition: Partition
@@ -39,14 +39,14 @@ class TargetOrder(NamedTuple):
     baseline: tuple[int, ...]
     target: tuple[int, ...]
     chosen: int | None = None
-    left: bool = False
+    no_capacity: bool = False
 
 
 @dataclass(frozen=True)
 class TargetOrders:
-    """All that are wanted, and how many partitions each returning broker still waits for.
+    """All target orders, and how many partitions each returning broker still waits for.
 
-    ``wanted`` is made while it is read, once: a first plan wants hundreds of thousands, and none outlives its turn.
+    ``wanted`` is a generator and is read once: a first plan may have hundreds of thousands of target orders.
     """
 
     wanted: Iterator[TargetOrder]
@@ -55,11 +55,11 @@ class TargetOrders:
 
 @dataclass
 class _SortedPartitions:
-    """The partitions that are concerned, and what is known of all others.
+    """The affected partitions, and leader counts of all others.
 
-    Of the concerned, those that leave no choice are decided already; the others wait for ``spread_within``. ``account``
-    has the leaders of all that are not concerned. ``choosing`` are the brokers that lead a partition that was passed
-    over and that another of the same rack could lead as well.
+    Affected partitions without a choice are decided already; the others wait for ``assign_within_capacity``.
+    ``account`` has the leaders of all partitions that are not affected. ``choosing`` are the brokers that lead a
+    skipped partition which another broker in the same rack could lead as well.
     """
 
     account: LeaderLoads
@@ -71,12 +71,12 @@ class _SortedPartitions:
 def target_orders(
     snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy | None = None
 ) -> TargetOrders:
-    """The orders of a snapshot whose record has been recovered. Without a policy no rack is preferred."""
+    """Target orders for a snapshot with a recovered record. Without a policy no rack is preferred."""
     return _Planner(snapshot, decisions, verdicts, policy).orders()
 
 
 class _Planner:
-    """One turn, as far as orders are concerned."""
+    """Target orders of one reconcile."""
 
     def __init__(
         self, snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy | None
@@ -89,14 +89,14 @@ class _Planner:
         self._sickness = {b: sickness(d) for b, d in decisions.demoted.items()}
         self._returning = decisions.returning
         self._unwell = frozenset(b for b, v in verdicts.items() if v.state in (HealthState.SICK, HealthState.DOWN))
-        wishes = policy if not decisions.policy_deleted else None
-        placement = wishes.placement if wishes is not None else None
+        settings = policy if not decisions.policy_deleted else None
+        placement = settings.placement if settings is not None else None
         self._rankings = RackRankings(placement, snapshot.cluster) if placement is not None else None
-        self._capacity = wishes.demotion.capacity if wishes is not None else UNBOUNDED
+        self._capacity = settings.demotion.capacity if settings is not None else UNBOUNDED
         self._loads = snapshot.loads or NO_LOADS
 
     def orders(self) -> TargetOrders:
-        """Every partition that is concerned, in the order of the metadata."""
+        """Target order of every affected partition, in the order of the metadata."""
         found = self._sorted(passing=True)
         if self._rankings is not None and self._rankings.unbalanced(found.account.counts, found.choosing & self._live):
             found = self._sorted(passing=False)
@@ -110,16 +110,16 @@ class _Planner:
         return TargetOrders(self._decided(found.concerned, spread), found.awaited)
 
     def _sorted(self, *, passing: bool) -> _SortedPartitions:
-        """The partitions that anything keeps, or kept, from their own order; the leaders of all others in the account.
+        """Partitions that are, or were, kept from their own order; the leaders of all others in the account.
 
-        ``passing`` passes over those that stand for good where a rack wants them: most, when nothing is amiss. Where
-        the brokers that lead these lead unequally, all are to be looked at.
+        ``passing`` skips partitions that are permanently where a rack wants them: most of them, in a healthy cluster.
+        If the brokers that lead these lead unequally, all are considered.
         """
         demoted, returning, entries, rankings = self._demoted, self._returning, self._entries, self._rankings
         account = LeaderLoads(dict.fromkeys(self._live, 0), self._capacity, self._loads)
         found = _SortedPartitions(account, dict.fromkeys(returning, 0))
         counts, concerned = account.counts, found.concerned
-        # Nothing is chosen, and nothing need be weighed, while nobody is kept from leading and no rack is preferred.
+        # Loads are not needed while no broker is demoted or returning and no rack is preferred.
         choices = bool(demoted or returning or entries or rankings is not None)
         weighs = choices and account.weighs
         for partition in self._snapshot.cluster.partitions:
@@ -168,7 +168,9 @@ class _Planner:
         ranking: RackRanking | None,
         awaited: dict[int, int],
     ) -> TargetOrder | LeaderChoice:
-        """Who may lead a partition; decided where its baseline stands, and where only one of its best rack may."""
+        """Leader choice of a partition; decided if the baseline applies, or if only one broker in its best rack
+        may lead.
+        """
         demoted, unwell = self._demoted, self._unwell
         withheld = self._withheld(key, baseline, ranking) if self._returning else _NOBODY
         if withheld:
@@ -182,36 +184,38 @@ class _Planner:
             return self._wanted(partition, key, baseline, ranking, None)
         able = _able(baseline, partition.isr, self._leading, withheld)
         if withheld and unwell.issuperset(able):
-            # A wave gives way to a partition without a leader.
+            # A wave must not leave a partition without a leader.
             able = _able(baseline, partition.isr, self._leading, _NOBODY)
         well = able if unwell.isdisjoint(able) else tuple([b for b in able if b not in unwell]) or able
         preferred = well if ranking is None else ranking.best(well)
         if ranking is not None and len(preferred) == 1 and not (ranking.weights or self._capacity.bounded):
-            # Whatever the others come to: nearly all, where each rack has one replica.
-            standing = ranking.standing(partition.replicas[0], baseline[0], preferred, able if touched else None)
-            return self._wanted(partition, key, baseline, ranking, preferred[0] if standing is None else standing)
+            # Independent of other choices: nearly all partitions, where each rack has one replica.
+            settled = ranking.settled_leader(partition.replicas[0], baseline[0], preferred, able if touched else None)
+            return self._wanted(partition, key, baseline, ranking, preferred[0] if settled is None else settled)
         urgency = self._sickness.get(partition.leader, -1) if partition.leader is not None else -1
         return LeaderChoice(partition, key, baseline, able, preferred, ranking, well, not touched, urgency)
 
     def _withheld(self, key: PartitionKey, baseline: tuple[int, ...], ranking: RackRanking | None) -> frozenset[int]:
-        """The brokers of a partition that are on their way back and wait for a later wave to lead it.
+        """The replicas of a partition that are returning and wait for a later wave to lead it.
 
-        A partition is looked up only where somebody else than its baseline's first may have to lead it.
+        A partition is checked only where another replica than its baseline's first may have to lead it.
         """
         returning = self._returning
         if returning.keys().isdisjoint(baseline):
             return _NOBODY
         if ranking is None and baseline[0] not in returning and self._demoted.isdisjoint(baseline):
             return _NOBODY
-        turn = wave_position(key)
-        return frozenset(b for b in baseline if b in returning and returning[b].withholds_position(turn))
+        position = wave_position(key)
+        return frozenset(b for b in baseline if b in returning and returning[b].withholds_position(position))
 
     def _decided(self, concerned: Iterable[TargetOrder | LeaderChoice], spread: Assignment) -> Iterator[TargetOrder]:
         for item in concerned:
             if isinstance(item, TargetOrder):
                 yield item
             elif item.key in spread.left:
-                yield TargetOrder(item.partition, item.key, item.baseline, item.partition.replicas, None, left=True)
+                yield TargetOrder(
+                    item.partition, item.key, item.baseline, item.partition.replicas, None, no_capacity=True
+                )
             else:
                 chosen = spread.chosen.get(item.key)
                 yield self._wanted(item.partition, item.key, item.baseline, item.ranking, chosen)
@@ -238,7 +242,7 @@ class _Planner:
 def _able(
     baseline: tuple[int, ...], isr: tuple[int, ...], leading: frozenset[int], withheld: frozenset[int]
 ) -> tuple[int, ...]:
-    """Who may lead, as the baseline has them."""
+    """Replicas that may lead, in the order of the baseline."""
     able = []
     for replica in baseline:
         if replica in isr and replica in leading and replica not in withheld:
@@ -247,7 +251,7 @@ def _able(
 
 
 def _out_of_place(partition: Partition, ranking: RackRanking) -> bool:
-    """Whether the racks may ask for another order, or for another leader than Kafka's own balancing would bring."""
+    """Whether the racks may require another order, or another leader than Kafka's own balancing would choose."""
     if ranking.weights or not ranking.orderly(partition.replicas):
         return True
     leader, first = partition.leader, partition.replicas[0]

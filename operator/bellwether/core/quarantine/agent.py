@@ -1,12 +1,12 @@
 """Quarantine agent: whether to pause or release the broker process, from its orders and its own clock.
 
-Pure, so that every step can be played without a process. In: what the warden knew, what it read of its orders, how the
-process is, the time on its own monotonic clock. Out: what it knows now, and whether to pause or to release. Called by
-``probes.wardens`` some times a second.
+Pure, so that every step can be tested without a process. In: the agent's state, the order that it read, the state of
+the process, the time on its own monotonic clock. Out: the new state, and whether to pause or to release. Called by
+``probes.wardens`` several times per second.
 
-It pauses on an order alone that it saw renewed, by somebody who is at work at this moment, and releases whenever it is
-not sure: no order, no news of one, a limit, another hand. An order that stood before the warden did was given to
-another process, which may have died with it: it is not obeyed, and a broker that is found paused is released.
+Fail safe: it pauses only by an order that it saw being renewed, and releases in every doubt: no order, an unreadable
+order, a limit, another process that interferes. An order from before the agent started was given to another agent
+process, which may have died with it: it is not obeyed, and a broker that is found paused is released.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bellwether.core.signals import Reading
 
 
 class ProcessState(StrEnum):
-    """How the broker's process is; ``BARRED`` may not be signalled, ``ABSENT`` is not there, or one of several."""
+    """State of the broker process; ``BARRED``: no permission to signal it, ``ABSENT``: not found, or not unique."""
 
     RUNNING = "Running"
     STOPPED = "Stopped"
@@ -38,7 +38,7 @@ class AgentAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PauseOrder:
-    """An order as it was read. ``renewal`` is opaque: it matters only that it differs from the one before."""
+    """An order as read. ``renewal`` is opaque: only a change of it matters."""
 
     epoch: int
     number: int
@@ -47,13 +47,13 @@ class PauseOrder:
 
     @property
     def name(self) -> tuple[int, int]:
-        """What tells it from every other order."""
+        """Identity of the order."""
         return self.epoch, self.number
 
 
 @dataclass(frozen=True, slots=True)
 class OrderRead:
-    """One look for orders: the one that stands, or none. ``others`` names a broker that is paused elsewhere."""
+    """One read of the orders: the current one, or none. ``others`` is a broker that is paused elsewhere."""
 
     command: PauseOrder | None = None
     others: int | None = None
@@ -61,9 +61,9 @@ class OrderRead:
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """What a warden knows. Times are monotonic seconds; ``advanced`` is when the order was last seen to be renewed.
+    """State of an agent. Times are monotonic seconds; ``advanced`` is when a renewal of the order was last seen.
 
-    ``done`` is the order that is not to be obeyed any more, and ``why`` what became of it.
+    ``done`` is the order that is no longer obeyed, and ``why`` the reason.
     """
 
     begun: bool = False
@@ -78,21 +78,21 @@ class AgentState:
 
     @property
     def reading(self) -> Reading:
-        """Its word: on watch, pausing, or unable."""
+        """Reading of the agent's signal: ready, pausing, or unable to pause."""
         if self.paused is not None:
             return Reading.FAILING
         return Reading.UNKNOWN if self.trouble else Reading.PASSING
 
     @property
     def number(self) -> int:
-        """The order that the word is about; 0 for none."""
+        """Number of the order that the signal is about; 0 for none."""
         if self.paused is not None:
             return self.paused.number
         return self.done[1] if self.done is not None else 0
 
     @property
     def message(self) -> str:
-        """The word in a sentence."""
+        """Message of the agent's signal."""
         if self.paused is not None:
             return f"paused by order {self.paused.number} of epoch {self.paused.epoch}"
         if self.trouble:
@@ -103,33 +103,33 @@ class AgentState:
 
 
 def step(
-    watch: AgentState, read: OrderRead | None, process: ProcessState, at: float, *, guarded: bool = True
+    state: AgentState, read: OrderRead | None, process: ProcessState, at: float, *, guarded: bool = True
 ) -> tuple[AgentState, AgentAction]:
-    """One turn. ``read`` None: nothing was heard of orders; ``guarded``: the keeper that outlives us is at its post."""
-    now = replace(watch, begun=watch.begun or read is not None, trouble=_TROUBLES.get(process, ""))
+    """One step. ``read`` None: the orders could not be read; ``guarded``: the watchdog of the pause is running."""
+    now = replace(state, begun=state.begun or read is not None, trouble=_PROBLEMS.get(process, ""))
     if read is not None:
-        now = _heard(now, read, at, first=not watch.begun)
+        now = _after_read(now, read, at, first=not state.begun)
     if now.paused is not None:
-        return _over(now, read, process, at, guarded)
+        return _while_paused(now, read, process, at, guarded)
     if process is ProcessState.STOPPED:
         text = "found paused by nobody's order, and released"
         return (now if now.done is not None else replace(now, done=(now.epoch, 0), why=text)), AgentAction.RELEASE
-    if not _obeys(now, read, process, at):
+    if not _may_pause(now, read, process, at):
         return now, AgentAction.NOTHING
     return replace(now, paused=now.seen, paused_at=at), AgentAction.PAUSE
 
 
-def pause_failed(watch: AgentState, why: str) -> AgentState:
-    """The pause could not be carried out: the order is done with."""
-    return watch if watch.paused is None else _end(watch, why)
+def pause_failed(state: AgentState, why: str) -> AgentState:
+    """The pause could not be carried out: the order is no longer obeyed."""
+    return state if state.paused is None else _end(state, why)
 
 
-def release_if_paused(watch: AgentState, why: str) -> tuple[AgentState, AgentAction]:
-    """The warden's end, or its policy's wish: whoever is paused is released, whatever else."""
-    return (watch, AgentAction.NOTHING) if watch.paused is None else (_end(watch, why), AgentAction.RELEASE)
+def release_if_paused(state: AgentState, why: str) -> tuple[AgentState, AgentAction]:
+    """Release a paused broker because the agent ends, or at the policy's request."""
+    return (state, AgentAction.NOTHING) if state.paused is None else (_end(state, why), AgentAction.RELEASE)
 
 
-_TROUBLES = {
+_PROBLEMS = {
     ProcessState.ABSENT: (
         "cannot tell the broker's process: see --pid and --process, and shareProcessNamespace of the pod"
     ),
@@ -137,51 +137,51 @@ _TROUBLES = {
 }
 
 
-def _heard(watch: AgentState, read: OrderRead, at: float, *, first: bool) -> AgentState:
-    command = read.command
-    if command is None or command.epoch < watch.epoch:
-        return replace(watch, seen=None, advanced=None)
+def _after_read(state: AgentState, read: OrderRead, at: float, *, first: bool) -> AgentState:
+    order = read.command
+    if order is None or order.epoch < state.epoch:
+        return replace(state, seen=None, advanced=None)
     if first:
         text = "it stood before this warden did, and was another's to obey"
-        return replace(watch, seen=command, epoch=command.epoch, done=command.name, why=text)
-    if watch.seen is None or watch.seen.name != command.name:
-        return replace(watch, seen=command, advanced=None, epoch=command.epoch)
-    if watch.seen.renewal != command.renewal:
-        return replace(watch, seen=command, advanced=at)
-    return watch
+        return replace(state, seen=order, epoch=order.epoch, done=order.name, why=text)
+    if state.seen is None or state.seen.name != order.name:
+        return replace(state, seen=order, advanced=None, epoch=order.epoch)
+    if state.seen.renewal != order.renewal:
+        return replace(state, seen=order, advanced=at)
+    return state
 
 
-def _obeys(watch: AgentState, read: OrderRead | None, process: ProcessState, at: float) -> bool:
-    """Whether to pause now: by an order read just now, that is being renewed, and while nobody else is paused."""
+def _may_pause(state: AgentState, read: OrderRead | None, process: ProcessState, at: float) -> bool:
+    """Whether to pause now: by an order read just now that is being renewed, while no other broker is paused."""
     if process is not ProcessState.RUNNING or read is None or read.others is not None:
         return False
-    if watch.seen is None or watch.seen.name == watch.done or watch.advanced is None:
+    if state.seen is None or state.seen.name == state.done or state.advanced is None:
         return False
-    return at - watch.advanced <= EXPIRES_AFTER_SECONDS / 2
+    return at - state.advanced <= EXPIRES_AFTER_SECONDS / 2
 
 
-def _over(
-    watch: AgentState, read: OrderRead | None, process: ProcessState, at: float, guarded: bool
+def _while_paused(
+    state: AgentState, read: OrderRead | None, process: ProcessState, at: float, guarded: bool
 ) -> tuple[AgentState, AgentAction]:
     """Whether the pause goes on, and what ends it."""
-    ordered = watch.paused
+    ordered = state.paused
     assert ordered is not None  # noqa: S101 - for the type checker
     why = ""
     if process is ProcessState.ABSENT:
-        return _end(watch, "its process is gone"), AgentAction.NOTHING
+        return _end(state, "its process is gone"), AgentAction.NOTHING
     if process is ProcessState.RUNNING:
-        return _end(watch, "somebody else woke it"), AgentAction.NOTHING
-    if read is not None and (watch.seen is None or watch.seen.name != ordered.name):
+        return _end(state, "somebody else woke it"), AgentAction.NOTHING
+    if read is not None and (state.seen is None or state.seen.name != ordered.name):
         why = "its order was withdrawn"
-    elif watch.advanced is None or at - watch.advanced > EXPIRES_AFTER_SECONDS:
+    elif state.advanced is None or at - state.advanced > EXPIRES_AFTER_SECONDS:
         why = f"no renewal of its order was seen for {EXPIRES_AFTER_SECONDS:.0f} s"
-    elif at - watch.paused_at >= ordered.limit_seconds:
+    elif at - state.paused_at >= ordered.limit_seconds:
         why = f"it was paused for {ordered.limit_seconds:.0f} s, the limit"
     elif not guarded:
         why = "the keeper that would outlive this warden is gone"
-    return (_end(watch, why), AgentAction.RELEASE) if why else (watch, AgentAction.NOTHING)
+    return (_end(state, why), AgentAction.RELEASE) if why else (state, AgentAction.NOTHING)
 
 
-def _end(watch: AgentState, why: str) -> AgentState:
-    done = watch.paused.name if watch.paused is not None else watch.done
-    return replace(watch, paused=None, done=done, why=f"released: {why}")
+def _end(state: AgentState, why: str) -> AgentState:
+    done = state.paused.name if state.paused is not None else state.done
+    return replace(state, paused=None, done=done, why=f"released: {why}")

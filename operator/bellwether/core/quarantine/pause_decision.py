@@ -1,8 +1,8 @@
 """Decide which broker's process to pause, because ``acks=all`` waits for a broker that leads nothing any more.
 
-In: the snapshot with its margins and standing orders, verdicts, decisions. Out: the orders as they are to stand, and
-why whoever holds ``acks=all`` back is left running. Called by the cycle after the decisions, once a turn. Fail safe:
-any unknown or degraded input ends a quarantine, and none starts unless the cluster tolerates one more failure.
+In: the snapshot with the cluster's fault tolerance and the active orders, verdicts, decisions. Out: the new orders, and
+why brokers that delay ``acks=all`` are not paused. Called once per reconcile, after the decisions. Fail safe: any
+unknown or degraded input ends a quarantine; none starts unless the cluster tolerates one more failure.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from bellwether.core.settings.policy import Policy, QuarantineMode
 from bellwether.core.signals import Reading, Signal, SignalType
 
 PAUSE_TIMEOUT_SECONDS = 30.0
-"""A warden that has not paused its broker for so long after the order will not do so."""
+"""Seconds after the order in which the agent must have paused the broker; otherwise the order ends."""
 
 RELEASE_SECONDS = 2 * EXPIRES_AFTER_SECONDS
-"""So long after the last renewal a broker runs again, though nobody says so: the warden, or its keeper, saw to it."""
+"""Seconds after the last renewal in which a broker runs again without confirmation, by its agent or watchdog."""
 
 MAX_PARTITIONS_COMPARED = 200
-"""So many partitions of a broker are compared with their leaders."""
+"""How many partitions of a broker are compared with their leaders."""
 
 ENDINGS = (
     Reason.DISK_RECOVERED,
@@ -48,17 +48,17 @@ ENDINGS = (
     Reason.ISR_TOO_SMALL,
     Reason.STILL_LEADS,
 )
-"""Whatever ends an order."""
+"""Reasons that end an order."""
 
-_UNWELL = (HealthState.SICK, HealthState.DOWN, HealthState.SUSPECT)
-_AT_REST = frozenset({Reason.DISK_RECOVERED, Reason.QUARANTINE_WITHDRAWN})
+_NOT_HEALTHY = (HealthState.SICK, HealthState.DOWN, HealthState.SUSPECT)
+_WITHOUT_COOLDOWN = frozenset({Reason.DISK_RECOVERED, Reason.QUARANTINE_WITHDRAWN})
 
 
 @dataclass(frozen=True)
 class QuarantineDecisions:
-    """The orders as they are to stand, those that ended lately included, and who is not paused, and why not.
+    """The orders from now on, recently ended ones included, and why other brokers are not paused.
 
-    ``paused`` are brokers that their wardens say they have paused, by an order that stands or not.
+    ``paused`` are brokers whose agents report that they have paused them, by an active order or not.
     """
 
     orders: Mapping[int, QuarantineOrder] = field(default_factory=dict)
@@ -68,9 +68,9 @@ class QuarantineDecisions:
 
 @dataclass(frozen=True, slots=True)
 class FaultToleranceQuery:
-    """What is to be read before a pause is weighed: min.insync.replicas of topics, and whether peers answer.
+    """What to read before a pause is decided: min.insync.replicas of topics, and whether peers answer.
 
-    ``followed`` are some partitions of each broker in question, with their leaders: whether it trails them.
+    ``followed`` are some partitions of each broker in question, with their leaders, to find out whether it lags.
     """
 
     topics: frozenset[str]
@@ -85,7 +85,7 @@ def fault_tolerance_query(
     orders: Mapping[int, QuarantineOrder],
     policy: Policy,
 ) -> FaultToleranceQuery | None:
-    """The margins that this turn needs; None where no pause is in question, so that nothing is asked for nothing."""
+    """Inputs to read in this reconcile; None where no pause is in question, so that nothing is read needlessly."""
     if not policy.acts or policy.quarantine.mode is QuarantineMode.OFF:
         return None
     slow = {s.broker for s in signals if s.type == SignalType.STORAGE_LATENCY and s.reading is Reading.FAILING}
@@ -95,7 +95,7 @@ def fault_tolerance_query(
     if not about:
         return None
     held = [p for p in cluster.partitions if not about.isdisjoint(p.replicas)]
-    # Whoever is paused does not answer; of several in question each is another's peer.
+    # A paused broker does not answer; of several in question each is another's peer.
     unasked = about if len(about) == 1 else ordered
     peers = {r for p in held for r in p.replicas} & cluster.live - unasked
     asked = {b for b in about if b not in orders or not orders[b].active}
@@ -105,7 +105,7 @@ def fault_tolerance_query(
 
 
 def _followed(cluster: Cluster, broker: int) -> Mapping[TopicPartition, int]:
-    """Partitions in whose ISR a broker follows, as many as are worth a look, with their leaders."""
+    """Partitions in whose ISR a broker follows, up to the limit, with their leaders."""
     found = ((p.name, p.leader) for p in cluster.held_by(broker) if broker in p.isr)
     return dict(
         islice(((name, leader) for name, leader in found if leader not in (None, broker)), MAX_PARTITIONS_COMPARED)
@@ -115,22 +115,22 @@ def _followed(cluster: Cluster, broker: int) -> Mapping[TopicPartition, int]:
 def decide_quarantines(
     snapshot: Snapshot, policy: Policy, verdicts: Mapping[int, Verdict], decisions: Decisions
 ) -> QuarantineDecisions:
-    """Which orders stand from now on. At most one does, and no new one while a former broker may still be paused."""
-    scene = _QuarantineContext(snapshot, policy, verdicts, decisions)
+    """Orders from now on. At most one is active, and none starts while another broker may still be paused."""
+    context = _QuarantineContext(snapshot, policy, verdicts, decisions)
     orders: dict[int, QuarantineOrder] = {}
     for broker, order in sorted(snapshot.quarantine_orders.items()):
         if order.active:
-            orders[broker] = scene.gone_on_with(order)
-        elif scene.remembered(order):
+            orders[broker] = context.renewed_or_ended(order)
+        elif context.remembered(order):
             orders[broker] = order
     held: dict[int, BrokerHold] = {}
-    paused = scene.said_paused()
+    paused = context.said_paused()
     if not policy.acts or policy.quarantine.mode is QuarantineMode.OFF:
         return QuarantineDecisions(orders, held, paused)
-    for broker in scene.candidates(orders):
-        hold = scene.refusal(broker, orders)
+    for broker in context.candidates(orders):
+        hold = context.refusal(broker, orders)
         if hold is None:
-            orders[broker] = scene.order(broker, orders)
+            orders[broker] = context.order(broker, orders)
         else:
             held[broker] = hold
     return QuarantineDecisions(dict(sorted(orders.items())), held, paused)
@@ -152,7 +152,7 @@ class _QuarantineContext:
         return sorted(waiting, key=lambda b: (-self.verdicts[b].severity, self.decisions.demoted[b].since, b))
 
     def order(self, broker: int, orders: Mapping[int, QuarantineOrder]) -> QuarantineOrder:
-        """A new order, with a number that no order and no warden has named before."""
+        """A new order, with a number higher than any that an order or an agent has used."""
         now, settings = self.snapshot.now, self.policy.quarantine
         known = [c.number for c in (*orders.values(), *self.snapshot.quarantine_orders.values())]
         said = [round(s.value) for s in self.snapshot.signals if s.type == QUARANTINE_AGENT and s.value is not None]
@@ -168,8 +168,8 @@ class _QuarantineContext:
             message=f"it leads nothing, and acks=all waits for its slow disk: to be paused {limit}",
         )
 
-    def gone_on_with(self, order: QuarantineOrder) -> QuarantineOrder:
-        """A standing order after this turn: renewed, or ended and why."""
+    def renewed_or_ended(self, order: QuarantineOrder) -> QuarantineOrder:
+        """An active order after this reconcile: renewed, or ended with the reason."""
         now = self.snapshot.now
         ending = self.ending(order)
         if ending is not None:
@@ -183,19 +183,19 @@ class _QuarantineContext:
         return order
 
     def remembered(self, order: QuarantineOrder) -> bool:
-        """Whether an order that has ended still matters: its broker may be paused, or must be left in peace."""
+        """Whether an ended order still matters: its broker may still be paused, or is in its cooldown."""
         rests = timedelta(seconds=max(self.policy.quarantine.limit_seconds, RELEASE_SECONDS))
         ended = order.ended_at or order.since
         return order.broker in self.snapshot.cluster.named and self.snapshot.now - ended < rests
 
     def ending(self, order: QuarantineOrder) -> BrokerHold | None:
-        """Why a standing order ends now."""
+        """Why an active order ends now."""
         broker, now, settings = order.broker, self.snapshot.now, self.policy.quarantine
         if not self.policy.acts or settings.mode is QuarantineMode.OFF:
             return BrokerHold(broker, Reason.QUARANTINE_WITHDRAWN, "the policy no longer quarantines")
         if broker not in self.decisions.demoted:
             return BrokerHold(broker, Reason.QUARANTINE_WITHDRAWN, "it is no longer kept from leading")
-        # A limit that was lowered meanwhile is meant, and an order that was taken over may name any end.
+        # A lowered limit applies to active orders, and an order from before a take-over may name any end.
         limit = timedelta(seconds=settings.limit_seconds)
         if now >= order.until or not timedelta() <= now - order.since < limit:
             text = f"paused for {settings.limit_seconds} s, the limit (spec.quarantine.limitSeconds)"
@@ -204,21 +204,21 @@ class _QuarantineContext:
         if stopping:
             text = f"{stopping}: a paused process could not be shut down in order"
             return BrokerHold(broker, Reason.QUARANTINE_WITHDRAWN, text)
-        return self._silence(order) or self._leads(broker) or self._disk(broker) or self.danger(broker)
+        return self._agent_failure(order) or self._leads(broker) or self._disk(broker) or self.danger(broker)
 
     def refusal(self, broker: int, orders: Mapping[int, QuarantineOrder]) -> BrokerHold | None:
-        """Why a broker that holds ``acks=all`` back is not paused now; None where it may be."""
+        """Why a broker that delays ``acks=all`` is not paused now; None where it may be."""
         now, settings, before = self.snapshot.now, self.policy.quarantine, orders.get(broker)
         other = self._another(orders)
         if other is not None:
             text = f"broker {other} is, or may still be, paused: one at a time"
             return BrokerHold(broker, Reason.ANOTHER_QUARANTINED, text)
-        word = self._word(broker)
+        word = self._agent_signal(broker)
         if word is None:
             return BrokerHold(broker, Reason.NO_WARDEN, "no warden beside it reports: run bellwether warden there")
         if word.reading is not Reading.PASSING:
             return BrokerHold(broker, Reason.NO_WARDEN, f"its warden cannot pause it: {word.message}")
-        if before is not None and before.reason not in _AT_REST:
+        if before is not None and before.reason not in _WITHOUT_COOLDOWN:
             text = f"left in peace for {settings.limit_seconds} s: its last quarantine ended early ({before.message})"
             return BrokerHold(broker, Reason.QUARANTINE_RESTS, text)
         planned = self.snapshot.maintenance.get(broker)
@@ -233,45 +233,45 @@ class _QuarantineContext:
         return self._disk(broker) or self.danger(broker) or self._pace(broker)
 
     def _leads(self, broker: int) -> BrokerHold | None:
-        """What it leads would be without a leader until its session has run out: such as a topic made just now."""
+        """Partitions that it leads would be leaderless until its session times out, such as those of a new topic."""
         if any(p.leader == broker for p in self.snapshot.cluster.held_by(broker)):
             return BrokerHold(broker, Reason.STILL_LEADS, DESCRIPTIONS[Reason.STILL_LEADS])
         return None
 
     def _to_be_stopped(self, broker: int) -> str:
-        """Who is about to stop it, if anybody is. That its pod is not ready is what a pause does."""
+        """Why the broker is about to be stopped, if so. An unready pod does not count: the pause itself causes that."""
         planned, pod = self.snapshot.maintenance.get(broker), (self.snapshot.pods or {}).get(broker)
         if planned is not None and (planned.asked or (pod is not None and pod.leaving)):
             return planned.message or "in maintenance"
         return ""
 
     def _pace(self, broker: int) -> BrokerHold | None:
-        """Its disk may be slow and nobody wait for it: what Kafka leaves to the page cache costs nothing."""
-        margins = self.snapshot.fault_tolerance
-        if margins is not None and broker in margins.trailing:
+        """A slow disk may delay no one: writes to the page cache are not affected."""
+        tolerance = self.snapshot.fault_tolerance
+        if tolerance is not None and broker in tolerance.trailing:
             return None
         return BrokerHold(broker, Reason.KEEPS_PACE, DESCRIPTIONS[Reason.KEEPS_PACE])
 
     def danger(self, broker: int) -> BrokerHold | None:
-        """What could not stand one more loss, were this broker out: brokers, partitions, the controllers' quorum."""
-        margins = self.snapshot.fault_tolerance
-        if margins is None or margins.problem or margins.quorum is None:
-            why = margins.problem if margins is not None and margins.problem else "nobody has told"
+        """What would not tolerate one more failure without this broker: brokers, partitions, the controller quorum."""
+        tolerance = self.snapshot.fault_tolerance
+        if tolerance is None or tolerance.problem or tolerance.quorum is None:
+            why = tolerance.problem if tolerance is not None and tolerance.problem else "nobody has told"
             text = f"what the cluster could still lose is not known: {why}"
             return BrokerHold(broker, Reason.MARGINS_UNKNOWN, text)
-        for other, what in self._unwell(broker):
+        for other, what in self._not_healthy(broker):
             return BrokerHold(broker, Reason.OTHER_BROKER_UNWELL, f"broker {other} {what}")
-        if margins.quorum.active == broker:
-            # Nobody would be told of a change, nor could be asked, until the other voters have elected a new one.
+        if tolerance.quorum.active == broker:
+            # No metadata change would be possible until the other voters have elected a new controller.
             return BrokerHold(broker, Reason.ACTIVE_CONTROLLER, DESCRIPTIONS[Reason.ACTIVE_CONTROLLER])
-        spares = margins.quorum.spares_without(broker)
+        spares = tolerance.quorum.spares_without(broker)
         if spares is not None and spares < 1:
             text = (
-                f"it votes among {len(margins.quorum.voters)} controllers, {len(margins.quorum.current)} of them in"
+                f"it votes among {len(tolerance.quorum.voters)} controllers, {len(tolerance.quorum.current)} of them in"
                 " step: without it none could be lost"
             )
             return BrokerHold(broker, Reason.QUORUM_TOO_SMALL, text)
-        return self._arithmetic(broker, margins.minimum_isr)
+        return self._arithmetic(broker, tolerance.minimum_isr)
 
     def _arithmetic(self, broker: int, minimum: Mapping[str, int]) -> BrokerHold | None:
         spare, cluster = self.policy.quarantine.spare_isr_members, self.snapshot.cluster
@@ -291,20 +291,20 @@ class _QuarantineContext:
                 return BrokerHold(broker, Reason.ISR_TOO_SMALL, text)
         return None
 
-    def _unwell(self, broker: int) -> Iterator[tuple[int, str]]:
-        cluster, margins = self.snapshot.cluster, self.snapshot.fault_tolerance
+    def _not_healthy(self, broker: int) -> Iterator[tuple[int, str]]:
+        cluster, tolerance = self.snapshot.cluster, self.snapshot.fault_tolerance
         for other in sorted(cluster.named - {broker}):
             if other not in cluster.live:
                 yield other, "is down or fenced"
-            elif margins is not None and other in margins.silent:
+            elif tolerance is not None and other in tolerance.silent:
                 yield other, "does not answer"
-            elif other in self.verdicts and self.verdicts[other].state in _UNWELL:
+            elif other in self.verdicts and self.verdicts[other].state in _NOT_HEALTHY:
                 yield other, f"is {self.verdicts[other].state}"
             elif other in self.snapshot.maintenance:
                 yield other, f"is in maintenance: {self.snapshot.maintenance[other].message}"
 
     def _disk(self, broker: int) -> BrokerHold | None:
-        """What the prober on its disk says, which goes on while the broker is paused: that alone shows recovery."""
+        """Signal of the prober on the broker's disk, which runs during the pause: only it can show recovery."""
         patience = self.policy.detection.storage.stale_after_seconds
         said = [s for s in self.snapshot.signals if (s.broker, s.type) == (broker, SignalType.STORAGE_LATENCY)]
         words = [s for s in said if fresh(s, patience)]
@@ -315,9 +315,9 @@ class _QuarantineContext:
         text = "no prober on its disk reports: recovery could not be seen"
         return BrokerHold(broker, Reason.DISK_UNSEEN, text)
 
-    def _silence(self, order: QuarantineOrder) -> BrokerHold | None:
-        """What the warden has to say against an order that it was given."""
-        word, waited = self._word(order.broker), self.snapshot.now - order.since
+    def _agent_failure(self, order: QuarantineOrder) -> BrokerHold | None:
+        """Why the agent does not carry out its order, by its own signal."""
+        word, waited = self._agent_signal(order.broker), self.snapshot.now - order.since
         if word is None:
             return BrokerHold(order.broker, Reason.NO_WARDEN, "its warden has gone silent, and releases what it holds")
         if word.reading is Reading.UNKNOWN:
@@ -331,15 +331,15 @@ class _QuarantineContext:
         return None
 
     def said_paused(self) -> frozenset[int]:
-        """Brokers that wardens heard of lately say they have paused, by whatever order."""
+        """Brokers whose agents report, with a fresh signal, that they have paused them, by whatever order."""
         return frozenset(
             s.broker
             for s in self.snapshot.signals
-            if (s.type, s.reading) == (QUARANTINE_AGENT, Reading.FAILING) and _lately(s)
+            if (s.type, s.reading) == (QUARANTINE_AGENT, Reading.FAILING) and _agent_reports(s)
         )
 
     def _paused(self, order: QuarantineOrder) -> bool:
-        word = self._word(order.broker)
+        word = self._agent_signal(order.broker)
         return word is not None and word.reading is Reading.FAILING and word.value == order.number
 
     def _another(self, orders: Mapping[int, QuarantineOrder]) -> int | None:
@@ -347,7 +347,7 @@ class _QuarantineContext:
         for order in orders.values():
             if order.active:
                 return order.broker
-            word = self._word(order.broker)
+            word = self._agent_signal(order.broker)
             silent = word is None or word.reading is Reading.UNKNOWN
             unheard = silent or (word is not None and word.reading is Reading.PASSING and word.value != order.number)
             if unheard and self.snapshot.now - order.renewed_at < timedelta(seconds=RELEASE_SECONDS):
@@ -357,11 +357,11 @@ class _QuarantineContext:
         )
         return min(paused, default=None)
 
-    def _word(self, broker: int) -> Signal | None:
-        """What the warden beside a broker says, if it was heard of lately."""
+    def _agent_signal(self, broker: int) -> Signal | None:
+        """The fresh signal of a broker's quarantine agent, if any."""
         said = (s for s in self.snapshot.signals if (s.broker, s.type) == (broker, QUARANTINE_AGENT))
-        return next((s for s in said if _lately(s)), None)
+        return next((s for s in said if _agent_reports(s)), None)
 
 
-def _lately(word: Signal) -> bool:
+def _agent_reports(word: Signal) -> bool:
     return word.age_seconds is not None and word.age_seconds <= AGENT_STALE_AFTER_SECONDS

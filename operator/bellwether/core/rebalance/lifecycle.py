@@ -1,8 +1,8 @@
 """Lifecycle of a rebalance: due, planned by a job, proposed, approved, applied; every change of its state.
 
-Pure: a run, facts and the time in; the run as it stands now out. Whatever decides which state follows which is here;
-``handlers/rebalancing`` fetches facts and does what a state asks for. What is durable: the run in the policy's status,
-how far its plan has come in the undo record, the plan itself in the store.
+Pure: a run, inputs and the time in; the new run out. Every state transition is defined here; ``handlers/rebalancing``
+fetches the inputs and carries out what a state requires. Stored: the run in the policy's status, the progress of its
+plan in the undo record, the plan itself in the store.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.rebalance import Approval, Rebalance
 
 AGAIN = timedelta(hours=1)
-"""After a plan that grew stale a new one is asked for, so long after the last one was at the earliest."""
+"""After a plan became stale, the next one is requested no earlier than this after the last start."""
 
 
 class RunState(StrEnum):
-    """How far a rebalance has come."""
+    """State of a rebalance."""
 
     IDLE = "Idle"
     RUNNING = "Running"
@@ -56,18 +56,18 @@ FOLLOWS: Mapping[RunState, frozenset[RunState]] = {
     RunState.STALE: _BEGIN | {RunState.APPLYING},
     RunState.SUPERSEDED: _BEGIN,
 }
-"""What may become of each state."""
+"""Allowed transitions from each state."""
 
 UNDER_WAY = frozenset({RunState.APPROVED, RunState.APPLYING})
-"""The states in which a plan is, or is about to be, applied."""
+"""States in which a plan is, or is about to be, applied."""
 
 
 @dataclass(frozen=True, slots=True)
 class RebalanceFigures:
-    """What a plan says in sum: the highest relative load and its spread before and after, the bound, the moves.
+    """Figures of a plan: highest relative load and spread before and after, lower bound, number of moves.
 
     Loads in bytes/s per 100 of capacity; spreads are max / mean - 1; ``gap`` is max after / bound - 1, or None where
-    the bound is 0; ``load`` and ``least_load`` (what any such plan must move) in bytes/s.
+    the bound is 0; ``load`` and ``least_load`` (the minimum that any such plan must move) in bytes/s.
     """
 
     before: float
@@ -99,15 +99,15 @@ class RebalanceFigures:
 
     @property
     def improvement(self) -> float:
-        """By how much the highest relative load falls, 0 to 1."""
+        """Reduction of the highest relative load, 0 to 1."""
         return 1 - self.after / self.before if self.before > 0 else 0.0
 
 
 @dataclass(frozen=True)
 class RebalanceRun:
-    """One rebalance and what came of it. ``name`` is that of its problem, its loads and its job.
+    """One rebalance and its result. ``name`` is the name of its problem, its loads and its job.
 
-    ``request`` is the last person's word that was served, ``next_at`` the next time by the schedule.
+    ``request`` is the last request of a person that was served, ``next_at`` the next scheduled time.
     """
 
     state: RunState = RunState.IDLE
@@ -133,22 +133,22 @@ class RebalanceRun:
         )
 
     def become(self, state: RunState, reason: Reason, message: str = "") -> RebalanceRun:
-        """The run in that state. ValueError where that may not follow."""
+        """The run in another state. Raises ValueError if the transition is not allowed."""
         if state is not self.state and state not in FOLLOWS[self.state]:
             raise ValueError(f"a run that is {self.state} cannot become {state}")
         return replace(self, state=state, reason=reason, message=message or DESCRIPTIONS[reason])
 
 
 def with_next_run_time(run: RebalanceRun, settings: Rebalance, now: datetime) -> RebalanceRun:
-    """The run with the next time by the schedule."""
+    """The run with its next scheduled time."""
     next_at = settings.schedule.due(run.next_at, now) if settings.schedule is not None else None
     return run if next_at == run.next_at else replace(run, next_at=next_at)
 
 
 def run_due(run: RebalanceRun, request: str, now: datetime) -> str | None:
-    """The name of the run that is to begin now, if one is. The same cause gives the same name, after a kill as well.
+    """Name of the run to start now, if one is due. The same cause gives the same name, also after a kill.
 
-    A person may use a word again: what was asked after another run is another cause.
+    A person may repeat a request: after another run it is another cause.
     """
     if run.state is RunState.RUNNING or run.state in UNDER_WAY:
         return None
@@ -162,27 +162,27 @@ def run_due(run: RebalanceRun, request: str, now: datetime) -> str | None:
 
 
 def on_superseded(run: RebalanceRun, request: str) -> RebalanceRun:
-    """A person who asks for another plan ends the one that is being applied."""
+    """A request for another plan ends the plan that is being applied."""
     if run.state in UNDER_WAY and request and request != run.request:
         return run.become(RunState.SUPERSEDED, Reason.PLAN_SUPERSEDED)
     return run
 
 
 def on_started(run: RebalanceRun, name: str, request: str, settings: Rebalance, now: datetime) -> RebalanceRun:
-    """The run of that name, whose job is to start. A plan that was proposed before can be approved no more."""
-    begins = RebalanceRun(run.state, name=name, request=request, started_at=now.replace(microsecond=0))
+    """The run of that name, whose job is to start. An earlier proposed plan can no longer be approved."""
+    fresh = RebalanceRun(run.state, name=name, request=request, started_at=now.replace(microsecond=0))
     text = DESCRIPTIONS[Reason.PLANNING]
     if run.state is RunState.PROPOSED:
         text = f"{text} Plan {run.digest}, proposed before, can be approved no more."
-    started = begins.become(RunState.RUNNING, Reason.PLANNING, text)
+    started = fresh.become(RunState.RUNNING, Reason.PLANNING, text)
     return replace(started, next_at=settings.schedule.after(now) if settings.schedule is not None else None)
 
 
 def on_planned(run: RebalanceRun, plan: RebalancePlan, settings: Rebalance, forced: int = 0) -> RebalanceRun:
-    """The run whose job brought that plan, which has stood the recheck.
+    """The run whose job computed that plan, after the plan was verified.
 
-    ``forced`` leaders may not stay where they are: in a rack that is not preferred, say. Then the plan is proposed
-    however little it improves.
+    ``forced`` leaders may not stay where they are, for example in a rack that is not preferred. Then the plan is
+    proposed however small its improvement.
     """
     figures = RebalanceFigures.of(plan)
     found = replace(run, digest=plan.digest, made_at=plan.made_at, figures=figures)
@@ -204,7 +204,7 @@ def on_planned(run: RebalanceRun, plan: RebalancePlan, settings: Rebalance, forc
 
 
 def on_judged(run: RebalanceRun, settings: Rebalance, approved: str, now: datetime) -> RebalanceRun:
-    """A proposed plan by the word of the policy or of a person; ``approved`` is the digest that an annotation names."""
+    """A proposed plan after the approval check; ``approved`` is the digest in the annotation."""
     if run.state in UNDER_WAY and not _approves(run, settings, approved):
         text = f"{DESCRIPTIONS[Reason.PLAN_PROPOSED]} Its approval was taken back after {run.taken_up} partitions."
         return run.become(RunState.PROPOSED, Reason.PLAN_PROPOSED, text)
@@ -227,9 +227,9 @@ def on_judged(run: RebalanceRun, settings: Rebalance, approved: str, now: dateti
 def on_progress(
     run: RebalanceRun, application: PlanApplication | None, waits: Refusal | None, asked: str = ""
 ) -> RebalanceRun:
-    """The run as the undo record shows it: how far its plan has come, and what a turn says that it waits for.
+    """The run as the undo record shows it: the progress of its plan, and what the next wave waits for.
 
-    ``asked`` is what a person asks for now: of a plan that status has lost, it is taken for what that was made for.
+    ``asked`` is the current request: a plan that status has lost is taken to be the one for it.
     """
     other = application is not None and application.digest != run.digest
     if application is None or (other and (application.ended is not None or _busy(run))):
@@ -260,7 +260,7 @@ def on_progress(
 
 
 def _busy(run: RebalanceRun) -> bool:
-    """Whether status knows of something that is newer than what the undo record holds."""
+    """Whether status has a newer run than the undo record."""
     return run.state in (RunState.RUNNING, RunState.PROPOSED, RunState.APPROVED, RunState.SUPERSEDED)
 
 

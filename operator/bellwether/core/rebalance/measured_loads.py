@@ -1,8 +1,7 @@
-"""Measured loads of partitions and brokers, weighted by the objective: what capacity limits are held against.
+"""Measured loads of partitions and brokers, weighted by the objective: the input of load limits.
 
-In: partitions with their replicas, and the bytes/s that were measured of them; the policy's objective. Out: ``Loads``,
-in the very measure that balancing uses. Pure. Called by the reader of a store; hundreds of thousands of partitions take
-a few megabytes and no more.
+In: partitions with their replicas and measured bytes/s; the policy's objective. Out: ``Loads``, in the same unit that
+rebalancing uses. Pure. Called by the reader of a store; hundreds of thousands of partitions take a few megabytes.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from bellwether.core.settings.objective import Objective
 T = TypeVar("T")
 
 LARGEST_INDEX = 1_000_000
-"""Kafka numbers a topic's partitions from 0 without a gap, and no cluster has as many."""
+"""Kafka numbers a topic's partitions from 0 without gaps, and no cluster has as many."""
 
 _UNKNOWN = -1
 
 
 class PackedLoads(Mapping[PartitionKey, int]):
-    """Whole numbers by partition, in an array a topic: eight bytes each, however they were keyed."""
+    """Integers by partition, stored as one array per topic: eight bytes each."""
 
     def __init__(self, topics: Mapping[str, array[int]]) -> None:
         self._topics = topics
@@ -41,7 +40,7 @@ class PackedLoads(Mapping[PartitionKey, int]):
     @overload
     def get(self, key: PartitionKey, default: int | T, /) -> int | T: ...
     def get(self, key: PartitionKey, default: object = None, /) -> object:
-        """The number of a partition. Asked for every partition in every turn, so it raises nothing on the way."""
+        """The value of a partition. Called for every partition in every reconcile, so it raises no exception inside."""
         values = self._topics.get(key[0])
         if values is None or not 0 <= key[1] < len(values):
             return default
@@ -57,7 +56,7 @@ class PackedLoads(Mapping[PartitionKey, int]):
 
 
 class LoadAccumulator:
-    """Takes partition after partition, and adds up what brokers carry by following."""
+    """Collects the loads of partitions, and sums the load of brokers as followers."""
 
     def __init__(self, objective: Objective, capacities: Mapping[int, int]) -> None:
         self._objective = objective
@@ -66,7 +65,7 @@ class LoadAccumulator:
         self._following: dict[int, int] = {}
 
     def add(self, key: PartitionKey, replicas: tuple[int, ...], produced: int, consumed: int) -> None:
-        """A partition's replicas, and the bytes/s in and out. ValueError for an index that no partition has."""
+        """Add a partition: its replicas, and bytes/s in and out. Raises ValueError for an invalid index."""
         if not 0 <= key.partition <= LARGEST_INDEX:
             raise ValueError(f"{key.partition} is no index of a partition")
         values = self._topics.get(key.topic_id)
@@ -80,11 +79,11 @@ class LoadAccumulator:
             self._following[broker] = self._following.get(broker, 0) + follow
 
     def loads(self, measured_at: datetime) -> Loads:
-        """All of it, as of the moment that the plan was made for."""
+        """The collected loads, as of the time that the plan was made for."""
         following = {broker: _whole(carried) for broker, carried in sorted(self._following.items())}
         return Loads(PackedLoads(self._topics), dict(self._capacities), following, measured_at)
 
 
 def _whole(hundredths: int) -> int:
-    """Whole bytes/s, never less than there are: what carries little is no longer taken for unmeasured."""
+    """Bytes/s, rounded up: a small load must not be taken for an unmeasured one."""
     return -(-hundredths // 100)

@@ -1,7 +1,7 @@
 """Optimisation problem of a rebalance: brokers and partitions, who may lead what, and the objective.
 
-In: what ``problem_builder`` makes of a cluster. Out: values, and the JSON of ``problem.json``. Read by the plan job and
-by the verifier, in a file each. A problem's terms are small; its partitions may be millions, so they stand apart.
+Built by ``problem_builder``. Values, and the JSON of ``problem.json``. The plan job and the verifier read header and
+partitions from separate files: the header is small, the partitions may be millions.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from bellwether.core.strict_json import MAX_INT64, InvalidDocument, StrictObject
 FORMAT = 1
 
 NOBODY = -1
-"""The leader of a partition that has none."""
+"""Leader of a partition without a leader."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerInput:
-    """A broker that replica lists name. ``open``: it may lead; else ``why`` says in a word why not.
+    """A broker that replica lists name. ``open``: it may lead; otherwise ``why`` is the reason.
 
-    ``capacity`` is relative to that of the others, ``WHOLE`` by default; at least 1.
+    ``capacity`` is relative to the other brokers, ``WHOLE`` by default; at least 1.
     """
 
     id: int
@@ -35,12 +35,12 @@ class BrokerInput:
     why: str = ""
 
     def document(self) -> dict[str, Any]:
-        """The broker as JSON has it."""
+        """The broker as JSON."""
         return {"id": self.id, "rack": self.rack, "capacity": self.capacity, "open": self.open, "why": self.why}
 
     @classmethod
     def read(cls, fields: StrictObject) -> BrokerInput:
-        """The broker of a document. Unreadable names the field."""
+        """Read a broker from JSON. Raises InvalidDocument, which names the field."""
         made = cls(
             fields.whole("id"),
             fields.text_or_none("rack"),
@@ -53,7 +53,7 @@ class BrokerInput:
 
 
 class PartitionInput(NamedTuple):
-    """One partition: replicas in their order, who is in sync, who leads (``NOBODY``), and why it must stay, if so."""
+    """One partition: ordered replicas, eligible ISR members, leader (or ``NOBODY``), and why it must stay, if so."""
 
     topic: str
     topic_id: str
@@ -71,7 +71,7 @@ class PartitionInput(NamedTuple):
 
 @dataclass(frozen=True)
 class ProblemHeader:
-    """A problem without its partitions: what stands in ``problem.json``."""
+    """A problem without its partitions: the content of ``problem.json``."""
 
     cluster_id: str
     policy: str
@@ -80,7 +80,7 @@ class ProblemHeader:
     brokers: tuple[BrokerInput, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """The terms as JSON has them."""
+        """The header as JSON."""
         return {
             "format": FORMAT,
             "clusterId": self.cluster_id,
@@ -92,7 +92,7 @@ class ProblemHeader:
 
     @classmethod
     def read(cls, document: object) -> ProblemHeader:
-        """The terms of a document. Unreadable names the field, or the broker that stands there twice."""
+        """Read a header from JSON. Raises InvalidDocument, which names the field, or the duplicate broker."""
         fields = StrictObject(document)
         fields.only("format", FORMAT)
         brokers = [BrokerInput.read(StrictObject(b, f"brokers[{i}]")) for i, b in enumerate(fields.items("brokers"))]
@@ -104,24 +104,26 @@ class ProblemHeader:
             tuple(brokers),
         )
         fields.done()
-        _refuse_twins([b.id for b in brokers])
+        _refuse_duplicates([b.id for b in brokers])
         return made
 
     def validate(self) -> None:
-        """Unreadable when these values could not be read back: a capacity of 0, a broker twice, a negative weight."""
+        """Raises InvalidDocument for values that cannot be read back: capacity 0, a duplicate broker, a negative
+        weight.
+        """
         ProblemHeader.read(self.document())
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Terms and partitions, for a cluster whose partitions fit into memory as values."""
+    """Header and partitions, for a cluster whose partitions fit into memory as values."""
 
     header: ProblemHeader
     partitions: tuple[PartitionInput, ...] = ()
 
 
 def validate_partition(slot: PartitionInput, brokers: Collection[int]) -> None:
-    """Unreadable when a partition makes no sense beside these brokers: names the partition."""
+    """Raises InvalidDocument, which names the partition, if it is not consistent with these brokers."""
     for wrong, what in (
         (not slot.topic or not slot.topic_id, "has no topic or no topic id"),
         (not 0 <= slot.partition <= MAX_INT64, "is no index of a partition"),
@@ -135,7 +137,7 @@ def validate_partition(slot: PartitionInput, brokers: Collection[int]) -> None:
             raise InvalidDocument(f"{slot.topic}-{slot.partition} {what}: {slot}")
 
 
-def _refuse_twins(ids: Iterable[int]) -> None:
+def _refuse_duplicates(ids: Iterable[int]) -> None:
     seen: set[int] = set()
     for one in ids:
         if one in seen:

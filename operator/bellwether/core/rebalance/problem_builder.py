@@ -1,8 +1,8 @@
 """Build the optimisation problem of a rebalance from a snapshot and its verdicts.
 
-Pure. Moving leaders off a broker that is not well is the demotion's work, with its cap and its guards; so a rebalance
-gives such a broker nothing and takes nothing from it: it is closed, and what it leads is held. Called by whoever starts
-a rebalance.
+Pure. Moving leaders off an unhealthy broker is the task of demotion, with its cap and its guards; so a rebalance gives
+such a broker nothing and takes nothing from it: it is ineligible, and the partitions that it leads are pinned. Called
+when a rebalance starts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bellwether.core.settings.policy import Policy
 
 
 class PinnedReason(StrEnum):
-    """Why a partition must stay as it is. What is led by a closed broker is held by that broker's word instead."""
+    """Why a partition must stay as it is. A partition of an ineligible leader has that broker's reason instead."""
 
     REASSIGNING = "Reassigning"
     DISPLACED = "Displaced"
@@ -35,7 +35,7 @@ class PinnedReason(StrEnum):
 
 
 class IneligibleReason(StrEnum):
-    """Why a broker may lead nothing more, where its standing does not say it."""
+    """Why a broker may lead nothing more, where its health state does not say it."""
 
     NOT_REGISTERED = "NotRegistered"
     FENCED = "Fenced"
@@ -43,10 +43,10 @@ class IneligibleReason(StrEnum):
 
 
 def ineligible_brokers(cluster: Cluster, record: UndoRecord, verdicts: Mapping[int, Verdict]) -> dict[int, str]:
-    """Who must not be given leaders, and why in a word.
+    """Brokers that must not get leaders, with the reason.
 
-    Brokers that are not registered, fenced or demoted; and those that are not known to be well. Where nobody is known
-    to be well, because no prober runs, Unknown closes nobody.
+    Brokers that are not registered, fenced or demoted, and those not known to be healthy. If no broker is known to be
+    healthy, because no prober runs, Unknown makes no broker ineligible.
     """
     judged = any(v.state is HealthState.HEALTHY for v in verdicts.values())
     ill = set(HealthState) - {HealthState.HEALTHY} - (set() if judged else {HealthState.UNKNOWN})
@@ -60,7 +60,7 @@ def ineligible_brokers(cluster: Cluster, record: UndoRecord, verdicts: Mapping[i
 def build_problem(
     cluster: Cluster,
     record: UndoRecord,
-    closed: Mapping[int, str],
+    ineligible: Mapping[int, str],
     objective: Objective,
     *,
     policy: str,
@@ -70,22 +70,22 @@ def build_problem(
     internal: bool = False,
     placement: Placement | None = None,
 ) -> Problem:
-    """The problem of a cluster as it stands.
+    """The problem of a cluster in its current state.
 
-    ``closed`` says who must not lead, and why; ``capacities`` the capacity of brokers where it is not ``WHOLE``;
-    ``excluded`` holds topics (``*`` and ``?`` stand for any letters); ``internal`` lets Kafka's own topics move, too.
-    ``placement`` says which racks are to lead: of the ISR only those who may then lead are told, so that no plan can
-    work against it.
+    ``ineligible`` says which brokers must not lead, and why; ``capacities`` the capacity of brokers where it is not
+    ``WHOLE``; ``excluded`` holds topics (``*`` and ``?`` are wildcards); ``internal`` lets Kafka's internal topics
+    move, too. ``placement`` gives the preferred racks: only the ISR members that may then lead are listed, so that no
+    plan can work against it.
     """
     sizes = capacities or {}
     slots = []
     for broker in sorted(cluster.named):
         seen = cluster.brokers.get(broker)
-        why = closed.get(broker, "")
+        why = ineligible.get(broker, "")
         slots.append(BrokerInput(broker, seen.rack if seen else None, sizes.get(broker, WHOLE), not why, why))
     rankings = RackRankings(placement, cluster) if placement is not None else None
-    stay = _PinnedPartitions(record, closed, excluded, internal, rankings)
-    partitions = sorted(_slot(p, stay.why(p), _free(p, closed, rankings)) for p in cluster.partitions if p.replicas)
+    stay = _PinnedPartitions(record, ineligible, excluded, internal, rankings)
+    partitions = sorted(_slot(p, stay.why(p), _free(p, ineligible, rankings)) for p in cluster.partitions if p.replicas)
     terms = ProblemHeader(cluster.cluster_id, policy, made_at, objective, tuple(slots))
     terms.validate()
     return Problem(terms, tuple(partitions))
@@ -94,9 +94,9 @@ def build_problem(
 def problem_from_snapshot(
     snapshot: Snapshot, demoted: Mapping[int, DemotedBroker], verdicts: Mapping[int, Verdict], policy: Policy
 ) -> Problem | None:
-    """What a rebalance of this very moment is asked to solve; None where the policy asks for no rebalance.
+    """The problem of this snapshot; None where the policy has no rebalance.
 
-    ``demoted`` are those that the turn has decided on, which the undo record does not know yet.
+    ``demoted`` are this reconcile's decisions, which the undo record does not contain yet.
     """
     settings = policy.rebalance
     if settings is None:
@@ -115,16 +115,17 @@ def problem_from_snapshot(
     )
 
 
-def _free(partition: Partition, closed: Collection[int], rankings: RackRankings | None) -> tuple[int, ...]:
-    """The members of the ISR that the racks let lead: those of the best rack that is open, or with weights of today's.
+def _free(partition: Partition, ineligible: Collection[int], rankings: RackRankings | None) -> tuple[int, ...]:
+    """ISR members that racks allow to lead: those in the best rack with an eligible broker, or with weights the
+    leader's rack.
 
-    How many leaders a weighted rack has is settled by its weight, so a plan leaves that as it is.
+    The weight of a rack determines how many leaders it has, so a plan does not change that.
     """
     members = tuple(b for b in partition.isr if b in partition.replicas)
     ranking = rankings.of(partition.topic) if rankings is not None else None
     if ranking is None:
         return members
-    open_ = tuple(b for b in members if b not in closed)
+    open_ = tuple(b for b in members if b not in ineligible)
     if ranking.weights and partition.leader is not None:
         return tuple(b for b in open_ if ranking.racks.get(b) == ranking.racks.get(partition.leader))
     return ranking.best(open_)
@@ -136,7 +137,7 @@ class _PinnedPartitions:
     def __init__(
         self,
         record: UndoRecord,
-        closed: Mapping[int, str],
+        ineligible: Mapping[int, str],
         excluded: Collection[str],
         internal: bool,
         rankings: RackRankings | None = None,
@@ -144,7 +145,7 @@ class _PinnedPartitions:
         # A tombstone marks an order that is back: nothing is displaced any more.
         self._displaced = {k: e for k, e in record.entries.items() if e.state is not EntryState.RESTORED}
         self._rankings = rankings
-        self._closed = closed
+        self._ineligible = ineligible
         self._patterns = tuple(excluded)
         self._internal = internal
         self._excluded: dict[str, bool] = {}
@@ -158,10 +159,10 @@ class _PinnedPartitions:
             return PinnedReason.INTERNAL
         if self._matches(partition.topic):
             return PinnedReason.EXCLUDED
-        return "" if partition.leader is None else self._closed.get(partition.leader, "")
+        return "" if partition.leader is None else self._ineligible.get(partition.leader, "")
 
     def _rests(self, partition: Partition) -> bool:
-        """Whether it is displaced for the racks' sake alone: a plan may choose another leader in the same rack."""
+        """Whether it is displaced only for preferred racks: a plan may choose another leader in the same rack."""
         ranking = self._rankings.of(partition.topic) if self._rankings is not None else None
         entry = self._displaced[partition.key]
         return ranking is not None and stands_for_racks(partition, entry, ranking)
@@ -173,7 +174,7 @@ class _PinnedPartitions:
 
 
 def stands_for_racks(partition: Partition, entry: UndoEntry, ranking: RackRanking) -> bool:
-    """Whether a partition stands away from its baseline for good, for the sake of preferred racks."""
+    """Whether a partition is permanently away from its baseline because of preferred racks."""
     return (
         entry.state is EntryState.DISPLACED
         and set(entry.baseline) == set(partition.replicas)

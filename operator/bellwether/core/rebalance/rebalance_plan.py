@@ -1,7 +1,7 @@
-"""Rebalance plan: what it moves, how good it is and by what proof, and the digests that tie it to its inputs.
+"""Rebalance plan: its moves, its quality with a proof, and the digests that bind it to its inputs.
 
-Made by the plan job, rechecked by the verifier, shown in status and on the page, approved by its digest. The moves may
-be millions, so they stand apart from what the plan says in sum.
+Made by the plan job, verified by the verifier, shown in status and on the page, approved by its digest. The moves may
+be millions, so they are stored apart from the plan's summary.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ DIGEST_LETTERS = 16
 class RebalanceMove(NamedTuple):
     """One partition's new order, and its leader before and after.
 
-    ``load`` is what its leadership costs, in hundredths of a byte/s. Where both leaders are the same only the order
-    changes, so that the controller's own balancing does not take the leader away.
+    ``load`` is the cost of its leadership, in hundredths of a byte/s. If both leaders are the same only the order
+    changes, so that the controller's own balancing does not move the leader.
     """
 
     topic: str
@@ -50,15 +50,15 @@ class RebalanceMove(NamedTuple):
 
     @property
     def moves_leader(self) -> bool:
-        """Whether the leader changes, or only the order."""
+        """Whether the leader changes, not only the order."""
         return self.from_leader != self.to_leader
 
 
 @dataclass(frozen=True, slots=True)
 class LoadBalance:
-    """How the load lies on the open brokers, in bytes/s per ``WHOLE`` units of capacity.
+    """Distribution of load over the eligible brokers, in bytes/s per ``WHOLE`` units of capacity.
 
-    ``mean`` is all their load over all their capacity; ``spread`` is max / mean - 1.
+    ``mean`` is their total load over their total capacity; ``spread`` is max / mean - 1.
     """
 
     max: float
@@ -66,12 +66,12 @@ class LoadBalance:
     spread: float
 
     def document(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """As JSON."""
         return {"max": self.max, "mean": self.mean, "spread": self.spread}
 
     @classmethod
     def read(cls, fields: StrictObject) -> LoadBalance:
-        """As a document has it. Unreadable names the field."""
+        """Read from JSON. Raises InvalidDocument, which names the field."""
         made = cls(fields.number("max"), fields.number("mean"), fields.number("spread"))
         fields.done()
         return made
@@ -79,10 +79,10 @@ class LoadBalance:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The proof of how good a plan is: dual weights per open broker, the bound that they give, the gap to it.
+    """Proof of a plan's quality: dual weights per eligible broker, the lower bound that they give, the gap to it.
 
-    ``gap`` is max after / bound - 1, None where the bound is 0 and the max is not. ``largest_item`` is the largest
-    load / capacity of a partition that has a choice, in the same unit as the bound: loads are indivisible.
+    ``gap`` is max after / bound - 1, None where the bound is 0 and the max is not. ``largest_item`` is the largest load
+    / capacity of a partition that has a choice, in the same unit as the bound: loads are indivisible.
     """
 
     weights: Mapping[int, int]
@@ -91,13 +91,13 @@ class Certificate:
     largest_item: float
 
     def document(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """As JSON."""
         weights = {str(b): w for b, w in sorted(self.weights.items())}
         return {"weights": weights, "bound": self.bound, "gap": self.gap, "largestItem": self.largest_item}
 
     @classmethod
     def read(cls, fields: StrictObject) -> Certificate:
-        """As a document has it. Unreadable names the field."""
+        """Read from JSON. Raises InvalidDocument, which names the field."""
         raw = fields.mapping("weights")
         inner = StrictObject(raw, "certificate.weights")
         if not all(name.isdecimal() for name in raw):
@@ -110,7 +110,8 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class MoveTotals:
-    """What the plan moves: leaders that change, orders alone, and the moved load beside what any such plan must move.
+    """Sums over the moves: leader changes, order changes, moved load, and the minimum load that any such plan must
+    move.
 
     ``load`` and ``lower_bound`` are in hundredths of a byte/s.
     """
@@ -121,7 +122,7 @@ class MoveTotals:
     lower_bound: int
 
     def document(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """As JSON."""
         return {
             "partitions": self.partitions,
             "reordered": self.reordered,
@@ -131,7 +132,7 @@ class MoveTotals:
 
     @classmethod
     def read(cls, fields: StrictObject) -> MoveTotals:
-        """As a document has it. Unreadable names the field."""
+        """Read from JSON. Raises InvalidDocument, which names the field."""
         made = cls(*(fields.whole(name) for name in ("partitions", "reordered", "load", "lowerBound")))
         fields.done()
         return made
@@ -149,7 +150,7 @@ class BrokerLoad:
     after: float
 
     def document(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """As JSON."""
         return {
             "id": self.id,
             "rack": self.rack,
@@ -161,7 +162,7 @@ class BrokerLoad:
 
     @classmethod
     def read(cls, fields: StrictObject) -> BrokerLoad:
-        """As a document has it. Unreadable names the field."""
+        """Read from JSON. Raises InvalidDocument, which names the field."""
         made = cls(
             fields.whole("id"),
             fields.text_or_none("rack"),
@@ -176,7 +177,7 @@ class BrokerLoad:
 
 @dataclass(frozen=True)
 class RebalancePlan:
-    """What ``plan.json`` says: whose plan, of what problem, before and after, the certificate, and the sums.
+    """Content of ``plan.json``: policy, problem, balance before and after, the certificate, and sums.
 
     ``partitions``, ``without_load`` and ``held`` count those of the problem.
     """
@@ -197,7 +198,7 @@ class RebalancePlan:
     brokers: tuple[BrokerLoad, ...]
 
     def document(self) -> dict[str, Any]:
-        """The plan as JSON has it."""
+        """The plan as JSON."""
         return {
             "format": FORMAT,
             "clusterId": self.cluster_id,
@@ -218,7 +219,7 @@ class RebalancePlan:
 
     @classmethod
     def read(cls, document: object) -> RebalancePlan:
-        """The plan of a document. Unreadable names the field."""
+        """Read the plan from JSON. Raises InvalidDocument, which names the field."""
         fields = StrictObject(document)
         fields.only("format", FORMAT)
         made = cls(
@@ -242,10 +243,10 @@ class RebalancePlan:
 
 
 def problem_digest(terms: ProblemHeader, partitions: Iterable[tuple[PartitionInput, tuple[int, int] | None]]) -> str:
-    """The fingerprint of a problem together with its loads: SHA-256, in hex.
+    """Digest of a problem together with its loads: SHA-256, in hex.
 
-    Each partition comes with its P and C, the whole bytes/s in and out, or None where it has no load row, in the order
-    of (topic, topic id, partition).
+    Each partition comes with its P and C, the bytes/s in and out, or None where it has no load row, in the order of
+    (topic, topic id, partition).
     """
 
     def lines() -> Iterator[bytes]:
@@ -259,7 +260,7 @@ def problem_digest(terms: ProblemHeader, partitions: Iterable[tuple[PartitionInp
 
 
 def digest_of_lines(terms: ProblemHeader, lines: Iterable[bytes]) -> str:
-    """The same from the partitions' lines, in order, in pieces of any size."""
+    """The same digest from the partitions' lines, in order, in chunks of any size."""
     hashed = hashlib.sha256(json.dumps(terms.document(), sort_keys=True, separators=(",", ":")).encode())
     hashed.update(b"\n")
     for piece in lines:
@@ -268,7 +269,7 @@ def digest_of_lines(terms: ProblemHeader, lines: Iterable[bytes]) -> str:
 
 
 def plan_digest(problem_digest: str, moves: Iterable[RebalanceMove]) -> str:
-    """The fingerprint that an approval names: of the problem, and of all orders that the plan asks for.
+    """The digest that an approval names: of the problem, and of all orders in the plan.
 
     Moves come in the order of (topic, topic id, partition).
     """
@@ -280,11 +281,11 @@ def plan_digest(problem_digest: str, moves: Iterable[RebalanceMove]) -> str:
 
 
 def move_of(slot: PartitionInput, to_leader: int, load: int) -> RebalanceMove:
-    """The move that gives a partition this leader: it comes first, the others stay as they were."""
+    """The move that gives a partition this leader: it comes first, the others keep their order."""
     order = (to_leader, *(b for b in slot.replicas if b != to_leader))
     return RebalanceMove(slot.topic, slot.topic_id, slot.partition, slot.replicas, order, slot.leader, to_leader, load)
 
 
 def is_move(slot: PartitionInput, to_leader: int) -> bool:
-    """Whether that leader calls for a move: it is another, or it is not first in the replica order."""
+    """Whether that leader requires a move: it differs, or it is not first in the replica order."""
     return to_leader != NOBODY and (to_leader != slot.leader or to_leader != slot.replicas[0])

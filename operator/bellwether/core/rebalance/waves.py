@@ -1,12 +1,12 @@
 """Apply an approved rebalance plan wave by wave: its orders become baselines, which reconciling then restores.
 
-In: the plan, and a turn's snapshot, verdicts and decisions. Out: the undo record with the next wave's baselines and
-with how far the plan has come; why no further wave is taken up, if so. Pure. Called by ``cycle`` between judging and
-planning, so that one durable write covers both (law 6), and demotion and promotion honour the new orders at once.
+In: the plan, the snapshot, verdicts and decisions. Out: the undo record with the next wave's baselines and the plan's
+progress; why there is no further wave, if so. Pure. Called by ``cycle`` between judging and planning, so that one
+durable write covers both (invariant 6), and demotion and promotion use the new orders at once.
 
-What changed since the plan was made is left out, counted and named, never forced. No wave is taken up while a broker is
-closed (demoted, not well, gone) that was open when the plan was made; once all are open again it goes on, until the
-plan is older than the policy allows.
+Partitions that changed since the plan was made are skipped, counted and named, never forced. No wave starts while a
+broker is ineligible (demoted, not healthy, gone) that was eligible when the plan was made; once all are eligible again
+it continues, until the plan is older than the policy allows.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.settings.rebalance import Rebalance
 
 LARGE_SHARE = 0.2
-"""A plan of which more than this is left out, of its moves or of their load, is stale: its figures hold no more."""
+"""A plan of which more than this is skipped, by moves or by load, is stale: its figures no longer apply."""
 
 SAMPLE_SIZE = 20
-"""How many partitions that were left out the record names; the rest is a number for each reason."""
+"""How many skipped partitions the record names; the others are counted by reason."""
 
 
 @dataclass(frozen=True)
 class ApprovedPlan:
-    """A plan that was rechecked and approved. ``closed`` are the brokers that could not lead when it was made.
+    """A plan that was verified and approved. ``closed`` are the brokers that could not lead when it was made.
 
-    Moves stand in the order in which they are taken up: scattered, so that the load on the way lies between that before
-    and that after, and no broker takes everything before it gives anything.
+    Moves are in the order of application: scattered, so that the load on the way stays between that before and that
+    after, and no broker gains everything before it loses anything.
     """
 
     digest: str
@@ -63,22 +63,22 @@ class ApprovedPlan:
 
     @classmethod
     def of(cls, plan: RebalancePlan, moves: Iterable[RebalanceMove]) -> ApprovedPlan:
-        """The plan as it is to be applied."""
+        """The plan in its order of application."""
         shut = frozenset(b.id for b in plan.brokers if not b.open)
         return cls(plan.digest, plan.made_at, shut, tuple(sorted(moves, key=_scattered)))
 
     @cached_property
     def load(self) -> int:
-        """What all moves carry, in hundredths of a byte/s."""
+        """Load of all moves, in hundredths of a byte/s."""
         return sum(m.load for m in self.moves)
 
 
 @dataclass(frozen=True)
 class RebalanceInput:
-    """What a turn is to do for rebalancing: go on with a plan, end one that another replaces, pose a new problem.
+    """Input of a reconcile for rebalancing: a plan to continue, one to end, whether a new problem is wanted.
 
-    ``loads`` are those of the last plan, where the policy's capacity asks for them. For the audit trail: who approved
-    the plan, and the occasion of a turn that is no ordinary one.
+    ``loads`` are those of the last plan, where the policy's capacity needs them. For the audit log: who approved the
+    plan, and the occasion of a special reconcile.
     """
 
     accepted: ApprovedPlan | None = None
@@ -91,10 +91,10 @@ class RebalanceInput:
 
 @dataclass(frozen=True)
 class WaveResult:
-    """The undo record after the wave, how many partitions got a new baseline, and why there is no further wave now.
+    """Result of a wave: the undo record, how many partitions got a new baseline, and why there is no further wave now.
 
-    ``left`` names what this wave left out; in the turn that ends the plan, everything that does not stand as planned.
-    ``again_seconds`` is when time alone lets the next wave come.
+    ``left`` names what this wave skipped; in the reconcile that ends the plan, every partition that is not as planned.
+    ``again_seconds`` is set where time alone allows the next wave.
     """
 
     record: UndoRecord
@@ -105,7 +105,7 @@ class WaveResult:
 
     @property
     def application(self) -> PlanApplication | None:
-        """How far the plan has come."""
+        """Progress of the plan."""
         return self.record.application
 
 
@@ -116,108 +116,108 @@ def apply_next_wave(
     verdicts: Mapping[int, Verdict],
     policy: Policy,
 ) -> WaveResult:
-    """The next wave of the plan, or why there is none now."""
+    """Apply the next wave of the plan, or say why there is none now."""
     record = snapshot.record
-    standing = record.application
+    application = record.application
     if not policy.acts:
         held = Reason.OBSERVING if policy.mode is Mode.OBSERVE else Reason.SUSPENDED
         return WaveResult(
             record, waits=Refusal(held, DESCRIPTIONS[held]) if rebalance_input.accepted is not None else None
         )
-    if standing is not None and standing.ended is None and standing.digest == rebalance_input.superseded:
-        return WaveResult(_ended(record, standing, ApplicationEnd.SUPERSEDED, DESCRIPTIONS[Reason.PLAN_SUPERSEDED]))
+    if application is not None and application.ended is None and application.digest == rebalance_input.superseded:
+        return WaveResult(_ended(record, application, ApplicationEnd.SUPERSEDED, DESCRIPTIONS[Reason.PLAN_SUPERSEDED]))
     plan, settings = rebalance_input.accepted, policy.rebalance
     if plan is None or settings is None:
         return WaveResult(record)
-    if standing is None or standing.digest != plan.digest:
-        standing = PlanApplication(plan.digest, len(plan.moves), snapshot.now, snapshot.now)
+    if application is None or application.digest != plan.digest:
+        application = PlanApplication(plan.digest, len(plan.moves), snapshot.now, snapshot.now)
         fresh = True
     else:
         fresh = False
-    if standing.ended is not None:
+    if application.ended is not None:
         return WaveResult(record)
-    scene = _WaveContext(snapshot, decisions, verdicts, policy)
+    context = _WaveContext(snapshot, decisions, verdicts, policy)
     if settings.expired(plan.made_at, snapshot.now):
-        if standing.taken_up >= len(plan.moves):  # all has been begun: it ends as it stands
-            return _done(record, standing, plan, scene)
-        return WaveResult(_ended(record, standing, ApplicationEnd.STALE, DESCRIPTIONS[Reason.PLAN_EXPIRED]))
-    waits = scene.yields() or scene.worsened(plan) or scene.unfinished()
+        if application.taken_up >= len(plan.moves):  # all moves were considered: the plan ends
+            return _done(record, application, plan, context)
+        return WaveResult(_ended(record, application, ApplicationEnd.STALE, DESCRIPTIONS[Reason.PLAN_EXPIRED]))
+    waits = context.yields() or context.worsened(plan) or context.unfinished()
     if waits is not None:
         return WaveResult(record, waits=waits)
-    pause = 0.0 if fresh or standing.taken_up >= standing.moves else _pause(standing, settings, snapshot.now)
+    pause = 0.0 if fresh or application.taken_up >= application.moves else _pause(application, settings, snapshot.now)
     if pause > 0:
         text = f"{settings.waves.pause_seconds} s from wave to wave"
         return WaveResult(record, waits=Refusal(Reason.NEXT_WAVE_WAITS, text), again_seconds=pause)
     if fresh:
-        changed = [(m, r) for m in plan.moves if isinstance(r := scene.consider(m), Refusal)]
+        changed = [(m, r) for m in plan.moves if isinstance(r := context.consider(m), Refusal)]
         if _large(plan, len(changed), sum(m.load for m, _ in changed)):
-            return _outdated(record, _leaving(standing, changed), plan)
-    if standing.taken_up >= len(plan.moves):
-        return _done(record, standing, plan, scene)
-    return _wave(record, standing, plan, scene, settings)
+            return _outdated(record, _leaving(application, changed), plan)
+    if application.taken_up >= len(plan.moves):
+        return _done(record, application, plan, context)
+    return _wave(record, application, plan, context, settings)
 
 
 def _wave(
-    record: UndoRecord, standing: PlanApplication, plan: ApprovedPlan, scene: _WaveContext, settings: Rebalance
+    record: UndoRecord, application: PlanApplication, plan: ApprovedPlan, context: _WaveContext, settings: Rebalance
 ) -> WaveResult:
     taken: dict[PartitionKey, UndoEntry | None] = {}
     left: list[tuple[RebalanceMove, Refusal]] = []
-    at = standing.taken_up
+    at = application.taken_up
     while at < len(plan.moves) and len(taken) < settings.waves.partitions:
         move = plan.moves[at]
-        found = scene.consider(move)
+        found = context.consider(move)
         if isinstance(found, Refusal):
             left.append((move, found))
         elif found is not None:
             taken[move.key] = found
         at += 1
-    now = scene.snapshot.now
-    after = replace(_leaving(standing, left), taken_up=at, waved_at=now)
+    now = context.snapshot.now
+    after = replace(_leaving(application, left), taken_up=at, waved_at=now)
     if _large(plan, after.left_out, after.left_load):
-        return _outdated(record, replace(after, taken_up=standing.taken_up), plan)
-    if not taken:  # nothing is under way: what is left to say can be said now
-        return _done(replace(record, application=after), after, plan, scene)
+        return _outdated(record, replace(after, taken_up=application.taken_up), plan)
+    if not taken:  # nothing is under way: the plan can end now
+        return _done(replace(record, application=after), after, plan, context)
     covered = replace(record.with_entries(taken), application=after)
     return WaveResult(covered, taken=len(taken), left=tuple(_hold(m, r) for m, r in left))
 
 
-def _done(record: UndoRecord, standing: PlanApplication, plan: ApprovedPlan, scene: _WaveContext) -> WaveResult:
-    """The end: every partition stands in the plan's order, or is named with what keeps it from that now."""
-    short = [(m, scene.shortfall(m)) for m in plan.moves]
+def _done(record: UndoRecord, application: PlanApplication, plan: ApprovedPlan, context: _WaveContext) -> WaveResult:
+    """End of the plan: every partition has the plan's order, or is named with what prevents it now."""
+    short = [(m, context.shortfall(m)) for m in plan.moves]
     left = [(m, refusal) for m, refusal in short if refusal is not None]
-    counted = _leaving(replace(standing, left={}, left_load=0, sample=()), left)
+    counted = _leaving(replace(application, left={}, left_load=0, sample=()), left)
     stand = len(plan.moves) - len(left)
     text = f"{stand} of {len(plan.moves)} partitions stand in the plan's order"
     ended = _ended(record, replace(counted, taken_up=len(plan.moves)), ApplicationEnd.DONE, text)
     return WaveResult(ended, left=tuple(_hold(m, r) for m, r in left))
 
 
-def _outdated(record: UndoRecord, standing: PlanApplication, plan: ApprovedPlan) -> WaveResult:
-    text = f"{standing.left_out} of {len(plan.moves)} moves cannot be made any more, over {LARGE_SHARE:.0%}"
-    return WaveResult(_ended(record, standing, ApplicationEnd.STALE, text))
+def _outdated(record: UndoRecord, application: PlanApplication, plan: ApprovedPlan) -> WaveResult:
+    text = f"{application.left_out} of {len(plan.moves)} moves cannot be made any more, over {LARGE_SHARE:.0%}"
+    return WaveResult(_ended(record, application, ApplicationEnd.STALE, text))
 
 
-def _ended(record: UndoRecord, standing: PlanApplication, ending: ApplicationEnd, text: str) -> UndoRecord:
-    return replace(record, application=replace(standing, ended=ending, message=text))
+def _ended(record: UndoRecord, application: PlanApplication, ending: ApplicationEnd, text: str) -> UndoRecord:
+    return replace(record, application=replace(application, ended=ending, message=text))
 
 
-def _leaving(standing: PlanApplication, left: Iterable[tuple[RebalanceMove, Refusal]]) -> PlanApplication:
-    counts, load, sample = Counter(standing.left), standing.left_load, list(standing.sample)
+def _leaving(application: PlanApplication, left: Iterable[tuple[RebalanceMove, Refusal]]) -> PlanApplication:
+    counts, load, sample = Counter(application.left), application.left_load, list(application.sample)
     for move, refusal in left:
         counts[str(refusal.reason)] += 1
         load += move.load
         if len(sample) < SAMPLE_SIZE:
             sample.append(SkippedPartition(move.topic, move.partition, str(refusal.reason)))
-    return replace(standing, left=dict(sorted(counts.items())), left_load=load, sample=tuple(sample))
+    return replace(application, left=dict(sorted(counts.items())), left_load=load, sample=tuple(sample))
 
 
 def _large(plan: ApprovedPlan, moves: int, load: int) -> bool:
     return moves > LARGE_SHARE * len(plan.moves) or load > LARGE_SHARE * plan.load
 
 
-def _pause(standing: PlanApplication, settings: Rebalance, now: datetime) -> float:
-    """Seconds until the next wave may come; 0 or less when it may now."""
-    return settings.waves.pause_seconds - (now - standing.waved_at).total_seconds()
+def _pause(application: PlanApplication, settings: Rebalance, now: datetime) -> float:
+    """Seconds until the next wave may come; 0 or less if it may now."""
+    return settings.waves.pause_seconds - (now - application.waved_at).total_seconds()
 
 
 def _scattered(move: RebalanceMove) -> tuple[bytes, tuple[str, int]]:
@@ -230,36 +230,36 @@ def _hold(move: RebalanceMove, refusal: Refusal) -> Hold:
 
 
 class _WaveContext:
-    """The facts of one turn, as far as a plan's moves are held against them."""
+    """Inputs of one reconcile that a plan's moves are checked against."""
 
     def __init__(
         self, snapshot: Snapshot, decisions: Decisions, verdicts: Mapping[int, Verdict], policy: Policy
     ) -> None:
         self.snapshot = snapshot
         self._rankings = RackRankings(policy.placement, snapshot.cluster) if policy.placement is not None else None
-        # A broker that is down may be on its way back for a year: what it is kept from waits for it, and nothing else.
+        # A returning broker may be down for a year: only its own partitions wait for it.
         self._kept = frozenset(decisions.demoted).union(decisions.returning.keys() - snapshot.cluster.live)
         record = replace(snapshot.record, demoted=decisions.demoted)
-        self._closed = ineligible_brokers(snapshot.cluster, record, verdicts)
+        self._ineligible = ineligible_brokers(snapshot.cluster, record, verdicts)
 
     @cached_property
     def _topics(self) -> frozenset[str]:
         return frozenset(p.topic for p in self.snapshot.cluster.partitions)
 
     def yields(self) -> Refusal | None:
-        """Whether others work on the cluster."""
+        """Whether an external operation runs."""
         busy = self.snapshot.external_operation
         return Refusal(busy.reason, f"waits: {busy.message}") if busy is not None else None
 
     def worsened(self, plan: ApprovedPlan) -> Refusal | None:
-        """Whether a broker is closed that was open when the plan was made."""
-        worse = [f"broker {b} ({why})" for b, why in self._closed.items() if b not in plan.closed]
+        """Whether a broker is ineligible that was eligible when the plan was made."""
+        worse = [f"broker {b} ({why})" for b, why in self._ineligible.items() if b not in plan.closed]
         if not worse:
             return None
         return Refusal(Reason.SIGNALS_WORSENED, f"waits for {', '.join(worse)}, open when the plan was made")
 
     def unfinished(self) -> Refusal | None:
-        """Whether anything is under way still, this plan's or not. What a guard holds back is waited for by nobody."""
+        """Whether any move is still under way, of this plan or not. Moves that a guard holds do not count."""
         for key, entry in self.snapshot.record.entries.items():
             partition = self.snapshot.cluster.by_key.get(key)
             if (
@@ -278,7 +278,7 @@ class _WaveContext:
         return None
 
     def consider(self, move: RebalanceMove) -> UndoEntry | Refusal | None:
-        """The entry that gives a partition its new baseline; why there is none; None where it stands already."""
+        """The entry that gives a partition its new baseline; a refusal; or None where it is in place already."""
         partition = self.snapshot.cluster.by_key.get(move.key)
         entry = self.snapshot.record.entries.get(move.key)
         if partition is None:
@@ -295,14 +295,14 @@ class _WaveContext:
             return Refusal(Reason.ORDER_CHANGED, f"its order is {list(home)} now")
         if not self._preferred(first, partition):
             return Refusal(Reason.RACK_NOT_PREFERRED, f"broker {first} is in a rack that is not to lead it now")
-        if first in self._closed:
-            return Refusal(Reason.TARGET_UNWELL, f"broker {first} is {self._closed[first]}")
+        if first in self._ineligible:
+            return Refusal(Reason.TARGET_UNWELL, f"broker {first} is {self._ineligible[first]}")
         if first not in partition.isr:
             return Refusal(Reason.PREFERRED_NOT_IN_ISR, f"broker {first} is not in the ISR")
         return self._rebased(move, partition, entry, displaced)
 
     def shortfall(self, move: RebalanceMove) -> Refusal | None:
-        """Why a partition does not stand as planned once all waves are over; None where it does."""
+        """Why a partition is not as planned after all waves; None where it is."""
         partition = self.snapshot.cluster.by_key.get(move.key)
         if partition is not None and set(partition.replicas) == set(move.order):
             home, _ = self._home(partition, self.snapshot.record.entries.get(move.key))
@@ -315,44 +315,49 @@ class _WaveContext:
         return self._rankings.of(topic) if self._rankings is not None else None
 
     def _rests(self, partition: Partition, entry: UndoEntry | None) -> bool:
-        """Whether it is displaced for the sake of preferred racks alone, for good."""
+        """Whether it is permanently displaced only for preferred racks."""
         ranking = self._ranking(partition.topic)
         return ranking is not None and entry is not None and stands_for_racks(partition, entry, ranking)
 
     def _misses_its_first(self, partition: Partition, entry: UndoEntry) -> bool:
-        """Whether it would rest but for its first replica, which nobody can elect while it is out of the ISR."""
+        """Whether only its first replica is missing, which cannot be elected while it is out of the ISR."""
         first = partition.replicas[0]
         return first not in partition.isr and self._rests(replace(partition, leader=first), entry)
 
     def _finds_no_room(self, partition: Partition, entry: UndoEntry) -> bool:
-        """Whether it is not on its way home, as the racks want another, and stays as it is while those are full."""
+        """Whether the racks want another leader than its baseline, and it stays in place while those are full."""
         ranking = self._ranking(partition.topic)
-        stands = (entry.state, entry.written) == (EntryState.DISPLACED, partition.replicas)
+        displaced_in_place = (entry.state, entry.written) == (EntryState.DISPLACED, partition.replicas)
         led = partition.leader == partition.replicas[0]
-        return ranking is not None and stands and led and not ranking.settles(entry.baseline[0], partition.replicas)
+        return (
+            ranking is not None
+            and displaced_in_place
+            and led
+            and not ranking.settles(entry.baseline[0], partition.replicas)
+        )
 
     def _home(self, partition: Partition, entry: UndoEntry | None) -> tuple[tuple[int, ...], bool]:
-        """As ``_home`` below; what stands where preferred racks want it for good is at home there."""
+        """As ``_home`` below; a partition that is permanently where racks want it is at home there."""
         return (partition.replicas, False) if self._rests(partition, entry) else _home(partition, entry)
 
     def _stands(self, home: tuple[int, ...], move: RebalanceMove) -> bool:
-        """Whether a home is what the plan asks for; where racks arrange those behind, the leader alone counts."""
+        """Whether an order is as planned; where racks arrange the followers, only the leader counts."""
         return home == move.order or (home[0] == move.order[0] and self._ranking(move.topic) is not None)
 
     def _preferred(self, first: int, partition: Partition) -> bool:
-        """Whether the racks let that broker lead: none of the others that could is in a better one."""
+        """Whether the racks let that broker lead: no other candidate is in a better one."""
         ranking = self._ranking(partition.topic)
         if ranking is None:
             return True
         if ranking.weights:
             return partition.leader is None or ranking.may_return_home(first, partition.leader)
-        return ranking.settles(first, tuple(b for b in partition.isr if b not in self._closed))
+        return ranking.settles(first, tuple(b for b in partition.isr if b not in self._ineligible))
 
     def _rebased(
         self, move: RebalanceMove, partition: Partition, entry: UndoEntry | None, displaced: bool
     ) -> UndoEntry:
         if entry is not None and self._rests(partition, entry):
-            # Those behind keep their places in the baseline: the racks' order is none that anybody should go back to.
+            # Followers keep their places in the baseline: the racks' order must not become a baseline.
             order = (move.order[0], *(b for b in entry.baseline if b != move.order[0]))
             return _rebased(move._replace(order=order), partition, entry, displaced=True)
         return _rebased(move, partition, entry, displaced)
@@ -364,18 +369,18 @@ class _WaveContext:
 
 
 def _home(partition: Partition, entry: UndoEntry | None) -> tuple[tuple[int, ...], bool]:
-    """The order that a partition goes back to, and whether it is on its way there or kept from it."""
+    """The order that a partition returns to, and whether it is displaced from it."""
     if entry is None or entry.state is EntryState.RESTORED or set(entry.baseline) != set(partition.replicas):
         return partition.replicas, False
     return entry.baseline, True
 
 
 def _rebased(move: RebalanceMove, partition: Partition, entry: UndoEntry | None, displaced: bool) -> UndoEntry:
-    """The entry under which the plan's order is the baseline.
+    """The entry with the plan's order as baseline.
 
-    A partition that is displaced stays so, and goes to its new home when its time comes. Any other one counts as
-    displaced from its new home: it stands where nobody of us has sent it, so nothing is under way yet. What may have
-    been sent before stays known, as it may arrive late.
+    A displaced partition stays displaced, and returns to its new baseline later. Any other one counts as displaced from
+    its new baseline: it has an order that we did not send, so nothing is under way yet. Orders that may have been sent
+    before remain known, as they may arrive late.
     """
     if entry is not None and displaced:
         sent = (entry.baseline, *entry.earlier)

@@ -1,8 +1,7 @@
-"""Audit trail: what a reconcile set out to move, why and on whose request, and the result. Bounded in size.
+"""Audit log: what a reconcile set out to move, why and on whose request, and the result. Bounded in size.
 
-Made by ``cycle`` from the values that the turn decided on; written by an adapter beside the undo record, before the
-first reorder, and once more with the outcome. An entry of 200,000 moves is as large as one of twenty: counts, brokers,
-a digest and a few names.
+Built by ``cycle`` from its decisions; an adapter writes it next to the undo record, before the first reorder, and again
+with the result. An entry of 200,000 moves is as large as one of twenty: counts, brokers, a digest and a few names.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ SAMPLE_SIZE = 5
 """How many moves an entry names."""
 
 EVIDENCE_SIZE = 8
-"""How many sources' words stand with a verdict."""
+"""How many evidence items an entry shows per verdict."""
 
 BROKERS_SHOWN = 32
-"""Of how many brokers an entry counts the leaders that they lose or get; the busiest come first."""
+"""For how many brokers an entry counts leaders lost or gained; those with the most come first."""
 
 CHANGES_SHOWN = 50
-"""Of how many brokers that changed at once an entry tells; ``more_changes`` counts the others."""
+"""How many broker changes an entry lists; ``more_changes`` counts the others."""
 
 TEXT_LIMIT = 300
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerChange:
-    """A broker that is kept from leading from now on, or may lead again. ``word`` is whose word it was.
+    """A broker that was demoted or promoted. ``word`` is who or what requested it.
 
-    ``evidence`` is what the verdict was made of, one source a line.
+    ``evidence`` is the evidence of the verdict, one source per line.
     """
 
     broker: int
@@ -54,7 +53,7 @@ class BrokerChange:
 
 @dataclass(frozen=True)
 class MoveSummary:
-    """What a turn set out to move, as sums. ``leaving`` and ``coming`` count leaders by broker."""
+    """Planned moves of a reconcile, as sums. ``leaving`` and ``coming`` count leaders lost and gained, by broker."""
 
     topics: int
     reorders: int
@@ -68,7 +67,7 @@ class MoveSummary:
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """How far an approved load plan has come, and who approved it."""
+    """Progress of an approved rebalance plan, and who approved it."""
 
     digest: str
     approved_by: str
@@ -79,7 +78,7 @@ class PlanStep:
 
 @dataclass(frozen=True)
 class AuditOutcome:
-    """What came of it. ``held`` counts partitions by what held them back; ``stopped`` says why the run ended early."""
+    """Result. ``held`` counts held partitions by reason; ``stopped`` says why the run was aborted."""
 
     reordered: int = 0
     elected: int = 0
@@ -90,10 +89,10 @@ class AuditOutcome:
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """One turn that changed who may lead, or set out to move something.
+    """One reconcile that changed which brokers may lead, or set out to move something.
 
-    ``outcome`` is None until it is known; it stays so where the process was killed. ``times`` counts turns one after
-    another that wanted the same and came to the same, the last one at ``last``.
+    ``outcome`` is None until it is known; it stays so if the process was killed. ``times`` counts consecutive
+    reconciles with the same content, the last one at ``last``.
     """
 
     at: datetime
@@ -109,11 +108,11 @@ class AuditEntry:
     last: datetime | None = None
 
     def same(self, other: AuditEntry) -> bool:
-        """Whether both say the same but for when."""
+        """Whether both entries are equal except for their times."""
         return replace(self, at=other.at, times=other.times, last=other.last) == other
 
     def again(self, other: AuditEntry) -> AuditEntry:
-        """This entry, with a later one that says the same counted in."""
+        """This entry, with a later equal one counted in."""
         return replace(self, times=self.times + other.times, last=other.last or other.at)
 
     def brokers(self) -> frozenset[int]:
@@ -131,7 +130,9 @@ def begin_entry(
     occasion: str = "",
     approved_by: str = "",
 ) -> AuditEntry | None:
-    """What a turn sets out to do; None where it does nothing (law 8). ``before`` is the undo record as it stood."""
+    """Entry for what a reconcile sets out to do; None if nothing (invariant 8). ``before`` is the former undo
+    record.
+    """
     changes = tuple(_changes(snapshot, before, verdicts, plan, occasion))
     step = _step(before.application, progress, approved_by)
     if not changes and not plan.moves and step is None:
@@ -149,7 +150,7 @@ def begin_entry(
 
 
 def complete_entry(entry: AuditEntry, result: ExecutionResult) -> AuditEntry:
-    """The entry with what came of it."""
+    """The entry with its result."""
     stopped = "" if result.stopped is None else f"{result.stopped.reason}: {_clip(result.stopped.message)}"
     held = dict(sorted(Counter(str(h.reason) for h in result.holds).items()))
     return replace(entry, outcome=AuditOutcome(result.reordered, result.elected, len(result.touched), held, stopped))
@@ -163,7 +164,7 @@ def _changes(
         verdict, is_now, was = verdicts.get(broker), now.get(broker), before.demoted.get(broker)
         if is_now is not None and (was is None or (was.cause, was.since) != (is_now.cause, is_now.since)):
             evidence = _evidence(verdict) if is_now.cause is Cause.SIGNALS else ()
-            word = _word(is_now, snapshot.override_of(broker))
+            word = _requested_by(is_now, snapshot.override_of(broker))
             yield BrokerChange(broker, True, word, is_now.reason, _clip(is_now.message), evidence)
         elif is_now is None:
             drained = was is not None and was.cause is Cause.MAINTENANCE
@@ -173,7 +174,7 @@ def _changes(
 
 
 def _waves(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:
-    """Which wave each returning broker has come to in this turn."""
+    """Restoration waves that started in this reconcile."""
     for broker, wave in sorted(plan.decisions.returning.items()):
         was = before.returning.get(broker)
         if was is None or was.share != wave.share:
@@ -185,7 +186,7 @@ def _waves(before: UndoRecord, plan: Plan) -> Iterable[BrokerChange]:
         yield BrokerChange(broker, False, "waves", str(Reason.RETURNING_IN_WAVES), text)
 
 
-def _word(demoted: DemotedBroker, override: Override | None) -> str:
+def _requested_by(demoted: DemotedBroker, override: Override | None) -> str:
     if demoted.cause is Cause.SIGNALS:
         return "signals"
     who = override.by if override is not None else ""
@@ -198,7 +199,7 @@ def _word(demoted: DemotedBroker, override: Override | None) -> str:
 def _promoted_by(
     override: Override | None, verdict: Verdict | None, occasion: str, *, drained: bool
 ) -> tuple[str, str, str]:
-    """Whose word lets a broker lead again, with reason and message. ``drained``: it was demoted for maintenance."""
+    """Who or what promotes a broker, with reason and message. ``drained``: it was demoted for maintenance."""
     if occasion:
         return occasion, str(verdict.reason) if verdict is not None else "", verdict.message if verdict else ""
     if override is not None:
@@ -210,12 +211,12 @@ def _promoted_by(
 
 def _evidence(verdict: Verdict | None) -> tuple[str, ...]:
     facts = [f for f in verdict.facts if not f.ignored_because] if verdict is not None else []
-    shown = [_clip(_told(fact)) for fact in facts[:EVIDENCE_SIZE]]
+    shown = [_clip(_evidence_line(fact)) for fact in facts[:EVIDENCE_SIZE]]
     more = len(facts) - len(shown)
     return (*shown, f"and {more} more") if more else tuple(shown)
 
 
-def _told(fact: EvidenceItem) -> str:
+def _evidence_line(fact: EvidenceItem) -> str:
     since = f" since {fact.since.isoformat(timespec='seconds')}" if fact.since is not None else ""
     return f"{fact.type} {fact.source}: {fact.reading}{since}{f': {fact.message}' if fact.message else ''}"
 
@@ -247,7 +248,7 @@ def _shown(move: Move) -> str:
 
 
 def _step(before: PlanApplication | None, progress: WaveResult, approved_by: str) -> PlanStep | None:
-    """What this turn did for a load plan; None where that stands as before."""
+    """Progress of a rebalance plan in this reconcile; None if unchanged."""
     now = progress.application
     if now is None or (before is not None and (before.digest, before.taken_up, before.ended) == _place(now)):
         return None

@@ -1,6 +1,6 @@
 """Report of each broker: its verdict, its leaders, and the conditions of its BrokerHealth.
 
-In: a turn's snapshot, verdicts, plan and quarantines. Out: one value a broker, for the report. Pure.
+In: snapshot, verdicts, plan and quarantine decisions. Out: one value per broker, for the report. Pure.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bellwether.core.settings.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class BrokerReport:
-    """What is to be said of one broker."""
+    """Report of one broker."""
 
     broker: int
     verdict: Verdict
@@ -41,34 +41,34 @@ class BrokerReport:
     hold: BrokerHold | None
     dwelling: bool = False
     dwell_pending: bool = False
-    """Sick for less than the dwell: other brokers' signals may still say that the cause is elsewhere."""
+    """Sick for less than the dwell time: other brokers' signals may still show a shared cause."""
     waited_for: int = 0
     flaps: FlapCounter | None = None
     stabilization_seconds: int = 0
     pod: str = ""
-    """The name of its pod, where that is known."""
+    """Name of its pod, if known."""
     restoration: RestorationProgress | None = None
-    """How far its way back has come, while it gets its leaders back in waves."""
+    """Progress of its restoration, while it gets its leaders back in waves."""
     drained: Condition | None = None
     """Whether it may be stopped; None unless it is in maintenance."""
     ended: datetime | None = None
-    """When the override ended that still stands in its object."""
+    """End of an expired override that is still in its object."""
     quarantine_order: QuarantineOrder | None = None
-    """The order to pause it that stands, or that ended lately."""
+    """The active or recently ended order to pause it."""
     unpaused: BrokerHold | None = None
-    """Why it is not paused though ``acks=all`` waits for it; None where no policy asks for that."""
+    """Why it is not paused though ``acks=all`` waits for it; None where the policy has no quarantine."""
     paused: bool = False
-    """Whether the warden beside it says that it has paused it, by whatever order."""
+    """Whether its quarantine agent reports that it has paused it, by whatever order."""
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """``Healthy``, ``Demoted`` and ``HoldsBackISR``, with the reasons that the judgement gave.
+        """``Healthy``, ``Demoted`` and ``HoldsBackISR``, with the reasons of the decisions.
 
-        ``Drained`` while it is in maintenance, ``Overridden`` while an override stands that has ended, ``Quarantined``
-        where it is paused, was lately, or would be but for a reason.
+        ``Drained`` during maintenance, ``Overridden`` for an expired override, ``Quarantined`` where the broker is or
+        was recently paused, or would be but for a reason.
         """
-        standing = self.verdict.state
-        healthy = None if standing is HealthState.UNKNOWN else standing is HealthState.HEALTHY
+        state = self.verdict.state
+        healthy = None if state is HealthState.UNKNOWN else state is HealthState.HEALTHY
         return (
             Condition("Healthy", healthy, self.verdict.reason, self.verdict.message),
             self._demoted(),
@@ -79,7 +79,7 @@ class BrokerReport:
         )
 
     def condition(self, type_: str) -> Condition:
-        """The condition of that type. Raises KeyError where there is none."""
+        """The condition of that type. Raises KeyError if there is none."""
         return of_type(self.conditions, type_)
 
     def _ended(self) -> Iterable[Condition]:
@@ -128,7 +128,7 @@ def broker_reports(
     demoted: Mapping[int, DemotedBroker],
     quarantines: QuarantineDecisions,
 ) -> tuple[BrokerReport, ...]:
-    """One report for each broker that was judged, by its id. ``demoted`` are those that the policy holds demoted."""
+    """One report per judged broker, by id. ``demoted`` are the brokers that the policy keeps demoted."""
     leaders = snapshot.cluster.leaders()
     replicas = Counter(r for p in snapshot.cluster.partitions for r in p.replicas)
     preferred = Counter(p.replicas[0] for p in snapshot.cluster.partitions)
@@ -173,7 +173,7 @@ def broker_reports(
 
 
 def _drained(broker: int, snapshot: Snapshot, policy: Policy, plan: Plan, leads: int) -> Condition | None:
-    """Whether a broker in maintenance may be stopped: nothing is left with it, and nothing comes back to it."""
+    """Whether a broker in maintenance may be stopped: it leads nothing, and no partition returns to it."""
     if broker not in snapshot.maintenance:
         return None
     if not policy.acts:

@@ -1,8 +1,7 @@
 """External operations that a policy waits for, such as reassignments or Strimzi's, summed up in one condition.
 
-In: a turn's snapshot, its plan, what a run held and how a load plan stands. Out: what waits for whom, with a reason and
-a few names; nothing where nothing waits. Called by ``policy_conditions``. ``docs/placement/coexistence.md`` has the
-whole table.
+In: plan, held partitions and the result of a wave. Out: what waits for which operation, with a reason and a few names;
+None where nothing waits. Called by ``policy_conditions``. ``docs/placement/coexistence.md`` has the whole table.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ EXTERNAL_REASONS = (
     Reason.REASSIGNING,
     Reason.CONTESTED,
 )
-"""Reasons that mean other people, the most far-reaching first."""
+"""Reasons that stand for external operations, the most far-reaching first."""
 
 
 class ExternalWait(NamedTuple):
-    """For whom, first and foremost, and in words what waits for whom."""
+    """The most far-reaching reason, and what waits for which operation."""
 
     reason: Reason
     message: str
@@ -38,7 +37,7 @@ class ExternalWait(NamedTuple):
 def waiting_for_external_operations(
     plan: Plan, held: Iterable[Hold], progress: WaveResult | None
 ) -> ExternalWait | None:
-    """What waits for others, if anything does."""
+    """What waits for external operations, if anything does."""
     partitions: dict[Reason, list[Hold]] = {}
     for hold in held:
         if hold.reason in EXTERNAL_REASONS:

@@ -1,52 +1,42 @@
 """Conditions of a policy's rack preferences: whether they fit the cluster, and whether they are met.
 
-In: a policy's placement and a cluster. Out: words of conditions; none where the policy prefers nothing. Pure. Called by
+In: a policy's placement and a cluster. Out: conditions; none where the policy has no preference. Pure. Called by
 ``policy_conditions``.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from bellwether.core.model.cluster import Cluster
+from bellwether.core.model.condition import Condition
 from bellwether.core.model.rack_ranking import RackRankings, leaders_outside_preferred_racks, placement_warnings
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.settings.placement import Placement
 
 NAMED = 5
-"""How many misfits a message names; the rest is a number."""
+"""How many warnings a message contains; the others are counted."""
 
 
-class Word(NamedTuple):
-    """A condition's type, status, reason and message."""
-
-    type: str
-    status: bool
-    reason: Reason
-    message: str
-
-
-def placement_conditions(placement: Placement | None, cluster: Cluster) -> tuple[Word, ...]:
+def placement_conditions(placement: Placement | None, cluster: Cluster) -> tuple[Condition, ...]:
     """``PlacementFits`` and ``PlacementMet``."""
     if placement is None or not cluster.partitions:
         return ()
     return (_fits(placement, cluster), _met(placement, cluster))
 
 
-def _fits(placement: Placement, cluster: Cluster) -> Word:
+def _fits(placement: Placement, cluster: Cluster) -> Condition:
     found = placement_warnings(placement, cluster)
     if not found:
-        return Word("PlacementFits", True, Reason.PLACEMENT_FITS, DESCRIPTIONS[Reason.PLACEMENT_FITS])
+        return Condition("PlacementFits", True, Reason.PLACEMENT_FITS, DESCRIPTIONS[Reason.PLACEMENT_FITS])
     more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return Word("PlacementFits", False, found[0].reason, "; ".join(m.message for m in found[:NAMED]) + more)
+    return Condition("PlacementFits", False, found[0].reason, "; ".join(m.message for m in found[:NAMED]) + more)
 
 
-def _met(placement: Placement, cluster: Cluster) -> Word:
+def _met(placement: Placement, cluster: Cluster) -> Condition:
     found = leaders_outside_preferred_racks(RackRankings(placement, cluster), cluster)
     if not found.leaders:
-        return Word("PlacementMet", True, Reason.PREFERRED_RACKS_LEAD, DESCRIPTIONS[Reason.PREFERRED_RACKS_LEAD])
+        return Condition("PlacementMet", True, Reason.PREFERRED_RACKS_LEAD, DESCRIPTIONS[Reason.PREFERRED_RACKS_LEAD])
     text = (
         f"{found.leaders} of {found.of} partitions are led from a less preferred rack than one that holds a replica of"
         f" them, {found.first} among them"
     )
-    return Word("PlacementMet", False, Reason.OTHER_RACKS_LEAD, text)
+    return Condition("PlacementMet", False, Reason.OTHER_RACKS_LEAD, text)

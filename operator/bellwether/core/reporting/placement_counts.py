@@ -1,6 +1,6 @@
 """Count displaced partitions, those of them that preferred racks keep so, and leaders outside the preferred racks.
 
-In: a turn's snapshot, the policy, the plan. Out: counts of partitions. Pure. Called by ``report``.
+In: the snapshot, the policy, the plan. Out: counts of partitions. Pure. Called by ``report``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bellwether.core.settings.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class PlacementCounts:
-    """Partitions whose order is not their baseline, those of them that the racks keep so, leaders in another place."""
+    """Partitions whose order is not their baseline, those of them kept so by racks, leaders other than planned."""
 
     displaced: int
     for_racks: int
@@ -25,7 +25,7 @@ class PlacementCounts:
 
 
 def count_placements(snapshot: Snapshot, policy: Policy, plan: Plan) -> PlacementCounts:
-    """The counts of a turn."""
+    """The counts of a reconcile."""
     entries, targets = snapshot.record.entries, plan.targets
     displaced = for_racks = out_of_place = 0
     stays = _stays_for_racks(snapshot, policy, plan)
@@ -44,10 +44,10 @@ def count_placements(snapshot: Snapshot, policy: Policy, plan: Plan) -> Placemen
 
 
 def _stays_for_racks(snapshot: Snapshot, policy: Policy, plan: Plan) -> Callable[[Partition, PartitionKey], bool]:
-    """Tells of a displaced partition whether the racks alone keep it so, and for good.
+    """Function that says whether only the racks keep a displaced partition so, and permanently.
 
-    They do where the plan wants it as it stands, led by its first, and neither a demoted broker nor one that waits for
-    a later wave is among its replicas. A policy that goes gives everything back.
+    They do if the plan wants its current order, its first replica leads, and none of its replicas is demoted or waits
+    for a later wave. A policy that is being deleted restores everything.
     """
     decisions, targets = plan.decisions, plan.targets
     if policy.placement is None or decisions.policy_deleted:

@@ -1,6 +1,7 @@
-"""Conditions of a policy: whether it is ready, settled, contested, held back, waiting for others.
+"""Conditions of a policy: whether it is ready, settled, contested, held, waiting for external operations.
 
-In: a turn's snapshot, plan and deeds. Out: conditions whose words were born in the judgements, without times. Pure.
+In: snapshot, plan and execution result. Out: conditions with the reasons and messages of the decisions, without times.
+Pure.
 """
 
 from __future__ import annotations
@@ -30,28 +31,28 @@ def policy_conditions(
     would: tuple[int, ...],
     progress: WaveResult | None = None,
 ) -> tuple[Condition, ...]:
-    """What holds of the policy. ``held`` are partitions held back, ``would`` the brokers that it only would demote."""
+    """Conditions of the policy. ``held`` are held partitions, ``would`` the brokers it would demote if it acted."""
     settled = _settled(plan, result, held, snapshot)
     return (
         _ready(snapshot, policy, plan, settled, would),
         settled,
         _contested(held),
         _held(plan),
-        *(Condition(*word) for word in placement_conditions(policy.placement, snapshot.cluster)),
+        *placement_conditions(policy.placement, snapshot.cluster),
         *_unmeasured(snapshot, policy),
         *_waiting(plan, held, progress),
     )
 
 
 def _unmeasured(snapshot: Snapshot, policy: Policy) -> Iterable[Condition]:
-    """That a limit by load cannot hold; nothing where it can, or there is none."""
+    """Condition for a load limit that has no effect; none where it works, or there is none."""
     text = loads_missing_message(policy.demotion.capacity, snapshot.loads)
     if text is not None:
         yield Condition("LoadsMeasured", False, Reason.LOADS_UNKNOWN, text)
 
 
 def _waiting(plan: Plan, held: tuple[Hold, ...], progress: WaveResult | None) -> Iterable[Condition]:
-    """For whom something of the policy waits; nothing where nothing does."""
+    """Condition for external operations that the policy waits for; none where nothing waits."""
     waiting = waiting_for_external_operations(plan, held, progress)
     if waiting is not None:
         yield Condition("WaitingForOthers", True, waiting.reason, waiting.message[:1024])

@@ -1,7 +1,7 @@
-"""Report of one reconcile: what was seen, judged, moved and held, as values. The same news makes the same report.
+"""Report of one reconcile: what was seen, judged, moved and held, as values. The same input makes the same report.
 
-Called last in every turn. The Kubernetes adapter writes it as status, the handlers turn it into events and metrics, the
-command line prints it; the words in it were born in the judgements.
+Built last in every reconcile. The Kubernetes adapter writes it as status, the handlers turn it into events and metrics,
+the command line prints it; its reasons and messages come from the decisions.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from bellwether.core.reporting.policy_conditions import policy_conditions
 from bellwether.core.settings.policy import Policy
 
 SAMPLE_SIZE = 20
-"""How many held partitions a status names; the rest is a number."""
+"""How many held partitions a status names; the others are counted."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a turn has to say of a policy."""
+    """Report of one reconcile for a policy."""
 
     now: datetime
     cluster_id: str
@@ -55,21 +55,21 @@ class Report:
     notes: tuple[RecoveryNote, ...] = ()
     result: ExecutionResult = field(default_factory=ExecutionResult)
     election: PreferredElectionStatus | None = None
-    """What the periodic election found; None where the policy asks for none."""
+    """Status of the periodic election; None where the policy has none."""
     progress: WaveResult | None = None
-    """How far the load plan has come, and why it does not go on now."""
+    """Progress of the rebalance plan, and why it does not go on now."""
     problem: Problem | None = None
-    """What a rebalance is asked to solve, where the turn was to pose that."""
+    """Problem for a rebalance, where this reconcile was to build it."""
     strimzi: Strimzi | None = None
-    """What Strimzi says of the cluster, where it runs it."""
+    """State of the Strimzi cluster, where Strimzi runs the cluster."""
     risk_summary: RiskSummary = field(default_factory=lambda: RiskSummary(()))
-    """The partitions that are not led by a full ISR, each with its risk."""
+    """Partitions that are not led by a full ISR, each with its risk."""
     displaced_for_racks: int = 0
-    """How many of the displaced stand so for good, as the racks of the policy want it."""
+    """How many of the displaced stay so permanently, as the racks of the policy want it."""
 
     @property
     def held_by_reason(self) -> dict[Reason, int]:
-        """How many partitions are held back for each reason."""
+        """How many partitions are held, by reason."""
         return dict(sorted(Counter(h.reason for h in self.held).items()))
 
     @property
@@ -79,11 +79,11 @@ class Report:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is left to do: no move planned and none held back for long."""
+        """Whether nothing is left to do: no move planned, none accepted by Kafka in this reconcile."""
         return self.plan.empty and not self.result.changed
 
     def condition(self, type_: str) -> Condition:
-        """The condition of that type. Raises KeyError where there is none."""
+        """The condition of that type. Raises KeyError if there is none."""
         return of_type(self.conditions, type_)
 
 
@@ -98,7 +98,7 @@ def report(
     problem: Problem | None = None,
     quarantines: QuarantineDecisions | None = None,
 ) -> Report:
-    """What to say of a turn. Pure, and without anything that changes from turn to turn by itself."""
+    """Build the report. Pure, and without anything that changes from one reconcile to the next by itself."""
     held = tuple({h.key: h for h in (*plan.holds, *result.holds)}.values())
     acting = policy.acts
     demoted = plan.decisions.demoted if acting else snapshot.record.demoted

@@ -1,6 +1,6 @@
-"""Capacity limits of a demotion: how many leaders and how much load one broker may take on.
+"""Capacity limits of a demotion: how many leaders and how much load one broker may take.
 
-``model.loads`` counts leaders and measured loads against them.
+``model.loads`` checks leaders and measured loads against them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """The most that a demotion may put on one broker; None: no limit.
+    """Limits per broker during a demotion; None: no limit.
 
-    ``max_load`` is in bytes/s for a broker of capacity ``WHOLE``, and in proportion for the others; it bounds all that
-    a broker carries, by leading and by following.
+    ``max_load`` is in bytes/s for a broker of capacity ``WHOLE``, and proportional for other brokers. It limits the
+    total load of a broker: leading and following.
     """
 
     max_leaders: int | None = None

@@ -1,7 +1,7 @@
-"""What counts as sick, per kind of signal, as values with their defaults: written once, here.
+"""Detection settings per signal type, with their defaults: the only place where they are defined.
 
 The Kubernetes models in ``api/v1alpha1/detection`` take their defaults from here. Probers count by these values, the
-modules of ``detection`` judge by them. The words of the probes are Kubernetes' own.
+``detection`` package judges by them. The field names follow Kubernetes probes.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from functools import cached_property
 from bellwether.core.signals import SignalType
 
 QUARANTINE_AGENT = "Quarantine"
-"""The kind of a warden's entries in ``status.signals``; they are its word and no evidence about the broker.
+"""Type of a quarantine agent's entries in ``status.signals``: its own state, not evidence about the broker.
 
-``Passing``: it watches, and the broker runs; ``value`` is the number of the last order that it released. ``Failing``:
-it has paused the broker by the order of that number. ``Unknown``: it cannot pause it, and the message says why.
+``Passing``: the agent is ready and the broker runs; ``value`` is the number of the last order that it released.
+``Failing``: the agent has paused the broker by the order of that number. ``Unknown``: it cannot pause the broker, and
+the message says why.
 """
 
 AGENT_STALE_AFTER_SECONDS = 15
-"""How long a warden's word counts after it was last heard of."""
+"""Seconds for which a quarantine agent's signal is valid after its last renewal."""
 
 
 class OnFailing(StrEnum):
-    """What a failing signal makes of its broker: ``Demote`` makes it Sick, ``Suspect`` only names it."""
+    """Effect of a failing signal on its broker: ``Demote`` makes it Sick, ``Suspect`` only reports it."""
 
     DEMOTE = "Demote"
     SUSPECT = "Suspect"
@@ -32,10 +33,10 @@ class OnFailing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reachability:
-    """How external reachability is probed and judged; no ``bootstrap_servers`` means those of the policy itself.
+    """How external reachability is probed and judged; empty ``bootstrap_servers`` means those of the policy.
 
-    A broker that fails is asked twice as often, so that ``failure_threshold`` failures in a row are soon counted: that
-    many tell a broken path from a bad one, on which some questions come through.
+    A failing broker is probed twice as often, so that ``failure_threshold`` failures in a row are counted soon. So many
+    failures are needed to tell a broken path from a lossy one, on which some requests succeed.
     """
 
     enabled: bool = True
@@ -53,7 +54,7 @@ class Reachability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfReachability:
-    """How a sidecar's look at its own socket table is judged: has anyone from outside been heard of lately?"""
+    """How the sidecar's check of the broker's socket table is judged: were there external clients recently?"""
 
     enabled: bool = True
     period_seconds: int = 1
@@ -67,9 +68,9 @@ class SelfReachability:
 class StorageLatency:
     """How the latency of a broker's log directory is probed and judged.
 
-    A write is slow above ``threshold_milliseconds``, the floor, and above ``history_ratio`` times what is usual for
-    that very disk. A disk is slow when so many of its last writes were, and it is ``peer_ratio`` times slower than the
-    median of its peers: what slows all of them is not one broker's fault.
+    A write is slow above ``threshold_milliseconds``, the minimum, and above ``history_ratio`` times the usual latency
+    of that disk. A disk is slow when ``failure_threshold`` of its last ``window_samples`` writes were slow and it is
+    ``peer_ratio`` times slower than the median of its peers: a slowdown of all disks is not one broker's fault.
     """
 
     enabled: bool = True
@@ -86,9 +87,9 @@ class StorageLatency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicationLag:
-    """How long a follower may trail its leaders.
+    """How long a follower may lag behind its leaders.
 
-    Lag is counted in seconds: how long ago the leader's log ended where the follower's ends now.
+    Lag is in seconds: how long ago the leader's log ended where the follower's ends now.
     """
 
     enabled: bool = True
@@ -102,7 +103,7 @@ class ReplicationLag:
 
 
 class Comparison(StrEnum):
-    """Which side of its threshold a Prometheus rule fails on."""
+    """Side of the threshold on which a Prometheus rule fails."""
 
     ABOVE = "Above"
     BELOW = "Below"
@@ -110,11 +111,11 @@ class Comparison(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrometheusRule:
-    """One query that yields a value for each broker, and when that value is bad.
+    """One query that yields a value per broker, and its threshold.
 
-    ``peer_ratio`` asks besides that the value be so many times the median of the other brokers'; 0 asks for nothing.
-    ``leaders_only`` marks a value that exists, or means something, only while the broker leads: it says nothing of a
-    demoted one, so promotion is never judged by it.
+    ``peer_ratio`` additionally requires the value to be that multiple of the other brokers' median; 0 disables it.
+    ``leaders_only`` marks a value that is meaningful only while the broker leads, so it is not used to judge a demoted
+    broker.
     """
 
     name: str
@@ -131,7 +132,7 @@ class PrometheusRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prometheus:
-    """Which Prometheus is asked, how often, and what for. Credentials stay with whoever connects."""
+    """Which Prometheus server is queried, how often, and with which rules. The adapter holds the credentials."""
 
     url: str = ""
     period_seconds: int = 15
@@ -142,7 +143,7 @@ class Prometheus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alertmanager:
-    """Which alerts count as signals, by name; all others that the webhook is sent are passed over."""
+    """Names of the alerts that count as signals; other alerts sent to the webhook are ignored."""
 
     alerts: tuple[str, ...] = ()
     broker_label: str = "broker"
@@ -152,7 +153,7 @@ class Alertmanager:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A kind of signal that somebody else's prober measures (entry point group ``bellwether.signals``)."""
+    """A signal type measured by a third-party prober (entry point group ``bellwether.signals``)."""
 
     type: str
     sources: int = 1
@@ -168,9 +169,9 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThresholdSignals:
-    """Signals whose source has counted and compared by itself, so that a failing reading is all there is to judge.
+    """Signals that are judged by their reading alone, because their source has applied the threshold.
 
-    ``source`` ``""`` means any; ``quorum`` so many sources must agree.
+    An empty ``source`` matches any; ``quorum`` is how many sources must agree.
     """
 
     type: str
@@ -181,13 +182,13 @@ class ThresholdSignals:
     on_failing: OnFailing = OnFailing.DEMOTE
 
     def covers(self, type_: str, source: str) -> bool:
-        """Whether a signal of that type and source is one of these."""
+        """Whether these settings apply to a signal of that type and source."""
         return type_ == self.type and self.source in ("", source)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Detection:
-    """Every kind of signal of one policy."""
+    """Detection settings of one policy, for all signal types."""
 
     reachability: Reachability = field(default_factory=Reachability)
     self_reachability: SelfReachability = field(default_factory=SelfReachability)
@@ -199,7 +200,7 @@ class Detection:
 
     @cached_property
     def threshold_signals(self) -> tuple[ThresholdSignals, ...]:
-        """What is judged by its readings alone: replication lag, Prometheus rules, alerts, other people's kinds."""
+        """Signals judged by threshold alone: replication lag, Prometheus rules, alerts and plug-in signal types."""
         lag, prometheus, alerts = self.replication_lag, self.prometheus, self.alertmanager
         found = [
             ThresholdSignals(
@@ -240,9 +241,10 @@ class Detection:
         return tuple(found)
 
     def stale_after(self, type_: str, source: str) -> int | None:
-        """How many seconds a signal of that type and source counts after its prober was last heard of.
+        """Seconds for which a signal of that type and source is valid after its prober's last renewal.
 
-        ``None`` when the policy does not judge it at all. A warden's word is no evidence, and is heeded all the same.
+        ``None`` when the policy does not judge it. A quarantine agent's signal is not evidence, and has a limit as
+        well.
         """
         for kind, settings in (
             (SignalType.EXTERNAL_REACHABILITY, self.reachability),

@@ -1,6 +1,6 @@
-"""Objective of a rebalance: which figure counts as load, what leading and following cost, and the limits of a plan.
+"""Objective of a rebalance: which statistic counts as load, what leading and following cost, and the limits of a plan.
 
-Part of a policy, and of ``problem.json``, whose format is defined here as well.
+Part of a policy, and of ``problem.json``, whose format is also defined here.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 from bellwether.core.strict_json import InvalidDocument, StrictObject
 
 WHOLE = 100
-"""Weights are percent, and a broker's usual capacity is this: with both, a relative load is bytes/s."""
+"""100 percent: the unit of weights, and the default capacity of a broker. With both, a relative load is in bytes/s."""
 
 
 class Statistic(StrEnum):
-    """Which figure of a partition's history counts as its load."""
+    """Statistic of a partition's history that counts as its load."""
 
     MEDIAN = "Median"
     P95 = "P95"
@@ -25,11 +25,11 @@ class Statistic(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """What a byte costs whom, in percent, and what a plan must keep to.
+    """Cost weights in percent, and the limits of a plan.
 
     Leading a partition of rf replicas costs ``produce * P + replication * P * (rf - 1) + consume * C``, following it
     ``follow * P``; P and C are the bytes/s that come in from producers and go out to consumers. ``preferred_racks`` are
-    in order of preference. ``max_moves`` caps the leaders that change; leaders that may not lead go in any case.
+    in order of preference. ``max_moves`` caps the leader changes; leaders that must move are not counted.
     """
 
     statistic: Statistic = Statistic.P95
@@ -41,16 +41,16 @@ class Objective:
     max_moves: int | None = None
 
     def following(self, produced: int) -> int:
-        """What following a partition costs, in hundredths of a byte/s; ``produced`` are P in bytes/s."""
+        """Cost of following a partition, in hundredths of a byte/s; ``produced`` is P in bytes/s."""
         return self.follow_weight * produced
 
     def leading(self, produced: int, consumed: int, replicas: int) -> int:
-        """What leading it costs more than following it, in hundredths of a byte/s: the load of a plan's moves."""
+        """Additional cost of leading over following, in hundredths of a byte/s: the load of a plan's moves."""
         led = self.produce_weight * produced + self.replication_weight * produced * (replicas - 1)
         return led + self.consume_weight * consumed - self.following(produced)
 
     def document(self) -> dict[str, Any]:
-        """The objective as JSON has it."""
+        """The objective as JSON."""
         return {
             "statistic": str(self.statistic),
             "produceWeight": self.produce_weight,
@@ -63,7 +63,7 @@ class Objective:
 
     @classmethod
     def read(cls, fields: StrictObject) -> Objective:
-        """The objective of a document. Unreadable names the field."""
+        """Read the objective from JSON. Raises InvalidDocument, which names the field."""
         made = cls(
             statistic=fields.word("statistic", Statistic),
             produce_weight=fields.whole("produceWeight"),

@@ -11,36 +11,36 @@ from fnmatch import fnmatchcase
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """Racks that are to lead: ``racks`` in order, the most preferred first; or ``weights``, in proportion to them."""
+    """Racks that should lead: ``racks`` in order, the most preferred first; or ``weights``, in proportion to them."""
 
     racks: tuple[str, ...] = ()
     weights: tuple[tuple[str, int], ...] = ()
 
     @property
     def named(self) -> tuple[str, ...]:
-        """Every rack that is named, as it stands there."""
+        """Every rack of the preference, in its order."""
         return self.racks or tuple(rack for rack, _ in self.weights)
 
 
 @dataclass(frozen=True, slots=True)
 class TopicRule:
-    """A preference for the topics that match; ``*`` and ``?`` stand for any letters."""
+    """A preference for the topics that match a pattern; ``*`` and ``?`` are wildcards."""
 
     pattern: str
     preference: Preference
 
     def matches(self, topic: str) -> bool:
-        """Whether the rule is for that topic."""
+        """Whether the rule applies to that topic."""
         return fnmatchcase(topic, self.pattern)
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What a policy wants: the first rule that matches a topic counts, and ``preference`` where none does."""
+    """Rack preferences of a policy: the first matching rule applies, or ``preference`` where no rule matches."""
 
     preference: Preference | None = None
     rules: tuple[TopicRule, ...] = ()
 
     def of(self, topic: str) -> Preference | None:
-        """What is wanted for a topic; None where nothing is."""
+        """The preference for a topic; None where there is none."""
         return next((r.preference for r in self.rules if r.matches(topic)), self.preference)

@@ -1,7 +1,7 @@
-"""Settings of a LeadershipPolicy as values, with defaults that are safe on a three-broker cluster.
+"""Settings of a LeadershipPolicy, with defaults that are safe on a three-broker cluster.
 
-The Kubernetes models in ``api/v1alpha1`` take their defaults from here and turn into these values at the edge, so a
-default is written once. Durations carry their unit in the name; the words of the probes are Kubernetes' own.
+The Kubernetes models in ``api/v1alpha1`` take their defaults from here and are converted to these values, so each
+default is defined once. Durations carry their unit in the name; the field names follow Kubernetes probes.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from bellwether.core.settings.rebalance import Rebalance
 
 
 class Mode(StrEnum):
-    """Whether a policy acts, or only says what it would do."""
+    """Whether a policy acts, or only reports what it would do."""
 
     OBSERVE = "Observe"
     ENFORCE = "Enforce"
 
 
 class DeletionPolicy(StrEnum):
-    """What happens to displaced orders when the policy is deleted."""
+    """What happens to displaced replica orders when the policy is deleted."""
 
     RESTORE = "Restore"
     ABANDON = "Abandon"
 
 
 class WhenExceeded(StrEnum):
-    """What to do when more brokers are sick than the cap allows: nobody new, or the most severe first."""
+    """What to do when more brokers are sick than the cap allows: demote no new broker, or the most severe first."""
 
     HOLD = "Hold"
     WORST_FIRST = "WorstFirst"
 
 
 class PromotionMode(StrEnum):
-    """Whether a recovered broker gets its leaders back by itself."""
+    """Whether a recovered broker gets its leaders back automatically."""
 
     AUTOMATIC = "Automatic"
     MANUAL = "Manual"
@@ -53,7 +53,7 @@ class QuarantineMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demotion:
-    """How many brokers may be kept from leading at once, and how long a broker must be sick before it is."""
+    """How many brokers may be demoted at once, and how long a broker must be sick first."""
 
     dwell_seconds: int = 2
     max_brokers: int | str = "20%"
@@ -70,11 +70,11 @@ class Demotion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromotionWaves:
-    """In which steps a broker gets its leaders back.
+    """Steps in which a broker gets its leaders back.
 
-    ``steps`` are percentages that rise and end at 100; a step comes ``pause_seconds`` after the last one at the
-    earliest. A broker with at most ``few_leaders`` to get back gets them at once. ``after_down_seconds`` is how long a
-    broker must have been down to count as cold, so that its leaders return in steps, too; 0 leaves them to Kafka.
+    ``steps`` are rising percentages that end at 100; a step comes at least ``pause_seconds`` after the last one. A
+    broker with at most ``few_leaders`` leaders to get back gets them at once. ``after_down_seconds`` is how long a
+    broker must have been down for its leaders to return in steps as well; 0 leaves them to Kafka.
     """
 
     steps: tuple[int, ...] = (10, 50, 100)
@@ -87,7 +87,7 @@ class PromotionWaves:
         return next((step for step in self.steps if step > share), 100)
 
     def number(self, share: int) -> int:
-        """How many steps a share has come; 0 before the first one."""
+        """How many steps a share has completed; 0 before the first one."""
         return sum(step <= share for step in self.steps)
 
 
@@ -95,8 +95,8 @@ class PromotionWaves:
 class Promotion:
     """When a demoted broker gets its leaders back.
 
-    A broker that is demoted again within ``flap_window_seconds`` of its last promotion must stay well twice as long as
-    before, ``longest_stabilization_seconds`` at most (damping as BGP damps a flapping route, RFC 2439).
+    A broker that is demoted again within ``flap_window_seconds`` of its last promotion must stay healthy twice as long
+    as before, at most ``longest_stabilization_seconds`` (exponential damping, as for BGP route flaps, RFC 2439).
     """
 
     mode: PromotionMode = PromotionMode.AUTOMATIC
@@ -106,16 +106,17 @@ class Promotion:
     waves: PromotionWaves = field(default_factory=PromotionWaves)
 
     def stabilization(self, demotions: int) -> int:
-        """How long a broker must stay well, in seconds, at its so-manieth demotion in short succession."""
+        """Seconds for which a broker must stay healthy, at its nth demotion in short succession."""
         grown = self.stabilization_seconds << min(max(0, demotions - 1), 20)
         return max(self.stabilization_seconds, min(grown, self.longest_stabilization_seconds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Election:
-    """How large the batches are that reorder and elect, and how often leaders are brought back to where they belong.
+    """Batch sizes of reorders and elections, and the interval of periodic preferred leader elections.
 
-    Every ``interval_seconds`` those that are not the first in their order are elected where that one is well; 0: never.
+    Every ``interval_seconds``, partitions not led by their preferred replica get an election if that broker is healthy;
+    0: never.
     """
 
     batch_size: int = 1000
@@ -125,9 +126,9 @@ class Election:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantine:
-    """When a demoted broker that still holds ``acks=all`` back may be paused, and for how long.
+    """When a demoted broker that still delays ``acks=all`` may be paused, and for how long.
 
-    Every partition that it holds must keep min.insync.replicas live ISR members, and ``spare_isr_members`` more.
+    Every partition of the broker must keep min.insync.replicas live ISR members, and ``spare_isr_members`` more.
     """
 
     mode: QuarantineMode = QuarantineMode.OFF
@@ -138,7 +139,7 @@ class Quarantine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """One LeadershipPolicy, as the cycle sees it."""
+    """Settings of one LeadershipPolicy."""
 
     name: str
     namespace: str = "default"

@@ -1,7 +1,7 @@
-"""Settings of load-based leader rebalancing: schedule, objective, approval and waves. Off unless a policy has them.
+"""Settings of load-based leader rebalancing: schedule, objective, approval and waves. Off unless a policy sets them.
 
-The Kubernetes models take their defaults from here and turn into these values at the edge. Where the history lies and
-what runs the job is not the core's concern. ``rebalance.lifecycle`` and ``rebalance.waves`` read them.
+The Kubernetes models take their defaults from here and are converted to these values. Where the history is stored and
+what runs the job is not the core's concern. Read by ``rebalance.lifecycle`` and ``rebalance.waves``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bellwether.core.settings.schedule import Schedule
 
 
 class Approval(StrEnum):
-    """Whether a plan waits for a person who names its digest."""
+    """Whether a plan needs the approval of a person, who names its digest."""
 
     MANUAL = "Manual"
     AUTOMATIC = "Automatic"
@@ -24,7 +24,7 @@ class Approval(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceWaves:
-    """How an approved plan is applied: so many partitions at a time, so many seconds from one wave to the next."""
+    """How an approved plan is applied: ``partitions`` per wave, and the pause between waves."""
 
     partitions: int = 500
     pause_seconds: int = 30
@@ -32,12 +32,11 @@ class RebalanceWaves:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebalance:
-    """When a plan is made, what it is to achieve, who approves it, and how it is applied.
+    """When a plan is computed, its objective, its approval, and how it is applied.
 
-    Without a ``schedule`` plans are made when a person asks. ``capacities`` holds those of brokers that are not as
-    strong as the others (``WHOLE``). A plan that lowers the highest relative load by less than
-    ``minimum_improvement_percent`` is not proposed. One that is older than ``valid_seconds`` is neither begun nor gone
-    on with.
+    Without a ``schedule`` plans are computed on request only. ``capacities`` holds those that differ from ``WHOLE``. A
+    plan that lowers the highest relative load by less than ``minimum_improvement_percent`` is not proposed. A plan that
+    is older than ``valid_seconds`` is not started, and is stopped if it is running.
     """
 
     schedule: Schedule | None = None
@@ -50,5 +49,5 @@ class Rebalance:
     waves: RebalanceWaves = field(default_factory=RebalanceWaves)
 
     def expired(self, made_at: datetime, now: datetime) -> bool:
-        """Whether a plan of a problem that was posed then is too old to be begun or gone on with."""
+        """Whether a plan for a problem built at ``made_at`` is too old to start or to continue."""
         return now - made_at > timedelta(seconds=self.valid_seconds)
