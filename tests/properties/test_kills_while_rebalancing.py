@@ -1,4 +1,4 @@
-"""kill -9 after, and before, every side effect of a load plan's application: the next process goes on exactly."""
+"""kill -9 after, and before, every side effect of a rebalance plan's application: the next process goes on exactly."""
 
 from __future__ import annotations
 

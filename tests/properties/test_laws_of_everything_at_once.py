@@ -1,6 +1,6 @@
-"""Racks, limits, waves, drains, elections, load plans and a policy's end, all on one cluster at once.
+"""Racks, limits, waves, drains, elections, rebalance plans and a policy's end, all on one cluster at once.
 
-Each has laws of its own beside this file; here they meet: a turn lives through any mixture, the cluster settles, and
+Each has tests of its own in this folder; here they meet: a reconcile survives any mixture, the cluster settles, and
 without the policy every order is what the undo record promised.
 """
 
@@ -26,7 +26,7 @@ from testkit.rebalancing import accepted, loadmove, settings
 from testkit.strategies import memory_clusters, placements
 
 LASTING = 10**8
-"""Seconds that a load plan is valid: these tests live for long."""
+"""Seconds that a rebalance plan is valid: these tests live for long."""
 
 
 class Mixture(Play):
@@ -84,7 +84,7 @@ class Mixture(Play):
 
 
 def people() -> st.SearchStrategy[Step]:
-    """Another wish, a load plan, a word on a broker, a rebalance that begins or ends."""
+    """Another wish, a rebalance plan, a word on a broker, a rebalance that begins or ends."""
     wishes = placements().map(
         lambda w: ("wish", lambda play: setattr(play, "policy", replace(play.policy, placement=w)))
     )
@@ -112,7 +112,7 @@ def test_laws_1_2_6_and_10_hold_at_the_ports(
 
 
 @given(memory_clusters(), placements(), LIMITS, MIXED)
-def test_law_8_it_settles_and_then_asks_nothing_of_anybody(
+def test_invariant_8_it_settles_and_then_asks_nothing_of_anybody(
     cluster: MemoryCluster, wish: Placement, limit: int | None, script: list[Step]
 ):
     play = Mixture(cluster, wish, limit)
@@ -125,7 +125,7 @@ def test_law_8_it_settles_and_then_asks_nothing_of_anybody(
 
 
 @given(memory_clusters(), placements(), LIMITS, MIXED)
-def test_law_6_a_policy_that_ends_leaves_every_order_as_the_record_promised(
+def test_invariant_6_a_policy_that_ends_leaves_every_order_as_the_record_promised(
     cluster: MemoryCluster, wish: Placement, limit: int | None, script: list[Step]
 ):
     play = Mixture(cluster, wish, limit)

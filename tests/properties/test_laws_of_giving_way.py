@@ -1,4 +1,4 @@
-"""Law 10, for any brokers, verdicts, demotions and overrides: what waits while others work on the cluster."""
+"""Invariant 10, for any brokers, verdicts, demotions and overrides: what waits while others work on the cluster."""
 
 from __future__ import annotations
 

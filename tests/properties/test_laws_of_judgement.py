@@ -18,7 +18,7 @@ from testkit.strategies import memory_clusters
 
 
 @given(st.integers(3, 9), st.data(), st.integers(1, 3) | st.sampled_from(["10%", "20%", "40%"]))
-def test_law_4_the_cap_counts_everyone_who_cannot_lead_and_half_demotes_nobody(
+def test_invariant_4_the_cap_counts_everyone_who_cannot_lead_and_half_demotes_nobody(
     count: int, data: st.DataObject, cap: int | str
 ):
     made = site(count, {"orders": 2 * count})
@@ -49,7 +49,7 @@ def test_law_4_the_cap_counts_everyone_who_cannot_lead_and_half_demotes_nobody(
 
 
 @given(st.data())
-def test_law_5_without_fresh_evidence_from_a_quorum_nothing_moves(data: st.DataObject):
+def test_invariant_5_without_fresh_evidence_from_a_quorum_nothing_moves(data: st.DataObject):
     made = site(4, {"orders": 8})
     now = made.clock.now()
     readings = st.sampled_from([Reading.FAILING, Reading.UNKNOWN, Reading.PASSING])

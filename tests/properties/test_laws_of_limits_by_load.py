@@ -140,7 +140,7 @@ def test_no_broker_is_put_over_its_limit(drawn: tuple[Scene, list[Loads]]):
 
 @given(scenes(racks=False))
 def test_what_stays_with_a_demoted_broker_would_be_too_much_for_everybody_else(drawn: tuple[Scene, list[Loads]]):
-    """Law 3: where a demoted broker leads on, a named reason holds it, and that reason is so."""
+    """Invariant 3: where a demoted broker leads on, a named reason holds it, and that reason is so."""
     scene, (loads,) = drawn
     scene.settle(loads)
     held = {h.key: h.reason for h in scene.plan(loads).holds}
@@ -180,7 +180,7 @@ def test_the_lightest_takes_over(drawn: tuple[Scene, list[Loads]]):
 
 
 @given(scenes())
-def test_law_8_it_settles_and_then_moves_nothing(drawn: tuple[Scene, list[Loads]]):
+def test_invariant_8_it_settles_and_then_moves_nothing(drawn: tuple[Scene, list[Loads]]):
     scene, (loads,) = drawn
     scene.settle(loads)
     assert all(scene.turn(loads).empty for _ in range(3))

@@ -33,7 +33,7 @@ def test_laws_1_2_6_and_10_hold_whoever_is_drained_and_handed_back(cluster: Memo
 
 
 @given(memory_clusters(), scripts(maintaining(), maintaining(), befalling(), trouble()), st.integers(0, 4))
-def test_law_3_a_drained_broker_leads_only_where_a_named_reason_holds_the_move(
+def test_invariant_3_a_drained_broker_leads_only_where_a_named_reason_holds_the_move(
     cluster: MemoryCluster, script: list[Step], drained: int
 ):
     play = Play(cluster)
@@ -54,7 +54,7 @@ def test_law_3_a_drained_broker_leads_only_where_a_named_reason_holds_the_move(
 
 
 @given(st.integers(3, 7), st.data(), st.integers(1, 3))
-def test_law_4_whoever_is_in_maintenance_counts_under_the_cap(count: int, data: st.DataObject, cap: int):
+def test_invariant_4_whoever_is_in_maintenance_counts_under_the_cap(count: int, data: st.DataObject, cap: int):
     made = site(count, {"orders": 2 * count})
     ids = st.integers(1, count)
     maintained = data.draw(st.sets(ids, max_size=count))
@@ -167,7 +167,7 @@ def test_rolling_through_a_cluster_puts_every_order_back_exactly(
 
 
 @given(st.sampled_from(["drain", "pod"]), st.integers(1, 40))
-def test_law_8_a_drained_broker_at_rest_causes_no_mutation(how: str, wait: int):
+def test_invariant_8_a_drained_broker_at_rest_causes_no_mutation(how: str, wait: int):
     made = site(4, {"orders": 8})
     made.pods = {}
     for broker in made.cluster.brokers:

@@ -1,4 +1,4 @@
-"""Law 9: other people's topics, replica sets and orders are respected, and fought over ever more rarely."""
+"""Invariant 9: other people's topics, replica sets and orders are respected, and fought over ever more rarely."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testkit.watchers import Watcher
 
 
 @given(st.permutations([1, 2, 3]), st.integers(0, 5), st.integers(0, 30))
-def test_law_9_a_foreign_order_becomes_the_baseline(foreign: list[int], index: int, wait: int):
+def test_invariant_9_a_foreign_order_becomes_the_baseline(foreign: list[int], index: int, wait: int):
     made = site(3, {"orders": 6})
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)
@@ -37,7 +37,7 @@ def test_law_9_a_foreign_order_becomes_the_baseline(foreign: list[int], index: i
 
 
 @given(st.integers(0, 5), st.sampled_from([(4, 2, 3), (1, 4, 3), (2, 4, 1), (3, 2, 4), (4, 3, 2, 1)]))
-def test_law_9_another_replica_set_is_projected_never_forced(index: int, target: tuple[int, ...]):
+def test_invariant_9_another_replica_set_is_projected_never_forced(index: int, target: tuple[int, ...]):
     made = MemoryCluster(4)
     made.create_topic("orders", assignment=[(1, 2, 3), (2, 3, 1), (3, 1, 2)] * 2)
     play = Play(made)
@@ -60,7 +60,7 @@ def test_law_9_another_replica_set_is_projected_never_forced(index: int, target:
 
 
 @given(st.sampled_from(["delete", "recreate"]), st.integers(0, 10))
-def test_law_9_another_topic_id_drops_the_baseline_and_names_it(what: str, wait: int):
+def test_invariant_9_another_topic_id_drops_the_baseline_and_names_it(what: str, wait: int):
     made = site(3, {"orders": 6, "others": 3})
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)
@@ -83,7 +83,7 @@ def test_law_9_another_topic_id_drops_the_baseline_and_names_it(what: str, wait:
 
 
 @given(st.integers(1, 5))
-def test_law_9_whoever_fights_over_an_order_meets_ever_rarer_re_assertion(every: int):
+def test_invariant_9_whoever_fights_over_an_order_meets_ever_rarer_re_assertion(every: int):
     made = site(3, {"orders": 1})
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)

@@ -91,7 +91,7 @@ def test_laws_1_2_6_and_10_hold_at_the_ports(
 
 
 @given(memory_clusters(), placements(), LIMITS, scripts(befalling(), trouble(), measuring()), st.integers(0, 4))
-def test_law_3_a_demoted_broker_leads_only_where_a_named_reason_holds_the_move(
+def test_invariant_3_a_demoted_broker_leads_only_where_a_named_reason_holds_the_move(
     cluster: MemoryCluster, wish: Placement, limit: Capacity, script: list[Step], sick: int
 ):
     play = Placed(cluster, wish, limit)
@@ -111,7 +111,7 @@ def test_law_3_a_demoted_broker_leads_only_where_a_named_reason_holds_the_move(
 
 
 @given(memory_clusters(), placements(), LIMITS, scripts(befalling(), trouble(), measuring()))
-def test_law_8_a_settled_cluster_causes_no_mutation_and_no_news(
+def test_invariant_8_a_settled_cluster_causes_no_mutation_and_no_news(
     cluster: MemoryCluster, wish: Placement, limit: Capacity, script: list[Step]
 ):
     play = Placed(cluster, wish, limit)

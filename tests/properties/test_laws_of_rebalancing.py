@@ -1,4 +1,4 @@
-"""An approved load plan in waves, whatever befalls cluster and operator: only orders change, and all stand in the end.
+"""An approved rebalance plan in waves, under any fault: only orders change, and in the end all are in place.
 
 The laws of requests (1, 2, 6, 10) are watched at the ports while the plan is applied; then everybody gets well, and
 every partition of the plan has its order or is named.

@@ -15,7 +15,7 @@ from testkit.strategies import memory_clusters
 
 
 @given(memory_clusters(), scripts(befalling(), trouble()))
-def test_law_8_a_settled_cluster_causes_no_mutation_and_no_news(cluster: MemoryCluster, script: list[Step]):
+def test_invariant_8_a_settled_cluster_causes_no_mutation_and_no_news(cluster: MemoryCluster, script: list[Step]):
     play = Play(cluster)
     perform(play, script)
     play.calm()
@@ -32,7 +32,7 @@ SECRETS = st.text(alphabet="abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ
 
 
 @given(SECRETS)
-def test_law_11_a_secret_is_in_no_text_that_a_connection_makes_of_itself(secret: str):
+def test_invariant_11_a_secret_is_in_no_text_that_a_connection_makes_of_itself(secret: str):
     security = Security(
         protocol=Protocol.SASL_SSL, mechanism=Mechanism.SCRAM_SHA_512, username="bellwether", password=secret
     )
@@ -42,7 +42,7 @@ def test_law_11_a_secret_is_in_no_text_that_a_connection_makes_of_itself(secret:
 
 
 @given(memory_clusters(), scripts(trouble(), most=10))
-def test_law_12_no_turn_claims_more_than_the_cluster_shows(cluster: MemoryCluster, script: list[Step]):
+def test_invariant_12_no_turn_claims_more_than_the_cluster_shows(cluster: MemoryCluster, script: list[Step]):
     play = Play(cluster)
     for _, act in script:
         act(play)

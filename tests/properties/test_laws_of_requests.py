@@ -1,6 +1,6 @@
 """What is asked of Kafka: laws 1 (only the order), 2 (only in-sync leaders), 3 (availability first), on any cluster.
 
-Law 10 is only watched here (nothing in reassignment is touched); ``test_laws_of_giving_way`` has the rest of it.
+Invariant 10 is only watched here (nothing in reassignment is touched); ``test_laws_of_giving_way`` has the rest of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from testkit.strategies import memory_clusters
 
 
 @given(memory_clusters(), scripts(befalling(), trouble()))
-def test_law_1_no_request_asks_for_another_set_than_the_one_just_read(cluster: MemoryCluster, script: list[Step]):
+def test_invariant_1_no_request_asks_for_another_set_than_the_one_just_read(cluster: MemoryCluster, script: list[Step]):
     play = Play(cluster)
     perform(play, script)
     assert [s for s in play.watcher.sins if s.startswith("law 1")] == []
@@ -24,7 +24,7 @@ def test_law_1_no_request_asks_for_another_set_than_the_one_just_read(cluster: M
 
 
 @given(memory_clusters(), scripts(racing()))
-def test_law_1_a_set_that_changes_between_check_and_request_is_undone_or_named(
+def test_invariant_1_a_set_that_changes_between_check_and_request_is_undone_or_named(
     cluster: MemoryCluster, script: list[Step]
 ):
     play = Play(cluster)
@@ -45,7 +45,7 @@ def test_law_1_a_set_that_changes_between_check_and_request_is_undone_or_named(
 
 
 @given(memory_clusters(), scripts(befalling(), trouble()))
-def test_law_2_no_election_of_a_replica_outside_the_isr(cluster: MemoryCluster, script: list[Step]):
+def test_invariant_2_no_election_of_a_replica_outside_the_isr(cluster: MemoryCluster, script: list[Step]):
     play = Play(cluster)
     perform(play, script)
     assert [s for s in play.watcher.sins if s.startswith("law 2")] == []
@@ -53,7 +53,7 @@ def test_law_2_no_election_of_a_replica_outside_the_isr(cluster: MemoryCluster, 
 
 
 @given(memory_clusters(), scripts(befalling(), trouble()), st.integers(0, 4))
-def test_law_3_a_demoted_broker_leads_only_where_a_named_reason_holds_the_move(
+def test_invariant_3_a_demoted_broker_leads_only_where_a_named_reason_holds_the_move(
     cluster: MemoryCluster, script: list[Step], sick: int
 ):
     play = Play(cluster)

@@ -74,7 +74,7 @@ def test_what_a_wave_withholds_somebody_else_leads_where_somebody_can(cluster: M
 
 
 @given(memory_clusters(), scripts(befalling(harmful=False), trouble()))
-def test_law_3_and_6_in_the_end_every_leader_is_back_at_home(cluster: MemoryCluster, script: list[Step]):
+def test_invariant_3_and_6_in_the_end_every_leader_is_back_at_home(cluster: MemoryCluster, script: list[Step]):
     play = Play(cluster)
     perform(play, script)
     play.calm()
@@ -87,7 +87,7 @@ def test_law_3_and_6_in_the_end_every_leader_is_back_at_home(cluster: MemoryClus
 
 
 @given(memory_clusters(), st.integers(0, 4))
-def test_law_8_whoever_waits_between_two_waves_asks_nothing_of_anybody(cluster: MemoryCluster, broker: int):
+def test_invariant_8_whoever_waits_between_two_waves_asks_nothing_of_anybody(cluster: MemoryCluster, broker: int):
     play = Play(cluster)
     play.turns(2)
     play.say(broker, Reading.FAILING)

@@ -1,4 +1,4 @@
-"""A verdict that stands because its grounds are the same is the verdict that judging anew gives, turn after turn."""
+"""A verdict that is reused for equal inputs equals the verdict that judging again gives, in every reconcile."""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ from testkit.strategies import memory_clusters
 
 
 @given(memory_clusters(), scripts(trouble()))
-def test_law_6_whatever_dies_or_is_lost_the_baselines_come_back_exactly(cluster: MemoryCluster, script: list[Step]):
+def test_invariant_6_whatever_dies_or_is_lost_the_baselines_come_back_exactly(
+    cluster: MemoryCluster, script: list[Step]
+):
     play = Play(cluster)
     baseline = play.orders
     perform(play, script)
@@ -31,7 +33,9 @@ def test_law_6_whatever_dies_or_is_lost_the_baselines_come_back_exactly(cluster:
 
 
 @given(st.integers(0, 3), st.booleans(), st.floats(0, GRACE_SECONDS - 1), st.sampled_from(["reorder", "elect"]))
-def test_law_7_a_batch_that_arrives_after_a_take_over_is_undone(after: int, healed: bool, delay: float, kind: str):
+def test_invariant_7_a_batch_that_arrives_after_a_take_over_is_undone(
+    after: int, healed: bool, delay: float, kind: str
+):
     made = site(4, {"orders": 8, "__consumer_offsets": 4})
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)
@@ -61,7 +65,7 @@ def test_law_7_a_batch_that_arrives_after_a_take_over_is_undone(after: int, heal
 
 
 @given(st.floats(0, 5))
-def test_law_7_nothing_is_sent_when_the_lease_does_not_outlast_the_request(left: float):
+def test_invariant_7_nothing_is_sent_when_the_lease_does_not_outlast_the_request(left: float):
     made = site()
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)

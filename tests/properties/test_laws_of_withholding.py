@@ -20,7 +20,7 @@ def returning(draw: st.DrawFn) -> list[ReturningBroker]:
 
 
 @given(clusters(), returning(), st.sets(BROKERS, max_size=2))
-def test_law_1_and_2_a_plan_with_waves_asks_for_orders_of_the_same_replicas_and_elects_in_sync(
+def test_invariant_1_and_2_a_plan_with_waves_asks_for_orders_of_the_same_replicas_and_elects_in_sync(
     seen: Cluster, back: list[ReturningBroker], demoted: set[int]
 ):
     plan = build_plan(snapshot(seen), decisions(*demoted, back=[w for w in back if w.broker not in demoted]), {})
@@ -34,7 +34,7 @@ def test_law_1_and_2_a_plan_with_waves_asks_for_orders_of_the_same_replicas_and_
 
 
 @given(clusters(), returning(), st.sets(BROKERS, max_size=2))
-def test_law_3_a_wave_never_makes_a_demoted_broker_or_nobody_lead_where_somebody_well_can(
+def test_invariant_3_a_wave_never_makes_a_demoted_broker_or_nobody_lead_where_somebody_well_can(
     seen: Cluster, back: list[ReturningBroker], demoted: set[int]
 ):
     waves = [w for w in back if w.broker not in demoted]

@@ -362,7 +362,7 @@ def test_brokers_that_a_person_took_out_are_said_to_be_no_common_cause():
 
 
 class TestWhatTheOthersCanCarry:
-    """Law 4: a rack is one cause only where the foreseen leaders fit."""
+    """Invariant 4: a rack is one cause only where the foreseen leaders fit."""
 
     def decided(self, capacity: Capacity, load: int = 0, loads: Loads | None = None) -> list[int]:
         """Who is demoted where brokers 1 and 2 are sick; every partition costs so much, and every broker follows 10."""

@@ -1,4 +1,4 @@
-"""What one turn's signals are sorted into, once for all brokers."""
+"""What one reconcile's signals are sorted into, once for all brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grounds: what a good verdict stands on, and what makes a broker be judged anew."""
+"""Inputs of a Healthy verdict: which of them, when they change, cause a broker to be judged again."""
 
 from __future__ import annotations
 

@@ -283,7 +283,7 @@ def test_the_same_news_makes_the_same_verdict_whatever_its_age():
 
 
 class TestWhatDemotedABrokerMustBeSeenToBeWell:
-    """That its evidence has vanished does not promote it (law 5)."""
+    """That its evidence has vanished does not promote it (invariant 5)."""
 
     def test_a_slow_disk_of_which_nothing_is_heard_any_more_is_unknown(self):
         undo = record(None, replace(demoted(1), reason=Reason.STORAGE_SLOW))

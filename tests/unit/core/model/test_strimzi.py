@@ -115,7 +115,7 @@ def test_a_cluster_at_rest_holds_nothing():
     assert snapshot().external_operation is None
 
 
-# Law 10: what waits, and what does not.
+# Invariant 10: what waits, and what does not.
 
 POLICY = Policy(name="main", mode=Mode.ENFORCE, demotion=Demotion(dwell_seconds=0, max_brokers=2))
 FIVE = cluster(partition(replicas=(1, 2, 3)), partition(index=1, replicas=(4, 5, 1)), brokers=5)

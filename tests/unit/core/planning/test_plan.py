@@ -150,7 +150,7 @@ class TestRestoring:
 
 
 class TestReturningInWaves:
-    """Of the partitions of ``orders``, number 2 has its turn at 8 percent and number 0 at 66."""
+    """Of the partitions of ``orders``, number 2 is released at 8 percent and number 0 at 66."""
 
     EARLY, LATE = 2, 0
 

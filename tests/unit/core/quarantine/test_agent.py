@@ -29,7 +29,7 @@ def order(number: int = 1, renewal: int = 0, epoch: int = 1, limit: float = 600.
 
 @dataclass
 class Post:
-    """A warden at work, and the process beside it, which does as it is told."""
+    """A quarantine agent at work, and the process beside it, which does as it is told."""
 
     watch: AgentState = field(default_factory=AgentState)
     process: ProcessState = ProcessState.RUNNING

@@ -48,7 +48,7 @@ def refused(*args: object, **more: object) -> Reason | None:
 
 
 def paused(**more: object) -> QuarantineOrder:
-    """An order that its warden obeys."""
+    """An order that its quarantine agent obeys."""
     return ordered(obeyed_at=after(10), **more)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""What is posed to a load planner where racks are preferred: no plan that it makes can work against them."""
+"""What is posed to a rebalance planner where racks are preferred: no plan that it makes can work against them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An approved load plan becomes baselines, wave by wave; what changed meanwhile is left out and named."""
+"""An approved rebalance plan becomes baselines, wave by wave; what changed meanwhile is left out and named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A load plan where racks are preferred: it moves leaders within them, and never fights them."""
+"""A rebalance plan where racks are preferred: it moves leaders within them, and never fights them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the audit trail says of a turn: everything that a person asks later, and never more than fits."""
+"""What the audit trail says of a reconcile: everything that a person asks later, and never more than fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a turn says: counts, samples, and the same words for the same news."""
+"""What a reconcile says: counts, samples, and the same words for the same news."""
 
 from __future__ import annotations
 
