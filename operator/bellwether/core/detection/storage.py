@@ -1,6 +1,6 @@
 """Storage latency: compare a broker's disk with its limit, its own history and its peers. Called by ``verdicts``.
 
-The prober on the broker's disk has counted slow writes against the limit and the disk's own history (``probes``). Here
+The prober on the broker's disk has counted slow writes against the limit and the disk's own history. Here
 the disk is compared with the other brokers' disks: a slowdown of all disks is not one broker's fault, and moving
 leaders from one slow disk to another does not help.
 """

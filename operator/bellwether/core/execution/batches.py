@@ -1,6 +1,6 @@
 """Batches of moves: split a plan, check each batch against fresh metadata, verify what a later read shows.
 
-Pure: ``execution`` sends the requests between these functions. Kafka's reorder has no compare-and-set, so the check
+Pure: the executor sends the requests between these functions. Kafka's reorder has no compare-and-set, so the check
 comes right before the request and the verification right after it (invariant 1).
 """
 

@@ -1,7 +1,7 @@
 """Replica reassignments by other tools: detected from metadata, replication throttles and topic names.
 
 Kafka does not say who started a reassignment. One that is not ours is another tool's; Cruise Control has its own
-topics, and both it and Kafka's tool set throttles on the topics that they move (KIP-73). Pure: ``observing`` reads the
+topics, and both it and Kafka's tool set throttles on the topics that they move (KIP-73). Pure: the reconcile reads the
 throttles while replicas move. Messages name no topic, because they would change every second during a large rebalance.
 """
 

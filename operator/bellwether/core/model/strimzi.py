@@ -1,6 +1,6 @@
 """State of a Strimzi-managed Kafka cluster: listeners, pause and rebalances, and the pod of each broker.
 
-Built by ``adapters/kubernetes/strimzi``. Pure: ``choose_listener`` finds the listener for a policy that names none;
+Built by the Strimzi adapter. Pure: ``choose_listener`` finds the listener for a policy that names none;
 ``Strimzi.external_operation`` is why deferrable work waits (invariant 10). Names and types are those of Strimzi's API.
 """
 

@@ -2,7 +2,7 @@
 
 Pure, so that every step can be tested without a process. In: the agent's state, the order that it read, the state of
 the process, the time on its own monotonic clock. Out: the new state, and whether to pause or to release. Called by
-``probes.wardens`` several times per second.
+the agent's loop several times per second.
 
 Fail safe: it pauses only by an order that it saw being renewed, and releases in every doubt: no order, an unreadable
 order, a limit, another process that interferes. An order from before the agent started was given to another agent

@@ -1,6 +1,6 @@
 """Lifecycle of a rebalance: due, planned by a job, proposed, approved, applied; every change of its state.
 
-Pure: a run, inputs and the time in; the new run out. Every state transition is defined here; ``handlers/rebalancing``
+Pure: a run, inputs and the time in; the new run out. Every state transition is defined here; the rebalance controller
 fetches the inputs and carries out what a state requires. Stored: the run in the policy's status, the progress of its
 plan in the undo record, the plan itself in the store.
 """

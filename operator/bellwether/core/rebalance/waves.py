@@ -1,7 +1,7 @@
 """Apply an approved rebalance plan wave by wave: its orders become baselines, which reconciling then restores.
 
 In: the plan, the snapshot, verdicts and decisions. Out: the undo record with the next wave's baselines and the plan's
-progress; why there is no further wave, if so. Pure. Called by ``cycle`` between judging and planning, so that one
+progress; why there is no further wave, if so. Pure. Called between judging and planning, so that one
 durable write covers both (invariant 6), and demotion and promotion use the new orders at once.
 
 Partitions that changed since the plan was made are skipped, counted and named, never forced. No wave starts while a

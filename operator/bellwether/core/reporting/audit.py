@@ -1,6 +1,6 @@
 """Audit log: what a reconcile set out to move, why and on whose request, and the result. Bounded in size.
 
-Built by ``cycle`` from its decisions; an adapter writes it next to the undo record, before the first reorder, and again
+Built from the reconcile's decisions; an adapter writes it next to the undo record, before the first reorder, and again
 with the result. An entry of 200,000 moves is as large as one of twenty: counts, brokers, a digest and a few names.
 """
 
