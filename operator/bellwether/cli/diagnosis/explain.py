@@ -69,7 +69,7 @@ def told(health: BrokerHealth, now: datetime) -> Iterator[str]:
     if verdict is None:
         yield f"{name} has not been judged yet: is an operator running, and does the policy say Ready?"
         return
-    yield f"{name} is {verdict.state}: {verdict.reason}, {_since(verdict.since, now)}"
+    yield f"{name} is {verdict.standing}: {verdict.reason}, {_since(verdict.since, now)}"
     yield f"  {verdict.message or DESCRIPTIONS[reason_named(verdict.reason)]}"
     if verdict.change:
         yield f"  what would change it: {verdict.change}"

@@ -1,10 +1,6 @@
 """Execution result: leaders reordered and elected, partitions held, and why the run was aborted, if so.
 
-<<<<<<< ours
-Created by ``bellwether.execute``; ``reporting`` uses it for conditions and the audit log.
-=======
 Created by the executor; ``reporting`` uses it for conditions and the audit log.
->>>>>>> theirs
 """
 
 from __future__ import annotations
