@@ -1,4 +1,4 @@
-"""Export an undo record that cannot be restored: to a ConfigMap beside it, in another namespace, or to the log.
+"""Export an undo record that cannot be restored: to a ConfigMap in its namespace or in another one, or to the log.
 
 In: a record as one document. Out: words that say where it is. Called by ``finalizer``, before the record is removed.
 """

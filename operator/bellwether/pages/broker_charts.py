@@ -1,4 +1,4 @@
-"""Load per broker before and after, with the bound: a row for each of a few brokers, two sorted curves for many."""
+"""Charts of load per broker before and after a plan: a row per broker, or two sorted curves for many brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How pages look: light and dark by the reader's setting, black on white on paper, no font or file from elsewhere.
+"""Stylesheet of the pages: light, dark and print, without fonts or files from elsewhere.
 
 Before and after differ by shape and line as well as by hue, and the hues are told apart by every common kind of colour
 vision (Okabe and Ito's palette: orange, blue, and the text's own colour for the bound).

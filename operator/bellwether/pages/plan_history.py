@@ -1,4 +1,4 @@
-"""The plans of a policy over time: maximum and bound, spread, and gap, as three small charts and a table."""
+"""History of a policy's plans as three small charts and a table: maximum and bound, spread, and gap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One self-contained page about a load plan: how good it is, what it moves, how to approve it and how to check it.
+"""HTML page of one rebalance plan: how good it is, what it moves, how to approve it and how to check it.
 
 In: a story. Out: HTML, the same for the same story. Called by ``bellwether plan --html``.
 """

@@ -1,4 +1,4 @@
-"""Racks: how the load lies in each before and after, and how many leaders go from one to another."""
+"""Charts of load per rack before and after a plan, and a table of leaders moved between racks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stream a plan's moves beside the partitions of its problem, and report moves that match no partition.
+"""Stream a plan's moves along with the partitions of its problem, and report moves that match no partition.
 
 In: moves in the order of (topic, topic id, partition), hashed as they pass. Called by ``partition_sums``.
 """

@@ -1,4 +1,4 @@
-"""Worker pool for blocking requests to brokers: few start at once, and one that waits holds back nobody else's.
+"""Worker pool for blocking requests to brokers: few start at once, and one that waits does not delay the others.
 
 In: callables. Out: their results, by ``Question``. Called by ``broker_watch``. A question that has just begun holds one
 of a few lanes, so that many brokers together cannot starve each other of this process's time; one that has waited for

@@ -1,4 +1,4 @@
-"""Health server: ``/healthz`` and ``/readyz`` for the kubelet, beside ``/metrics`` on one port.
+"""Health server: ``/healthz`` and ``/readyz`` for the kubelet, next to ``/metrics`` on one port.
 
 In: checks, each of which says in words what is amiss, or None. Out: 200, or 503 with the reasons, one a line. A check
 must not wait for anything that a stuck thread may hold: it is what finds the stuck thread.

@@ -1,4 +1,4 @@
-"""A store of files under one URI: a local path, or whatever pyarrow's file systems reach (file, s3, gs, abfs, hdfs).
+"""File store under one URI: a local path, or what pyarrow's file systems reach (file, s3, gs, abfs, hdfs).
 
 In: paths below the URI, bytes and tables. Out: the same, or ``StoreError``. A file appears whole or not at all: where
 renaming is cheap it is written under a name that begins with ``_tmp-`` and then moved, in an object store it is put at

@@ -1,4 +1,4 @@
-"""``bellwether check``: whether an installation works: definitions, permissions, the operator's word, its Leases.
+"""``bellwether check``: does an installation work: CRDs, permissions, operator and Leases.
 
 In: the API, as the operator's own account, and the operator's address. Out: a line for each check, and exit status 1
 when one fails until the time is over. The chart's test pod runs it; it changes nothing.

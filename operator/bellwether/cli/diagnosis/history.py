@@ -1,4 +1,4 @@
-"""``bellwether history``: what Bellwether moved for a policy, when, why and by whose word.
+"""``bellwether history``: what Bellwether moved for a policy, when, why and on whose request.
 
 In: the audit trail in the Kubernetes API. Out: text for a person, or JSON. It outlives the policy and every operator.
 """

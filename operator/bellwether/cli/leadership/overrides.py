@@ -1,4 +1,4 @@
-"""A person's override on a BrokerHealth: written, taken away, and what it adds to.
+"""Override on a BrokerHealth by a person: set it, remove it, and warn when half of the brokers could not lead.
 
 Called by the verbs ``demote``, ``promote`` and ``release`` when ``--policy`` names a LeadershipPolicy.
 """

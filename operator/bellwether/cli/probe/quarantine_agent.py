@@ -1,4 +1,6 @@
-"""``bellwether warden``: pause the broker beside us when the operator orders it, and release it when in doubt."""
+"""``bellwether warden``: the quarantine agent, which pauses its broker on the operator's order and releases it when in
+doubt.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Self-reachability probe: are external clients connected to the broker beside which this process runs."""
+"""Self-reachability probe: are external clients connected to the broker next to which this process runs."""

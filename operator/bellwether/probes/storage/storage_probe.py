@@ -1,4 +1,4 @@
-"""Storage probe: write latency of one broker's log directory, measured from beside the broker.
+"""Storage probe: write latency of one broker's log directory, measured on the broker's own volume.
 
 In: something that writes, and settings that may change. Out: signals, posted on news. Called by ``bellwether probe
 storage``. One thread writes, and may hang with the disk; another judges, and never touches the disk: a write that has

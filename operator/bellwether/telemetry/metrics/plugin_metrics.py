@@ -1,4 +1,4 @@
-"""Prometheus metrics of a prober with a plug-in signal type, beside those of every prober.
+"""Prometheus metrics of a prober with a plug-in signal type, in addition to those of every prober.
 
 Told by ``probes.plugins.plugin_probe`` what is measured. Labels are bounded: brokers of one cluster, five results.
 """

@@ -1,4 +1,4 @@
-"""Prometheus metrics of the Prometheus prober's queries, beside those of every prober.
+"""Prometheus metrics of the Prometheus prober's queries, in addition to those of every prober.
 
 Told by ``probes.prometheus.prometheus_probe`` what it asks and finds. Labels are bounded: a policy has at most 32
 rules.

@@ -1,4 +1,4 @@
-"""Prometheus metrics of the Alertmanager webhook, beside those of every prober.
+"""Prometheus metrics of the Alertmanager webhook, in addition to those of every prober.
 
 Told by ``probes.alertmanager.alert_receiver`` and ``adapters.webhook_server`` what comes in. Labels are bounded: no
 name of an alert is one.

@@ -1,4 +1,4 @@
-"""Makes few files of many: an hour's rounds become one, and a day's files become one once the day is over.
+"""Compact sample files: the rounds of an hour into one file, the files of a day into one when the day is over.
 
 In: a store. Out: compacted files that say which rounds they hold; what they hold goes half an hour later. Killed at any
 point, every sample counts once (``sampling.coverage``), and the next run goes on. Called by ``bellwether sample``, on a

@@ -1,4 +1,4 @@
-"""Compaction worker: a thread beside the sampler that compacts a store's files and removes old ones.
+"""Compaction worker: a thread of the sampler's process that compacts a store's files and removes old ones.
 
 In: a store, how many days to keep. Out: files compacted and days removed, now and then. Started by ``bellwether
 sample``. What goes wrong is said once and tried again; rounds do not wait for it.

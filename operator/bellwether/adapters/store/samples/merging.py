@@ -1,4 +1,4 @@
-"""Merges files of samples into one that is sorted by (topic, partition, at), a few row groups at a time.
+"""Merge sample files into one that is sorted by (topic, partition, at), a few row groups at a time.
 
 In: files that are sorted by (topic, partition), each opened once and read from its beginning to its end. Out: tables in
 order, to be written one after the other. One row group of each file is held, so memory does not grow with their rows.

@@ -1,4 +1,4 @@
-"""Removes the samples of days that are older than one wants to keep.
+"""Retention: remove the samples of days that are older than the configured age.
 
 In: a store, how many days, a date. Out: what was removed. Called by ``bellwether sample``, beside compaction. Foreign
 files stay where they are, and so does the folder that holds them.

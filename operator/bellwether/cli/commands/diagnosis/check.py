@@ -1,4 +1,4 @@
-"""``bellwether check``: whether an installation works: definitions, permissions, the operator's word, its Leases."""
+"""``bellwether check``: does an installation work: CRDs, permissions, operator and Leases."""
 
 from __future__ import annotations
 

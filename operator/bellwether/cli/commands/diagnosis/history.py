@@ -1,4 +1,4 @@
-"""``bellwether history``: what Bellwether moved for a policy, when, why and by whose word."""
+"""``bellwether history``: what Bellwether moved for a policy, when, why and on whose request."""
 
 from __future__ import annotations
 

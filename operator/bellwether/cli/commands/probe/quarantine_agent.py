@@ -1,4 +1,4 @@
-"""``bellwether warden``: pause the broker beside us when the operator orders it, and release it when in doubt."""
+"""``bellwether warden``: the quarantine agent, which pauses its broker on the operator's order."""
 
 from __future__ import annotations
 
