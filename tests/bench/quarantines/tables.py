@@ -1,4 +1,4 @@
-"""The report as a table for ``docs/placement/quarantine.md``. Pure: figures in, Markdown out."""
+"""The report as a table for ``docs/internals/quarantine-benchmark.md``. Pure: figures in, Markdown out."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Brokers are shut down or killed, with eligible leader replicas (KIP-966) and without. In each state every topic is
 written to with acks=1 and acks=all, read, and a preferred leader is elected: all of it must be as the doctor says.
-``docs/placement/doctor-matrix.md`` is the table that comes of it; ``--update-golden`` writes it anew.
+``docs/internals/doctor-matrix.md`` is the table that comes of it; ``--update-golden`` rewrites it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from testkit.riskmatrix import ELECTED, LOWERED, TRAPPED, Walk, table
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
-PAGE = Path(__file__).parents[3] / "docs" / "placement" / "doctor-matrix.md"
+PAGE = Path(__file__).parents[3] / "docs" / "internals" / "doctor-matrix.md"
 # The default is 9 s: the same, sooner.
 SESSION = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000"}
 
