@@ -23,7 +23,7 @@ class InvalidDocument(ValueError):
 
 
 class StrictObject:
-    """Reader of one JSON object. ``done`` refuses every field that was not read."""
+    """Reader of one JSON object. ``finish`` refuses every field that was not read."""
 
     def __init__(self, document: object, where: str = "") -> None:
         if not isinstance(document, Mapping):
@@ -47,14 +47,14 @@ class StrictObject:
             raise self._invalid(name, value, "text or null")
         return value
 
-    def whole(self, name: str, least: int = 0) -> int:
+    def integer(self, name: str, least: int = 0) -> int:
         """An integer of at least ``least``."""
         value = self._take(name)
         if not _whole(value, least):
             raise self._invalid(name, value, f"a whole number, {least} or more")
         return int(value)
 
-    def whole_or_none(self, name: str, least: int = 0) -> int | None:
+    def integer_or_none(self, name: str, least: int = 0) -> int | None:
         """An integer of at least ``least``, or null."""
         value = self._take(name)
         if value is None:
@@ -77,14 +77,14 @@ class StrictObject:
             return None
         return self.number(name)
 
-    def yes(self, name: str) -> bool:
+    def boolean(self, name: str) -> bool:
         """True or false."""
         value = self._take(name)
         if not isinstance(value, bool):
             raise self._invalid(name, value, "true or false")
         return value
 
-    def moment(self, name: str) -> datetime:
+    def timestamp(self, name: str) -> datetime:
         """A time in UTC with a resolution of one second, such as ``2026-11-21T12:00:00Z``."""
         value = self._take(name)
         try:
@@ -92,7 +92,7 @@ class StrictObject:
         except (TypeError, ValueError):
             raise self._invalid(name, value, "a time as in 2026-11-21T12:00:00Z") from None
 
-    def word(self, name: str, words: type[EnumType]) -> EnumType:
+    def enum(self, name: str, words: type[EnumType]) -> EnumType:
         """A value of an enumeration."""
         value = self._take(name)
         try:
@@ -100,14 +100,14 @@ class StrictObject:
         except ValueError:
             raise self._invalid(name, value, f"one of {', '.join(words)}") from None
 
-    def items(self, name: str) -> list[Any]:
+    def array(self, name: str) -> list[Any]:
         """A list."""
         value = self._take(name)
         if not isinstance(value, list):
             raise self._invalid(name, value, "a list")
         return value
 
-    def inner(self, name: str) -> StrictObject:
+    def nested(self, name: str) -> StrictObject:
         """An object within this one."""
         return StrictObject(self._take(name), f"{self._where}{name}")
 
@@ -118,13 +118,13 @@ class StrictObject:
             raise self._invalid(name, value, "a JSON object")
         return value
 
-    def only(self, name: str, wanted: object) -> None:
+    def constant(self, name: str, wanted: object) -> None:
         """A field that must have one value, such as the format version."""
         value = self._take(name)
         if value != wanted or isinstance(value, bool):
             raise self._invalid(name, value, f"{wanted!r}, the only one that this version knows")
 
-    def done(self) -> None:
+    def finish(self) -> None:
         """Refuse fields that were not read, so that a misspelt name is not taken for a default."""
         if self._left:
             names = ", ".join(f"{self._where}{n}" for n in sorted(self._left))

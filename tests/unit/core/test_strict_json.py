@@ -32,11 +32,11 @@ def test_fields_are_read_as_they_are() -> None:
     )
     assert fields.text("name") == "a"
     assert fields.text_or_none("none") is None
-    assert (fields.whole("count"), fields.number("share"), fields.yes("yes")) == (3, 0.5, True)
-    assert fields.moment("at") == datetime(2026, 11, 21, 12, tzinfo=UTC)
-    assert fields.word("colour", Colour) is Colour.BLUE
-    assert (fields.items("list"), fields.inner("inner").whole("x"), fields.mapping("map")) == ([1], 1, {"1": 2})
-    fields.done()
+    assert (fields.integer("count"), fields.number("share"), fields.boolean("yes")) == (3, 0.5, True)
+    assert fields.timestamp("at") == datetime(2026, 11, 21, 12, tzinfo=UTC)
+    assert fields.enum("colour", Colour) is Colour.BLUE
+    assert (fields.array("list"), fields.nested("inner").integer("x"), fields.mapping("map")) == ([1], 1, {"1": 2})
+    fields.finish()
 
 
 def test_what_is_missing_is_named_with_where_it_belongs() -> None:
@@ -46,7 +46,7 @@ def test_what_is_missing_is_named_with_where_it_belongs() -> None:
 
 def test_what_nobody_knows_is_named() -> None:
     with pytest.raises(InvalidDocument, match=r"unknown: outer\.colour, outer\.shape: "):
-        StrictObject({"shape": 1, "colour": 2}, "outer").done()
+        StrictObject({"shape": 1, "colour": 2}, "outer").finish()
 
 
 @pytest.mark.parametrize(
@@ -55,27 +55,27 @@ def test_what_nobody_knows_is_named() -> None:
         (lambda f: f.text("x"), ""),
         (lambda f: f.text("x"), 3),
         (lambda f: f.text_or_none("x"), []),
-        (lambda f: f.whole("x"), -1),
-        (lambda f: f.whole("x"), 1.0),
-        (lambda f: f.whole("x"), True),
-        (lambda f: f.whole("x"), 2**63),
-        (lambda f: f.whole("x", 1), 0),
-        (lambda f: f.whole_or_none("x"), "3"),
+        (lambda f: f.integer("x"), -1),
+        (lambda f: f.integer("x"), 1.0),
+        (lambda f: f.integer("x"), True),
+        (lambda f: f.integer("x"), 2**63),
+        (lambda f: f.integer("x", 1), 0),
+        (lambda f: f.integer_or_none("x"), "3"),
         (lambda f: f.number("x"), math.nan),
         (lambda f: f.number("x"), math.inf),
         (lambda f: f.number("x"), -0.5),
         (lambda f: f.number("x"), False),
         (lambda f: f.number_or_none("x"), "none"),
-        (lambda f: f.yes("x"), 1),
-        (lambda f: f.moment("x"), "21 November"),
-        (lambda f: f.moment("x"), 3),
-        (lambda f: f.word("x", Colour), "Green"),
-        (lambda f: f.word("x", Colour), None),
-        (lambda f: f.items("x"), {}),
-        (lambda f: f.inner("x"), []),
+        (lambda f: f.boolean("x"), 1),
+        (lambda f: f.timestamp("x"), "21 November"),
+        (lambda f: f.timestamp("x"), 3),
+        (lambda f: f.enum("x", Colour), "Green"),
+        (lambda f: f.enum("x", Colour), None),
+        (lambda f: f.array("x"), {}),
+        (lambda f: f.nested("x"), []),
         (lambda f: f.mapping("x"), []),
-        (lambda f: f.only("x", 1), 2),
-        (lambda f: f.only("x", 1), True),
+        (lambda f: f.constant("x", 1), 2),
+        (lambda f: f.constant("x", 1), True),
     ],
 )
 def test_what_is_of_another_kind_is_refused_by_name(read: Callable[[StrictObject], object], value: object) -> None:
@@ -84,7 +84,7 @@ def test_what_is_of_another_kind_is_refused_by_name(read: Callable[[StrictObject
 
 
 def test_nothing_is_let_through_only_where_it_may_be() -> None:
-    assert StrictObject({"x": None}).whole_or_none("x") is None
+    assert StrictObject({"x": None}).integer_or_none("x") is None
     assert StrictObject({"x": None}).number_or_none("x") is None
     assert StrictObject({"x": ""}).text("x", empty=True) == ""
     with pytest.raises(InvalidDocument, match="missing"):
@@ -93,7 +93,7 @@ def test_nothing_is_let_through_only_where_it_may_be() -> None:
 
 def test_a_long_value_is_cut_short_in_the_message() -> None:
     with pytest.raises(InvalidDocument) as caught:
-        StrictObject({"x": "y" * 1000}).whole("x")
+        StrictObject({"x": "y" * 1000}).integer("x")
     assert len(str(caught.value)) < 160
 
 
@@ -104,4 +104,4 @@ def test_a_document_that_is_no_object_is_refused() -> None:
 
 def test_times_are_written_as_they_are_read() -> None:
     noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
-    assert StrictObject({"at": format_timestamp(noon)}).moment("at") == noon
+    assert StrictObject({"at": format_timestamp(noon)}).timestamp("at") == noon

@@ -42,13 +42,13 @@ class BrokerInput:
     def read(cls, fields: StrictObject) -> BrokerInput:
         """Read a broker from JSON. Raises InvalidDocument, which names the field."""
         made = cls(
-            fields.whole("id"),
+            fields.integer("id"),
             fields.text_or_none("rack"),
-            fields.whole("capacity", 1),
-            fields.yes("open"),
+            fields.integer("capacity", 1),
+            fields.boolean("open"),
             fields.text("why", empty=True),
         )
-        fields.done()
+        fields.finish()
         return made
 
 
@@ -94,16 +94,16 @@ class ProblemHeader:
     def read(cls, document: object) -> ProblemHeader:
         """Read a header from JSON. Raises InvalidDocument, which names the field, or the duplicate broker."""
         fields = StrictObject(document)
-        fields.only("format", FORMAT)
-        brokers = [BrokerInput.read(StrictObject(b, f"brokers[{i}]")) for i, b in enumerate(fields.items("brokers"))]
+        fields.constant("format", FORMAT)
+        brokers = [BrokerInput.read(StrictObject(b, f"brokers[{i}]")) for i, b in enumerate(fields.array("brokers"))]
         made = cls(
             fields.text("clusterId"),
             fields.text("policy"),
-            fields.moment("madeAt"),
-            Objective.read(fields.inner("objective")),
+            fields.timestamp("madeAt"),
+            Objective.read(fields.nested("objective")),
             tuple(brokers),
         )
-        fields.done()
+        fields.finish()
         _refuse_duplicates([b.id for b in brokers])
         return made
 

@@ -73,7 +73,7 @@ class LoadBalance:
     def read(cls, fields: StrictObject) -> LoadBalance:
         """Read from JSON. Raises InvalidDocument, which names the field."""
         made = cls(fields.number("max"), fields.number("mean"), fields.number("spread"))
-        fields.done()
+        fields.finish()
         return made
 
 
@@ -102,9 +102,9 @@ class Certificate:
         inner = StrictObject(raw, "certificate.weights")
         if not all(name.isdecimal() for name in raw):
             raise InvalidDocument("certificate.weights: each name must be the id of a broker")
-        weights = {int(name): inner.whole(name) for name in sorted(raw)}
+        weights = {int(name): inner.integer(name) for name in sorted(raw)}
         made = cls(weights, fields.number("bound"), fields.number_or_none("gap"), fields.number("largestItem"))
-        fields.done()
+        fields.finish()
         return made
 
 
@@ -133,8 +133,8 @@ class MoveTotals:
     @classmethod
     def read(cls, fields: StrictObject) -> MoveTotals:
         """Read from JSON. Raises InvalidDocument, which names the field."""
-        made = cls(*(fields.whole(name) for name in ("partitions", "reordered", "load", "lowerBound")))
-        fields.done()
+        made = cls(*(fields.integer(name) for name in ("partitions", "reordered", "load", "lowerBound")))
+        fields.finish()
         return made
 
 
@@ -164,14 +164,14 @@ class BrokerLoad:
     def read(cls, fields: StrictObject) -> BrokerLoad:
         """Read from JSON. Raises InvalidDocument, which names the field."""
         made = cls(
-            fields.whole("id"),
+            fields.integer("id"),
             fields.text_or_none("rack"),
-            fields.whole("capacity", 1),
-            fields.yes("open"),
+            fields.integer("capacity", 1),
+            fields.boolean("open"),
             fields.number("before"),
             fields.number("after"),
         )
-        fields.done()
+        fields.finish()
         return made
 
 
@@ -221,24 +221,24 @@ class RebalancePlan:
     def read(cls, document: object) -> RebalancePlan:
         """Read the plan from JSON. Raises InvalidDocument, which names the field."""
         fields = StrictObject(document)
-        fields.only("format", FORMAT)
+        fields.constant("format", FORMAT)
         made = cls(
             fields.text("clusterId"),
             fields.text("policy"),
-            fields.moment("madeAt"),
+            fields.timestamp("madeAt"),
             fields.text("problemDigest"),
             fields.text("digest"),
-            Objective.read(fields.inner("objective")),
-            LoadBalance.read(fields.inner("before")),
-            LoadBalance.read(fields.inner("after")),
-            Certificate.read(fields.inner("certificate")),
-            MoveTotals.read(fields.inner("moved")),
-            fields.whole("partitions"),
-            fields.whole("withoutLoad"),
-            fields.whole("held"),
-            tuple(BrokerLoad.read(StrictObject(b, f"brokers[{i}]")) for i, b in enumerate(fields.items("brokers"))),
+            Objective.read(fields.nested("objective")),
+            LoadBalance.read(fields.nested("before")),
+            LoadBalance.read(fields.nested("after")),
+            Certificate.read(fields.nested("certificate")),
+            MoveTotals.read(fields.nested("moved")),
+            fields.integer("partitions"),
+            fields.integer("withoutLoad"),
+            fields.integer("held"),
+            tuple(BrokerLoad.read(StrictObject(b, f"brokers[{i}]")) for i, b in enumerate(fields.array("brokers"))),
         )
-        fields.done()
+        fields.finish()
         return made
 
 

@@ -1,7 +1,7 @@
 """Report of one reconcile: what was seen, judged, moved and held, as values. The same input makes the same report.
 
-Built last in every reconcile. The Kubernetes adapter writes it as status, the controllers turn it into events and metrics,
-the command line prints it; its reasons and messages come from the decisions.
+Built last in every reconcile. The Kubernetes adapter writes it as status, the controllers turn it into events and
+metrics, the command line prints it; its reasons and messages come from the decisions.
 """
 
 from __future__ import annotations

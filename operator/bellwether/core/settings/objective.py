@@ -65,15 +65,15 @@ class Objective:
     def read(cls, fields: StrictObject) -> Objective:
         """Read the objective from JSON. Raises InvalidDocument, which names the field."""
         made = cls(
-            statistic=fields.word("statistic", Statistic),
-            produce_weight=fields.whole("produceWeight"),
-            replication_weight=fields.whole("replicationWeight"),
-            consume_weight=fields.whole("consumeWeight"),
-            follow_weight=fields.whole("followWeight"),
-            preferred_racks=tuple(fields.items("preferredRacks")),
-            max_moves=fields.whole_or_none("maxMoves"),
+            statistic=fields.enum("statistic", Statistic),
+            produce_weight=fields.integer("produceWeight"),
+            replication_weight=fields.integer("replicationWeight"),
+            consume_weight=fields.integer("consumeWeight"),
+            follow_weight=fields.integer("followWeight"),
+            preferred_racks=tuple(fields.array("preferredRacks")),
+            max_moves=fields.integer_or_none("maxMoves"),
         )
-        fields.done()
+        fields.finish()
         if not all(isinstance(rack, str) for rack in made.preferred_racks):
             raise InvalidDocument("objective.preferredRacks: each must be the name of a rack")
         return made

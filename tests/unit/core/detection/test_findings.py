@@ -41,9 +41,7 @@ def test_the_latency_of_peers_is_the_median_of_all_the_others(latencies: dict[in
         (0.0, Reading.UNKNOWN, False),
     ],
 )
-def test_only_what_was_heard_of_lately_and_says_something_is_evidence(
-    age: float | None, reading: Reading, counts: bool
-):
+def test_only_a_fresh_signal_with_a_known_reading_is_evidence(age: float | None, reading: Reading, counts: bool):
     said = signal(1, reading, age_seconds=age)
     assert fresh(said, 10) is counts
     assert (evidence_item(said, 10).ignored_because == "") is counts

@@ -72,7 +72,7 @@ def test_a_vantage_that_the_policy_no_longer_names_is_new_to_everybody(before: d
     assert {f.ignored_because for f in found[2].facts} == {"", "the policy does not name this vantage"}
 
 
-def test_a_vantage_that_was_never_heard_of_before_raises_the_quorum_for_everybody(before: dict[int, Verdict]):
+def test_a_new_vantage_raises_the_quorum_for_all_brokers(before: dict[int, Verdict]):
     found = judge(said(*WELL, *(signal(3, GOOD, source=v) for v in "cd")), POLICY, before)
     assert found[1].state is HealthState.UNKNOWN
 
@@ -120,6 +120,6 @@ def test_nor_does_that_of_a_well_broker_that_waits_for_a_person():
     assert (well[1].state, well[1].inputs) == (HealthState.HEALTHY, None)
 
 
-def test_metadata_is_looked_at_whatever_the_grounds(before: dict[int, Verdict]):
+def test_metadata_is_judged_even_if_the_inputs_are_equal(before: dict[int, Verdict]):
     fenced = snapshot(cluster(partition(), fenced=[1]), *WELL)
     assert judge(fenced, POLICY, before)[1].state is HealthState.DOWN

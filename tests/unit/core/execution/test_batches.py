@@ -105,7 +105,7 @@ def test_what_is_no_longer_as_planned_is_held(fresh: Sequence[Partition], reason
     assert set(checked.facts) == (set() if reason else {MOVE.key})
 
 
-def test_one_partition_that_is_amiss_does_not_hold_its_batch():
+def test_one_changed_partition_does_not_hold_its_batch():
     other = move(partition(index=1))
     checked = precheck([MOVE, other], [partition(index=1)])
     assert (checked.moves, [h.key for h in checked.holds]) == ((other,), [MOVE.key])

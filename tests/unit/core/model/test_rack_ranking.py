@@ -133,7 +133,7 @@ def test_topics_that_no_rule_matches_are_left_alone_without_a_preference_for_all
     assert rankings.of("payments") is None
 
 
-def test_leaders_abroad_are_counted_and_the_first_is_named():
+def test_leaders_outside_preferred_racks_are_counted_and_the_first_is_named():
     seen = stretched(
         partition("x", 1, (3, 1), leader=3), partition("x", 0, (5, 1), leader=5), partition("x", 2, (1, 3)),
         partition("x", 3, (3, 5)), partition("x", 4, (1, 3), isr=[], leader=None), partition("y", 0, (3, 1)),

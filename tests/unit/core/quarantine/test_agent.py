@@ -63,7 +63,7 @@ def test_it_pauses_once_it_has_seen_the_order_renewed():
     assert post.turn(order(renewal=6)) is AgentAction.NOTHING, "once is enough"
 
 
-def test_an_order_that_stood_before_the_warden_did_is_not_obeyed():
+def test_an_order_from_before_the_agent_started_is_not_obeyed():
     post = Post()
     assert post.turn(order(), order(renewal=3), order(renewal=6)) is AgentAction.NOTHING
     assert (post.watch.reading, post.watch.number) == (Reading.PASSING, 1)
@@ -71,7 +71,7 @@ def test_an_order_that_stood_before_the_warden_did_is_not_obeyed():
     assert post.turn(order(2), order(2, 3)) is AgentAction.PAUSE, "the next one is its own"
 
 
-def test_a_warden_that_starts_beside_a_paused_broker_releases_it_before_it_has_read_a_word():
+def test_an_agent_that_starts_at_a_paused_broker_releases_it_before_it_has_read_an_order():
     post = Post(process=ProcessState.STOPPED)
     assert post.turn(None) is AgentAction.RELEASE
     assert post.turn(None, order(), order(renewal=3)) is AgentAction.NOTHING, "the order was its forerunner's"
@@ -170,7 +170,7 @@ def test_without_its_keeper_it_does_not_hold_a_broker():
         (ProcessState.BARRED, "may not signal the broker's process"),
     ],
 )
-def test_a_warden_that_cannot_pause_says_so(process: ProcessState, says: str):
+def test_an_agent_that_cannot_pause_reports_it(process: ProcessState, says: str):
     post = Post(process=process)
     assert post.turn(OrderRead(), order(), order(renewal=3)) is AgentAction.NOTHING
     assert post.watch.reading is Reading.UNKNOWN

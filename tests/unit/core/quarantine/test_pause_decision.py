@@ -74,7 +74,7 @@ def test_a_demoted_broker_that_acks_all_waits_for_is_ordered_to_be_paused_for_a_
     assert not found.held
 
 
-def test_an_order_has_a_number_that_no_order_and_no_warden_has_named():
+def test_an_order_has_a_number_that_no_order_and_no_agent_has_used():
     before = ordered(2, 7, ended_at=after(0), reason=Reason.DISK_RECOVERED, renewed_at=after(0))
     facts = scene(None, disk(), warden(1, GOOD, 4), warden(2, GOOD, 7), orders=[before])
     assert weighed(facts).orders[1].number == 8
@@ -250,7 +250,7 @@ def test_an_order_is_renewed_while_nothing_speaks_against_it():
     assert weighed(replace(facts, quarantine_orders={1: lately})).orders[1] == lately, "no write without need"
 
 
-def test_a_broker_is_quarantined_once_its_warden_says_so():
+def test_a_broker_is_quarantined_once_its_agent_reports_it():
     facts = scene(None, disk(), warden(1, BAD, 1), orders=[ordered(since=NOW)])
     order = weighed(facts).orders[1]
     assert (order.obeyed_at, order.reason) == (NOW, Reason.QUARANTINED)
@@ -376,6 +376,6 @@ def test_margins_are_read_only_where_a_pause_is_in_question():
 
 
 @pytest.mark.parametrize("policy", [opted_in(), Policy(name="main", mode=Mode.ENFORCE)], ids=["enabled", "off"])
-def test_who_is_paused_is_told_by_wardens_whether_or_not_it_was_ordered(policy: Policy):
+def test_agents_report_which_brokers_are_paused_whether_or_not_it_was_ordered(policy: Policy):
     facts = scene(None, disk(), warden(1, BAD, 1), warden(2, GOOD, 1), warden(3, BAD, age=15.1))
     assert weighed(facts, policy).paused == {1}

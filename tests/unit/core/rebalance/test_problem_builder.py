@@ -27,7 +27,7 @@ def held(problem: Problem) -> dict[str, str]:
     return {f"{p.topic}-{p.partition}": p.held for p in problem.partitions}
 
 
-def test_a_calm_cluster_is_posed_as_it_stands() -> None:
+def test_the_problem_of_a_settled_cluster_is_its_current_state() -> None:
     seen = cluster(partition("b", 1, (2, 1)), partition("b", 0, (1, 2)), partition("a", 0, (3,)), racks={1: "x"})
     made = posed(seen, capacities={2: 200})
     assert [(p.topic, p.partition, p.replicas, p.leader, p.held) for p in made.partitions] == [

@@ -161,7 +161,7 @@ class TestPreferredRacks:
         assert met.message.startswith("1 of 2 partitions")
         assert "orders-0" in met.message
 
-    def test_many_misfits_are_named_in_part(self):
+    def test_of_many_placement_warnings_some_are_named(self):
         wish = Placement(Preference(tuple(f"rack-{i}" for i in range(8))))
         fits = self.said(partition(), policy=replace(self.WISH, placement=wish)).condition("PlacementFits")
         assert (fits.status, fits.reason) == (False, Reason.RACK_WITHOUT_BROKERS)
