@@ -18,6 +18,7 @@ from bellwether.probes.connections import socket_table
 from bellwether.probes.connections.connection_activity import Look
 from bellwether.probes.connections.sock_diag import Ignored
 from bellwether.probes.connections.socket_table import NetlinkTable, ProcTable, SocketTable, open_table
+from realparts.ports import HeldPorts
 from waiting import until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tables are the Linux kernel's")
@@ -33,8 +34,10 @@ class Listener:
     """A server on loopback and the clients that talk to it."""
 
     def __init__(self, family: int, bind: str, at: str) -> None:
-        self.server = socket.create_server((bind, 0), family=family, dualstack_ipv6=bind == "::")
-        self.port = int(self.server.getsockname()[1])
+        # The kernel may give a port that only IPv6 holds to somebody's IPv4 connection, which the table then counts.
+        self._ports = HeldPorts()
+        self.port = self._ports.take()
+        self.server = socket.create_server((bind, self.port), family=family, dualstack_ipv6=bind == "::")
         self._at = at
         self._open = contextlib.ExitStack()
 
@@ -60,6 +63,7 @@ class Listener:
     def close(self) -> None:
         self._open.close()
         self.server.close()
+        self._ports.release()
 
 
 @pytest.fixture(params=WAYS.values(), ids=WAYS.keys())
