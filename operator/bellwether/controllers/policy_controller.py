@@ -19,9 +19,9 @@ from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
 from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Linker, attended
-from bellwether.controllers.deletion import Parting
+from bellwether.controllers.deletion.finalizer import Custody
+from bellwether.controllers.deletion.policy_deletion import Parting
 from bellwether.controllers.failures import Failures
-from bellwether.controllers.finalizer import Custody
 from bellwether.controllers.rebalance_controller import MakeDesk, PolicyRebalance
 from bellwether.controllers.reporting.status_reporter import Notices
 from bellwether.controllers.requeue import Pace

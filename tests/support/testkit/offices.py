@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Link, Linker
-from bellwether.controllers.finalizer import Custody
+from bellwether.controllers.deletion.finalizer import Custody
 from bellwether.controllers.policy_controller import PolicyLoop
 from bellwether.controllers.rebalance_controller import MakeDesk
 from bellwether.controllers.reporting.status_reporter import Notices

@@ -29,7 +29,13 @@ _MOVING = (
     "adapters/kafka/leader_mover*",
 )
 _KEEPING = ("core/model/undo_record*", "adapters/kubernetes/objects/undo_record_store*", "adapters/kubernetes/leases*")
-_LOOPS = ("controllers/policy_controller*", "controllers/policy_manager*", "controllers/cluster_connection*")
+_LOOPS = (
+    "controllers/policy_*",
+    "controllers/cluster_connection*",
+    "controllers/session*",
+    "controllers/wakeups*",
+    "controllers/failures*",
+)
 _STRIMZI = (
     "core/model/strimzi*",
     "adapters/kubernetes/kafka_cluster/strimzi*",
@@ -69,11 +75,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "adapters/kubernetes/objects/audit_log*",
     ),
     "integration/operator/test_bad_input.py": (*_LOOPS, *_MOVING),
-    "integration/operator/test_deletion.py": (
-        "controllers/finalizer*",
-        "controllers/deletion*",
-        "controllers/exports*",
-    ),
+    "integration/operator/test_deletion.py": ("controllers/deletion/*",),
     "integration/operator/test_health.py": ("controllers/readiness*", "telemetry/health_server*"),
     "integration/operator/test_logs.py": (*_LOOPS, "telemetry/logs*", "telemetry/log_dedup*"),
     "integration/operator/test_operator_kills.py": (*_KEEPING, *_MOVING, "execute.py"),

@@ -10,7 +10,7 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAP
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Refused
-from bellwether.controllers.finalizer import FINALIZER
+from bellwether.controllers.deletion.finalizer import FINALIZER
 from bellwether.controllers.policy_controller import Pace
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import EntryState

@@ -20,8 +20,8 @@ from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
 from bellwether.cli.installation import preflight
 from bellwether.controllers.cluster_connection import LeaseTimes, Linker
 from bellwether.controllers.definitions import Watches
-from bellwether.controllers.exports import Exports
-from bellwether.controllers.finalizer import Custody
+from bellwether.controllers.deletion.baseline_export import Exports
+from bellwether.controllers.deletion.finalizer import Custody
 from bellwether.controllers.policy_controller import PolicyLoop
 from bellwether.controllers.policy_manager import Loops, register
 from bellwether.controllers.readiness import Readiness

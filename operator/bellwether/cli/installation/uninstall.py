@@ -20,9 +20,9 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, KubernetesClient, NotFound, Object, connect
 from bellwether.adapters.kubernetes.objects.undo_record_store import FINALIZER as RECORD_FINALIZER
 from bellwether.adapters.kubernetes.objects.undo_record_store import PART_LABEL
-from bellwether.controllers.exports import POLICY_ANNOTATION, Exports
-from bellwether.controllers.finalizer import FINALIZER, Custody
-from bellwether.controllers.uninstall_request import UNINSTALL, Withdrawal
+from bellwether.controllers.deletion.baseline_export import POLICY_ANNOTATION, Exports
+from bellwether.controllers.deletion.finalizer import FINALIZER, Custody
+from bellwether.controllers.deletion.uninstall_request import UNINSTALL, Withdrawal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.telemetry import logs

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, NamespaceEnding
 from bellwether.cli.installation import uninstall as verb
 from bellwether.cli.main import main
-from bellwether.controllers.finalizer import FINALIZER
+from bellwether.controllers.deletion.finalizer import FINALIZER
 from bellwether.controllers.policy_controller import PolicyLoop
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Terminal

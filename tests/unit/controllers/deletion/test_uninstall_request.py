@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.controllers.uninstall_request import STAYS_AWAY, UNINSTALL, Withdrawal, withdrawal
+from bellwether.controllers.deletion.uninstall_request import STAYS_AWAY, UNINSTALL, Withdrawal, withdrawal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

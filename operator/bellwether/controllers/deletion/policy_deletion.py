@@ -17,8 +17,8 @@ import structlog
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.cluster_connection import Refused
-from bellwether.controllers.finalizer import ABANDON, FINALIZER, Custody
-from bellwether.controllers.uninstall_request import UNINSTALL, Withdrawal, withdrawal
+from bellwether.controllers.deletion.finalizer import ABANDON, FINALIZER, Custody
+from bellwether.controllers.deletion.uninstall_request import UNINSTALL, Withdrawal, withdrawal
 from bellwether.core.demotion.decisions import DecisionFunction, decide_on_deletion
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.reasons import Reason

@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import POLICIES, Conflict, KubernetesClient, NamespaceEnding, NotFound
 from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.controllers.exports import Exports
+from bellwether.controllers.deletion.baseline_export import Exports
 from bellwether.core.reporting.audit import AuditEntry, AuditOutcome
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, NamespaceEnding, Object, Resource
-from bellwether.controllers.exports import DOCUMENT, Exports
+from bellwether.controllers.deletion.baseline_export import DOCUMENT, Exports
 from bellwether.ports.errors import Terminal, Transient
 from testkit.apistores import MemoryApi
 

@@ -10,8 +10,8 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES
 from bellwether.controllers.cluster_connection import Refused
-from bellwether.controllers.deletion import DONE, RETRY_SECONDS
-from bellwether.controllers.finalizer import ABANDON, FINALIZER
+from bellwether.controllers.deletion.finalizer import ABANDON, FINALIZER
+from bellwether.controllers.deletion.policy_deletion import DONE, RETRY_SECONDS
 from bellwether.controllers.policy_controller import PolicyLoop
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading

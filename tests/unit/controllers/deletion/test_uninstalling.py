@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, NamespaceEnding
-from bellwether.controllers.deletion import RETRY_SECONDS
-from bellwether.controllers.finalizer import ABANDON, FINALIZER
+from bellwether.controllers.deletion.finalizer import ABANDON, FINALIZER
+from bellwether.controllers.deletion.policy_deletion import RETRY_SECONDS
+from bellwether.controllers.deletion.uninstall_request import STAYS_AWAY, UNINSTALL, Withdrawal
 from bellwether.controllers.policy_controller import PolicyLoop
-from bellwether.controllers.uninstall_request import STAYS_AWAY, UNINSTALL, Withdrawal
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Terminal, Transient
 from testkit.offices import Office
