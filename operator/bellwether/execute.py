@@ -57,7 +57,7 @@ class Execution:
         return ExecutionResult(self.reordered, self.elected, tuple(self.holds), tuple(self.touched), self.stopped)
 
 
-def carry_out(
+def execute(
     plan: Plan,
     record: UndoRecord,
     policy: Policy,

@@ -80,7 +80,7 @@ class Observed:
     floors: MinIsrCache
 
 
-def observe(world: World, policy: Policy, memory: Memory, loads: Loads | None = None) -> Observed:
+def gather(world: World, policy: Policy, memory: Memory, loads: Loads | None = None) -> Observed:
     """All facts, at one moment; ``loads`` are known already. Raises what the ports raise, and WrongCluster."""
     now = world.clock.now()
     world.clusters.avoid(memory.suspects)

@@ -21,14 +21,14 @@ from bellwether.core.rebalance.waves import RebalanceInput, apply_next_wave
 from bellwether.core.reporting.audit import begin_entry
 from bellwether.core.reporting.report import Report, report
 from bellwether.core.settings.policy import Policy
-from bellwether.execute import carry_out
-from bellwether.gather import Memory, observe
+from bellwether.execute import execute
+from bellwether.gather import Memory, gather
 from bellwether.ports.world import World
 
 NOTHING = RebalanceInput()
 
 
-def turn(
+def reconcile(
     world: World,
     policy: Policy,
     memory: Memory,
@@ -40,7 +40,7 @@ def turn(
     Raises what the ports raise; whoever calls knows when to try again.
     """
     # 1. Observe: gather all facts once. Nothing below this step reads the cluster to make up its mind.
-    observed = observe(world, policy, memory, rebalance_input.loads)
+    observed = gather(world, policy, memory, rebalance_input.loads)
     snapshot, now = observed.snapshot, observed.snapshot.now
 
     # 2. Judge every broker, then decide who may lead, and whose process is paused. "Unknown" is a verdict and moves
@@ -67,7 +67,7 @@ def turn(
         entry = begin_entry(
             snapshot, memory.record, verdicts, plan, progress, rebalance_input.occasion, rebalance_input.approved_by
         )
-        execution = carry_out(plan, progress.record, policy, world, observed.recovered.strays, entry)
+        execution = execute(plan, progress.record, policy, world, observed.recovered.strays, entry)
         result, record = execution.result, execution.record
 
     # 5. Report. The same news makes the same bytes.

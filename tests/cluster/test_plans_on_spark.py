@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from bellwether.adapters.job_commands import file_name
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes.object_names import RUN_LABEL
 from bellwether.adapters.store.filesystems import Store
@@ -45,7 +45,7 @@ SMALL = {"cpu": "250m", "memory": "1200Mi"}
 
 
 def uneven(stage: Stage) -> dict[int, Partition]:
-    reader = KafkaReader(Nodes(Connection(tuple(stage.kafka.external)), PATIENT))
+    reader = KafkaReader(BrokerPool(Connection(tuple(stage.kafka.external)), PATIENT))
     return {p.index: p for p in reader.partitions([TOPIC])}
 
 

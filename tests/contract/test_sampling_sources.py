@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
@@ -60,7 +60,7 @@ class KafkaSampled:
         self.name = TopicPartition(f"contract-{uuid.uuid4().hex[:8]}", 0)
         create_topics(kafka.bootstrap, {self.name.topic: 1}, assignments={self.name.topic: [[1, 2, 3]]})
         made = Connection(tuple(kafka.bootstrap.split(",")))
-        self.sources = Sources(KafkaReader(Nodes(made, PATIENT)), LogEnds(made), LogDirs(made))
+        self.sources = Sources(KafkaReader(BrokerPool(made, PATIENT)), LogEnds(made), LogDirs(made))
         self._producer = Producer({"bootstrap.servers": kafka.bootstrap, "acks": "all", "linger.ms": 50})
 
     def write(self, records: int) -> None:

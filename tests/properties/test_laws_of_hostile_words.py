@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.status.signal_entries import SIGNAL_LIMIT
 from bellwether.core.demotion.decisions import decide
 from bellwether.core.detection.verdicts import judge
@@ -69,7 +69,7 @@ def entries(draw: st.DrawFn) -> Any:
 
 @given(st.lists(st.lists(entries(), max_size=2 * SIGNAL_LIMIT), min_size=3, max_size=3), st.booleans())
 def test_no_hostile_entry_demotes_anybody(said: list[list[Any]], renewed: bool):
-    book = SignalBook(ManualClock())
+    book = SignalCache(ManualClock())
     for broker, found in enumerate(said, 1):
         book.on_broker_health({**apiobjects.health(broker), "status": {"signals": found}})
     if renewed:
@@ -84,7 +84,7 @@ def test_no_hostile_entry_demotes_anybody(said: list[list[Any]], renewed: bool):
 
 @given(st.lists(entries(), min_size=1, max_size=20))
 def test_what_cannot_be_read_is_named_and_takes_nobody_down_with_it(said: list[Any]):
-    book = SignalBook(ManualClock())
+    book = SignalCache(ManualClock())
     good = apiobjects.entry("b")
     book.on_broker_health({**apiobjects.health(1), "status": {"signals": [*said, good]}})
     assert "b" in {s.source for s in book.signals()}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.probes.replication.lag_attribution import weigh
-from bellwether.probes.replication.offset_history import MOST_POINTS, Lag, Trails
+from bellwether.probes.replication.offset_history import MOST_POINTS, Lag, OffsetHistory
 from testkit.lagging import Word
 
 NAME = TopicPartition("t", 0)
@@ -69,7 +69,7 @@ def cluster(**changes: int) -> Cluster:
 def test_a_lag_is_never_overstated_and_understated_by_the_gaps_between_rounds_at_most(
     steps: list[Step], always_answers: bool
 ):
-    log, trails, now = Log(), Trails(), 0.0
+    log, trails, now = Log(), OffsetHistory(), 0.0
     gap, last_round, watched_since = 0.0, 0.0, None
     for step in steps:
         now += step.seconds
@@ -96,7 +96,7 @@ def test_a_lag_is_never_overstated_and_understated_by_the_gaps_between_rounds_at
 def test_whatever_happened_to_leaders_and_logs_a_follower_at_its_leaders_end_never_lags(
     past: list[tuple[int, int, int, int]],
 ):
-    trails = Trails()
+    trails = OffsetHistory()
     for second, (leader, epoch, one, two) in enumerate(past):
         now = 60.0 * second
         heard = {1: Word({NAME: one}, now, now), 2: Word({NAME: two}, now, now)}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files
-from bellwether.adapters.store.plans.plan_store import Shelf
+from bellwether.adapters.store.plans.plan_store import FilePlanStore
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.rebalance.problem import NOBODY, Problem
 from testkit.loadplanning import planned, write_loads
@@ -27,7 +27,7 @@ def test_a_broker_carries_here_what_a_plan_that_stands_its_recheck_says_it_carri
     posed, known = drawn
     with TemporaryDirectory() as folder:
         store = Store.open(folder)
-        shelf = Shelf(store, posed.header.cluster_id, posed.header.policy)
+        shelf = FilePlanStore(store, posed.header.cluster_id, posed.header.policy)
         shelf.put_problem(NAME, posed)
         write_loads(store, NAME, known)
         plan_files.write_plan(store, *planned(posed, known))
@@ -50,7 +50,7 @@ def test_exactly_what_was_measured_is_known(drawn: Posed) -> None:
     posed, known = drawn
     with TemporaryDirectory() as folder:
         store = Store.open(folder)
-        shelf = Shelf(store, posed.header.cluster_id, posed.header.policy)
+        shelf = FilePlanStore(store, posed.header.cluster_id, posed.header.policy)
         shelf.put_problem(NAME, posed)
         write_loads(store, NAME, known)
         found = shelf.measured(NAME, posed.header.objective, {})
@@ -64,7 +64,7 @@ def test_the_load_of_a_move_is_what_it_is_held_against(drawn: Posed, more: int) 
     heavier = {key: (rate * more, consumed) for key, (rate, consumed) in known.items()}
     with TemporaryDirectory() as folder:
         store = Store.open(folder)
-        shelf = Shelf(store, posed.header.cluster_id, posed.header.policy)
+        shelf = FilePlanStore(store, posed.header.cluster_id, posed.header.policy)
         shelf.put_problem(NAME, posed)
         write_loads(store, NAME, heavier)
         found = shelf.measured(NAME, posed.header.objective, {})

@@ -12,7 +12,7 @@ from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.planning.plan import Plan, build_plan
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Election, Policy
-from bellwether.execute import READ_BACK_PAUSE_SECONDS, READ_BACK_TRIES, Execution, carry_out
+from bellwether.execute import READ_BACK_PAUSE_SECONDS, READ_BACK_TRIES, Execution, execute
 from bellwether.ports.errors import Fenced, Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
 from bellwether.ports.world import World
@@ -24,7 +24,7 @@ BATCHES = Policy(name="main", election=Election(batch_size=2))
 
 
 class Run:
-    """Broker 1 of three is to be demoted; ``carry_out`` is called once, in a world that misbehaves as told."""
+    """Broker 1 of three is to be demoted; ``execute`` is called once, in a world that misbehaves as told."""
 
     def __init__(self, made: MemorySite | None = None) -> None:
         self.site = made or site()
@@ -41,7 +41,7 @@ class Run:
         return build_plan(found, decisions(1), verdicts(seen, sick=[1]))
 
     def carry_out(self) -> Execution:
-        return carry_out(self.plan, self.record, BATCHES, self.world)
+        return execute(self.plan, self.record, BATCHES, self.world)
 
     @property
     def led(self) -> int:
@@ -229,5 +229,5 @@ class TestRaces:
     def test_many_touched_partitions_are_summed_up(self):
         run = Run(site(4, {"orders": 12}))
         run.faults.race("reorder", lambda: run.site.cluster.recreate_topic("orders", assignment=[(2, 3, 4)] * 12))
-        done = carry_out(run.plan, run.record, Policy(name="main"), run.world)
+        done = execute(run.plan, run.record, Policy(name="main"), run.world)
         assert f"(and {len(done.touched) - 3} more)" in self.stopped(done)

@@ -21,7 +21,7 @@ from bellwether.core.signals import OverrideState, Reading
 from bellwether.gather import Memory
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
 from bellwether.ports.kafka import ClusterReader
-from bellwether.reconcile import turn
+from bellwether.reconcile import reconcile
 from bellwether.testing.memory_world import MemorySite
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
@@ -143,7 +143,7 @@ def test_what_a_turn_learns_is_what_the_next_one_starts_from():
     world = made.process()
     memory = Memory(world.records.take_over(made.cluster_id), grace_seconds=33)
     made.signals.say(1, Reading.FAILING)
-    _, after = turn(world, POLICY, memory)
+    _, after = reconcile(world, POLICY, memory)
     assert after.verdicts[1].state is HealthState.SICK
     assert {e.state for e in after.record.entries.values()} == {EntryState.DISPLACED}
     assert after.grace_seconds == 33
@@ -154,7 +154,7 @@ def test_observing_hands_the_record_on_as_it_stands_in_the_store():
     world = made.process()
     memory = Memory(world.records.take_over(made.cluster_id))
     made.signals.say(1, Reading.FAILING)
-    _, after = turn(world, WATCHING, memory)
+    _, after = reconcile(world, WATCHING, memory)
     assert after.record is memory.record
 
 
@@ -183,8 +183,8 @@ def test_a_doubtful_broker_is_avoided_before_it_is_asked_for_anything():
     world = replace(world, clusters=asked)
     memory = Memory(world.records.take_over(made.cluster_id))
     made.signals.say(1, Reading.FAILING)
-    _, memory = turn(world, POLICY, memory)
-    turn(world, POLICY, memory)
+    _, memory = reconcile(world, POLICY, memory)
+    reconcile(world, POLICY, memory)
     assert asked.avoided == [set(), {1}, {1}, {1}]
 
 
@@ -196,7 +196,7 @@ def test_a_store_that_is_away_starts_nothing_new():
     made.store.reachable = False
     before = made.cluster.mutations
     with pytest.raises(Transient, match="undo records"):
-        turn(world, POLICY, memory)
+        reconcile(world, POLICY, memory)
     assert made.cluster.mutations == before
 
 
@@ -250,7 +250,7 @@ def test_a_topic_that_is_left_out_of_the_answer_keeps_its_baselines(named: Termi
     for _ in range(3):
         made.clock.advance(60)
         try:
-            _, memory = turn(world, POLICY, memory)
+            _, memory = reconcile(world, POLICY, memory)
         except Terminal:
             continue
     assert {key: e.baseline for key, e in memory.record.entries.items()} == baselines
@@ -263,7 +263,7 @@ def test_another_cluster_behind_the_same_addresses_is_refused_before_anything_is
     memory = operator.memory
     assert memory is not None
     with pytest.raises(WrongCluster, match="memory-cluster"):
-        turn(operator.world, POLICY, replace(memory, record=replace(memory.record, cluster_id="rebuilt")))
+        reconcile(operator.world, POLICY, replace(memory, record=replace(memory.record, cluster_id="rebuilt")))
 
 
 def test_the_loads_of_an_agenda_are_what_a_limit_is_held_against():

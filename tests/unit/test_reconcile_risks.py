@@ -15,7 +15,7 @@ from bellwether.gather import Memory
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.ports.kafka import ConfigReader
 from bellwether.ports.world import World
-from bellwether.reconcile import turn
+from bellwether.reconcile import reconcile
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_configs import MemoryConfigs
 from bellwether.testing.memory_world import MemorySite
@@ -33,7 +33,7 @@ class Turns:
         self._memory = Memory(UndoRecord(site.cluster_id, 1))
 
     def turn(self) -> Report:
-        said, self._memory = turn(self._world, POLICY, self._memory)
+        said, self._memory = reconcile(self._world, POLICY, self._memory)
         return said
 
     def counts(self) -> Mapping[Risk, int]:

@@ -13,9 +13,9 @@ from functools import partial
 from typing import cast
 
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.connection.tls_sasl import certificate_ends
-from bellwether.adapters.kafka.fault_tolerance_reader import KafkaMargins
+from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes import object_names
@@ -24,24 +24,24 @@ from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, W
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import at_work_now, surroundings
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION, ClusterLease
-from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
-from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.credential_rotation import Followed
+from bellwether.controllers.credential_rotation import CredentialWatcher
 from bellwether.core.model.condition import Condition
 from bellwether.core.model.strimzi import Strimzi
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal
-from bellwether.ports.kafka import ClusterReader, ConfigReader, LeaderMover, MarginReader
+from bellwether.ports.kafka import ClusterReader, ConfigReader, FaultToleranceReader, LeaderMover
 from bellwether.ports.kubernetes import UndoRecords
 from bellwether.ports.world import World
-from bellwether.telemetry.heartbeat import Attended
+from bellwether.telemetry.heartbeat import WithHeartbeat
 
 
-class Refused(Terminal):
+class PolicyRefused(Terminal):
     """A policy that cannot work as it stands; ``reason`` is the one that its condition gets."""
 
     def __init__(self, reason: Reason, message: str) -> None:
@@ -50,7 +50,7 @@ class Refused(Terminal):
 
 
 @dataclass
-class Link:
+class ClusterConnection:
     """Everything that a turn of one policy needs, once its cluster has been seen and its Lease is held."""
 
     world: World
@@ -59,15 +59,15 @@ class Link:
     cluster_id: str
 
 
-def attended(world: World, beat: Callable[[], None]) -> World:
+def with_heartbeat(world: World, beat: Callable[[], None]) -> World:
     """The same world; each request to it, however long a turn takes, is a sign of life."""
     return replace(
         world,
-        clusters=cast(ClusterReader, Attended(world.clusters, beat)),
-        leaders=cast(LeaderMover, Attended(world.leaders, beat)),
-        records=cast(UndoRecords, Attended(world.records, beat)),
-        margins=cast(MarginReader, Attended(world.margins, beat)) if world.margins is not None else None,
-        configs=cast(ConfigReader, Attended(world.configs, beat)) if world.configs is not None else None,
+        clusters=cast(ClusterReader, WithHeartbeat(world.clusters, beat)),
+        leaders=cast(LeaderMover, WithHeartbeat(world.leaders, beat)),
+        records=cast(UndoRecords, WithHeartbeat(world.records, beat)),
+        margins=cast(FaultToleranceReader, WithHeartbeat(world.margins, beat)) if world.margins is not None else None,
+        configs=cast(ConfigReader, WithHeartbeat(world.configs, beat)) if world.configs is not None else None,
     )
 
 
@@ -86,14 +86,14 @@ TellCertificate = Callable[[str, str, str, float | None], None]
 """Is told when a certificate ends: namespace and name of the policy, whose it is, Unix time or None for none."""
 
 
-class Linker:
+class Connector:
     """Makes links for one policy. ``namespace`` is the policy's; the Lease stands in ``lease_namespace``."""
 
     def __init__(
         self,
         api: KubernetesClient,
         clock: Clock,
-        signals: SignalBook,
+        signals: SignalCache,
         times: LeaseTimes,
         lease_namespace: str,
         observe: Observe = lambda *_: None,
@@ -108,10 +108,10 @@ class Linker:
         self._lease_namespace = lease_namespace
         self._secrets: SecretReader | None = None
         self._strimzi: Strimzi | None = None
-        self._followed = Followed(self._connection, clock)
+        self._followed = CredentialWatcher(self._connection, clock)
         self._pods = PodWatch(api, clock)
 
-    def link(self, policy: LeadershipPolicy) -> Link:
+    def link(self, policy: LeadershipPolicy) -> ClusterConnection:
         """A link to the cluster that the policy names. Raises Transient, Terminal, or Refused with the reason."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
         reader, mover, margins, configs = self._through(self._followed.now(policy), policy)
@@ -122,7 +122,7 @@ class Linker:
                 f"the bootstrap servers lead to Kafka cluster {cluster_id}, and this policy is pinned to {pinned}: "
                 "correct spec.kafka.bootstrapServers or strimzi, or make another policy for the other cluster"
             )
-            raise Refused(Reason.CLUSTER_CHANGED, text)
+            raise PolicyRefused(Reason.CLUSTER_CHANGED, text)
         lease = ClusterLease(
             self._api,
             self._lease_namespace,
@@ -134,15 +134,15 @@ class Linker:
             margin_seconds=mover.request_timeout_seconds,
         )
         records = ConfigMapRecords(self._api, namespace, name)
-        trail = ConfigMapTrail(self._api, namespace, name, self._clock)
+        trail = ConfigMapAuditLog(self._api, namespace, name, self._clock)
         world = World(reader, mover, records, lease, self._signals, self._clock, self._strimzi, trail, margins, configs)
-        return Link(world, lease, records, cluster_id)
+        return ClusterConnection(world, lease, records, cluster_id)
 
-    def renew(self, link: Link, policy: LeadershipPolicy) -> Link:
+    def renew(self, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:
         """The same link with new connections, made from what the policy and its Secrets say now."""
         return self._over(self._followed.now(policy), link, policy)
 
-    def follow(self, link: Link, policy: LeadershipPolicy) -> Link:
+    def follow(self, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:
         """The same link; with new connections where the policy's Secrets have changed. Looks now and then, and waits
         for what cannot be used now: ``former_credentials`` says so.
         """
@@ -192,14 +192,14 @@ class Linker:
 
     def _through(
         self, made: Connection, policy: LeadershipPolicy
-    ) -> tuple[KafkaReader, KafkaMover, KafkaMargins, KafkaConfigs]:
+    ) -> tuple[KafkaReader, KafkaMover, KafkaFaultTolerance, KafkaConfigs]:
         who = (policy.metadata.namespace, policy.metadata.name)
         for which, ends in certificate_ends(made.security).items():
             self._certificate(*who, which, ends)
-        nodes = Nodes(made, None, partial(self._observe, *who), partial(self._certificate, *who, "broker"))
-        return KafkaReader(nodes), KafkaMover(nodes), KafkaMargins(nodes), KafkaConfigs(nodes)
+        nodes = BrokerPool(made, None, partial(self._observe, *who), partial(self._certificate, *who, "broker"))
+        return KafkaReader(nodes), KafkaMover(nodes), KafkaFaultTolerance(nodes), KafkaConfigs(nodes)
 
-    def _over(self, made: Connection, link: Link, policy: LeadershipPolicy) -> Link:
+    def _over(self, made: Connection, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:
         reader, mover, margins, configs = self._through(made, policy)
         seen = replace(self._seen(link.world), clusters=reader, leaders=mover, margins=margins, configs=configs)
         return replace(link, world=seen)
@@ -213,6 +213,6 @@ class Linker:
         if self._secrets is not None:
             self._secrets.close()
 
-    def grace_seconds(self, link: Link) -> float:
+    def grace_seconds(self, link: ClusterConnection) -> float:
         """How long a batch of an older holder may still arrive: its Lease and its last request (law 7)."""
         return self._times.duration_seconds + link.world.leaders.request_timeout_seconds

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import structlog
 
-from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Undiscovered
+from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import StrimziUnavailable
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
@@ -20,13 +20,13 @@ from bellwether.ports.errors import BellwetherError, Terminal, Transient, Unauth
 
 log = structlog.get_logger(__name__)
 
-LOOK_SECONDS = 10.0
+CHECK_SECONDS = 10.0
 """How often Secrets are read while turns follow one another; an idle policy's are read at each of its turns."""
 
 CREDENTIALS_CURRENT = "CredentialsCurrent"
 
 
-class Followed:
+class CredentialWatcher:
     """The connection of one policy, as it was last made."""
 
     def __init__(self, make: Callable[[LeadershipPolicy], Connection], clock: Clock) -> None:
@@ -39,7 +39,7 @@ class Followed:
 
     def now(self, policy: LeadershipPolicy) -> Connection:
         """A connection of what is said now. Raises Transient or Terminal."""
-        self._look_at = self._clock.monotonic() + LOOK_SECONDS
+        self._look_at = self._clock.monotonic() + CHECK_SECONDS
         self._made = self._make(policy)
         self._problem = ""
         return self._made
@@ -57,7 +57,7 @@ class Followed:
         except Transient:
             return None
         except Terminal as error:
-            self._why = reason_of(error)
+            self._why = connection_error_reason(error)
             if self._why is Reason.STRIMZI_NOT_SHARED:
                 self._look_at = float("-inf")  # no turn is taken before it is lent again
                 raise
@@ -79,9 +79,9 @@ class Followed:
         return Condition(CREDENTIALS_CURRENT, False, self._why, text)
 
 
-def reason_of(error: BellwetherError) -> Reason:
+def connection_error_reason(error: BellwetherError) -> Reason:
     """Why no turn could be made, in the word that the condition gets."""
-    if isinstance(error, Undiscovered):
+    if isinstance(error, StrimziUnavailable):
         return error.reason
     if isinstance(error, Unauthenticated):
         return Reason.CREDENTIALS_UNUSABLE

@@ -11,10 +11,10 @@ from typing import Any
 import structlog
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.cluster_connection import Refused
-from bellwether.controllers.credential_rotation import reason_of
-from bellwether.controllers.reporting.status_reporter import Notices
-from bellwether.controllers.requeue import Pace
+from bellwether.controllers.cluster_connection import PolicyRefused
+from bellwether.controllers.credential_rotation import connection_error_reason
+from bellwether.controllers.reporting.status_reporter import StatusReporter
+from bellwether.controllers.requeue import Requeue
 from bellwether.controllers.session import Session
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient, WrongCluster
@@ -26,7 +26,12 @@ class Failures:
     """Failed reconciles of one policy; ``release`` gives up the Lease."""
 
     def __init__(
-        self, who: tuple[str, str], session: Session, notices: Notices, pace: Pace, release: Callable[[], None]
+        self,
+        who: tuple[str, str],
+        session: Session,
+        notices: StatusReporter,
+        pace: Requeue,
+        release: Callable[[], None],
     ) -> None:
         self._who = who
         self._session = session
@@ -45,7 +50,7 @@ class Failures:
     def handle(self, policy: LeadershipPolicy, body: dict[str, Any], error: BellwetherError) -> float:
         """Report an error; returns seconds until the next try."""
         match error:
-            case Refused():
+            case PolicyRefused():
                 return self._refused(policy, body, error.reason, error)
             case Fenced():
                 log.warning("stopped acting", why=str(error))
@@ -61,7 +66,7 @@ class Failures:
                 return self._refused(policy, body, reason, error)
             case Terminal():
                 cause = self._session.reconnect(policy) or error
-                return self._refused(policy, body, reason_of(cause), cause)
+                return self._refused(policy, body, connection_error_reason(cause), cause)
         raise error
 
     def defect(self) -> float:

@@ -38,7 +38,7 @@ _UNFINISHED = frozenset({RunState.RUNNING, RunState.FAILED})
 log = structlog.get_logger(__name__)
 
 
-class Measures(Protocol):
+class LoadSource(Protocol):
     """What a store keeps of measured loads, as ``adapters.store.plans.plan_store`` has it."""
 
     def finished(self, prefix: str) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class Measures(Protocol):
 
 
 @dataclass(frozen=True)
-class Wish:
+class LoadQuery:
     """Whose loads are wanted, weighed how. ``latest`` names those of the run that ended last; empty: not known."""
 
     prefix: str
@@ -61,7 +61,7 @@ class Wish:
     latest: str = ""
 
     @classmethod
-    def of(cls, policy: LeadershipPolicy, settings: Rebalance, run: RebalanceRun) -> Wish | None:
+    def of(cls, policy: LeadershipPolicy, settings: Rebalance, run: RebalanceRun) -> LoadQuery | None:
         """What a policy asks for; None where it limits no broker by load."""
         metadata, rebalance = policy.metadata, policy.spec.rebalance
         if rebalance is None or policy.policy().demotion.capacity.max_load is None:
@@ -76,7 +76,7 @@ class Wish:
         return self.prefix, self.uri, self.objective, self.capacities
 
 
-class LoadReading:
+class LoadCache:
     """See the module. One thread reads; ``known`` may be asked from any other."""
 
     def __init__(self, clock: Clock) -> None:
@@ -84,7 +84,7 @@ class LoadReading:
         self._loads: Loads | None = None
         self._terms: object = None  # by which the loads were weighed
         self._taken = 0
-        self._wish: Wish | None = None
+        self._wish: LoadQuery | None = None
         self._tried: float | None = None
         self._wanted_since: float | None = None
         self.trouble: Refusal | None = None
@@ -109,7 +109,7 @@ class LoadReading:
         """What a turn may do or say differently once it has changed."""
         return self._taken, self._tried is not None, self.trouble
 
-    def due(self, wish: Wish | None) -> bool:
+    def due(self, wish: LoadQuery | None) -> bool:
         """Whether there may be something to read."""
         if wish is None:
             self._loads, self._wish, self._tried, self.trouble = None, None, None, None
@@ -121,7 +121,7 @@ class LoadReading:
             return True
         return self.trouble is not None and self._clock.monotonic() - self._tried >= AGAIN_SECONDS
 
-    def read(self, shelf: Callable[[], Measures], wish: Wish) -> None:
+    def read(self, shelf: Callable[[], LoadSource], wish: LoadQuery) -> None:
         """Read what is newest; what cannot be read is told by ``trouble``, and leaves what is known."""
         before, trouble = self._wish, ""
         try:
@@ -136,7 +136,7 @@ class LoadReading:
         self._wish = replace(wish, latest=kept)
         self._tried = self._clock.monotonic()
 
-    def _read(self, shelf: Measures, wish: Wish) -> None:
+    def _read(self, shelf: LoadSource, wish: LoadQuery) -> None:
         """The loads of the run that ended last; while there are none by these terms, those of an older one do."""
         amiss: StoreError | None = None
         if wish.latest:
@@ -155,7 +155,7 @@ class LoadReading:
         if amiss is not None:
             raise amiss
 
-    def _take(self, shelf: Measures, wish: Wish, name: str) -> None:
+    def _take(self, shelf: LoadSource, wish: LoadQuery, name: str) -> None:
         began = self._clock.monotonic()
         self._loads = shelf.measured(name, wish.objective, wish.capacities)
         self._terms = wish.terms

@@ -15,16 +15,16 @@ from typing import Any
 import structlog
 
 from bellwether.adapters.kubernetes.api_client import POLICIES, Resource
-from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.cluster_connection import Linker, attended
-from bellwether.controllers.deletion.finalizer import Custody
-from bellwether.controllers.deletion.policy_deletion import Parting
+from bellwether.controllers.cluster_connection import Connector, with_heartbeat
+from bellwether.controllers.deletion.finalizer import PolicyFinalizer
+from bellwether.controllers.deletion.policy_deletion import PolicyDeletion
 from bellwether.controllers.failures import Failures
-from bellwether.controllers.rebalance_controller import MakeDesk, PolicyRebalance
-from bellwether.controllers.reporting.status_reporter import Notices
-from bellwether.controllers.requeue import Pace
+from bellwether.controllers.rebalance_controller import MakeRebalanceController, PolicyRebalance
+from bellwether.controllers.reporting.status_reporter import StatusReporter
+from bellwether.controllers.requeue import Requeue
 from bellwether.controllers.session import Session
 from bellwether.controllers.wakeups import Wakeups
 from bellwether.core.demotion.decisions import DecisionFunction, decide
@@ -35,36 +35,36 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.detection import Detection
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError
-from bellwether.reconcile import NOTHING, turn
-from bellwether.telemetry.heartbeat import STUCK_SECONDS, Pulse
+from bellwether.reconcile import NOTHING, reconcile
+from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
 log = structlog.get_logger(__name__)
 
 
-class PolicyLoop(threading.Thread):
+class PolicyController(threading.Thread):
     """Reconciles one policy until it is stopped or the policy is gone."""
 
     def __init__(
         self,
         body: dict[str, Any],
-        linker: Callable[[SignalBook], Linker],
-        notices: Notices,
-        custody: Custody,
+        linker: Callable[[SignalCache], Connector],
+        notices: StatusReporter,
+        custody: PolicyFinalizer,
         clock: Clock,
-        pace: Pace | None = None,
-        desk: MakeDesk | None = None,
+        pace: Requeue | None = None,
+        desk: MakeRebalanceController | None = None,
     ) -> None:
         metadata = body["metadata"]
         self.namespace, self.policy_name = metadata["namespace"], metadata["name"]
         super().__init__(name=f"policy-{self.namespace}-{self.policy_name}", daemon=True)
-        self.signals = SignalBook(clock)
+        self.signals = SignalCache(clock)
         self._notices = notices
         self._custody = custody
         self._clock = clock
-        self._pace = pace or Pace()
+        self._pace = pace or Requeue()
         self._lock = threading.Lock()
         self._body = body
-        self._pulse = Pulse(f"the loop of policy {self.namespace}/{self.policy_name}", clock.monotonic)
+        self._pulse = Heartbeat(f"the loop of policy {self.namespace}/{self.policy_name}", clock.monotonic)
         who = self.namespace, self.policy_name
         self._session = Session(*who, linker(self.signals), self.signals, notices)
         self._failures = Failures(who, self._session, notices, self._pace, self.release)
@@ -145,7 +145,7 @@ class PolicyLoop(threading.Thread):
         """One reconcile with everything around it; returns seconds until the next, negative when there is none."""
         self._pulse.beat()
         body = self.body
-        parting = Parting.of(body, self._custody, self._clock)
+        parting = PolicyDeletion.of(body, self._custody, self._clock)
         if parting is not None and parting.over:
             self.release()
             if parting.asked is not None:
@@ -182,8 +182,8 @@ class PolicyLoop(threading.Thread):
         began = self._clock.monotonic()
         self._notices.begins(self.namespace, self.policy_name)
         try:
-            world = replace(attended(link.world, self._pulse.beat), pods=pods.seen)
-            report, memory = turn(world, policy.policy(), memory, decide, rebalance_input)
+            world = replace(with_heartbeat(link.world, self._pulse.beat), pods=pods.seen)
+            report, memory = reconcile(world, policy.policy(), memory, decide, rebalance_input)
             self._session.memory = memory
             self._must_lead()
         finally:

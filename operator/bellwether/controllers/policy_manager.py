@@ -19,15 +19,15 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.adapters.kubernetes.tls_verification import as_kubectl
 from bellwether.api.v1alpha1.base_model import GROUP, VERSION
-from bellwether.controllers.policy_controller import PolicyLoop
-from bellwether.telemetry.heartbeat import STUCK_SECONDS, Pulse
+from bellwether.controllers.policy_controller import PolicyController
+from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
 BEAT_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
 
 
-class Login(kopf.ConnectionInfo):
+class ApiLogin(kopf.ConnectionInfo):
     """Kopf's own way into the API, verifying certificates as the rest of us does."""
 
     def as_ssl_context(self) -> ssl.SSLContext:
@@ -35,14 +35,14 @@ class Login(kopf.ConnectionInfo):
         return as_kubectl(super().as_ssl_context())
 
 
-class Loops:
+class PolicyManager:
     """The loops of all policies that this process watches."""
 
-    def __init__(self, make: Callable[[dict[str, Any]], PolicyLoop], forget: Callable[[str, str], None]) -> None:
+    def __init__(self, make: Callable[[dict[str, Any]], PolicyController], forget: Callable[[str, str], None]) -> None:
         self._make = make
         self._forget = forget
         self._lock = threading.Lock()
-        self._loops: dict[tuple[str, str], PolicyLoop] = {}
+        self._loops: dict[tuple[str, str], PolicyController] = {}
         # BrokerHealths and Leases may arrive before their policy does.
         self._healths: dict[tuple[str, str], dict[str, Any]] = {}
         self._leases: dict[tuple[str, str], dict[str, Any]] = {}
@@ -120,14 +120,14 @@ class Loops:
             self._forget(*key)
 
 
-def register(registry: kopf.OperatorRegistry, loops: Loops, *, pulse: Pulse | None = None) -> None:
+def register(registry: kopf.OperatorRegistry, loops: PolicyManager, *, pulse: Heartbeat | None = None) -> None:
     """Put the watches into a kopf registry. ``pulse`` beats while kopf's event loop goes round."""
     beating: list[asyncio.Task[None]] = []
 
     @kopf.on.login(registry=registry)
     def log_in(**login: Any) -> kopf.ConnectionInfo | None:
         found = kopf.login_with_kubeconfig(**login) or kopf.login_with_service_account(**login)
-        return None if found is None else Login(**vars(found))
+        return None if found is None else ApiLogin(**vars(found))
 
     @kopf.on.startup(registry=registry)
     async def live(**_: Any) -> None:
@@ -141,7 +141,7 @@ def register(registry: kopf.OperatorRegistry, loops: Loops, *, pulse: Pulse | No
         settings.watching.server_timeout = 300
         settings.watching.client_timeout = 330
         settings.networking.request_timeout = 30
-        settings.networking.error_backoffs = Endless()
+        settings.networking.error_backoffs = EndlessBackoff()
         settings.scanning.disabled = True  # ``definitions`` looks after the kinds: kopf asks for no right to watch them
 
     @kopf.on.event(GROUP, VERSION, "leadershippolicies", registry=registry)
@@ -170,14 +170,14 @@ def register(registry: kopf.OperatorRegistry, loops: Loops, *, pulse: Pulse | No
         loops.halt(timeout_seconds=20)
 
 
-class Endless:
+class EndlessBackoff:
     """Pauses between tries that never come to an end: with kopf's own a minute without the API ends the process."""
 
     def __iter__(self) -> Iterator[float]:
         return itertools.chain((0.5, 1.0, 2.0), itertools.repeat(3.0))
 
 
-async def _beat(pulse: Pulse) -> None:
+async def _beat(pulse: Heartbeat) -> None:
     while True:
         pulse.beat()
         await asyncio.sleep(BEAT_SECONDS)

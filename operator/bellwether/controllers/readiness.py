@@ -16,7 +16,7 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, 
 from bellwether.controllers.definitions import REMEDY, missing_definitions
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Transient
-from bellwether.telemetry.heartbeat import Pulse
+from bellwether.telemetry.heartbeat import Heartbeat
 
 ASK_SECONDS = 3.0
 TRAILS_SECONDS = 30.0
@@ -51,7 +51,7 @@ class Readiness(threading.Thread):
         self._amiss: str | None = "the watches have not listed yet"
         self._listed = False
         self._missing: dict[Named, float] = {}
-        self._pulse = Pulse("the thread that looks after readiness", clock.monotonic)
+        self._pulse = Heartbeat("the thread that looks after readiness", clock.monotonic)
 
     def stuck(self) -> list[str]:
         """That nobody looks any more, if so."""

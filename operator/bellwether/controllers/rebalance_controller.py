@@ -25,7 +25,7 @@ from bellwether.adapters.store.store_errors import PlanUnfit, StoreError
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.spec.plan_runner import RunnerType
 from bellwether.api.v1alpha1.status.rebalance_status import REQUEST_LIMIT
-from bellwether.controllers.load_cache import LoadReading, Measures, Wish
+from bellwether.controllers.load_cache import LoadCache, LoadQuery, LoadSource
 from bellwether.core.model.refusals import Refusal
 from bellwether.core.model.undo_record import PlanApplication
 from bellwether.core.reasons import DESCRIPTIONS, Reason
@@ -53,10 +53,10 @@ from bellwether.ports.jobs import JobState, PlanJobs
 if TYPE_CHECKING:  # Arrow is for policies that rebalance
     from bellwether.adapters.store.plans.plan_store import Rechecked
 
-APPROVE = "bellwether.dev/approve-plan"
+APPROVE_ANNOTATION = "bellwether.dev/approve-plan"
 """Annotation that names the digest of the plan that may be applied."""
 
-ASK = "bellwether.dev/rebalance"
+REQUEST_ANNOTATION = "bellwether.dev/rebalance"
 """Annotation that asks for a plan now, once for each new value."""
 
 POLL_SECONDS = 5.0
@@ -64,7 +64,7 @@ POLL_SECONDS = 5.0
 log = structlog.get_logger(__name__)
 
 
-class Shelf(Measures, Protocol):
+class FilePlanStore(LoadSource, Protocol):
     """The policy's part of the store, as ``adapters.store.plans.plan_store`` has it."""
 
     def has_problem(self, name: str) -> bool:
@@ -89,14 +89,14 @@ class Shelf(Measures, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class RebalanceBackend:
     """What a policy's desk works with, made anew when the policy says otherwise."""
 
-    shelf: Shelf
+    shelf: FilePlanStore
     jobs: PlanJobs
 
 
-MakeTools = Callable[[LeadershipPolicy, str], Tools]
+MakeRebalanceBackend = Callable[[LeadershipPolicy, str], RebalanceBackend]
 """From a policy and the id of its Kafka cluster. Raises StoreError or Terminal."""
 
 
@@ -113,10 +113,10 @@ class _Facts:
     waits: Refusal | None
 
 
-class Desk:
+class RebalanceController:
     """See the module. ``wake`` lets the policy's loop take a turn soon: there is something to do or to say."""
 
-    def __init__(self, run: RebalanceRun, tools: MakeTools, clock: Clock, wake: Callable[[], None]) -> None:
+    def __init__(self, run: RebalanceRun, tools: MakeRebalanceBackend, clock: Clock, wake: Callable[[], None]) -> None:
         self._run = run
         self._make_tools = tools
         self._clock = clock
@@ -132,9 +132,9 @@ class Desk:
         self._wanting = False
         self._started = False
         self._trouble: Refusal | None = None
-        self._tools: Tools | None = None
+        self._tools: RebalanceBackend | None = None
         self._tools_for: object = None
-        self._reading = LoadReading(clock)
+        self._reading = LoadCache(clock)
         self.version = 0
         """Changes whenever a turn has something new to do or to say."""
 
@@ -190,8 +190,8 @@ class Desk:
                 policy,
                 settings,
                 report.cluster_id,
-                annotations.get(ASK, "")[:REQUEST_LIMIT],
-                annotations.get(APPROVE, "").strip(),
+                annotations.get(REQUEST_ANNOTATION, "")[:REQUEST_LIMIT],
+                annotations.get(APPROVE_ANNOTATION, "").strip(),
                 progress.application if progress is not None else None,
                 progress.waits if progress is not None else None,
             )
@@ -305,7 +305,7 @@ class Desk:
 
     def _read_loads(self, run: RebalanceRun, facts: _Facts) -> Refusal | None:
         """The loads of the run that ended last, where the policy limits by load; why they could not be had, if so."""
-        wish = Wish.of(facts.policy, facts.settings, run)
+        wish = LoadQuery.of(facts.policy, facts.settings, run)
         if self._reading.due(wish) and wish is not None:
             self._reading.read(lambda: self._tools_of(facts).shelf, wish)
         return self._reading.trouble
@@ -320,7 +320,7 @@ class Desk:
             self._wanting, self._problem = False, None
         return run.become(RunState.FAILED, reason, text)
 
-    def _tools_of(self, facts: _Facts) -> Tools:
+    def _tools_of(self, facts: _Facts) -> RebalanceBackend:
         wanted = (facts.policy.spec.rebalance, facts.cluster_id)
         if self._tools is None or self._tools_for != wanted:
             if self._tools is not None:
@@ -338,26 +338,28 @@ class Desk:
                 pass
 
 
-def tools_for(api: KubernetesClient, clock: Clock, policy: LeadershipPolicy, cluster_id: str) -> Tools:
+def rebalance_backend(
+    api: KubernetesClient, clock: Clock, policy: LeadershipPolicy, cluster_id: str
+) -> RebalanceBackend:
     """What the policy's desk works with. Raises StoreError, or Terminal where the policy asks for no rebalance."""
     rebalance, metadata = policy.spec.rebalance, policy.metadata
     if rebalance is None:
         raise Terminal(f"policy {metadata.namespace}/{metadata.name} has no spec.rebalance")
     try:  # Arrow is for policies that rebalance
         from bellwether.adapters.store.filesystems import Store  # noqa: PLC0415
-        from bellwether.adapters.store.plans.plan_store import Shelf  # noqa: PLC0415
+        from bellwether.adapters.store.plans.plan_store import FilePlanStore  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise Terminal(f"spec.rebalance {needed_extra(error)}") from error
-    shelf = Shelf(Store.open(rebalance.history.uri), cluster_id, f"{metadata.namespace}/{metadata.name}")
+    shelf = FilePlanStore(Store.open(rebalance.history.uri), cluster_id, f"{metadata.namespace}/{metadata.name}")
     jobs: PlanJobs
     if rebalance.runner.type is RunnerType.PROCESS:
         jobs = ProcessJobs(lambda run: Work.of(policy, rebalance, run, cluster_id), rebalance.runner, clock)
     else:
         jobs = KubernetesJobs(api, policy, rebalance, cluster_id)
-    return Tools(shelf, jobs)
+    return RebalanceBackend(shelf, jobs)
 
 
-MakeDesk = Callable[[RebalanceRun, Callable[[], None]], Desk]
+MakeRebalanceController = Callable[[RebalanceRun, Callable[[], None]], RebalanceController]
 """From how the rebalance was last said to stand, and a way to wake the policy's controller."""
 
 
@@ -365,12 +367,15 @@ class PolicyRebalance:
     """The desk of one policy while ``spec.rebalance`` asks for one. ``run_of`` reads the last status of a policy."""
 
     def __init__(
-        self, make: MakeDesk | None, run_of: Callable[[LeadershipPolicy], RebalanceRun], wake: Callable[[], None]
+        self,
+        make: MakeRebalanceController | None,
+        run_of: Callable[[LeadershipPolicy], RebalanceRun],
+        wake: Callable[[], None],
     ) -> None:
         self._make = make
         self._run_of = run_of
         self._wake = wake
-        self._desk: Desk | None = None
+        self._desk: RebalanceController | None = None
 
     @property
     def run(self) -> RebalanceRun | None:
@@ -415,4 +420,4 @@ def _approver(policy: LeadershipPolicy, body: dict[str, Any]) -> str:
     """Who approved the load plan, for the audit trail."""
     if policy.spec.rebalance is not None and policy.spec.rebalance.approval is Approval.AUTOMATIC:
         return "the policy (spec.rebalance.approval)"
-    return owner_of(body, "metadata", "annotations", APPROVE) or f"annotation {APPROVE}"
+    return owner_of(body, "metadata", "annotations", APPROVE_ANNOTATION) or f"annotation {APPROVE_ANNOTATION}"

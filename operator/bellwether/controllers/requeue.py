@@ -16,7 +16,7 @@ _AILING = (HealthState.SICK, HealthState.SUSPECT, HealthState.DOWN)
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Requeue:
     """How often a loop looks, in seconds: at its inbox, at metadata while something is displaced, and otherwise."""
 
     inbox_seconds: float = 1.0

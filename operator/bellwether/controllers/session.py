@@ -11,10 +11,10 @@ from dataclasses import replace
 import structlog
 
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch
-from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.cluster_connection import Link, Linker, Refused
-from bellwether.controllers.reporting.status_reporter import Notices
+from bellwether.controllers.cluster_connection import ClusterConnection, Connector, PolicyRefused
+from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.report import Report
@@ -29,14 +29,16 @@ MESSAGE_LIMIT = 1024
 class Session:
     """One policy's session. ``memory`` is None until the undo record was read under this Lease."""
 
-    def __init__(self, namespace: str, policy: str, linker: Linker, signals: SignalBook, notices: Notices) -> None:
+    def __init__(
+        self, namespace: str, policy: str, linker: Connector, signals: SignalCache, notices: StatusReporter
+    ) -> None:
         self._namespace = namespace
         self._policy = policy
         self._linker = linker
         self._signals = signals
         self._notices = notices
         self._connected_to: object = None
-        self.link: Link | None = None
+        self.link: ClusterConnection | None = None
         self.memory: Memory | None = None
         self.pods: PodWatch | None = None
 
@@ -72,15 +74,15 @@ class Session:
             owner = self.link.lease.owner
             # No owner: another process was quicker in this moment, and the next try shows which.
             if owner is None or owner.startswith(f"policy {self._namespace}/{self._policy} "):
-                raise Refused(Reason.STANDING_BY, DESCRIPTIONS[Reason.STANDING_BY])
+                raise PolicyRefused(Reason.STANDING_BY, DESCRIPTIONS[Reason.STANDING_BY])
             text = (
                 f"{owner} already manages Kafka cluster {self.link.cluster_id}: one policy per Kafka cluster; delete "
                 "one of the two"
             )
-            raise Refused(Reason.CLUSTER_CLAIMED, text)
+            raise PolicyRefused(Reason.CLUSTER_CLAIMED, text)
         self._notices.leading(self._namespace, self._policy, True)
 
-    def begin(self, policy: LeadershipPolicy) -> tuple[Link, Memory, PodWatch]:
+    def begin(self, policy: LeadershipPolicy) -> tuple[ClusterConnection, Memory, PodWatch]:
         """What a reconcile works with. The first of a session reads the undo record and the last status.
 
         Raises Transient without a connection, Refused when the record cannot be read, and what the ports raise.
@@ -94,11 +96,11 @@ class Session:
         self.pods = self._linker.restarts(policy)
         return self.link, self.memory, self.pods
 
-    def _take_over(self, link: Link, policy: LeadershipPolicy) -> Memory:
+    def _take_over(self, link: ClusterConnection, policy: LeadershipPolicy) -> Memory:
         try:
             record = link.records.take_over(link.cluster_id)
         except (Transient, Terminal) as error:
-            raise Refused(Reason.RECORD_UNAVAILABLE, str(error)) from error
+            raise PolicyRefused(Reason.RECORD_UNAVAILABLE, str(error)) from error
         # The watch may not have delivered yet: the first reconcile must not miss an override.
         healths = self._notices.healths(policy)
         for health in healths:

@@ -102,7 +102,7 @@ class UncleanElections(Protocol):
         ...
 
 
-class MarginReader(Protocol):
+class FaultToleranceReader(Protocol):
     """Reads what a cluster could lose besides: facts that metadata does not hold."""
 
     def margins(

@@ -57,7 +57,7 @@ class AuditTrail(Protocol):
         ...
 
 
-class Untold:
+class NoAuditTrail:
     """The trail of whoever keeps none: simulations, replays, a person who looks on."""
 
     def begin(self, entry: AuditEntry) -> None:

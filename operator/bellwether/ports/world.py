@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from bellwether.core.model.strimzi import Pod, Strimzi
 from bellwether.ports.clock import Clock
-from bellwether.ports.kafka import ClusterReader, ConfigReader, LeaderMover, MarginReader
-from bellwether.ports.kubernetes import AuditTrail, Leadership, SignalSource, UndoRecords, Untold
+from bellwether.ports.kafka import ClusterReader, ConfigReader, FaultToleranceReader, LeaderMover
+from bellwether.ports.kubernetes import AuditTrail, Leadership, NoAuditTrail, SignalSource, UndoRecords
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class World:
     signals: SignalSource
     clock: Clock
     strimzi: Strimzi | None = None
-    trail: AuditTrail = field(default_factory=Untold)
-    margins: MarginReader | None = None
+    trail: AuditTrail = field(default_factory=NoAuditTrail)
+    margins: FaultToleranceReader | None = None
     configs: ConfigReader | None = None
     """Asked for marks of throttled replicas, while somebody else moves some."""
     pods: Mapping[int, Pod] | None = None

@@ -25,7 +25,7 @@ _IDLE_SECONDS = 10.0
 _MOST_THREADS = 8192
 
 
-class Question(Generic[T]):
+class WorkItem(Generic[T]):
     """One call and what became of it. ``began`` is ``None`` until a thread has taken it up."""
 
     __slots__ = ("_call", "began", "done", "error", "holds_lane", "result")
@@ -47,7 +47,7 @@ class Question(Generic[T]):
         self.done = True
 
 
-class Questions:
+class WorkerPool:
     """Threads that are made when they are needed and end when they are not."""
 
     def __init__(self, clock: Clock, *, lanes: int = LANES, working_seconds: float = WORKING_SECONDS) -> None:
@@ -55,8 +55,8 @@ class Questions:
         self._lanes = lanes
         self._working_seconds = working_seconds
         self._changed = threading.Condition()
-        self._waiting: deque[Question[object]] = deque()
-        self._working: deque[Question[object]] = deque()
+        self._waiting: deque[WorkItem[object]] = deque()
+        self._working: deque[WorkItem[object]] = deque()
         self._held = 0
         self._idle = 0
         self._threads = 0
@@ -66,7 +66,7 @@ class Questions:
         """How many threads there are."""
         return self._threads
 
-    def put(self, question: Question[T]) -> None:
+    def put(self, question: WorkItem[T]) -> None:
         """Have it asked, in turn."""
         with self._changed:
             self._waiting.append(question)  # type: ignore[arg-type]
@@ -99,7 +99,7 @@ class Questions:
             self._threads += 1
             threading.Thread(target=self._work, name="question", daemon=True).start()
 
-    def _release(self, question: Question[object]) -> None:
+    def _release(self, question: WorkItem[object]) -> None:
         if question.holds_lane:
             question.holds_lane = False
             self._held -= 1
@@ -110,7 +110,7 @@ class Questions:
             with self._changed:
                 self._release(question)
 
-    def _next(self) -> Question[object] | None:
+    def _next(self) -> WorkItem[object] | None:
         with self._changed:
             if self._idle >= self._lanes and not self._may_begin():
                 self._threads -= 1  # left over from a time when many waited

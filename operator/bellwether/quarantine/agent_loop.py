@@ -34,7 +34,7 @@ class Observer(Protocol):
         ...
 
 
-class Warden:
+class QuarantineAgent:
     """One broker's warden. ``post`` is called with news, on the warden's own thread.
 
     ``speaks`` tells whether its word is heard: a second warden of the same broker, such as one with a wrong id beside

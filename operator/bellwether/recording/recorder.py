@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, KubernetesClient, Object
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
-from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.cluster import Cluster
@@ -144,7 +144,7 @@ class Recorder:
 
     def __post_init__(self) -> None:
         self._held = HeldClock(self.clock)
-        self._book = SignalBook(self._held)
+        self._book = SignalCache(self._held)
         self._pods = PodWatch(self.api, self._held, every_seconds=0.0)
         self._began: float | None = None
         self._state: dict[str, Json] = {}

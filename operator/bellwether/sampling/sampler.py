@@ -20,7 +20,7 @@ from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.sampling.rounds import Round
 from bellwether.sampling.rows import Rows
 from bellwether.sampling.schedules import Schedule
-from bellwether.telemetry.heartbeat import STUCK_SECONDS, Pulse
+from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
 # At 200,000 partitions one takes some 20 MB.
 MOST_KEPT = 10
@@ -85,7 +85,7 @@ class Sampler:
         self._log = structlog.get_logger(__name__)
         self._kept: deque[Rows] = deque()
         self._amiss: set[str] = set()
-        self._pulse = Pulse("the sampler", clock.monotonic, begun=False)
+        self._pulse = Heartbeat("the sampler", clock.monotonic, begun=False)
 
     def amiss(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:
         """That rounds have stood still for longer than any takes, if so. Waits for nobody."""

@@ -16,7 +16,7 @@ STUCK_SECONDS = 120.0
 """How long a thread may show no sign of life; a single request, or a computation between two, is far shorter."""
 
 
-class Pulse:
+class Heartbeat:
     """The last sign of life of one thread, in seconds of a monotonic clock. Safe to read from any other thread.
 
     Of one that has not ``begun`` nothing is expected before its first beat.
@@ -52,7 +52,7 @@ class Pulse:
                 return event.is_set()
 
 
-class Attended:
+class WithHeartbeat:
     """Any object; each call of a method of it is a sign of life, before and after."""
 
     def __init__(self, inner: object, beat: Callable[[], None]) -> None:

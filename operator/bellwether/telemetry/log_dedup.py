@@ -21,7 +21,7 @@ _NUMBERS = re.compile(r"0x[0-9a-f]+|\d+")
 REPEATED = "repeated"
 
 
-class Repeats(logging.Filter):
+class LogDedup(logging.Filter):
     """Lets a record pass unless the same one passed lately; the next one says ``repeated``: how many were left out.
 
     The same is: logger, level and all fields. Of other libraries numbers are passed over, as they name ports and times.

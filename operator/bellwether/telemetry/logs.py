@@ -17,7 +17,7 @@ from typing import Any, Literal, TextIO
 
 import structlog
 
-from bellwether.telemetry.log_dedup import Repeats
+from bellwether.telemetry.log_dedup import LogDedup
 
 Format = Literal["auto", "json", "console"]
 
@@ -55,7 +55,7 @@ def configure(log_format: Format = "auto", level: str = "info", stream: TextIO |
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
         )
     )
-    handler.addFilter(Repeats())
+    handler.addFilter(LogDedup())
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level.upper())

@@ -72,7 +72,7 @@ class MemoryOrders:
         return OrderRead(self.command, self.others)
 
 
-class MemoryMargins:
+class MemoryFaultTolerance:
     """``ports.kafka.MarginReader`` over a simulated cluster. ``voters`` are brokers; those that run keep up.
 
     Without voters the controllers are others, and well.

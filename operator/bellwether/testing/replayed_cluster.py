@@ -13,7 +13,7 @@ from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, Topi
 from bellwether.testing.memory_cluster import MemoryBroker, MemoryCluster
 
 
-class RetoldCluster(MemoryCluster):
+class ReplayedCluster(MemoryCluster):
     """Begins as ``first`` and goes on by ``retell``."""
 
     def __init__(self, first: Cluster) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
@@ -194,7 +194,7 @@ class Stage:
     def _elect(self, names: list[tuple[str, int]]) -> None:
         try:
             connection = Connection(tuple(self.kafka.bootstrap.split(",")))
-            KafkaMover(Nodes(connection, PATIENT)).elect([TopicPartition(*name) for name in names])
+            KafkaMover(BrokerPool(connection, PATIENT)).elect([TopicPartition(*name) for name in names])
         except BellwetherError:
             return  # asked again soon
 

@@ -15,11 +15,11 @@ import time
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.brokers.log_ends import MOST_PARTITIONS, LogEnds
 from bellwether.adapters.kafka.connection import transport
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.kafka_connection import Connection
-from bellwether.probes.replication.lag_round import Soundings
+from bellwether.probes.replication.lag_round import LagRounds
 
 PATIENT = Limits(opening_seconds=30, finding_seconds=30, request_seconds=120, read_seconds=240)
 
@@ -49,17 +49,17 @@ def main() -> None:
 def measure(connection: Connection, rounds: int) -> None:
     """A line for each round."""
     received = 0
-    plain = transport.Wire.receive
+    plain = transport.Transport.receive
 
-    def counted(self: transport.Wire, *arguments: object) -> bytes:
+    def counted(self: transport.Transport, *arguments: object) -> bytes:
         nonlocal received
         frame = plain(self, *arguments)  # type: ignore[arg-type]
         received += len(frame) + 4
         return frame
 
-    transport.Wire.receive = counted  # type: ignore[assignment, method-assign]
+    transport.Transport.receive = counted  # type: ignore[assignment, method-assign]
     settings = ReplicationLag(timeout_seconds=60)
-    soundings = Soundings(KafkaReader(Nodes(connection, PATIENT)), LogEnds(connection), SystemClock())
+    soundings = LagRounds(KafkaReader(BrokerPool(connection, PATIENT)), LogEnds(connection), SystemClock())
     soundings.round(settings)  # the brokers make their answers; not measured
     print(f"{'round':>5} {'seconds':>8} {'CPU s':>6} {'MB in':>6} {'MB RSS':>7} {'lagging':>8}")
     for number in range(1, rounds + 1):

@@ -17,7 +17,7 @@ from numpy.random import Generator
 from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.probes.result_window import Window
-from bellwether.probes.storage.write_latency import SPANS_KEPT, Habit, Latencies, Sample, periods
+from bellwether.probes.storage.write_latency import SPANS_KEPT, Latencies, LatencyBaseline, Sample, periods
 from monthsim.episodes import Disk, DiskEffect
 from monthsim.paths import News, at
 
@@ -89,7 +89,7 @@ class Volume:
 
 def steady(volume: Volume, settings: StorageLatency) -> Latencies:
     """A disk that has long been well."""
-    known = Latencies(habit=Habit((), (volume.usual_seconds,) * SPANS_KEPT))
+    known = Latencies(habit=LatencyBaseline((), (volume.usual_seconds,) * SPANS_KEPT))
     for n in range(2 * settings.window_samples):
         known = known.after(Sample(volume.usual_seconds), settings, at(n - 1000.0))
     return known

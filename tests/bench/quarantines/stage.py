@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Partition
 from bellwether.kafka_connection import Connection
@@ -62,7 +62,7 @@ class Stage:
         self.kafka.start()
         self._stack.callback(self.kafka.stop)
         others = [b.internal for b in self.kafka.brokers.values() if b.id != SICK]
-        self._reader = KafkaReader(Nodes(Connection(tuple(reversed(others))), PATIENT))
+        self._reader = KafkaReader(BrokerPool(Connection(tuple(reversed(others))), PATIENT))
         self._reader.read()
         self._reader.avoid([SICK])
         self.site = Site(self._server, self.kafka, self._logs)

@@ -11,7 +11,7 @@ import pytest
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, POLICIES, KubernetesClient
 from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
-from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
 from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
@@ -75,7 +75,7 @@ def health(api: KubernetesClient, namespace: str, broker: int = 1) -> Any:
     return api.get(BROKER_HEALTHS, namespace, f"main-{broker}")
 
 
-def feed(book: SignalBook, api: KubernetesClient, namespace: str) -> None:
+def feed(book: SignalCache, api: KubernetesClient, namespace: str) -> None:
     for one in api.list(LEASES, namespace):
         book.on_lease(one)
     for one in api.list(BROKER_HEALTHS, namespace):
@@ -144,7 +144,7 @@ def test_an_entry_is_no_evidence_until_its_lease_was_seen_to_advance(
 ) -> None:
     a = prober("zone-a")
     a.writer.write(word("zone-a", control=Reading.PASSING, message="refused", latency_seconds=0.0123))
-    book = SignalBook(SystemClock())
+    book = SignalCache(SystemClock())
     feed(book, api, namespace)
     (found,) = book.signals()
     assert found.age_seconds is None
@@ -190,7 +190,7 @@ def test_an_override_set_by_kubectl_is_read(
 ) -> None:
     patch = '{"spec":{"override":{"state":"Demoted","reason":"disk swap","until":"2030-01-01T00:00:00Z"}}}'
     apiserver.kubectl("patch", "bh", "main-1", "-n", namespace, "--type=merge", "-p", patch)
-    book = SignalBook(SystemClock())
+    book = SignalCache(SystemClock())
     feed(book, api, namespace)
     (found,) = book.overrides()
     assert (found.broker, found.state, found.reason) == (1, OverrideState.DEMOTED, "disk swap")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.kafka_connection import Connection
@@ -33,18 +33,18 @@ def connection(brokers: KafkaCluster) -> Connection:
 
 
 @pytest.fixture
-def nodes(connection: Connection) -> Nodes:
+def nodes(connection: Connection) -> BrokerPool:
     """With time to spare, as tests share their machine; the default limits are tested with frozen brokers."""
-    return Nodes(connection, PATIENT)
+    return BrokerPool(connection, PATIENT)
 
 
 @pytest.fixture
-def reader(nodes: Nodes) -> KafkaReader:
+def reader(nodes: BrokerPool) -> KafkaReader:
     return KafkaReader(nodes)
 
 
 @pytest.fixture
-def mover(nodes: Nodes) -> KafkaMover:
+def mover(nodes: BrokerPool) -> KafkaMover:
     return KafkaMover(nodes)
 
 
@@ -60,5 +60,5 @@ def topic(brokers: KafkaCluster) -> str:
 def everywhere(brokers: KafkaCluster, topic: str, partitions: int) -> None:
     """Wait until each broker knows the topic and its leaders: each learns of them in its own time."""
     for broker in brokers.brokers.values():
-        reader = KafkaReader(Nodes(Connection((broker.internal,)), PATIENT))
+        reader = KafkaReader(BrokerPool(Connection((broker.internal,)), PATIENT))
         until(lambda r=reader: sum(p.leader is not None for p in r.partitions([topic])) >= partitions, 60)  # type: ignore[misc]

@@ -10,7 +10,7 @@ import pytest
 from bellwether.adapters.kafka import admin_config_reader
 from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Broker
 from realparts.kafka import KafkaCluster, create_topics
@@ -38,7 +38,7 @@ def no_second_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin_config_reader, "READ_SECONDS", 60.0)
 
 
-def test_both_ways_read_the_same(reader: KafkaReader, nodes: Nodes, topic: str, strict: str) -> None:
+def test_both_ways_read_the_same(reader: KafkaReader, nodes: BrokerPool, topic: str, strict: str) -> None:
     reader.read()
     asked: tuple[Collection[str], Collection[str]] = ([topic, strict, "never-made"], [MIN_ISR, UNCLEAN, "no.such"])
     found = AdminConfigs(nodes).topic_configs(*asked)
@@ -48,7 +48,7 @@ def test_both_ways_read_the_same(reader: KafkaReader, nodes: Nodes, topic: str, 
 
 @pytest.mark.usefixtures("no_second_choice")
 def test_a_frozen_broker_that_is_to_be_avoided_is_not_asked(
-    brokers: KafkaCluster, reader: KafkaReader, nodes: Nodes, topic: str
+    brokers: KafkaCluster, reader: KafkaReader, nodes: BrokerPool, topic: str
 ) -> None:
     reader.read()
     brokers.broker(2).pause()
@@ -58,7 +58,7 @@ def test_a_frozen_broker_that_is_to_be_avoided_is_not_asked(
 
 
 def test_where_the_brokers_addresses_lead_nowhere_the_one_that_answered_is_asked(
-    nodes: Nodes, topic: str, monkeypatch: pytest.MonkeyPatch
+    nodes: BrokerPool, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admin_config_reader, "READ_SECONDS", 1.0)
     nodes.learn([Broker(1, host="127.0.0.1", port=1)])

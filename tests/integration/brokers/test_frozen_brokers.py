@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
@@ -44,7 +44,7 @@ def frozen(brokers: KafkaCluster, topic: str) -> Iterator[KafkaCluster]:
 
 def test_a_read_goes_round_a_frozen_broker_that_is_first_in_bootstrap(frozen: KafkaCluster) -> None:
     opened = Opened()
-    reader = KafkaReader(Nodes(Connection((frozen.broker(1).internal, frozen.broker(2).internal)), ROUND, opened))
+    reader = KafkaReader(BrokerPool(Connection((frozen.broker(1).internal, frozen.broker(2).internal)), ROUND, opened))
     assert len(reader.read().partitions) >= 12
     reader.read()
     assert opened.in_vain == 1, "the second read must not try the frozen broker again"
@@ -52,15 +52,15 @@ def test_a_read_goes_round_a_frozen_broker_that_is_first_in_bootstrap(frozen: Ka
 
 def test_a_move_goes_round_a_frozen_broker_that_is_first_in_bootstrap(frozen: KafkaCluster, topic: str) -> None:
     opened = Opened()
-    mover = KafkaMover(Nodes(Connection((frozen.broker(1).internal, frozen.broker(2).internal)), ROUND, opened))
-    others = KafkaReader(Nodes(Connection((frozen.broker(2).internal,)), PATIENT)).partitions([topic])
+    mover = KafkaMover(BrokerPool(Connection((frozen.broker(1).internal, frozen.broker(2).internal)), ROUND, opened))
+    others = KafkaReader(BrokerPool(Connection((frozen.broker(2).internal,)), PATIENT)).partitions([topic])
     name = next(p.name for p in others if p.replicas[0] != 1)  # on a slow machine broker 1 is fenced by now
     assert mover.elect([name])[name].ok
     assert opened.in_vain == 1
 
 
 def test_a_frozen_broker_alone_is_transient(frozen: KafkaCluster, topic: str) -> None:
-    nodes = Nodes(Connection((frozen.broker(1).internal,)))
+    nodes = BrokerPool(Connection((frozen.broker(1).internal,)))
     mover = KafkaMover(nodes)
     with pytest.raises(Transient, match="no answer in time"):
         KafkaReader(nodes).read()
@@ -71,7 +71,7 @@ def test_a_frozen_broker_alone_is_transient(frozen: KafkaCluster, topic: str) ->
 
 def test_a_broker_to_avoid_gets_no_question_while_another_answers(brokers: KafkaCluster, topic: str) -> None:
     opened = Opened()
-    nodes = Nodes(Connection((brokers.broker(1).internal,)), ROUND, opened)
+    nodes = BrokerPool(Connection((brokers.broker(1).internal,)), ROUND, opened)
     reader, mover = KafkaReader(nodes), KafkaMover(nodes)
     reader.read()
     reader.avoid([1])
@@ -86,7 +86,7 @@ def test_a_broker_to_avoid_gets_no_question_while_another_answers(brokers: Kafka
 
 
 def test_a_broker_to_avoid_is_asked_when_no_other_answers(brokers: KafkaCluster) -> None:
-    nodes = Nodes(Connection((brokers.broker(1).internal,)))
+    nodes = BrokerPool(Connection((brokers.broker(1).internal,)))
     reader = KafkaReader(nodes)
     cluster = reader.read()
     reader.avoid(list(cluster.brokers))
@@ -97,7 +97,7 @@ def test_a_frozen_controller_makes_a_move_transient_and_says_that_it_may_have_be
     brokers: KafkaCluster, reader: KafkaReader, topic: str, connection: Connection
 ) -> None:
     partition = reader.partitions([topic])[0]
-    mover = KafkaMover(Nodes(connection, Limits(opening_seconds=10, finding_seconds=20, request_seconds=1)))
+    mover = KafkaMover(BrokerPool(connection, Limits(opening_seconds=10, finding_seconds=20, request_seconds=1)))
     brokers.controller(101).pause()
     try:
         with pytest.raises(Transient, match="may have been carried out"):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
-from bellwether.adapters.kafka.fault_tolerance_reader import KafkaMargins
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
+from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
@@ -28,10 +28,10 @@ def test_a_cluster_that_is_well_has_margins_and_nobody_trails(kafka: KafkaCluste
     create_topics(kafka.bootstrap, {topic: 3}, configs={"min.insync.replicas": "2"})
     # Each broker learns of the topic in its own time, and any of them may be asked.
     KafkaSite(kafka).everywhere(lambda c: len([p for p in c.partitions if p.topic == topic and p.leader]) == 3)
-    nodes = Nodes(Connection(tuple(kafka.bootstrap.split(","))), PATIENT)
+    nodes = BrokerPool(Connection(tuple(kafka.bootstrap.split(","))), PATIENT)
     partitions = [p for p in KafkaReader(nodes).read().partitions if p.topic == topic]
     followed = {TopicPartition(topic, p.index): p.leader for p in partitions if p.leader not in (None, 1)}
-    found = KafkaMargins(nodes).margins([topic, "never-made"], [1, 2, 3, 99], {1: followed})  # type: ignore[dict-item]
+    found = KafkaFaultTolerance(nodes).margins([topic, "never-made"], [1, 2, 3, 99], {1: followed})  # type: ignore[dict-item]
     assert found.problem == ""
     assert found.minimum_isr == {topic: 2}
     assert found.quorum is not None

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.detection.findings import SignalIndex
 from bellwether.core.model.snapshot import Snapshot
@@ -26,7 +26,7 @@ LONG_SECONDS = 30
 def test_a_broker_that_shuts_down_is_in_no_isr_while_it_still_answers(brokers: KafkaCluster, topic: str):
     going = brokers.broker(2)
     connection = Connection((brokers.broker(1).internal,))
-    reader, probe = KafkaReader(Nodes(connection, PATIENT)), BrokerProbe(connection)
+    reader, probe = KafkaReader(BrokerPool(connection, PATIENT)), BrokerProbe(connection)
     assert 2 not in leaving(reader)
     # The controller lets a broker go when the others have read of it; a frozen one keeps it waiting until it is fenced.
     brokers.broker(3).pause()

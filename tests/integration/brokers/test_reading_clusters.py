@@ -9,7 +9,7 @@ from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from bellwether.adapters.kafka.confluent_config import for_confluent
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Partition
 from bellwether.kafka_connection import Connection
@@ -111,5 +111,5 @@ def test_a_thousand_partitions_more_cost_a_read_a_fraction_of_a_second(
 ) -> None:
     topic = f"wide-{time.monotonic_ns()}"
     create_topics(brokers.bootstrap, {topic: 1000}, replication_factor=1)
-    reader = KafkaReader(Nodes(connection))
+    reader = KafkaReader(BrokerPool(connection))
     until(lambda: len(reader.read().partitions) >= 1000, ignoring=(Transient,))

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.adapters.kafka.confluent_config import for_confluent
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.connection.connection_errors import Stage
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
@@ -48,7 +48,7 @@ def changed(connection: Connection, **security: Any) -> Connection:
 
 
 def test_reads_moves_and_probes_work_over_sasl_and_tls(brokers: KafkaCluster, secure: Connection, topic: str) -> None:
-    nodes = Nodes(secure, PATIENT)
+    nodes = BrokerPool(secure, PATIENT)
     cluster = KafkaReader(nodes).read()
     assert {f"{b.host}:{b.port}" for b in cluster.brokers.values()} == set(secure.bootstrap)
     name = TopicPartition(topic, 0)
@@ -69,7 +69,7 @@ def test_a_wrong_password_is_terminal_names_the_user_and_keeps_the_secret(
 ) -> None:
     wrong = changed(secure, password="s3cr3t-and-wrong")
     with pytest.raises(Terminal, match="refused user 'admin'") as caught:
-        KafkaReader(Nodes(wrong, PATIENT)).read()
+        KafkaReader(BrokerPool(wrong, PATIENT)).read()
     assert "check username, password and mechanism" in str(caught.value)
     told = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
     assert "s3cr3t" not in told
@@ -79,7 +79,7 @@ def test_a_wrong_password_is_terminal_names_the_user_and_keeps_the_secret(
 
 def test_a_mechanism_that_is_not_offered_is_terminal_and_names_those_that_are(secure: Connection) -> None:
     with pytest.raises(Terminal, match="choose one of SCRAM-SHA-512"):
-        KafkaReader(Nodes(changed(secure, mechanism="PLAIN"), PATIENT)).read()
+        KafkaReader(BrokerPool(changed(secure, mechanism="PLAIN"), PATIENT)).read()
 
 
 def test_a_wrong_authority_is_terminal_and_names_the_file(
@@ -87,7 +87,7 @@ def test_a_wrong_authority_is_terminal_and_names_the_file(
 ) -> None:
     stranger = changed(secure, ca_file=str(Authority(tmp_path).path))
     with pytest.raises(Terminal, match="does not verify against ca_file") as caught:
-        KafkaReader(Nodes(stranger, PATIENT)).read()
+        KafkaReader(BrokerPool(stranger, PATIENT)).read()
     assert str(tmp_path) in str(caught.value)
     answer = BrokerProbe(stranger).ask(brokers.broker(1).secure or "", 1, 30)
     assert (answer.ok, answer.stage) == (False, Stage.TLS)
@@ -96,14 +96,14 @@ def test_a_wrong_authority_is_terminal_and_names_the_file(
 def test_a_wrong_protocol_is_terminal_and_says_what_to_check(secure: Connection, connection: Connection) -> None:
     plain = Connection(secure.bootstrap)
     with pytest.raises(Terminal, match="a TLS listener needs SSL or SASL_SSL"):
-        KafkaReader(Nodes(plain, PATIENT)).read()
+        KafkaReader(BrokerPool(plain, PATIENT)).read()
     with pytest.raises(Terminal, match="check the port, security"):
-        KafkaReader(Nodes(changed(secure, protocol="SSL"), PATIENT)).read()
+        KafkaReader(BrokerPool(changed(secure, protocol="SSL"), PATIENT)).read()
     with pytest.raises(Terminal, match="check that the port is a TLS listener"):
-        KafkaReader(Nodes(dataclasses.replace(secure, bootstrap=connection.bootstrap), PATIENT)).read()
+        KafkaReader(BrokerPool(dataclasses.replace(secure, bootstrap=connection.bootstrap), PATIENT)).read()
     with pytest.raises(Terminal, match="this listener takes no SASL"):
         KafkaReader(
-            Nodes(
+            BrokerPool(
                 changed(dataclasses.replace(secure, bootstrap=connection.bootstrap), protocol="SASL_PLAINTEXT"), PATIENT
             )
         ).read()
@@ -113,4 +113,4 @@ def test_a_controller_s_port_is_not_taken_for_a_broker_s(brokers: KafkaCluster) 
     properties = (brokers.directory / "controller-101" / "server.properties").read_text()
     port = next(line for line in properties.splitlines() if line.startswith("listeners=")).rpartition(":")[2]
     with pytest.raises((Terminal, Transient), match=rf"127\.0\.0\.1:{port}"):
-        KafkaReader(Nodes(Connection((f"127.0.0.1:{port}",)))).read()
+        KafkaReader(BrokerPool(Connection((f"127.0.0.1:{port}",)))).read()

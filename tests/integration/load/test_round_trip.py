@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.plan_files import read_plan
@@ -181,7 +181,7 @@ def sampler(kafka: KafkaCluster, tmp_path: Path) -> Iterator[subprocess.Popen[by
 
 
 def partitions_of(kafka: KafkaCluster, topic: str) -> dict[int, Partition]:
-    reader = KafkaReader(Nodes(Connection(tuple(kafka.bootstrap.split(",")))))
+    reader = KafkaReader(BrokerPool(Connection(tuple(kafka.bootstrap.split(",")))))
     return {p.index: p for p in reader.partitions([topic])}
 
 

@@ -22,7 +22,7 @@ from confluent_kafka import Producer
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.store.filesystems import Store
@@ -156,7 +156,7 @@ def connection(breakable_kafka: KafkaCluster) -> Connection:
 
 @pytest.fixture
 def rounds(connection: Connection) -> Iterator[Rounds]:
-    sources = Sources(KafkaReader(Nodes(connection)), LogEnds(connection), LogDirs(connection))
+    sources = Sources(KafkaReader(BrokerPool(connection)), LogEnds(connection), LogDirs(connection))
     found = Rounds(sources, SystemClock(), timeout_seconds=1.0, period_seconds=60)
     yield found
     found.close()
@@ -214,7 +214,7 @@ def test_after_the_leader_has_changed_the_next_round_tells_of_the_new_one(
     topic = topic_on(breakable_kafka)
     Traffic(breakable_kafka.bootstrap, topic, RATES).run(0.5)
     before = well(rounds, topic)
-    name, mover = TopicPartition(topic, 0), KafkaMover(Nodes(connection))
+    name, mover = TopicPartition(topic, 0), KafkaMover(BrokerPool(connection))
     assert mover.reorder([Reorder(name, (2, 1, 3))])[name].ok
     assert mover.elect([name])[name].ok
     until(lambda: well(rounds, topic)[0][0] == 2, 60)
@@ -242,7 +242,7 @@ def test_a_map_that_is_out_of_date_never_gives_another_leaders_figures(
         def read(self) -> Any:
             return stale
 
-    name, mover = TopicPartition(topic, 0), KafkaMover(Nodes(connection))
+    name, mover = TopicPartition(topic, 0), KafkaMover(BrokerPool(connection))
     assert mover.reorder([Reorder(name, (2, 1, 3))])[name].ok
     assert mover.elect([name])[name].ok
     until(lambda: well(rounds, topic)[0][0] == 2, 60)

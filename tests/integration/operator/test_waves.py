@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.core.model.restoration_waves import wave_position
 from bellwether.core.signals import Reading
@@ -75,7 +75,7 @@ def wave(site: Site) -> dict[str, Any]:
 
 def move_leaders_on(site: Site) -> None:
     """Let the second of each order lead, and leave the orders as they are."""
-    mover = KafkaMover(Nodes(Connection(tuple(site.kafka.bootstrap.split(","))), PATIENT))
+    mover = KafkaMover(BrokerPool(Connection(tuple(site.kafka.bootstrap.split(","))), PATIENT))
     home = site.orders()
     for turned in (1, 0):
         mover.reorder([Reorder(name, order[turned:] + order[:turned]) for name, order in home.items()])

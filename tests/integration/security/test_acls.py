@@ -12,11 +12,11 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from bellwether.adapters.kafka.brokers.broker_directory import KafkaRoster
+from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
 from bellwether.adapters.kafka.confluent_config import for_confluent
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
@@ -89,13 +89,13 @@ def without(acls: Sequence[Acl], missing: Acl) -> list[Acl]:
 
 
 def reads(connection: Connection) -> bool:
-    cluster = KafkaReader(Nodes(connection, PATIENT)).read()
+    cluster = KafkaReader(BrokerPool(connection, PATIENT)).read()
     return sum(p.topic == "orders" for p in cluster.partitions) == 6
 
 
 def work(connection: Connection) -> bool:
     """Reverse the order of a partition, elect its first, and put both back."""
-    nodes = Nodes(connection, PATIENT)
+    nodes = BrokerPool(connection, PATIENT)
     mover, name = KafkaMover(nodes), TopicPartition("orders", 0)
     (before,) = [p.replicas for p in KafkaReader(nodes).partitions(["orders"]) if p.index == 0]
     for order in (before[::-1], before):
@@ -117,7 +117,7 @@ def test_the_documentation_grants_something_to_each_part(roles: Roles) -> None:
 def test_who_observes_sees_all_and_moves_nothing(connection: Connection, allowed: Any, roles: Roles) -> None:
     allowed(roles["bellwether-observe"])
     soon(lambda: reads(connection))
-    nodes, name = Nodes(connection, PATIENT), TopicPartition("orders", 0)
+    nodes, name = BrokerPool(connection, PATIENT), TopicPartition("orders", 0)
     refused(lambda: KafkaMover(nodes).elect([name]), "Alter on Cluster")
     refused(lambda: KafkaMover(nodes).reorder([Reorder(name, (1, 2, 3))]), "Alter on Cluster")
     refused(lambda: KafkaMover(nodes).cancel([name]), "Alter on Cluster")
@@ -159,7 +159,7 @@ def test_the_reachability_probe_needs_one_acl_and_names_it(
     soon(lambda: not probe.ask(address, 1, 10).weaker)
     answer = probe.ask(address, 1, 10)
     assert (answer.ok, answer.advertised["SECURE"]) == (True, address)
-    assert set(KafkaRoster(connection).brokers()) == {1, 2, 3}
+    assert set(BrokerDirectory(connection).brokers()) == {1, 2, 3}
     allowed([])
     soon(lambda: probe.ask(address, 1, 10).weaker)
     answer = probe.ask(address, 1, 10)
@@ -210,18 +210,18 @@ def test_demoting_by_hand_without_the_acl_changes_nothing_and_names_it(
 ) -> None:
     allowed(roles["bellwether-observe"])
     soon(lambda: reads(connection))
-    before = KafkaReader(Nodes(connection, PATIENT)).partitions(["orders"])
+    before = KafkaReader(BrokerPool(connection, PATIENT)).partitions(["orders"])
     done = command("demote", "1", "--record", str(tmp_path / "record"))
     assert done.returncode == 3, done.stderr
     assert "Grant this user the ACL Alter on Cluster" in done.stdout
-    assert KafkaReader(Nodes(connection, PATIENT)).partitions(["orders"]) == before
+    assert KafkaReader(BrokerPool(connection, PATIENT)).partitions(["orders"]) == before
 
 
 def test_the_doctor_works_with_what_is_documented_and_says_what_it_misses(
     command: Any, connection: Connection, allowed: Any, roles: Roles
 ) -> None:
     settings = Acl("DescribeConfigs", "Topic", "*")
-    configs = KafkaConfigs(Nodes(connection, PATIENT))
+    configs = KafkaConfigs(BrokerPool(connection, PATIENT))
     allowed([*roles["bellwether-observe"], settings])
     soon(lambda: reads(connection) and configs.topic_configs(["orders"], ["min.insync.replicas"]))
     done = command("doctor", "--topic", "orders")

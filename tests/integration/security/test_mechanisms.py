@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.adapters.kafka.confluent_config import for_confluent
 from bellwether.adapters.kafka.connection import oauth_tokens
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
@@ -91,7 +91,7 @@ def endpoint(secured: SecuredKafka) -> Iterator[SecuredKafka]:
 @pytest.mark.parametrize("way", WAYS)
 def test_reads_moves_and_probes_work(secured: SecuredKafka, ways: dict[str, Connection], way: str) -> None:
     connection = ways[way]
-    nodes = Nodes(connection, PATIENT)
+    nodes = BrokerPool(connection, PATIENT)
     cluster = KafkaReader(nodes).read()
     assert {f"{b.host}:{b.port}" for b in cluster.brokers.values()} == set(connection.bootstrap)
     assert sum(p.topic == "orders" for p in cluster.partitions) == 6
@@ -112,7 +112,7 @@ def test_the_same_connection_feeds_librdkafka(ways: dict[str, Connection], way: 
 def test_all_that_speak_to_kafka_share_one_token(endpoint: SecuredKafka, ways: dict[str, Connection]) -> None:
     before = len(endpoint.tokens.given)
     connection = ways["OAUTHBEARER"]
-    threads = [threading.Thread(target=lambda: KafkaReader(Nodes(connection, PATIENT)).read()) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: KafkaReader(BrokerPool(connection, PATIENT)).read()) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -123,7 +123,7 @@ def test_all_that_speak_to_kafka_share_one_token(endpoint: SecuredKafka, ways: d
 
 def test_a_token_is_renewed_before_it_ends(endpoint: SecuredKafka, ways: dict[str, Connection]) -> None:
     endpoint.tokens.life_seconds = 5
-    reader = KafkaReader(Nodes(ways["OAUTHBEARER"], PATIENT))
+    reader = KafkaReader(BrokerPool(ways["OAUTHBEARER"], PATIENT))
     before, began = len(endpoint.tokens.given), time.monotonic()
     given, passed = 0, 0.0
     while passed < 12 or (given < 3 and passed < 60):  # on a slow machine reads are few
@@ -135,7 +135,7 @@ def test_a_token_is_renewed_before_it_ends(endpoint: SecuredKafka, ways: dict[st
 def test_a_token_endpoint_that_is_down_or_talks_nonsense_is_named_and_recovers(
     endpoint: SecuredKafka, ways: dict[str, Connection]
 ) -> None:
-    reader = KafkaReader(Nodes(ways["OAUTHBEARER"], PATIENT))
+    reader = KafkaReader(BrokerPool(ways["OAUTHBEARER"], PATIENT))
     endpoint.tokens.stop()
     with pytest.raises(Transient, match=r"token_endpoint https://127\.0\.0\.1:.* cannot be reached"):
         reader.read()
@@ -154,7 +154,7 @@ def test_a_refused_token_says_whose_it_was_and_not_what_it_was(
     token = endpoint.tokens.token("token-user", aud="somebody-else")
     endpoint.tokens.answer = 200, f'{{"access_token": "{token}", "expires_in": 300}}'.encode()
     with pytest.raises(Unauthenticated, match="check that the listener trusts the issuer") as caught:
-        KafkaReader(Nodes(ways["OAUTHBEARER"], PATIENT)).read()
+        KafkaReader(BrokerPool(ways["OAUTHBEARER"], PATIENT)).read()
     assert "client 'token-user'" in str(caught.value)
     assert not any(part in str(caught.value) for part in token.split("."))
 
@@ -178,7 +178,7 @@ def test_a_certificate_that_has_expired_or_is_a_stranger_s_is_told_apart(
     def said(**security: str) -> str:
         changed = dataclasses.replace(connection.security, **security)
         with pytest.raises(Unauthenticated) as caught:
-            KafkaReader(Nodes(dataclasses.replace(connection, security=changed), PATIENT)).read()
+            KafkaReader(BrokerPool(dataclasses.replace(connection, security=changed), PATIENT)).read()
         return str(caught.value)
 
     certificate, key = secured.authority.issue("certified", expired=True)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection
 from kafka.protocol.admin.acl import DescribeAclsRequest, DescribeAclsResponse
 from kafka.protocol.admin.users import DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse
 
-from bellwether.adapters.kafka.connection.broker_connection import Dialogue
-from bellwether.adapters.kafka.connection.connection_errors import Broken
+from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
+from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.kafka_connection import Connection
 from waiting import until
@@ -28,7 +28,7 @@ _SECONDS = 60.0
 def permissions(address: str, user: str) -> set[Permission]:
     """What the broker at that address has heard that a user may. Raises Broken."""
     deadline = Deadline(10)
-    with Dialogue.open(address, Connection((address,)), deadline) as dialogue:
+    with BrokerConnection.open(address, Connection((address,)), deadline) as dialogue:
         request = DescribeAclsRequest(
             version=dialogue.version(DescribeAclsRequest, 3),
             resource_type_filter=_ANY,
@@ -46,7 +46,7 @@ def permissions(address: str, user: str) -> set[Permission]:
 def iterations(address: str, user: str, mechanism: str) -> int | None:
     """How often the broker at that address hashes a user's password, as far as it has heard. Raises Broken."""
     deadline = Deadline(10)
-    with Dialogue.open(address, Connection((address,)), deadline) as dialogue:
+    with BrokerConnection.open(address, Connection((address,)), deadline) as dialogue:
         name = DescribeUserScramCredentialsRequest.UserName(name=user)
         request = DescribeUserScramCredentialsRequest(version=0, users=[name])
         answer = dialogue.ask(request, DescribeUserScramCredentialsResponse, deadline)
@@ -57,4 +57,6 @@ def iterations(address: str, user: str, mechanism: str) -> int | None:
 def everywhere(addresses: Collection[str], heard: Callable[[str], bool], what: str) -> None:
     """Wait until it is true of each of these brokers."""
     for address in addresses:
-        until(functools.partial(heard, address), _SECONDS, f"{address} hears of {what}", ignoring=(Broken,))
+        until(
+            functools.partial(heard, address), _SECONDS, f"{address} hears of {what}", ignoring=(BrokerConnectionError,)
+        )

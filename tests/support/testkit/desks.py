@@ -16,10 +16,10 @@ from bellwether.adapters.job_commands import file_name
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files, problem_files
-from bellwether.adapters.store.plans.plan_store import Shelf
+from bellwether.adapters.store.plans.plan_store import FilePlanStore
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.policy_controller import PolicyLoop
-from bellwether.controllers.rebalance_controller import Desk, MakeDesk, Tools
+from bellwether.controllers.policy_controller import PolicyController
+from bellwether.controllers.rebalance_controller import MakeRebalanceController, RebalanceBackend, RebalanceController
 from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.core.rebalance.problem import PartitionInput
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
@@ -85,15 +85,17 @@ class Planner:
         plan_files.write_plan(self.store, self.tamper(plan), moves)
 
 
-def desk_of(planner: Planner, clock: Clock | None = None, made: list[Desk] | None = None) -> MakeDesk:
+def desk_of(
+    planner: Planner, clock: Clock | None = None, made: list[RebalanceController] | None = None
+) -> MakeRebalanceController:
     """How a loop gets its desk; every desk that was made is appended to ``made``."""
 
-    def tools(policy: LeadershipPolicy, cluster_id: str) -> Tools:
-        shelf = Shelf(planner.store, cluster_id, f"{policy.metadata.namespace}/{policy.metadata.name}")
-        return Tools(shelf, planner)
+    def tools(policy: LeadershipPolicy, cluster_id: str) -> RebalanceBackend:
+        shelf = FilePlanStore(planner.store, cluster_id, f"{policy.metadata.namespace}/{policy.metadata.name}")
+        return RebalanceBackend(shelf, planner)
 
-    def make(run: RebalanceRun, wake: Callable[[], None]) -> Desk:
-        desk = Desk(run, tools, clock or SystemClock(), wake)
+    def make(run: RebalanceRun, wake: Callable[[], None]) -> RebalanceController:
+        desk = RebalanceController(run, tools, clock or SystemClock(), wake)
         if made is not None:
             made.append(desk)
         return desk
@@ -120,7 +122,7 @@ class Desked(Office):
     def __init__(self, folder: Path) -> None:
         super().__init__(site=site(3, {"orders": 8}))
         self.planner = Planner(Store.open(str(folder)))
-        self.desks: list[Desk] = []
+        self.desks: list[RebalanceController] = []
         self.desk = desk_of(self.planner, self.site.clock, self.desks)
         for broker in self.site.cluster.brokers:
             self.site.signals.say(broker, Reading.PASSING)
@@ -129,7 +131,7 @@ class Desked(Office):
         """Somebody sets annotations of ours on the policy."""
         self.api.merge(POLICIES, "default", "main", dict(asking(**annotations)))
 
-    def go(self, loop: PolicyLoop, times: int = 1, seconds: float = 1.0) -> None:
+    def go(self, loop: PolicyController, times: int = 1, seconds: float = 1.0) -> None:
         """Turns, and after each one whatever the desk can do."""
         for _ in range(times):
             self.step(loop, seconds=seconds)
@@ -137,7 +139,7 @@ class Desked(Office):
                 if not (self.desks and self.desks[-1].step()):
                     break
 
-    def until(self, loop: PolicyLoop, state: str, most: int = 30) -> None:
+    def until(self, loop: PolicyController, state: str, most: int = 30) -> None:
         """Go on until the rebalance is in that state. Raises AssertionError when it does not get there."""
         for _ in range(most):
             if self.state == state:
@@ -155,7 +157,7 @@ class Desked(Office):
         """How it stands."""
         return str(self.status.get("state", ""))
 
-    def proposed(self, **spec: Any) -> PolicyLoop:
+    def proposed(self, **spec: Any) -> PolicyController:
         """A loop whose policy has a plan that waits for approval."""
         loop = self.make(rebalance={**SPEC, **spec})
         self.annotate(rebalance="please")

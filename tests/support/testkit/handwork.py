@@ -21,7 +21,7 @@ class Route(MemoryRoute):
 
 def lead_to(monkeypatch: pytest.MonkeyPatch, made: MemorySite) -> MemorySite:
     """Let commands meet that cluster."""
-    monkeypatch.setattr(offline_leadership, "Nodes", lambda _: Route(made.cluster))
+    monkeypatch.setattr(offline_leadership, "BrokerPool", lambda _: Route(made.cluster))
     monkeypatch.setattr(offline_leadership, "KafkaReader", lambda route: MemoryReader(made.cluster, route))
     monkeypatch.setattr(offline_leadership, "KafkaMover", lambda route: MemoryMover(made.cluster, 2.0, route=route))
     monkeypatch.setattr(offline_leadership, "SystemClock", lambda: made.clock)

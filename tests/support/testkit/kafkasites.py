@@ -12,7 +12,7 @@ from typing import Any
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Cluster, Partition, PartitionKey, TopicPartition
@@ -56,7 +56,7 @@ class KafkaSite:
         self.bootstrap = self.bootstrap or tuple(self.kafka.bootstrap.split(","))
         self.signals = MemorySignals(self.clock)
         self.lease = MemoryLease(self.clock, duration_seconds=LEASE_SECONDS)
-        self.reader = KafkaReader(Nodes(Connection(tuple(self.kafka.bootstrap.split(","))), PATIENT))
+        self.reader = KafkaReader(BrokerPool(Connection(tuple(self.kafka.bootstrap.split(","))), PATIENT))
 
     @property
     def cluster_id(self) -> str:
@@ -65,7 +65,7 @@ class KafkaSite:
 
     def process(self, identity: str = "operator-a") -> World:
         """A new operator process, with connections of its own."""
-        nodes = Nodes(Connection(self.bootstrap), self.limits)
+        nodes = BrokerPool(Connection(self.bootstrap), self.limits)
         return World(
             clusters=KafkaReader(nodes),
             leaders=KafkaMover(nodes),
@@ -110,13 +110,13 @@ class KafkaSite:
 
         whole = self.eventually(lambda c: all(len(p.isr) == len(p.replicas) for p in c.partitions))
         if found := astray(whole):
-            KafkaMover(Nodes(Connection(self.bootstrap), PATIENT)).elect(found)
+            KafkaMover(BrokerPool(Connection(self.bootstrap), PATIENT)).elect(found)
         self.everywhere(lambda c: not astray(c))
 
     def everywhere(self, holds: Callable[[Cluster], bool], seconds: float = 120) -> None:
         """Wait until ``holds`` is true of what each broker shows by itself: each learns in its own time."""
         for broker in self.kafka.brokers.values():
-            reader = KafkaReader(Nodes(Connection((broker.internal,)), PATIENT))
+            reader = KafkaReader(BrokerPool(Connection((broker.internal,)), PATIENT))
             until(reader.read, seconds, f"broker {broker.id} shows it", so=holds, every=0.1)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.cli.main import main
 from bellwether.controllers import policy_manager
-from bellwether.telemetry.heartbeat import Pulse
+from bellwether.telemetry.heartbeat import Heartbeat
 
 REACHED = "reached its point:"
 WENT_ON = "went on after:"
@@ -28,7 +28,7 @@ HANGS_SECONDS = 3600.0
 def hang_event_loop() -> None:
     """Let the event loop of the watches stand still once it has begun."""
 
-    async def stuck(pulse: Pulse) -> None:
+    async def stuck(pulse: Heartbeat) -> None:
         pulse.beat()
         await asyncio.sleep(1)
         os.write(2, f"{REACHED} event loop\n".encode())

@@ -13,15 +13,15 @@ from typing import Any, cast
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
 from bellwether.adapters.kubernetes.leases import ClusterLease
-from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
-from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.cluster_connection import Link, Linker
-from bellwether.controllers.deletion.finalizer import Custody
-from bellwether.controllers.policy_controller import PolicyLoop
-from bellwether.controllers.rebalance_controller import MakeDesk
-from bellwether.controllers.reporting.status_reporter import Notices
+from bellwether.controllers.cluster_connection import ClusterConnection, Connector
+from bellwether.controllers.deletion.finalizer import PolicyFinalizer
+from bellwether.controllers.policy_controller import PolicyController
+from bellwether.controllers.rebalance_controller import MakeRebalanceController
+from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.core.model.condition import Condition
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import BellwetherError
@@ -49,7 +49,7 @@ class MemoryLinker:
     former_credentials: Condition | None = None
     pods: PodWatch | None = None
 
-    def link(self, policy: LeadershipPolicy) -> Link:
+    def link(self, policy: LeadershipPolicy) -> ClusterConnection:
         """A link whose signals are those of the site."""
         if self.trouble is not None:
             raise self.trouble
@@ -68,18 +68,18 @@ class MemoryLinker:
         records = ConfigMapRecords(office.api, metadata.namespace, metadata.name)
         world = World(process.clusters, process.leaders, records, lease, office.site.signals, office.site.clock)
         if office.audited:
-            trail = ConfigMapTrail(office.api, metadata.namespace, metadata.name, office.site.clock)
+            trail = ConfigMapAuditLog(office.api, metadata.namespace, metadata.name, office.site.clock)
             world = replace(world, trail=trail)
-        return Link(office.faults(world), lease, records, office.site.cluster_id)
+        return ClusterConnection(office.faults(world), lease, records, office.site.cluster_id)
 
-    def renew(self, link: Link, policy: LeadershipPolicy) -> Link:  # noqa: ARG002 - the linker's signature
+    def renew(self, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:  # noqa: ARG002 - the linker's signature
         """The same: there are no connections to renew. Counted; raises the trouble that stands."""
         self.renewed += 1
         if self.trouble is not None:
             raise self.trouble
         return link
 
-    def follow(self, link: Link, policy: LeadershipPolicy) -> Link:  # noqa: ARG002 - the linker's signature
+    def follow(self, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:  # noqa: ARG002 - the linker's signature
         """The same: nothing is renewed here but by ``renew``."""
         return link
 
@@ -97,7 +97,7 @@ class MemoryLinker:
         """The loop has ended."""
         self.closed += 1
 
-    def grace_seconds(self, link: Link) -> float:  # noqa: ARG002 - the linker's signature
+    def grace_seconds(self, link: ClusterConnection) -> float:  # noqa: ARG002 - the linker's signature
         """Short, so that tests need few turns."""
         return 5.0
 
@@ -113,14 +113,14 @@ class Office:
     api: MemoryApi = field(default_factory=MemoryApi)
     holder: str = "operator-a"
     faults: Callable[[World], World] = lambda world: world
-    desk: MakeDesk | None = None
+    desk: MakeRebalanceController | None = None
     audited: bool = False
-    loops: list[PolicyLoop] = field(default_factory=list)
+    loops: list[PolicyController] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.metrics = OperatorMetrics()
-        self.notices = Notices(self.api, self.site.clock, self.holder, self.metrics)
-        self.custody = Custody(self.api)
+        self.notices = StatusReporter(self.api, self.site.clock, self.holder, self.metrics)
+        self.custody = PolicyFinalizer(self.api)
         self.linker = MemoryLinker(self, self.holder)
 
     @classmethod
@@ -135,7 +135,7 @@ class Office:
         """The policy as it stands."""
         return self.api.get(POLICIES, "default", name)
 
-    def make(self, name: str = "main", **spec: Any) -> PolicyLoop:
+    def make(self, name: str = "main", **spec: Any) -> PolicyController:
         """A policy that enforces, unless told, and its loop."""
         if ("leadershippolicies", "default", name) not in self.api.objects:
             self.api.put(
@@ -143,17 +143,17 @@ class Office:
             )
         return self.loop(name)
 
-    def loop(self, name: str = "main") -> PolicyLoop:
+    def loop(self, name: str = "main") -> PolicyController:
         """A loop of a policy that stands; nobody starts its thread."""
 
-        def linker(_: SignalBook) -> Linker:
-            return cast(Linker, self.linker)
+        def linker(_: SignalCache) -> Connector:
+            return cast(Connector, self.linker)
 
-        made = PolicyLoop(self.body(name), linker, self.notices, self.custody, self.site.clock, desk=self.desk)
+        made = PolicyController(self.body(name), linker, self.notices, self.custody, self.site.clock, desk=self.desk)
         self.loops.append(made)
         return made
 
-    def step(self, loop: PolicyLoop, times: int = 1, seconds: float = 1.0) -> float:
+    def step(self, loop: PolicyController, times: int = 1, seconds: float = 1.0) -> float:
         """Steps of a loop, each with the policy's object as it stands; the last one's wait."""
         wait = 0.0
         for _ in range(times):

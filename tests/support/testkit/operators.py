@@ -14,7 +14,7 @@ from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, P
 from bellwether.gather import Memory
 from bellwether.ports.errors import Fenced, Transient
 from bellwether.ports.world import World
-from bellwether.reconcile import turn
+from bellwether.reconcile import reconcile
 from bellwether.testing.fault_injection import Faults, Interruptions
 from bellwether.testing.memory_records import MemoryRecordStore
 
@@ -77,7 +77,7 @@ class Operator:
                     return None
                 taken = self.world.records.take_over(self.site.cluster_id)
                 self.memory = Memory(taken, grace_seconds=self.grace_seconds)
-            said, self.memory = turn(self.world, self.policy, self.memory, how, self.rebalance_input)
+            said, self.memory = reconcile(self.world, self.policy, self.memory, how, self.rebalance_input)
         except Transient:
             self.memory = None  # what the store holds is not known: read it back
             return None

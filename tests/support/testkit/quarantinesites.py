@@ -17,9 +17,9 @@ from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, Q
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.gather import Memory
 from bellwether.ports.errors import Transient
-from bellwether.quarantine.agent_loop import TICK_SECONDS, Warden
+from bellwether.quarantine.agent_loop import TICK_SECONDS, QuarantineAgent
 from bellwether.testing.memory_cluster import MemoryCluster
-from bellwether.testing.memory_process import MemoryMargins, MemoryProcess
+from bellwether.testing.memory_process import MemoryFaultTolerance, MemoryProcess
 from bellwether.testing.memory_world import MemorySite
 from testkit.operators import GRACE_SECONDS, Operator
 
@@ -53,14 +53,14 @@ class QuarantineSite:
         self.cluster = cluster
         self.policy = policy or strict()
         self.voters = frozenset(voters)
-        self.margins = MemoryMargins(cluster, voters)
+        self.margins = MemoryFaultTolerance(cluster, voters)
         self.statuses: Mapping[int, QuarantineOrder] = {}
         self.slow: set[int] = set()
         self.api = True
         self.broken: list[str] = []
         self.pauses = 0
         self.processes = {b: MemoryProcess(cluster, b) for b in cluster.brokers}
-        self.wardens: dict[int, Warden] = {}
+        self.wardens: dict[int, QuarantineAgent] = {}
         self.operator: Operator | None = None
         self._unheard: dict[int, Signal] = {}
         self._frozen_since: dict[int, float] = {}
@@ -77,7 +77,7 @@ class QuarantineSite:
         """A warden starts beside a broker."""
         if broker not in self.wardens:
             heard = self._unheard.__setitem__
-            self.wardens[broker] = Warden(
+            self.wardens[broker] = QuarantineAgent(
                 broker,
                 f"warden-{broker}",
                 self.processes[broker],

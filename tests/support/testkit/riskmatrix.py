@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.store.filesystems import Store
@@ -136,7 +136,7 @@ class Walk:
         self.cases = (*CASES, TRAPPED) if self.elr_enabled else CASES
         self._bootstrap = str(self.kafka.broker(STAYS).internal)
         connection = Connection((self._bootstrap,))
-        nodes = Nodes(connection, PATIENT)
+        nodes = BrokerPool(connection, PATIENT)
         self.store = self.folder / f"samples-{self._way}"
         store = Store.open(str(self.store))
         self._mover, self._ends = KafkaMover(nodes), LogEnds(connection)

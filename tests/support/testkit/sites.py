@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes import object_names
@@ -60,7 +60,7 @@ class Site:
         self.topic = f"site-{uuid.uuid4().hex[:8]}"
         self._topics: list[str] = []
         self._ports = HeldPorts()
-        self._reader = KafkaReader(Nodes(Connection(tuple(kafka.bootstrap.split(","))), PATIENT))
+        self._reader = KafkaReader(BrokerPool(Connection(tuple(kafka.bootstrap.split(","))), PATIENT))
         self._found = self._orders_of_all()
         self.processes: list[ManagedProcess] = []
         self._voices: list[Voice] = []
@@ -304,7 +304,7 @@ class Site:
         now = self._orders_of_all()
         astray = [Reorder(name, order) for name, order in self._found.items() if now.get(name, order) != order]
         if astray:
-            mover = KafkaMover(Nodes(Connection(tuple(self.kafka.bootstrap.split(","))), PATIENT))
+            mover = KafkaMover(BrokerPool(Connection(tuple(self.kafka.bootstrap.split(","))), PATIENT))
             mover.reorder(astray)
             mover.elect([one.name for one in astray])
 

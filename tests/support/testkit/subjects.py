@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
@@ -113,7 +113,7 @@ class MemorySubject:
 class KafkaSubject:
     def __init__(self, kafka: Any) -> None:
         self._kafka = kafka
-        nodes = Nodes(Connection(tuple(kafka.bootstrap.split(","))), PATIENT)
+        nodes = BrokerPool(Connection(tuple(kafka.bootstrap.split(","))), PATIENT)
         self.reader = KafkaReader(nodes)
         self.mover = KafkaMover(nodes)
         self.configs = KafkaConfigs(nodes)

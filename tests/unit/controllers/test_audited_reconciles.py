@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES
-from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.core.reporting.audit import AuditEntry
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.ports.errors import Terminal
@@ -25,7 +25,7 @@ def office() -> Iterator[Office]:
 
 
 def trail(office: Office) -> list[AuditEntry]:
-    return ConfigMapTrail(office.api, "default", "main", office.site.clock).read()
+    return ConfigMapAuditLog(office.api, "default", "main", office.site.clock).read()
 
 
 def test_a_demotion_and_its_end_stand_with_their_reasons(office: Office):

@@ -12,10 +12,10 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import LEASES, SECRETS
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION
-from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers import cluster_connection
-from bellwether.controllers.cluster_connection import LeaseTimes, Linker, Refused
+from bellwether.controllers.cluster_connection import Connector, LeaseTimes, PolicyRefused
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import Terminal
 from bellwether.testing.memory_cluster import MemoryCluster
@@ -29,14 +29,14 @@ SASL = {"mechanism": "PLAIN", "username": "u", "passwordSecretRef": {"name": "ka
 
 
 @pytest.fixture
-def linker(monkeypatch: pytest.MonkeyPatch) -> Linker:
+def linker(monkeypatch: pytest.MonkeyPatch) -> Connector:
     """A linker whose every bootstrap leads to one cluster in memory."""
     cluster = MemoryCluster(cluster_id="cluster-a")
-    monkeypatch.setattr(cluster_connection, "Nodes", lambda *_, **__: MemoryRoute(cluster))
+    monkeypatch.setattr(cluster_connection, "BrokerPool", lambda *_, **__: MemoryRoute(cluster))
     monkeypatch.setattr(cluster_connection, "KafkaReader", lambda route: MemoryReader(cluster, route))
     monkeypatch.setattr(cluster_connection, "KafkaMover", lambda route: MemoryMover(cluster, 2.0, route=route))
     api, clock = MemoryApi(), ManualClock()
-    return Linker(api, clock, SignalBook(clock), LeaseTimes(10, 2.0), "operators")
+    return Connector(api, clock, SignalCache(clock), LeaseTimes(10, 2.0), "operators")
 
 
 def policy(cluster_id: str = "", **kafka: Any) -> LeadershipPolicy:
@@ -47,26 +47,26 @@ def policy(cluster_id: str = "", **kafka: Any) -> LeadershipPolicy:
 @pytest.mark.parametrize(
     "pinned", [pytest.param("", id="not pinned yet"), pytest.param("cluster-a", id="pinned to it")]
 )
-def test_the_cluster_that_answers_is_linked(linker: Linker, pinned: str):
+def test_the_cluster_that_answers_is_linked(linker: Connector, pinned: str):
     link = linker.link(policy(pinned))
     assert link.cluster_id == "cluster-a"
     assert link.lease.name == "bellwether-cluster-a"
     assert not link.lease.seconds_left(), "a link is no Lease yet"
 
 
-def test_a_policy_stays_pinned_to_the_cluster_that_it_has_seen(linker: Linker):
-    with pytest.raises(Refused) as refused:
+def test_a_policy_stays_pinned_to_the_cluster_that_it_has_seen(linker: Connector):
+    with pytest.raises(PolicyRefused) as refused:
         linker.link(policy("cluster-b"))
     assert refused.value.reason is Reason.CLUSTER_CHANGED
     for word in ("cluster-a", "cluster-b", "spec.kafka.bootstrapServers"):
         assert word in str(refused.value)
 
 
-def test_a_former_batch_may_arrive_as_long_as_a_lease_and_a_request_last(linker: Linker):
+def test_a_former_batch_may_arrive_as_long_as_a_lease_and_a_request_last(linker: Connector):
     assert linker.grace_seconds(linker.link(policy())) == 12.0
 
 
-def test_a_secret_that_is_not_there_is_named_and_not_shown(linker: Linker):
+def test_a_secret_that_is_not_there_is_named_and_not_shown(linker: Connector):
     with pytest.raises(Terminal, match="kafka-user"):
         linker.link(policy(tls={}, sasl=SASL))
     linker._api.put(SECRETS, {"metadata": {"name": "kafka-user", "namespace": "default"}, "data": {"other": "eA=="}})  # type: ignore[attr-defined]
@@ -84,7 +84,7 @@ def test_a_secret_that_is_not_there_is_named_and_not_shown(linker: Linker):
     ],
 )
 def test_a_policy_seems_led_elsewhere_while_somebody_renews_its_lease(
-    linker: Linker, holder: str, of: str, age: int, elsewhere: bool
+    linker: Connector, holder: str, of: str, age: int, elsewhere: bool
 ):
     renewed = (START - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     lease = {
@@ -95,14 +95,14 @@ def test_a_policy_seems_led_elsewhere_while_somebody_renews_its_lease(
     assert linker.led_elsewhere(policy("cluster-a")) is elsewhere
 
 
-def test_a_policy_that_has_seen_no_cluster_or_has_no_lease_is_led_nowhere(linker: Linker):
+def test_a_policy_that_has_seen_no_cluster_or_has_no_lease_is_led_nowhere(linker: Connector):
     assert not linker.led_elsewhere(policy())
     assert not linker.led_elsewhere(policy("cluster-a"))
     linker._api.away = True  # type: ignore[attr-defined]
     assert not linker.led_elsewhere(policy("cluster-a"))
 
 
-def test_a_renewed_link_keeps_its_lease_and_its_record(linker: Linker):
+def test_a_renewed_link_keeps_its_lease_and_its_record(linker: Connector):
     link = linker.link(policy())
     renewed = linker.renew(link, policy())
     assert (renewed.lease, renewed.records, renewed.cluster_id) == (link.lease, link.records, link.cluster_id)
@@ -110,7 +110,7 @@ def test_a_renewed_link_keeps_its_lease_and_its_record(linker: Linker):
 
 
 def test_the_files_of_all_connections_stand_in_one_place_and_go_with_the_policy(
-    linker: Linker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    linker: Connector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     content = base64.b64encode(Authority(tmp_path / "tls").path.read_bytes()).decode()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "files"))
@@ -125,7 +125,7 @@ def test_the_files_of_all_connections_stand_in_one_place_and_go_with_the_policy(
     assert list((tmp_path / "files").iterdir()) == []
 
 
-def test_when_the_certificates_of_a_policy_end_is_told(linker: Linker, tmp_path: Path):
+def test_when_the_certificates_of_a_policy_end_is_told(linker: Connector, tmp_path: Path):
     told: list[tuple[Any, ...]] = []
     linker._certificate = lambda *what: told.append(what)
     linker.link(policy())

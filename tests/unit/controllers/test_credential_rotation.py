@@ -11,12 +11,12 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import EVENTS, SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers import cluster_connection
-from bellwether.controllers.cluster_connection import LeaseTimes, Linker
-from bellwether.controllers.credential_rotation import LOOK_SECONDS, Followed
-from bellwether.controllers.policy_controller import Pace
+from bellwether.controllers.cluster_connection import Connector, LeaseTimes
+from bellwether.controllers.credential_rotation import CHECK_SECONDS, CredentialWatcher
+from bellwether.controllers.requeue import Requeue
 from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection
@@ -29,7 +29,7 @@ from testkit import apiobjects
 from testkit.apistores import MemoryApi
 from testkit.offices import Office
 
-PACE = Pace()
+PACE = Requeue()
 POLICY = LeadershipPolicy.read(
     apiobjects.policy(
         kafka=apiobjects.kafka(tls={"caSecretRef": {"name": "ca"}}, sasl={**apiobjects.SASL, "username": "bellwether"})
@@ -51,9 +51,9 @@ def api(tmp_path: Path) -> MemoryApi:
 
 
 @pytest.fixture
-def followed(api: MemoryApi, clock: ManualClock) -> Followed:
+def followed(api: MemoryApi, clock: ManualClock) -> CredentialWatcher:
     secrets = SecretReader(api, "default")
-    return Followed(lambda policy: connection(policy.spec.kafka, secrets), clock)
+    return CredentialWatcher(lambda policy: connection(policy.spec.kafka, secrets), clock)
 
 
 def put(api: MemoryApi, name: str, **data: bytes) -> None:
@@ -61,12 +61,12 @@ def put(api: MemoryApi, name: str, **data: bytes) -> None:
     api.put(SECRETS, {"metadata": {"name": name, "namespace": "default"}, "data": encoded})
 
 
-def changed(followed: Followed, clock: ManualClock) -> Connection | None:
-    clock.advance(LOOK_SECONDS)
+def changed(followed: CredentialWatcher, clock: ManualClock) -> Connection | None:
+    clock.advance(CHECK_SECONDS)
     return followed.changed(POLICY)
 
 
-def test_a_renewed_password_makes_another_connection(followed: Followed, api: MemoryApi, clock: ManualClock):
+def test_a_renewed_password_makes_another_connection(followed: CredentialWatcher, api: MemoryApi, clock: ManualClock):
     first = followed.now(POLICY)
     put(api, "kafka-user", password=b"renewed")
     second = changed(followed, clock)
@@ -75,7 +75,7 @@ def test_a_renewed_password_makes_another_connection(followed: Followed, api: Me
 
 
 def test_a_renewed_authority_makes_another_connection(
-    followed: Followed, api: MemoryApi, clock: ManualClock, tmp_path: Path
+    followed: CredentialWatcher, api: MemoryApi, clock: ManualClock, tmp_path: Path
 ):
     first = followed.now(POLICY)
     put(api, "ca", **{"ca.crt": Authority(tmp_path / "new").path.read_bytes()})
@@ -85,23 +85,23 @@ def test_a_renewed_authority_makes_another_connection(
     assert Path(first.security.ca_file).exists(), "whoever is at work with it may finish"
 
 
-def test_the_same_secrets_make_no_other_connection(followed: Followed, api: MemoryApi, clock: ManualClock):
+def test_the_same_secrets_make_no_other_connection(followed: CredentialWatcher, api: MemoryApi, clock: ManualClock):
     followed.now(POLICY)
     put(api, "kafka-user", password=b"hunter2")
     assert changed(followed, clock) is None
 
 
-def test_secrets_are_not_read_at_every_turn(followed: Followed, api: MemoryApi, clock: ManualClock):
+def test_secrets_are_not_read_at_every_turn(followed: CredentialWatcher, api: MemoryApi, clock: ManualClock):
     followed.now(POLICY)
     put(api, "kafka-user", password=b"renewed")
-    clock.advance(LOOK_SECONDS - 0.1)
+    clock.advance(CHECK_SECONDS - 0.1)
     assert followed.changed(POLICY) is None
     clock.advance(0.1)
     assert followed.changed(POLICY) is not None
 
 
 def test_what_cannot_be_used_is_said_and_the_former_connection_stays(
-    followed: Followed, api: MemoryApi, clock: ManualClock
+    followed: CredentialWatcher, api: MemoryApi, clock: ManualClock
 ):
     followed.now(POLICY)
     assert followed.condition is None
@@ -114,7 +114,7 @@ def test_what_cannot_be_used_is_said_and_the_former_connection_stays(
     assert "hunter2" not in said.message
 
 
-def test_what_is_mended_is_followed_again(followed: Followed, api: MemoryApi, clock: ManualClock):
+def test_what_is_mended_is_followed_again(followed: CredentialWatcher, api: MemoryApi, clock: ManualClock):
     before = followed.now(POLICY)
     put(api, "kafka-user", other=b"x")
     assert changed(followed, clock) is None
@@ -125,7 +125,9 @@ def test_what_is_mended_is_followed_again(followed: Followed, api: MemoryApi, cl
     assert followed.condition is None
 
 
-def test_an_api_that_is_away_says_nothing_about_secrets(followed: Followed, api: MemoryApi, clock: ManualClock):
+def test_an_api_that_is_away_says_nothing_about_secrets(
+    followed: CredentialWatcher, api: MemoryApi, clock: ManualClock
+):
     followed.now(POLICY)
     api.away = True
     assert changed(followed, clock) is None
@@ -142,14 +144,14 @@ def test_a_link_follows_its_secrets_and_keeps_its_lease_and_its_record(
         made.append(connection)
         return MemoryRoute(cluster)
 
-    monkeypatch.setattr(cluster_connection, "Nodes", nodes)
+    monkeypatch.setattr(cluster_connection, "BrokerPool", nodes)
     monkeypatch.setattr(cluster_connection, "KafkaReader", lambda route: MemoryReader(cluster, route))
     monkeypatch.setattr(cluster_connection, "KafkaMover", lambda route: MemoryMover(cluster, 2.0, route=route))
-    linker = Linker(api, clock, SignalBook(clock), LeaseTimes(10, 2.0), "operators")
+    linker = Connector(api, clock, SignalCache(clock), LeaseTimes(10, 2.0), "operators")
     link = linker.link(POLICY)
     assert linker.follow(link, POLICY) is link
     put(api, "kafka-user", password=b"renewed")
-    clock.advance(LOOK_SECONDS)
+    clock.advance(CHECK_SECONDS)
     after = linker.follow(link, POLICY)
     assert (after.lease, after.records, after.cluster_id) == (link.lease, link.records, link.cluster_id)
     assert after.world.clusters is not link.world.clusters

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from bellwether.adapters.store.store_errors import StoreAway, StoreDamaged, StoreError, StoreMissing
+from bellwether.adapters.store.store_errors import StoreDamaged, StoreError, StoreMissing, StoreUnavailable
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.load_cache import AGAIN_SECONDS, AWAITED_SECONDS, LoadReading, Wish
+from bellwether.controllers.load_cache import AGAIN_SECONDS, AWAITED_SECONDS, LoadCache, LoadQuery
 from bellwether.core.model.loads import LOADS_PENDING, Loads
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
@@ -20,7 +20,7 @@ from testkit import apiobjects
 from testkit.builders import after
 
 PREFIX = "kafka.main."
-WISH = Wish(PREFIX, "/store", Objective(), {})
+WISH = LoadQuery(PREFIX, "/store", Objective(), {})
 """Nothing is known of a run that has ended."""
 
 
@@ -56,7 +56,7 @@ class Reader:
     def __init__(self, **known: Loads | StoreError) -> None:
         self.clock = ManualClock()
         self.book = Book({f"{PREFIX}{name}": one for name, one in known.items()})
-        self.reading = LoadReading(self.clock)
+        self.reading = LoadCache(self.clock)
         self.reading.wanted(True)
 
     def step(self, latest: str = "", **terms: object) -> bool:
@@ -113,7 +113,7 @@ def test_what_cannot_be_read_leaves_what_is_known_and_no_older_one_takes_its_pla
 
 def test_it_is_tried_again_after_a_while_and_not_before():
     reader = Reader(a=loads(1))
-    reader.book.away = StoreAway("no answer")
+    reader.book.away = StoreUnavailable("no answer")
     assert reader.step("a")
     reader.clock.advance(AGAIN_SECONDS - 1)
     assert not reader.step("a")
@@ -142,7 +142,7 @@ def test_another_objective_other_capacities_or_another_store_are_read_anew(terms
 def test_another_objective_is_not_forgotten_while_the_store_is_away():
     reader = Reader(a=loads(1))
     reader.step("a")
-    reader.book.away = StoreAway("no answer")
+    reader.book.away = StoreUnavailable("no answer")
     anew = {"objective": Objective(follow_weight=0)}
     for _ in range(3):
         assert reader.step("", **anew)
@@ -173,7 +173,7 @@ class TestWhileNothingWasReadYet:
 
     def test_the_moment_begins_when_they_are_first_wanted(self):
         clock = ManualClock()
-        reading = LoadReading(clock)
+        reading = LoadCache(clock)
         clock.advance(3600)
         assert reading.known() is LOADS_PENDING
         reading.wanted(True)
@@ -190,7 +190,7 @@ class TestWhileNothingWasReadYet:
 
     def test_a_store_that_cannot_be_read_makes_them_unknown_at_once(self):
         reader = Reader()
-        reader.book.away = StoreAway("no answer")
+        reader.book.away = StoreUnavailable("no answer")
         reader.step()
         assert reader.known is None
 
@@ -214,12 +214,12 @@ class TestWhatIsWished:
         return LeadershipPolicy.read(body)
 
     def test_nothing_without_a_limit_by_load(self):
-        assert Wish.of(self.policy(), Rebalance(), RebalanceRun()) is None
-        assert Wish.of(self.policy(maxLeaders=1), Rebalance(), RebalanceRun()) is None
+        assert LoadQuery.of(self.policy(), Rebalance(), RebalanceRun()) is None
+        assert LoadQuery.of(self.policy(maxLeaders=1), Rebalance(), RebalanceRun()) is None
 
     @pytest.mark.parametrize("state", sorted(set(RunState) - {RunState.RUNNING, RunState.FAILED}))
     def test_the_loads_of_a_run_that_has_ended(self, state: RunState):
-        wish = Wish.of(self.policy(maxBytesPerSecond=1), Rebalance(), RebalanceRun(state, name="at-1"))
+        wish = LoadQuery.of(self.policy(maxBytesPerSecond=1), Rebalance(), RebalanceRun(state, name="at-1"))
         assert wish is not None
         assert wish.latest == f"{wish.prefix}at-1"
 
@@ -227,6 +227,6 @@ class TestWhatIsWished:
         "run", [RebalanceRun(), RebalanceRun(RunState.RUNNING, name="at-1"), RebalanceRun(RunState.FAILED, name="at-1")]
     )
     def test_whichever_are_newest_where_none_has_ended_well(self, run: RebalanceRun):
-        wish = Wish.of(self.policy(maxBytesPerSecond=1), Rebalance(), run)
+        wish = LoadQuery.of(self.policy(maxBytesPerSecond=1), Rebalance(), run)
         assert wish is not None
         assert wish.latest == ""

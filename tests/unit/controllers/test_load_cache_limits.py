@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.plan_store import Shelf
-from bellwether.adapters.store.store_errors import StoreAway
+from bellwether.adapters.store.plans.plan_store import FilePlanStore
+from bellwether.adapters.store.store_errors import StoreUnavailable
 from bellwether.controllers.load_cache import AWAITED_SECONDS
-from bellwether.controllers.policy_controller import PolicyLoop
+from bellwether.controllers.policy_controller import PolicyController
 from bellwether.core.signals import OverrideState
 from testkit.desks import SPEC, Desked, Planner
 
@@ -23,7 +23,7 @@ def limited(most: int = ROOM_FOR_TWO, **more: Any) -> dict[str, Any]:
     return {"dwellSeconds": 0, "capacity": {"maxBytesPerSecond": most, **more}}
 
 
-def measured(desked: Desked, **demotion: Any) -> PolicyLoop:
+def measured(desked: Desked, **demotion: Any) -> PolicyController:
     """A loop whose policy limits brokers, and has a plan with its loads."""
     loop = desked.make(rebalance=SPEC, demotion=demotion or limited())
     desked.annotate(rebalance="please")
@@ -32,7 +32,7 @@ def measured(desked: Desked, **demotion: Any) -> PolicyLoop:
     return loop
 
 
-def demote(desked: Desked, loop: PolicyLoop, broker: int = 1) -> None:
+def demote(desked: Desked, loop: PolicyController, broker: int = 1) -> None:
     desked.site.signals.override(broker, OverrideState.DEMOTED)
     desked.go(loop, 6)
 
@@ -202,8 +202,10 @@ def test_another_objective_weighs_the_same_loads_anew(desked: Desked):
 
 def test_a_policy_without_that_limit_has_no_loads_read(desked: Desked, monkeypatch: pytest.MonkeyPatch):
     read: list[str] = []
-    real = Shelf.measured
-    monkeypatch.setattr(Shelf, "measured", lambda self, name, *more: read.append(name) or real(self, name, *more))
+    real = FilePlanStore.measured
+    monkeypatch.setattr(
+        FilePlanStore, "measured", lambda self, name, *more: read.append(name) or real(self, name, *more)
+    )
     loop = measured(desked, dwellSeconds=0, capacity={"maxLeaders": 5})
     desked.go(loop, 5)
     assert read == []
@@ -225,7 +227,7 @@ class TestAStoreThatIsAway:
     def failing(real: Any, said: list[str]) -> Any:
         def answer(*given: Any, **more: Any) -> Any:
             if said:
-                raise StoreAway(said[0])
+                raise StoreUnavailable(said[0])
             return real(*given, **more)
 
         return answer

@@ -9,9 +9,9 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, EVENTS, LEASES, POLICIES
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.cluster_connection import Refused
+from bellwether.controllers.cluster_connection import PolicyRefused
 from bellwether.controllers.deletion.finalizer import FINALIZER
-from bellwether.controllers.policy_controller import Pace
+from bellwether.controllers.requeue import Requeue
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.undo_record import EntryState
 from bellwether.core.reasons import Reason
@@ -22,7 +22,7 @@ from bellwether.testing.fault_injection import Faults
 from testkit.apiobjects import kafka
 from testkit.offices import Office
 
-PACE = Pace()
+PACE = Requeue()
 
 
 def sick(office: Office, broker: int = 1) -> None:
@@ -220,7 +220,7 @@ def test_a_second_policy_for_the_same_cluster_is_told_who_has_it(office: Office)
 
 def test_another_cluster_behind_the_bootstrap_is_refused_with_both_ids(office: Office):
     loop = office.make()
-    office.linker.trouble = Refused(Reason.CLUSTER_CHANGED, "they lead to X, and this policy is pinned to Y")
+    office.linker.trouble = PolicyRefused(Reason.CLUSTER_CHANGED, "they lead to X, and this policy is pinned to Y")
     assert office.step(loop) == PACE.retry_seconds
     assert office.condition() == ("False", "ClusterChanged", "they lead to X, and this policy is pinned to Y")
 

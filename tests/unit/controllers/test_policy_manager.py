@@ -11,8 +11,8 @@ import kopf
 import pytest
 
 from bellwether.controllers import policy_manager
-from bellwether.controllers.policy_manager import Loops, register
-from bellwether.telemetry.heartbeat import Pulse
+from bellwether.controllers.policy_manager import PolicyManager, register
+from bellwether.telemetry.heartbeat import Heartbeat
 from bellwether.testing.memory_world import ManualClock
 from testkit import apiobjects
 
@@ -67,7 +67,7 @@ class Hall:
     def __init__(self) -> None:
         self.made: list[Loop] = []
         self.forgotten: list[tuple[str, str]] = []
-        self.loops = Loops(self.make, lambda *key: self.forgotten.append(key))
+        self.loops = PolicyManager(self.make, lambda *key: self.forgotten.append(key))
 
     def make(self, body: dict[str, Any]) -> Any:
         self.made.append(Loop(body))
@@ -204,7 +204,7 @@ def test_the_watches_never_give_up_on_an_api_that_is_away(hall: Hall) -> None:
         assert set(first[3:]) == {3.0}
 
 
-async def _beats(pulse: Pulse) -> None:
+async def _beats(pulse: Heartbeat) -> None:
     task = asyncio.create_task(policy_manager._beat(pulse))
     await asyncio.sleep(0)
     task.cancel()
@@ -212,7 +212,7 @@ async def _beats(pulse: Pulse) -> None:
 
 def test_the_event_loop_shows_that_it_goes_round() -> None:
     clock = ManualClock()
-    pulse = Pulse("the event loop", clock.monotonic, begun=False)
+    pulse = Heartbeat("the event loop", clock.monotonic, begun=False)
     asyncio.run(_beats(pulse))
     clock.advance(11)
     assert pulse.amiss(10) is not None, "it has begun, and beats no more"

@@ -13,8 +13,8 @@ from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.reporting import status
 from bellwether.controllers.reporting.events import news
-from bellwether.controllers.reporting.status_reporter import Notices
-from bellwether.controllers.requeue import Pace
+from bellwether.controllers.reporting.status_reporter import StatusReporter
+from bellwether.controllers.requeue import Requeue
 from bellwether.core.demotion.decisions import BrokerHold
 from bellwether.core.model.quarantine_order import RENEW_SECONDS, QuarantineOrder
 from bellwether.core.quarantine.pause_decision import QuarantineDecisions
@@ -106,7 +106,7 @@ def test_an_order_its_obedience_and_its_end_are_events_and_renewals_are_none():
     ],
 )
 def test_while_a_broker_is_paused_the_next_turn_comes_soon(order: QuarantineOrder, took: float, seconds: float):
-    assert Pace().after(report(order), ENFORCE, UNDO, took) == seconds
+    assert Requeue().after(report(order), ENFORCE, UNDO, took) == seconds
 
 
 def test_a_wardens_word_wakes_the_loop():
@@ -115,7 +115,7 @@ def test_a_wardens_word_wakes_the_loop():
 
 def test_a_new_operator_knows_the_orders_that_stand_in_status():
     api, clock = MemoryApi(), ManualClock()
-    notices = Notices(api, clock, "pod-1", OperatorMetrics())
+    notices = StatusReporter(api, clock, "pod-1", OperatorMetrics())
     policy = LeadershipPolicy.read(apiobjects.policy())
     notices.publish(policy, report(PAUSED), Memory(record()), 0.1)
     known = notices.orders([*api.all(BROKER_HEALTHS), {"kind": "BrokerHealth", "metadata": {"name": "broken"}}])
@@ -124,7 +124,7 @@ def test_a_new_operator_knows_the_orders_that_stand_in_status():
 
 def test_an_order_is_written_once_a_renewal_and_not_in_between():
     api, clock = MemoryApi(), ManualClock()
-    notices = Notices(api, clock, "pod-1", OperatorMetrics())
+    notices = StatusReporter(api, clock, "pod-1", OperatorMetrics())
     policy = LeadershipPolicy.read(apiobjects.policy())
     for found in (report(PAUSED), report(PAUSED), report(PAUSED), report(replace(PAUSED, renewed_at=after(303)))):
         before = len(api.writes)

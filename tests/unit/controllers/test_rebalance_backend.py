@@ -13,14 +13,14 @@ from bellwether.adapters.kubernetes.jobs.kubernetes_jobs import KubernetesJobs
 from bellwether.adapters.process_jobs import ProcessJobs
 from bellwether.adapters.store.store_errors import StoreUnusable
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.rebalance_controller import Tools, tools_for
+from bellwether.controllers.rebalance_controller import RebalanceBackend, rebalance_backend
 from bellwether.ports.errors import Terminal
 from testkit import apiobjects
 from testkit.apistores import MemoryApi
 
 
-def made(body: apiobjects.Body) -> Tools:
-    return tools_for(MemoryApi(), SystemClock(), LeadershipPolicy.read(body), "cluster-1")
+def made(body: apiobjects.Body) -> RebalanceBackend:
+    return rebalance_backend(MemoryApi(), SystemClock(), LeadershipPolicy.read(body), "cluster-1")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import EVENTS, POLICIES
 from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.store_errors import StoreAway
+from bellwether.adapters.store.store_errors import StoreUnavailable
 from bellwether.core.signals import OverrideState
 from bellwether.ports.errors import Terminal, Transient
 from testkit.desks import SPEC, Desked, Planner
@@ -120,7 +120,7 @@ def test_a_store_that_is_away_is_said_and_tried_again(desked: Desked, monkeypatc
 
     def exists(self: Store, path: str) -> bool:
         if away:
-            raise StoreAway("s3://loads: no answer")
+            raise StoreUnavailable("s3://loads: no answer")
         return real(self, path)
 
     real = Store.exists

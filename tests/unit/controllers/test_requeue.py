@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bellwether.controllers.requeue import Pace
+from bellwether.controllers.requeue import Requeue
 from bellwether.core.demotion.restoration import WaveBlocker
 from bellwether.core.model.undo_record import UndoRecord
 from bellwether.core.planning.plan import Plan
@@ -18,7 +18,7 @@ from bellwether.testing.memory_world import MemorySite
 from testkit.builders import decisions, returning, said, site
 from testkit.operators import POLICY, Operator
 
-PACE = Pace()
+PACE = Requeue()
 
 
 def after_turns(made: MemorySite, turns: int) -> tuple[Report, UndoRecord]:

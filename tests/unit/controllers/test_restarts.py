@@ -6,7 +6,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, PODS
 from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import LOOK_SECONDS
-from bellwether.controllers.policy_controller import PolicyLoop
+from bellwether.controllers.policy_controller import PolicyController
 from bellwether.core.signals import Reading
 from testkit.brokerpods import pod
 from testkit.offices import Office
@@ -24,19 +24,19 @@ def office() -> Office:
 
 
 @pytest.fixture
-def loop(office: Office) -> PolicyLoop:
+def loop(office: Office) -> PolicyController:
     made = office.make(maintenance=PODS_OF_BROKERS, promotion=QUICK)
     office.step(made, 2)
     return made
 
 
-def becomes(office: Office, loop: PolicyLoop, number: int, **state: bool) -> None:
+def becomes(office: Office, loop: PolicyController, number: int, **state: bool) -> None:
     office.api.put(PODS, pod(number, **state))
     office.site.clock.advance(LOOK_SECONDS)
     office.step(loop, 3)
 
 
-def gone(office: Office, loop: PolicyLoop, number: int) -> None:
+def gone(office: Office, loop: PolicyController, number: int) -> None:
     office.api.objects.pop(("pods", "default", f"kafka-{number}"))
     office.site.clock.advance(LOOK_SECONDS)
     office.step(loop, 3)
@@ -52,7 +52,9 @@ def said(office: Office, broker: int, type_: str) -> tuple[str, str] | None:
     return (found[0]["status"], found[0]["reason"]) if found else None
 
 
-def test_a_broker_is_drained_while_its_pod_goes_and_comes_and_leads_again_afterwards(office: Office, loop: PolicyLoop):
+def test_a_broker_is_drained_while_its_pod_goes_and_comes_and_leads_again_afterwards(
+    office: Office, loop: PolicyController
+):
     before = {p.key: p.replicas for p in office.site.cluster.partitions()}
     becomes(office, loop, 1, leaving=True)
     assert leaders(office)[2] == 0
@@ -85,14 +87,14 @@ def test_without_it_in_the_policy_pods_are_not_even_listed(office: Office):
     assert leaders(office)[2] == 2
 
 
-def test_a_second_pod_waits_its_turn(office: Office, loop: PolicyLoop):
+def test_a_second_pod_waits_its_turn(office: Office, loop: PolicyController):
     becomes(office, loop, 1, leaving=True)
     becomes(office, loop, 2, ready=False)
     assert leaders(office)[2] == 0
     assert said(office, 3, "Demoted") == ("False", "SystemicCause")
 
 
-def test_a_pod_that_changes_ends_the_loops_rest(office: Office, loop: PolicyLoop):
+def test_a_pod_that_changes_ends_the_loops_rest(office: Office, loop: PolicyController):
     loop._wakeups.changed(office.body())
     assert not loop._wakeups.changed(office.body())
     office.api.put(PODS, pod(1, leaving=True))
@@ -100,7 +102,7 @@ def test_a_pod_that_changes_ends_the_loops_rest(office: Office, loop: PolicyLoop
     assert loop._wakeups.changed(office.body())
 
 
-def test_pods_that_cannot_be_told_apart_are_said_in_a_condition_that_goes_away(office: Office, loop: PolicyLoop):
+def test_pods_that_cannot_be_told_apart_are_said_in_a_condition_that_goes_away(office: Office, loop: PolicyController):
     office.api.put(PODS, pod(1, "controller"))
     office.site.clock.advance(LOOK_SECONDS)
     office.step(loop, 2)
@@ -113,7 +115,7 @@ def test_pods_that_cannot_be_told_apart_are_said_in_a_condition_that_goes_away(o
     assert "RestartsWatched" not in {c["type"] for c in office.body()["status"]["conditions"]}
 
 
-def test_a_settled_cluster_with_pods_watched_causes_no_write(office: Office, loop: PolicyLoop):
+def test_a_settled_cluster_with_pods_watched_causes_no_write(office: Office, loop: PolicyController):
     office.step(loop, 3)
     office.api.writes.clear()
     for _ in range(5):

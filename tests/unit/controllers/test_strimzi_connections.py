@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import PODS, SECRETS
-from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import Undiscovered
-from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import StrimziUnavailable
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers import cluster_connection
-from bellwether.controllers.cluster_connection import LeaseTimes, Link, Linker
-from bellwether.controllers.credential_rotation import LOOK_SECONDS, reason_of
+from bellwether.controllers.cluster_connection import ClusterConnection, Connector, LeaseTimes
+from bellwether.controllers.credential_rotation import CHECK_SECONDS, connection_error_reason
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
 from bellwether.kafka_connection import Connection
@@ -56,25 +56,27 @@ def connected() -> list[Connection]:
 
 
 @pytest.fixture
-def linker(api: MemoryApi, clock: ManualClock, connected: list[Connection], monkeypatch: pytest.MonkeyPatch) -> Linker:
+def linker(
+    api: MemoryApi, clock: ManualClock, connected: list[Connection], monkeypatch: pytest.MonkeyPatch
+) -> Connector:
     cluster = MemoryCluster(cluster_id="cluster-a")
 
     def nodes(connection: Connection, *_: Any) -> MemoryRoute:
         connected.append(connection)
         return MemoryRoute(cluster)
 
-    monkeypatch.setattr(cluster_connection, "Nodes", nodes)
+    monkeypatch.setattr(cluster_connection, "BrokerPool", nodes)
     monkeypatch.setattr(cluster_connection, "KafkaReader", lambda route: MemoryReader(cluster, route))
     monkeypatch.setattr(cluster_connection, "KafkaMover", lambda route: MemoryMover(cluster, 2.0, route=route))
-    return Linker(api, clock, SignalBook(clock), LeaseTimes(10, 2.0), "operators")
+    return Connector(api, clock, SignalCache(clock), LeaseTimes(10, 2.0), "operators")
 
 
-def later(linker: Linker, link: Link, clock: ManualClock, **fields: Any) -> Link:
-    clock.advance(LOOK_SECONDS)
+def later(linker: Connector, link: ClusterConnection, clock: ManualClock, **fields: Any) -> ClusterConnection:
+    clock.advance(CHECK_SECONDS)
     return linker.follow(link, policy(**fields))
 
 
-def test_a_link_knows_its_cluster_and_its_pods(linker: Linker, api: MemoryApi, connected: list[Connection]):
+def test_a_link_knows_its_cluster_and_its_pods(linker: Connector, api: MemoryApi, connected: list[Connection]):
     api.put(PODS, strimzis.pod(2))
     strimzi = linker.link(policy()).world.strimzi
     assert strimzi is not None
@@ -83,7 +85,7 @@ def test_a_link_knows_its_cluster_and_its_pods(linker: Linker, api: MemoryApi, c
 
 
 def test_a_pause_is_noticed_without_another_connection(
-    linker: Linker, api: MemoryApi, clock: ManualClock, connected: list[Connection]
+    linker: Connector, api: MemoryApi, clock: ManualClock, connected: list[Connection]
 ):
     link = linker.link(policy())
     api.put(KAFKAS, kafka(annotations={"strimzi.io/pause-reconciliation": "true"}))
@@ -100,13 +102,13 @@ def test_a_pause_is_noticed_without_another_connection(
     assert len(connected) == 1
 
 
-def test_a_settled_cluster_keeps_its_link(linker: Linker, clock: ManualClock):
+def test_a_settled_cluster_keeps_its_link(linker: Connector, clock: ManualClock):
     link = linker.link(policy())
     assert later(linker, link, clock) is link
 
 
 def test_another_address_is_connected_to(
-    linker: Linker, api: MemoryApi, clock: ManualClock, connected: list[Connection]
+    linker: Connector, api: MemoryApi, clock: ManualClock, connected: list[Connection]
 ):
     link = linker.link(policy())
     api.put(KAFKAS, kafka(bootstrap={"tls": "elsewhere:9093"}))
@@ -130,7 +132,7 @@ def test_another_address_is_connected_to(
     ],
 )
 def test_what_is_taken_away_is_said_and_the_connection_goes_on(
-    linker: Linker, api: MemoryApi, clock: ManualClock, taken: Any, reason: Reason, words: str
+    linker: Connector, api: MemoryApi, clock: ManualClock, taken: Any, reason: Reason, words: str
 ):
     link = linker.link(policy(userName="bellwether"))
     body = api.get(taken[0], "default", taken[1])
@@ -144,7 +146,7 @@ def test_what_is_taken_away_is_said_and_the_connection_goes_on(
     assert linker.former_credentials is None
 
 
-def test_a_pause_is_noticed_while_the_credentials_cannot_be_read(linker: Linker, api: MemoryApi, clock: ManualClock):
+def test_a_pause_is_noticed_while_the_credentials_cannot_be_read(linker: Connector, api: MemoryApi, clock: ManualClock):
     link = linker.link(policy())
     api.delete(SECRETS, "default", "my-cluster-cluster-ca-cert")
     api.put(KAFKAS, kafka(annotations={"strimzi.io/pause-reconciliation": "true"}))
@@ -159,12 +161,12 @@ def test_a_pause_is_noticed_while_the_credentials_cannot_be_read(linker: Linker,
     assert not link.world.strimzi.paused, "and so is its end"
 
 
-def test_what_was_lent_is_given_back_until_it_is_lent_again(linker: Linker, api: MemoryApi, clock: ManualClock):
+def test_what_was_lent_is_given_back_until_it_is_lent_again(linker: Connector, api: MemoryApi, clock: ManualClock):
     link = linker.link(policy(namespace="lender"))
     api.put(KAFKAS, kafka(namespace="lender"))
-    clock.advance(LOOK_SECONDS)
+    clock.advance(CHECK_SECONDS)
     for _ in range(3):  # a turn is tried sooner than Secrets are read again
-        with pytest.raises(Undiscovered) as caught:
+        with pytest.raises(StrimziUnavailable) as caught:
             linker.follow(link, policy(namespace="lender"))
         assert caught.value.reason is Reason.STRIMZI_NOT_SHARED
         clock.advance(1)
@@ -174,7 +176,9 @@ def test_what_was_lent_is_given_back_until_it_is_lent_again(linker: Linker, api:
 
 def test_why_there_is_no_turn_is_said_in_the_finders_own_word(office: Office):
     loop = office.make()
-    office.linker.trouble = Undiscovered(Reason.STRIMZI_NOT_READY, "Kafka default/my-cluster publishes no address")
+    office.linker.trouble = StrimziUnavailable(
+        Reason.STRIMZI_NOT_READY, "Kafka default/my-cluster publishes no address"
+    )
     office.step(loop)
     assert office.condition() == ("False", "StrimziNotReady", "Kafka default/my-cluster publishes no address")
     office.linker.trouble = None
@@ -183,4 +187,4 @@ def test_why_there_is_no_turn_is_said_in_the_finders_own_word(office: Office):
 
 
 def test_every_other_trouble_keeps_its_reason():
-    assert reason_of(Terminal("x")) is Reason.CLUSTER_UNREACHABLE
+    assert connection_error_reason(Terminal("x")) is Reason.CLUSTER_UNREACHABLE

@@ -9,9 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from bellwether.controllers.policy_controller import PolicyLoop
-from bellwether.controllers.policy_manager import Loops
-from bellwether.controllers.requeue import Pace
+from bellwether.controllers.cluster_connection import with_heartbeat
+from bellwether.controllers.policy_controller import PolicyController
+from bellwether.controllers.policy_manager import PolicyManager
+from bellwether.controllers.requeue import Requeue
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Transient
@@ -52,19 +53,21 @@ def clock() -> ManualClock:
 
 
 def running(
-    office: Office, clock: ManualClock, wrap: Callable[[ClusterReader], Any], pace: Pace | None = None
-) -> tuple[PolicyLoop, Loops]:
+    office: Office, clock: ManualClock, wrap: Callable[[ClusterReader], Any], pace: Requeue | None = None
+) -> tuple[PolicyController, PolicyManager]:
     """A loop in its own thread among the loops of a process."""
     office.faults = lambda world: replace(world, clusters=cast(ClusterReader, wrap(world.clusters)))
     made = office.make()
-    loop = PolicyLoop(office.body(), lambda _: cast(Any, office.linker), office.notices, office.custody, clock, pace)
-    loops = Loops(lambda _: loop, office.notices.forget)
+    loop = PolicyController(
+        office.body(), lambda _: cast(Any, office.linker), office.notices, office.custody, clock, pace
+    )
+    loops = PolicyManager(lambda _: loop, office.notices.forget)
     loops.policy("ADDED", office.body())
     office.loops.remove(made)
     return loop, loops
 
 
-def goes_on(loops: Loops, clock: ManualClock) -> None:
+def goes_on(loops: PolicyManager, clock: ManualClock) -> None:
     """Again and again as much time passes as it may be silent for, and then it gives a sign of life."""
     for _ in range(4):
         clock.advance(BOUND)
@@ -81,7 +84,7 @@ def test_a_thread_that_hangs_in_a_turn_is_told_with_its_policy_and_recovers(
         readers.append(Reader(inner, go))
         return readers[-1]
 
-    loop, loops = running(office, clock, wrap, Pace(inbox_seconds=0.05))
+    loop, loops = running(office, clock, wrap, Requeue(inbox_seconds=0.05))
     try:
         until(lambda: readers and readers[0].asked.is_set())
         assert loops.amiss(BOUND) == []
@@ -116,7 +119,7 @@ def test_a_turn_that_is_slow_but_goes_on_is_not_stuck(office: Office, clock: Man
     # Ten batches, each of which lasts as long as the loop may be silent for: the turn lasts for many bounds.
     office.make(election={"batchSize": 1})
     office.site.signals.say(1, Reading.FAILING)
-    loop, loops = running(office, clock, lambda inner: Slow(inner, go), Pace(inbox_seconds=0.05))
+    loop, loops = running(office, clock, lambda inner: Slow(inner, go), Requeue(inbox_seconds=0.05))
     try:
         until(lambda: clock.monotonic() > 6 * BOUND)
         assert amiss == []
@@ -127,7 +130,7 @@ def test_a_turn_that_is_slow_but_goes_on_is_not_stuck(office: Office, clock: Man
 
 def test_kafka_that_is_away_is_no_stuck_loop(office: Office, clock: ManualClock):
     office.linker.trouble = Transient("no answer")
-    loop, loops = running(office, clock, lambda inner: inner, Pace(inbox_seconds=0.05, retry_seconds=0.1))
+    loop, loops = running(office, clock, lambda inner: inner, Requeue(inbox_seconds=0.05, retry_seconds=0.1))
     try:
         goes_on(loops, clock)
     finally:
@@ -136,7 +139,7 @@ def test_kafka_that_is_away_is_no_stuck_loop(office: Office, clock: ManualClock)
 
 
 def test_an_api_that_is_away_is_no_stuck_loop(office: Office, clock: ManualClock):
-    loop, loops = running(office, clock, lambda inner: inner, Pace(inbox_seconds=0.05, retry_seconds=0.1))
+    loop, loops = running(office, clock, lambda inner: inner, Requeue(inbox_seconds=0.05, retry_seconds=0.1))
     office.api.away = True
     try:
         goes_on(loops, clock)
@@ -148,7 +151,7 @@ def test_an_api_that_is_away_is_no_stuck_loop(office: Office, clock: ManualClock
 
 def test_an_idle_loop_is_not_stuck(office: Office, clock: ManualClock, go: threading.Event):
     go.set()
-    loop, loops = running(office, clock, lambda inner: Reader(inner, go), Pace(inbox_seconds=0.1, idle_seconds=600))
+    loop, loops = running(office, clock, lambda inner: Reader(inner, go), Requeue(inbox_seconds=0.1, idle_seconds=600))
     try:
         until(lambda: office.body().get("status"))
         goes_on(loops, clock)
@@ -212,10 +215,9 @@ def test_a_world_is_attended_without_being_changed(office: Office, clock: Manual
     office.step(loop)
     link = loop._session.link
     assert link is not None
-    from bellwether.controllers.cluster_connection import attended
 
     beats: list[int] = []
-    world: World = attended(link.world, lambda: beats.append(1))
+    world: World = with_heartbeat(link.world, lambda: beats.append(1))
     assert world.clusters.read() == link.world.clusters.read()
     assert beats
     assert world.leaders.request_timeout_seconds == link.world.leaders.request_timeout_seconds

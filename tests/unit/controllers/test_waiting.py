@@ -8,7 +8,8 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.policy_controller import Pace, PolicyLoop
+from bellwether.controllers.policy_controller import PolicyController
+from bellwether.controllers.requeue import Requeue
 from bellwether.testing.memory_world import ManualClock
 from testkit import apiobjects
 from testkit.offices import Office
@@ -31,39 +32,39 @@ def body(**metadata: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def loop(office: Office) -> PolicyLoop:
+def loop(office: Office) -> PolicyController:
     """A loop that has just had a turn on what it hears now."""
-    made = PolicyLoop(
+    made = PolicyController(
         body(),
         lambda _: office.linker,  # type: ignore[arg-type, return-value]
         office.notices,
         office.custody,
         Ticking(),
-        Pace(inbox_seconds=0.0001),
+        Requeue(inbox_seconds=0.0001),
     )
     made._wakeups.changed(body())
     made._wakeups.judged(made._inputs())
     return made
 
 
-def waited(loop: PolicyLoop, seconds: float = LONG) -> bool:
+def waited(loop: PolicyController, seconds: float = LONG) -> bool:
     """Whether the wait lasted as long as it was to last."""
     began = loop._clock.now()
     assert not loop.wait(seconds)
     return (loop._clock.now() - began).total_seconds() >= seconds
 
 
-def test_time_ends_it(loop: PolicyLoop):
+def test_time_ends_it(loop: PolicyController):
     assert waited(loop)
 
 
-def test_no_time_is_no_wait(loop: PolicyLoop):
+def test_no_time_is_no_wait(loop: PolicyController):
     began = loop._clock.now()
     waited(loop, 0.0)
     assert (loop._clock.now() - began).total_seconds() < 10
 
 
-def test_halting_ends_it_for_good(loop: PolicyLoop):
+def test_halting_ends_it_for_good(loop: PolicyController):
     loop.halt()
     assert loop.wait(LONG)
     assert loop.wait(LONG)
@@ -77,7 +78,7 @@ def test_halting_ends_it_for_good(loop: PolicyLoop):
         pytest.param({"annotations": {"bellwether.dev/abandon": "true"}}, id="an annotation"),
     ],
 )
-def test_a_change_of_the_policy_ends_it(loop: PolicyLoop, metadata: dict[str, Any]):
+def test_a_change_of_the_policy_ends_it(loop: PolicyController, metadata: dict[str, Any]):
     loop.update(body(**metadata))
     assert not waited(loop)
 
@@ -89,28 +90,28 @@ def test_a_change_of_the_policy_ends_it(loop: PolicyLoop, metadata: dict[str, An
         pytest.param({"labels": {"team": "a"}}, id="a label"),
     ],
 )
-def test_a_write_that_changes_nothing_for_us_does_not(loop: PolicyLoop, metadata: dict[str, Any]):
+def test_a_write_that_changes_nothing_for_us_does_not(loop: PolicyController, metadata: dict[str, Any]):
     loop.update(body(**metadata))
     assert waited(loop)
 
 
-def test_a_changed_override_ends_it(loop: PolicyLoop):
+def test_a_changed_override_ends_it(loop: PolicyController):
     loop.signals.on_broker_health(apiobjects.health(override={"state": "Demoted", "reason": "disk swap"}))
     loop.wake()
     assert not waited(loop)
 
 
-def test_old_news_told_again_do_not_end_it(loop: PolicyLoop):
+def test_old_news_told_again_do_not_end_it(loop: PolicyController):
     loop.wake()
     assert waited(loop)
 
 
-def test_evidence_that_goes_stale_ends_it_without_any_news(loop: PolicyLoop):
+def test_evidence_that_goes_stale_ends_it_without_any_news(loop: PolicyController):
     loop._wakeups.judged("that a signal was still fresh")
     assert not waited(loop)
 
 
-def test_a_status_that_somebody_wrote_over_ends_it_once(loop: PolicyLoop, monkeypatch: pytest.MonkeyPatch):
+def test_a_status_that_somebody_wrote_over_ends_it_once(loop: PolicyController, monkeypatch: pytest.MonkeyPatch):
     loop.ensure_connected(LeadershipPolicy.read(body()))
     monkeypatch.setattr(loop._notices, "overwritten", lambda *_: True)
     loop.compare(POLICIES, body())
@@ -119,12 +120,12 @@ def test_a_status_that_somebody_wrote_over_ends_it_once(loop: PolicyLoop, monkey
     assert waited(loop)
 
 
-def test_who_does_not_lead_leaves_others_their_words(loop: PolicyLoop, monkeypatch: pytest.MonkeyPatch):
+def test_who_does_not_lead_leaves_others_their_words(loop: PolicyController, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(loop._notices, "overwritten", lambda *_: True)
     loop.compare(POLICIES, body())
     assert waited(loop)
 
 
-def test_a_status_as_it_was_said_does_not_end_it(loop: PolicyLoop):
+def test_a_status_as_it_was_said_does_not_end_it(loop: PolicyController):
     loop.compare(POLICIES, body())
     assert waited(loop)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from bellwether.adapters.kafka.brokers.broker_directory import KafkaRoster
+from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.kafka_connection import Connection
 from detectioncosts.manybrokers import CLUSTER_ID, ManyBrokers, address, broker_at, serve
@@ -55,7 +55,7 @@ def test_each_answers_for_itself_and_says_where_it_is(brokers: ManyBrokers) -> N
 
 def test_they_are_a_cluster_that_can_be_listed_and_read(brokers: ManyBrokers) -> None:
     connection = Connection((f"{address(1)}:{brokers.internal_port}",))
-    assert len(KafkaRoster(connection).brokers()) == 300
-    cluster = KafkaReader(Nodes(connection, PATIENT)).read()
+    assert len(BrokerDirectory(connection).brokers()) == 300
+    cluster = KafkaReader(BrokerPool(connection, PATIENT)).read()
     assert (cluster.cluster_id, len(cluster.brokers), len(cluster.partitions)) == (CLUSTER_ID, 300, 50)
     assert all(set(p.isr) == set(p.replicas) and p.leader == p.replicas[0] for p in cluster.partitions)

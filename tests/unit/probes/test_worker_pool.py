@@ -4,14 +4,14 @@ import threading
 import time
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.probes.worker_pool import Question, Questions
+from bellwether.probes.worker_pool import WorkerPool, WorkItem
 from bellwether.testing.memory_world import ManualClock
 from waiting import limit, until
 
 
 def test_a_question_keeps_what_it_was_answered_or_what_went_wrong() -> None:
-    questions = Questions(SystemClock())
-    good, bad = Question(lambda: 42), Question[int](lambda: 1 // 0)
+    questions = WorkerPool(SystemClock())
+    good, bad = WorkItem(lambda: 42), WorkItem[int](lambda: 1 // 0)
     questions.put(good)
     questions.put(bad)
     until(lambda: good.done and bad.done)
@@ -21,7 +21,7 @@ def test_a_question_keeps_what_it_was_answered_or_what_went_wrong() -> None:
 
 
 def test_few_are_asked_at_once_and_all_in_turn() -> None:
-    questions = Questions(SystemClock(), lanes=3, working_seconds=60)
+    questions = WorkerPool(SystemClock(), lanes=3, working_seconds=60)
     lock, now, most = threading.Lock(), [0], [0]
 
     def work() -> None:
@@ -32,7 +32,7 @@ def test_few_are_asked_at_once_and_all_in_turn() -> None:
         with lock:
             now[0] -= 1
 
-    asked = [Question(work) for _ in range(60)]
+    asked = [WorkItem(work) for _ in range(60)]
     for one in asked:
         questions.put(one)
     until(lambda: all(one.done for one in asked))
@@ -43,12 +43,12 @@ def test_few_are_asked_at_once_and_all_in_turn() -> None:
 
 
 def test_those_that_wait_for_an_answer_hold_nobody_back() -> None:
-    questions = Questions(SystemClock(), lanes=2, working_seconds=0.05)
+    questions = WorkerPool(SystemClock(), lanes=2, working_seconds=0.05)
     answer = threading.Event()
-    silent = [Question(lambda: answer.wait(limit(30))) for _ in range(100)]
+    silent = [WorkItem(lambda: answer.wait(limit(30))) for _ in range(100)]
     for one in silent:
         questions.put(one)
-    prompt = Question(lambda: "here")
+    prompt = WorkItem(lambda: "here")
     questions.put(prompt)
     assert prompt.began is None
 
@@ -62,16 +62,16 @@ def test_those_that_wait_for_an_answer_hold_nobody_back() -> None:
     answer.set()
     until(lambda: all(one.done for one in silent))
     until(lambda: questions.threads <= 3)  # those who waited are gone, and a few are kept for the next question
-    again = Question(lambda: "still here")
+    again = WorkItem(lambda: "still here")
     questions.put(again)
     until(lambda: again.done)
 
 
 def test_while_the_whole_process_is_slow_those_that_seem_to_wait_keep_their_lanes() -> None:
     clock = ManualClock()
-    questions = Questions(clock, lanes=1, working_seconds=0.01)
+    questions = WorkerPool(clock, lanes=1, working_seconds=0.01)
     answer = threading.Event()
-    slow, next_ = Question(lambda: answer.wait(limit(60))), Question(lambda: "here")
+    slow, next_ = WorkItem(lambda: answer.wait(limit(60))), WorkItem(lambda: "here")
     questions.put(slow)
     until(lambda: slow.began is not None)
     questions.put(next_)
@@ -85,9 +85,9 @@ def test_while_the_whole_process_is_slow_those_that_seem_to_wait_keep_their_lane
 
 
 def test_what_nobody_has_taken_up_can_be_forgotten() -> None:
-    questions = Questions(SystemClock(), lanes=1, working_seconds=60)
+    questions = WorkerPool(SystemClock(), lanes=1, working_seconds=60)
     answer = threading.Event()
-    first, second = Question(lambda: answer.wait(limit(60))), Question(lambda: "never")
+    first, second = WorkItem(lambda: answer.wait(limit(60))), WorkItem(lambda: "never")
     questions.put(first)
     until(lambda: first.began is not None)
     questions.put(second)

@@ -15,7 +15,7 @@ from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import Quarantine, QuarantineMode
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Transient
-from bellwether.quarantine.agent_loop import TICK_SECONDS, Warden
+from bellwether.quarantine.agent_loop import TICK_SECONDS, QuarantineAgent
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_process import MemoryOrders, MemoryProcess
@@ -35,7 +35,7 @@ class Post:
 
     def __post_init__(self) -> None:
         self.process = MemoryProcess(MemoryCluster(), 1)
-        self.warden = Warden(
+        self.warden = QuarantineAgent(
             1,
             "broker-1",
             self.process,
@@ -93,7 +93,7 @@ def test_a_warden_that_is_started_anew_releases_whom_its_forerunner_paused() -> 
     post.process.keeper = False
     post.process.die()
     assert post.process.stopped, "nobody was there to release it"
-    again = Warden(1, "broker-1", post.process, post.orders, post.said.append, post.clock)
+    again = QuarantineAgent(1, "broker-1", post.process, post.orders, post.said.append, post.clock)
     again.turn()
     assert not post.process.stopped
     post.clock.advance(3)
@@ -179,7 +179,7 @@ def test_a_defect_leaves_nobody_paused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_its_word_is_told_for_metrics_with_each_news():
     post, metrics = Post(), ProbeMetrics()
-    post.warden = Warden(1, "broker-1", post.process, post.orders, post.said.append, post.clock, metrics)
+    post.warden = QuarantineAgent(1, "broker-1", post.process, post.orders, post.said.append, post.clock, metrics)
 
     def word() -> float | None:
         return metrics.registry.get_sample_value("bellwether_probe_reading", {"broker": "1"})

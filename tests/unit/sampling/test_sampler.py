@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import structlog
 
-from bellwether.adapters.store.store_errors import StoreAway
+from bellwether.adapters.store.store_errors import StoreUnavailable
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.sampling.rounds import Rounds
@@ -106,7 +106,7 @@ def test_a_round_that_comes_to_nothing_is_counted_and_the_next_one_is_taken(life
 
 
 def test_rounds_that_the_store_does_not_take_are_written_once_it_does(life: Life) -> None:
-    life.shelf.away = StoreAway("s3://b: cannot be written: timeout")
+    life.shelf.away = StoreUnavailable("s3://b: cannot be written: timeout")
     with structlog.testing.capture_logs() as said:
         life.rounds(3)
         assert life.shelf.taken == []
@@ -119,7 +119,7 @@ def test_rounds_that_the_store_does_not_take_are_written_once_it_does(life: Life
 
 
 def test_a_store_that_stays_away_costs_the_oldest_rounds_and_no_more_memory(life: Life) -> None:
-    life.shelf.away = StoreAway("away")
+    life.shelf.away = StoreUnavailable("away")
     life.rounds(MOST_KEPT + 4)
     life.shelf.away = None
     life.rounds(1, first=MOST_KEPT + 4)
@@ -205,7 +205,7 @@ def test_a_preparation_that_fails_is_told_once_and_holds_no_round_up(life: Life,
 
 
 def test_what_is_kept_is_tried_once_more_at_the_end(life: Life, stop: threading.Event) -> None:
-    life.shelf.away = StoreAway("away")
+    life.shelf.away = StoreUnavailable("away")
     life.rounds(1)
     life.shelf.away = None
     stop.set()

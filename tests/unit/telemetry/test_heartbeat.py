@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from bellwether.telemetry.heartbeat import Attended, Pulse
+from bellwether.telemetry.heartbeat import Heartbeat, WithHeartbeat
 from bellwether.testing.memory_world import ManualClock
 
 
@@ -16,7 +16,7 @@ def clock() -> ManualClock:
 
 
 def test_silence_is_told_once_it_is_longer_than_the_bound(clock: ManualClock) -> None:
-    pulse = Pulse("the loop", clock.monotonic)
+    pulse = Heartbeat("the loop", clock.monotonic)
     clock.advance(10)
     assert pulse.amiss(10) is None
     clock.advance(1)
@@ -24,14 +24,14 @@ def test_silence_is_told_once_it_is_longer_than_the_bound(clock: ManualClock) ->
 
 
 def test_a_beat_ends_the_silence(clock: ManualClock) -> None:
-    pulse = Pulse("the loop", clock.monotonic)
+    pulse = Heartbeat("the loop", clock.monotonic)
     clock.advance(100)
     pulse.beat()
     assert pulse.amiss(10) is None
 
 
 def test_of_what_has_not_begun_nothing_is_expected(clock: ManualClock) -> None:
-    pulse = Pulse("the loop", clock.monotonic, begun=False)
+    pulse = Heartbeat("the loop", clock.monotonic, begun=False)
     clock.advance(1000)
     assert pulse.amiss(10) is None
     pulse.beat()
@@ -40,7 +40,7 @@ def test_of_what_has_not_begun_nothing_is_expected(clock: ManualClock) -> None:
 
 
 def test_of_what_rests_nothing_is_expected_before_it_beats_again(clock: ManualClock) -> None:
-    pulse = Pulse("the loop", clock.monotonic)
+    pulse = Heartbeat("the loop", clock.monotonic)
     pulse.rest()
     clock.advance(1000)
     assert pulse.amiss() is None
@@ -51,7 +51,7 @@ def test_of_what_rests_nothing_is_expected_before_it_beats_again(clock: ManualCl
 
 def test_waiting_for_long_is_not_silence() -> None:
     clock = ManualClock()
-    pulse = Pulse("the loop", clock.monotonic)
+    pulse = Heartbeat("the loop", clock.monotonic)
     silences: list[str | None] = []
 
     class Passing(threading.Event):
@@ -69,7 +69,7 @@ def test_waiting_for_long_is_not_silence() -> None:
 def test_an_event_ends_the_wait() -> None:
     event = threading.Event()
     event.set()
-    assert Pulse("the loop").wait(event, 1000)
+    assert Heartbeat("the loop").wait(event, 1000)
 
 
 class Port:
@@ -86,7 +86,7 @@ class Port:
 
 def test_each_call_is_a_sign_of_life_before_and_after() -> None:
     beats: list[int] = []
-    attended = Attended(Port(), lambda: beats.append(1))
+    attended = WithHeartbeat(Port(), lambda: beats.append(1))
     assert attended.answer(1, more=2) == 3
     assert len(beats) == 2
     assert attended.figure == 4.5
@@ -96,5 +96,5 @@ def test_each_call_is_a_sign_of_life_before_and_after() -> None:
 def test_a_call_that_fails_is_one_too_and_fails() -> None:
     beats: list[int] = []
     with pytest.raises(ValueError, match="no"):
-        Attended(Port(), lambda: beats.append(1)).fail()
+        WithHeartbeat(Port(), lambda: beats.append(1)).fail()
     assert len(beats) == 2

@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from bellwether.telemetry import logs
-from bellwether.telemetry.log_dedup import AGAIN_SECONDS, Repeats
+from bellwether.telemetry.log_dedup import AGAIN_SECONDS, LogDedup
 from bellwether.testing.memory_world import ManualClock
 
 
@@ -26,7 +26,7 @@ def stream(clock: ManualClock) -> Iterator[io.StringIO]:
     logs.configure("json", stream=made)
     (handler,) = logging.getLogger().handlers
     handler.filters.clear()
-    handler.addFilter(Repeats(monotonic=clock.monotonic))
+    handler.addFilter(LogDedup(monotonic=clock.monotonic))
     yield made
     logs.configure("console", "warning")
 
@@ -81,7 +81,7 @@ def test_other_libraries_numbers_are_passed_over(stream: io.StringIO, clock: Man
 
 def test_troubles_without_end_take_no_memory_without_end(stream: io.StringIO) -> None:
     assert stream.getvalue() == ""
-    (repeats,) = [f for h in logging.getLogger().handlers for f in h.filters if isinstance(f, Repeats)]
+    (repeats,) = [f for h in logging.getLogger().handlers for f in h.filters if isinstance(f, LogDedup)]
     for n in range(5000):
         structlog.get_logger("x").warning("no turn", why=str(n))
     assert len(repeats._told) <= 2000

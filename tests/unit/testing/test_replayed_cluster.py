@@ -11,7 +11,7 @@ from bellwether.core.model.cluster import Cluster, Partition, TopicPartition
 from bellwether.ports.kafka import Reorder
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_kafka import MemoryMover
-from bellwether.testing.replayed_cluster import RetoldCluster
+from bellwether.testing.replayed_cluster import ReplayedCluster
 from testkit import strategies
 
 ORDERS = TopicPartition("orders", 0)
@@ -30,12 +30,12 @@ def sets(cluster: Cluster) -> dict[object, tuple[frozenset[int], frozenset[int]]
 
 def test_it_begins_as_it_was():
     then = recorded()
-    assert RetoldCluster(then.snapshot()).partitions() == then.partitions()
+    assert ReplayedCluster(then.snapshot()).partitions() == then.partitions()
 
 
 def test_a_broker_that_died_dies_and_comes_back_with_its_place_in_the_isr():
     then = recorded()
-    again = RetoldCluster(then.snapshot())
+    again = ReplayedCluster(then.snapshot())
     then.kill(2)
     again.retell(then.snapshot())
     assert (2 in again.snapshot().brokers, again.snapshot().leaders().get(2, 0)) == (False, 0)
@@ -47,7 +47,7 @@ def test_a_broker_that_died_dies_and_comes_back_with_its_place_in_the_isr():
 
 def test_a_fenced_broker_is_fenced_and_leads_nothing():
     then = recorded()
-    again = RetoldCluster(then.snapshot())
+    again = ReplayedCluster(then.snapshot())
     then.fence(1)
     again.retell(then.snapshot())
     assert again.snapshot().brokers[1].fenced
@@ -56,7 +56,7 @@ def test_a_fenced_broker_is_fenced_and_leads_nothing():
 
 def test_who_leads_is_up_to_the_one_who_acts_now():
     then = recorded(1)
-    again = RetoldCluster(then.snapshot())
+    again = ReplayedCluster(then.snapshot())
     mover = MemoryMover(again)
     mover.reorder([Reorder(ORDERS, (3, 1, 2))])
     mover.elect([ORDERS])
@@ -68,7 +68,7 @@ def test_who_leads_is_up_to_the_one_who_acts_now():
 
 def test_a_leader_of_now_that_lagged_as_a_follower_then_stays_in_its_isr():
     then = recorded(1)
-    again = RetoldCluster(then.snapshot())
+    again = ReplayedCluster(then.snapshot())
     then.foreign_reorder(ORDERS, (2, 3, 1))
     then.elect_preferred(then.partition("orders"))
     then.shrink_isr(ORDERS, 1)
@@ -78,7 +78,7 @@ def test_a_leader_of_now_that_lagged_as_a_follower_then_stays_in_its_isr():
 
 def test_topics_come_and_go_and_come_again_under_another_id():
     then = recorded()
-    again = RetoldCluster(then.snapshot())
+    again = ReplayedCluster(then.snapshot())
     then.create_topic("payments", 2)
     then.recreate_topic("orders")
     again.retell(then.snapshot())
@@ -91,7 +91,7 @@ def test_topics_come_and_go_and_come_again_under_another_id():
 def test_other_peoples_reassignments_are_played_and_finished():
     then = MemoryCluster(4)
     then.create_topic("orders", assignment=[(1, 2, 3)])
-    again = RetoldCluster(then.snapshot())
+    again = ReplayedCluster(then.snapshot())
     then.foreign_reassign(ORDERS, (1, 2, 4))
     again.retell(then.snapshot())
     assert again.partition("orders").reassigning
@@ -102,7 +102,7 @@ def test_other_peoples_reassignments_are_played_and_finished():
 
 def test_a_broker_that_joins_is_there():
     then = recorded()
-    again = RetoldCluster(then.snapshot())
+    again = ReplayedCluster(then.snapshot())
     bigger = then.snapshot()
     more = MemoryCluster(4).snapshot().brokers[4]
     again.retell(replace(bigger, brokers={**bigger.brokers, 4: replace(more, rack="d")}))
@@ -112,7 +112,7 @@ def test_a_broker_that_joins_is_there():
 def test_a_partition_that_somebody_leads_again_is_led_however_that_came_about():
     then = recorded(1)
     lost = replace(then.partition("orders"), isr=(), leader=None)
-    again = RetoldCluster(replace(then.snapshot(), partitions=(lost,)))
+    again = ReplayedCluster(replace(then.snapshot(), partitions=(lost,)))
     found: Partition = replace(lost, isr=(2,), leader=2)
     again.retell(replace(then.snapshot(), partitions=(found,)))
     assert (again.partition("orders").leader, again.partition("orders").isr) == (2, (2,))
@@ -120,7 +120,7 @@ def test_a_partition_that_somebody_leads_again_is_led_however_that_came_about():
 
 @given(st.data(), strategies.memory_clusters())
 def test_it_follows_whatever_befalls_a_cluster(data: st.DataObject, then: MemoryCluster):
-    again = RetoldCluster(then.snapshot())
+    again = ReplayedCluster(then.snapshot())
     for _, act in data.draw(st.lists(strategies.deeds(), max_size=8)):
         act(then)
         now = then.snapshot()
@@ -140,7 +140,7 @@ def test_it_follows_whatever_befalls_a_cluster(data: st.DataObject, then: Memory
 
 @given(strategies.clusters(), strategies.clusters(), strategies.clusters())
 def test_no_recording_breaks_it_however_little_sense_it_makes(first: Cluster, second: Cluster, third: Cluster):
-    again = RetoldCluster(first)
+    again = ReplayedCluster(first)
     for now in (second, third):
         again.retell(now)
         assert again.snapshot().by_key.keys() == now.by_key.keys()

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 
 from bellwether.adapters.kafka.config_reader import GONE, KafkaConfigs, topic_refused
 from bellwether.adapters.kafka.confluent_config import for_confluent
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.connection.connection_errors import TOPIC_AUTHORIZATION_FAILED, from_code
 from bellwether.ports.errors import Transient
 
@@ -25,9 +25,9 @@ MOST_TOPICS = 2000
 
 
 class AdminConfigs:
-    """Settings of one cluster, asked of the broker that the reader of the same ``Nodes`` would ask first."""
+    """Settings of one cluster, asked of the broker that the reader of the same ``BrokerPool`` would ask first."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: BrokerPool) -> None:
         self._nodes = nodes
         self._own = KafkaConfigs(nodes)
 

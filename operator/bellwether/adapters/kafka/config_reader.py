@@ -11,8 +11,8 @@ from typing import Any
 
 from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
 
-from bellwether.adapters.kafka.connection.broker_connection import Dialogue
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.connection.connection_errors import (
     CLUSTER_AUTHORIZATION_FAILED,
     INVALID_TOPIC_EXCEPTION,
@@ -34,7 +34,7 @@ _TOPIC, _BROKER = 2, 4
 class KafkaConfigs:
     """Settings of one cluster. Brokers are found by the addresses that the reader of the same ``Nodes`` has learnt."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: BrokerPool) -> None:
         self._nodes = nodes
 
     def topic_configs(self, topics: Collection[str], names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
@@ -43,7 +43,7 @@ class KafkaConfigs:
         if not wanted or not names:
             return {}
 
-        def ask(dialogue: Dialogue, deadline: Deadline) -> Mapping[str, Mapping[str, str]]:
+        def ask(dialogue: BrokerConnection, deadline: Deadline) -> Mapping[str, Mapping[str, str]]:
             found: dict[str, Mapping[str, str]] = {}
             for start in range(0, len(wanted), MOST_TOPICS):
                 for result in _describe(dialogue, deadline, _TOPIC, wanted[start : start + MOST_TOPICS], names):
@@ -68,7 +68,7 @@ class KafkaConfigs:
         deadline = Deadline(self._nodes.limits.read_seconds)
         for broker in sorted(set(brokers)):
 
-            def ask(dialogue: Dialogue, limit: Deadline, broker: int = broker) -> Mapping[str, str]:
+            def ask(dialogue: BrokerConnection, limit: Deadline, broker: int = broker) -> Mapping[str, str]:
                 (result, *_) = [*_describe(dialogue, limit, _BROKER, [str(broker)], names)]
                 _insist(result, dialogue)
                 return _values(result)
@@ -88,7 +88,7 @@ def topic_refused(address: str, topic: str) -> Unauthorized:
 
 
 def _describe(
-    dialogue: Dialogue, deadline: Deadline, kind: int, resources: Collection[str], names: Collection[str]
+    dialogue: BrokerConnection, deadline: Deadline, kind: int, resources: Collection[str], names: Collection[str]
 ) -> Iterator[Any]:
     version = dialogue.version(DescribeConfigsRequest, 4)
     if version is None or version < 1:
@@ -110,7 +110,7 @@ def _describe(
     yield from answer.results
 
 
-def _insist(result: Any, dialogue: Dialogue) -> None:
+def _insist(result: Any, dialogue: BrokerConnection) -> None:
     if result.error_code == CLUSTER_AUTHORIZATION_FAILED:
         raise Unauthorized(
             f"{dialogue.address} does not tell this user a broker's settings: grant the ACL DescribeConfigs on Cluster"

@@ -16,8 +16,8 @@ from kafka.protocol.admin.cluster import DescribeQuorumRequest, DescribeQuorumRe
 
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
-from bellwether.adapters.kafka.connection.broker_connection import Dialogue
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.connection.connection_errors import NONE, from_code
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.doctor.risks import MIN_ISR
@@ -41,10 +41,10 @@ LOOK_SECONDS = 0.1
 _METADATA = "__cluster_metadata"
 
 
-class KafkaMargins:
+class KafkaFaultTolerance:
     """The margins of one cluster. Peers are found by the addresses that the reader of the same ``Nodes`` has learnt."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: BrokerPool) -> None:
         self._nodes = nodes
         self._configs = KafkaConfigs(nodes)
         self._known: dict[str, tuple[int, float]] = {}
@@ -111,7 +111,7 @@ class KafkaMargins:
             return False
 
 
-def _quorum(dialogue: Dialogue, deadline: Deadline) -> Quorum:
+def _quorum(dialogue: BrokerConnection, deadline: Deadline) -> Quorum:
     version = dialogue.version(DescribeQuorumRequest, 1)
     if version is None or version < 1:
         raise Terminal(f"{dialogue.address} cannot tell of the controllers' quorum: Kafka 3.3 in KRaft mode does")
@@ -129,7 +129,7 @@ def _quorum(dialogue: Dialogue, deadline: Deadline) -> Quorum:
     return quorum_of(found)
 
 
-def _insist(code: int, message: str | None, dialogue: Dialogue) -> None:
+def _insist(code: int, message: str | None, dialogue: BrokerConnection) -> None:
     if code != NONE:
         raise from_code(code, message, dialogue.address, "DescribeQuorum", "Describe on Cluster")
 

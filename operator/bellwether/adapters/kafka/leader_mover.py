@@ -17,8 +17,8 @@ from kafka.protocol.admin.topics import (
     ElectLeadersResponse,
 )
 
-from bellwether.adapters.kafka.connection.broker_connection import Dialogue
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.connection.connection_errors import CLUSTER_AUTHORIZATION_FAILED, error_name, from_code
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import TopicPartition
@@ -40,7 +40,7 @@ class KafkaMover:
     request may have been carried out), Terminal when a person must act.
     """
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: BrokerPool) -> None:
         self._nodes = nodes
         self.request_timeout_seconds = nodes.limits.mutation_seconds
 
@@ -59,7 +59,7 @@ class KafkaMover:
             # The protocol's "no partitions" is null, which means all: never send it.
             return {}
 
-        def ask(dialogue: Dialogue, deadline: Deadline) -> Mapping[TopicPartition, Outcome]:
+        def ask(dialogue: BrokerConnection, deadline: Deadline) -> Mapping[TopicPartition, Outcome]:
             version = dialogue.version(ElectLeadersRequest, 2)
             if version is None or version < 1:
                 raise _unsupported(dialogue, "ElectLeaders")
@@ -90,7 +90,7 @@ class KafkaMover:
         if not names:
             return {}
 
-        def ask(dialogue: Dialogue, deadline: Deadline) -> Mapping[TopicPartition, Outcome]:
+        def ask(dialogue: BrokerConnection, deadline: Deadline) -> Mapping[TopicPartition, Outcome]:
             version = dialogue.version(AlterPartitionReassignmentsRequest, 1)
             if version is None:
                 raise _unsupported(dialogue, "AlterPartitionReassignments")
@@ -155,5 +155,5 @@ def _milliseconds(deadline: Deadline) -> int:
     return max(1, int(deadline.left * 1000))
 
 
-def _unsupported(dialogue: Dialogue, what: str) -> Terminal:
+def _unsupported(dialogue: BrokerConnection, what: str) -> Terminal:
     return Terminal(f"{dialogue.address} does not know {what}: Kafka 2.8 is the oldest that is supported")

@@ -22,8 +22,8 @@ from kafka.protocol.admin.topics import (
 )
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
-from bellwether.adapters.kafka.connection.broker_connection import Dialogue
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.connection.connection_errors import (
     INVALID_TOPIC_EXCEPTION,
     NONE,
@@ -47,9 +47,9 @@ _Moves = Mapping[TopicPartition, tuple[tuple[int, ...], tuple[int, ...]]]
 
 
 class KafkaReader:
-    """Metadata of one cluster. Every call is bounded by the limits of its ``Nodes``."""
+    """Metadata of one cluster. Every call is bounded by the limits of its ``BrokerPool``."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: BrokerPool) -> None:
         self._nodes = nodes
 
     def read(self) -> Cluster:
@@ -69,7 +69,7 @@ class KafkaReader:
         """From now on ask these brokers only when no other answers."""
         self._nodes.avoid(brokers)
 
-    def _snapshot(self, dialogue: Dialogue, deadline: Deadline) -> Cluster:
+    def _snapshot(self, dialogue: BrokerConnection, deadline: Deadline) -> Cluster:
         metadata, partitions = _partitions(dialogue, deadline, None)
         if all(topic.name != _SENTINEL for topic in metadata.topics):
             for topic in _metadata(dialogue, deadline, [_SENTINEL]).topics:
@@ -82,7 +82,9 @@ class KafkaReader:
         return Cluster(metadata.cluster_id or "", dict(sorted(brokers.items())), partitions, elr_enabled)
 
 
-def _partitions(dialogue: Dialogue, deadline: Deadline, topics: list[str] | None) -> tuple[Any, tuple[Partition, ...]]:
+def _partitions(
+    dialogue: BrokerConnection, deadline: Deadline, topics: list[str] | None
+) -> tuple[Any, tuple[Partition, ...]]:
     """Metadata's answer, and its partitions with reassignments and ELR; ``None`` asks for all topics."""
     # Listed before and after: what ends, and what begins, while metadata is read is seen by one of the two.
     moves = dict(_reassignments(dialogue, deadline))
@@ -98,7 +100,7 @@ def _partitions(dialogue: Dialogue, deadline: Deadline, topics: list[str] | None
     return metadata, _with_elr(dialogue, deadline, partitions)
 
 
-def _metadata(dialogue: Dialogue, deadline: Deadline, topics: list[str] | None) -> Any:
+def _metadata(dialogue: BrokerConnection, deadline: Deadline, topics: list[str] | None) -> Any:
     version = dialogue.version(MetadataRequest, 13)
     if version is None or version < 10:
         raise Terminal(f"{dialogue.address} knows no topic ids: Kafka 2.8 is the oldest that is supported")
@@ -149,7 +151,7 @@ def topic_id(value: UUID) -> str:
     return base64.urlsafe_b64encode(value.bytes).decode("ascii").rstrip("=")
 
 
-def _reassignments(dialogue: Dialogue, deadline: Deadline) -> _Moves:
+def _reassignments(dialogue: BrokerConnection, deadline: Deadline) -> _Moves:
     """Replicas being added and removed, by partition; all topics, as few ever are."""
     version = dialogue.version(ListPartitionReassignmentsRequest, 0)
     request = ListPartitionReassignmentsRequest(
@@ -166,7 +168,7 @@ def _reassignments(dialogue: Dialogue, deadline: Deadline) -> _Moves:
     }
 
 
-def _fenced(dialogue: Dialogue, deadline: Deadline) -> list[Broker]:
+def _fenced(dialogue: BrokerConnection, deadline: Deadline) -> list[Broker]:
     """Brokers that are registered and fenced, where the cluster can say (KIP-1073); metadata leaves them out."""
     if dialogue.version(DescribeClusterRequest, 2) != 2:
         return []
@@ -177,7 +179,9 @@ def _fenced(dialogue: Dialogue, deadline: Deadline) -> list[Broker]:
     return [Broker(b.broker_id, b.rack, b.host, b.port, fenced=True) for b in answer.brokers if b.is_fenced]
 
 
-def _with_elr(dialogue: Dialogue, deadline: Deadline, partitions: tuple[Partition, ...]) -> tuple[Partition, ...]:
+def _with_elr(
+    dialogue: BrokerConnection, deadline: Deadline, partitions: tuple[Partition, ...]
+) -> tuple[Partition, ...]:
     """The partitions with their eligible leader replicas (KIP-966), asked for only where there can be any."""
     # A member of the ELR is a replica out of the ISR, and only a cluster that switched the feature on has one.
     topics = sorted({p.topic for p in partitions if len(p.isr) < len(p.replicas)})

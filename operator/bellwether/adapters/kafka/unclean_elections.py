@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from kafka.protocol.admin.topics import ElectionType, ElectLeadersRequest, ElectLeadersResponse
 
-from bellwether.adapters.kafka.connection.broker_connection import Dialogue
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.connection.connection_errors import CLUSTER_AUTHORIZATION_FAILED, error_name, from_code
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import TopicPartition
@@ -21,15 +21,15 @@ _ACL = "Alter on Cluster"
 
 
 class KafkaUnclean:
-    """Sends one request, once, within the limits of its ``Nodes``."""
+    """Sends one request, once, within the limits of its ``BrokerPool``."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: BrokerPool) -> None:
         self._nodes = nodes
 
     def elect(self, name: TopicPartition) -> Outcome:
         """ElectLeaders, unclean, of exactly this partition. Raises Transient, or Terminal when a person must act."""
 
-        def ask(dialogue: Dialogue, deadline: Deadline) -> Outcome:
+        def ask(dialogue: BrokerConnection, deadline: Deadline) -> Outcome:
             version = dialogue.version(ElectLeadersRequest, 2)
             if version is None or version < 1:
                 raise Terminal(f"{dialogue.address} knows no unclean elections: Kafka 2.8 is the oldest supported")

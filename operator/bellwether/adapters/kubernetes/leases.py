@@ -16,7 +16,7 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import LEASES, Conflict, KubernetesClient, NotFound, Object
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Fenced, Terminal, Transient
-from bellwether.telemetry.heartbeat import STUCK_SECONDS, Pulse
+from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 
 CLUSTER_ANNOTATION = "bellwether.dev/kafka-cluster-id"
 POLICY_ANNOTATION = "bellwether.dev/policy"
@@ -72,7 +72,7 @@ class HeldLease:
         self._lost: str | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._pulse = Pulse(f"the renewal of Lease {namespace}/{name}", clock.monotonic)
+        self._pulse = Heartbeat(f"the renewal of Lease {namespace}/{name}", clock.monotonic)
 
     def amiss(self, bound_seconds: float = STUCK_SECONDS) -> str | None:
         """That nobody renews a Lease which is held, if so: the thread that does is dead, or stands still."""

@@ -21,7 +21,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from bellwether.adapters.store.store_errors import StoreAway, StoreDamaged, StoreError, StoreMissing, StoreUnusable
+from bellwether.adapters.store.store_errors import (
+    StoreDamaged,
+    StoreError,
+    StoreMissing,
+    StoreUnavailable,
+    StoreUnusable,
+)
 from bellwether.adapters.store.store_uri import Redacted
 
 TEMPORARY = "_tmp-"
@@ -262,8 +268,8 @@ class Store:
         if isinstance(error, NotADirectoryError | IsADirectoryError | FileExistsError):
             raise StoreUnusable(f"{message}. A file stands where a directory is needed, or the reverse") from None
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StoreAway(f"{message}. Make room, or shorten the retention") from None
-        raise StoreAway(f"{message}. Check that the store can be reached") from None
+            raise StoreUnavailable(f"{message}. Make room, or shorten the retention") from None
+        raise StoreUnavailable(f"{message}. Check that the store can be reached") from None
 
 
 def _said(error: BaseException) -> str:

@@ -17,7 +17,7 @@ class StoreUnusable(StoreError, Terminal):
     """A person must act: no such place, no permission, no such file system."""
 
 
-class StoreAway(StoreError, Transient):
+class StoreUnavailable(StoreError, Transient):
     """It may pass: no answer, no room, a fault of the network."""
 
 

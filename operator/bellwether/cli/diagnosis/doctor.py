@@ -17,7 +17,7 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 from bellwether.adapters.store.store_uri import Redacted
@@ -61,7 +61,7 @@ def doctor(
     chosen = _partition(lossy) if lossy else None
     try:
         connection = connection_from(**kafka)
-        nodes, clock = Nodes(connection), SystemClock()
+        nodes, clock = BrokerPool(connection), SystemClock()
         examiner = Examiner(KafkaReader(nodes), AdminConfigs(nodes), LogEnds(connection), _samples(uri))
         tools = replace(_tools(connection, kafka), store=_again(uri))
         if chosen is not None:

@@ -15,7 +15,7 @@ import click
 from bellwether.adapters import audit_codec
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kubernetes.api_client import connect
-from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.cli.durations import duration
 from bellwether.core.reporting.audit import AuditEntry, BrokerChange, MoveSummary
 from bellwether.ports.errors import BellwetherError
@@ -41,7 +41,7 @@ def history(policy: str, namespace: str, after: str | None, broker: int | None, 
     clock = SystemClock()
     since = moment(after, clock.now()) if after is not None else None
     try:
-        found = ConfigMapTrail(connect(), namespace, policy, clock).read()
+        found = ConfigMapAuditLog(connect(), namespace, policy, clock).read()
     except BellwetherError as error:
         raise click.ClickException(str(error)) from error
     shown = [

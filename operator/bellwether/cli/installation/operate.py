@@ -16,23 +16,23 @@ import structlog
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.connection.broker_pool import Limits
 from bellwether.adapters.kubernetes.api_client import connect
-from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 from bellwether.cli.installation import preflight
-from bellwether.controllers.cluster_connection import LeaseTimes, Linker
+from bellwether.controllers.cluster_connection import Connector, LeaseTimes
 from bellwether.controllers.definitions import Watches
-from bellwether.controllers.deletion.baseline_export import Exports
-from bellwether.controllers.deletion.finalizer import Custody
-from bellwether.controllers.policy_controller import PolicyLoop
-from bellwether.controllers.policy_manager import Loops, register
+from bellwether.controllers.deletion.baseline_export import BaselineExports
+from bellwether.controllers.deletion.finalizer import PolicyFinalizer
+from bellwether.controllers.policy_controller import PolicyController
+from bellwether.controllers.policy_manager import PolicyManager, register
 from bellwether.controllers.readiness import Readiness
-from bellwether.controllers.rebalance_controller import Desk, tools_for
-from bellwether.controllers.reporting.status_reporter import Notices
+from bellwether.controllers.rebalance_controller import RebalanceController, rebalance_backend
+from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.garbage import collect_seldom
 from bellwether.ports.errors import BellwetherError
 from bellwether.telemetry import logs
 from bellwether.telemetry.health_server import Health, HealthServer
-from bellwether.telemetry.heartbeat import Pulse
+from bellwether.telemetry.heartbeat import Heartbeat
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 
 log = structlog.get_logger(__name__)
@@ -71,27 +71,27 @@ def operator(
             HealthServer(health, metrics_port, metrics.registry)
         except OSError as error:
             raise click.ClickException(f"--metrics-port {metrics_port}: {error.strerror}; choose another") from None
-    notices = Notices(api, clock, socket.gethostname(), metrics)
-    custody = Custody(api, Exports(api, refuge=lease_namespace))
+    notices = StatusReporter(api, clock, socket.gethostname(), metrics)
+    custody = PolicyFinalizer(api, BaselineExports(api, refuge=lease_namespace))
     times = LeaseTimes(lease_duration, lease_renew)
 
-    def linker(signals: SignalBook) -> Linker:
-        return Linker(
+    def linker(signals: SignalCache) -> Connector:
+        return Connector(
             api, clock, signals, times, lease_namespace, metrics.exchanges.kafka, metrics.exchanges.certificate
         )
 
-    def desk(run: RebalanceRun, wake: Callable[[], None]) -> Desk:
-        made = Desk(run, partial(tools_for, api, clock), clock, wake)
+    def desk(run: RebalanceRun, wake: Callable[[], None]) -> RebalanceController:
+        made = RebalanceController(run, partial(rebalance_backend, api, clock), clock, wake)
         made.start()
         return made
 
-    def make(body: dict[str, Any]) -> PolicyLoop:
+    def make(body: dict[str, Any]) -> PolicyController:
         metrics.known(body["metadata"]["namespace"], body["metadata"]["name"])
-        return PolicyLoop(body, linker, notices, custody, clock, desk=desk)
+        return PolicyController(body, linker, notices, custody, clock, desk=desk)
 
     registry = kopf.OperatorRegistry()
-    loops = Loops(make, notices.forget)
-    pulse = Pulse("the event loop of the watches", clock.monotonic, begun=False)
+    loops = PolicyManager(make, notices.forget)
+    pulse = Heartbeat("the event loop of the watches", clock.monotonic, begun=False)
     register(registry, loops, pulse=pulse)
     watches = Watches(api, registry, namespaces, lambda: loops.halt(timeout_seconds=20), clock.sleep)
     readiness = Readiness(api, namespaces, loops.known, clock, watches.begin_anew)

@@ -20,9 +20,9 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, KubernetesClient, NotFound, Object, connect
 from bellwether.adapters.kubernetes.objects.undo_record_store import FINALIZER as RECORD_FINALIZER
 from bellwether.adapters.kubernetes.objects.undo_record_store import PART_LABEL
-from bellwether.controllers.deletion.baseline_export import POLICY_ANNOTATION, Exports
-from bellwether.controllers.deletion.finalizer import FINALIZER, Custody
-from bellwether.controllers.deletion.uninstall_request import UNINSTALL, Withdrawal
+from bellwether.controllers.deletion.baseline_export import POLICY_ANNOTATION, BaselineExports
+from bellwether.controllers.deletion.finalizer import FINALIZER, PolicyFinalizer
+from bellwether.controllers.deletion.uninstall_request import UNINSTALL, UninstallRequest
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.telemetry import logs
@@ -65,7 +65,7 @@ class _Uninstall:
     def ask(self, restore: bool, timeout_seconds: int) -> None:
         """Ask the operator, and wait until it has done its part or its time is over. Raises Transient, Terminal."""
         until = self.clock.now() + timedelta(seconds=timeout_seconds)
-        value = str(Withdrawal(restore, until))
+        value = str(UninstallRequest(restore, until))
         for body in self._policies():
             patch = {"metadata": {"annotations": {UNINSTALL: value}}}
             try:
@@ -83,7 +83,9 @@ class _Uninstall:
 
     def finish(self) -> list[str]:
         """Do from here what is left, say of each policy how it ended; returns what could not be done."""
-        custody = Custody(self.api, Exports(self.api, hand_over=self._hand_over, at_hand=self.export_to is not None))
+        custody = PolicyFinalizer(
+            self.api, BaselineExports(self.api, hand_over=self._hand_over, at_hand=self.export_to is not None)
+        )
         troubles = []
         for named, body in self._held().items():
             try:

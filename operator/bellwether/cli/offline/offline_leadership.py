@@ -15,7 +15,7 @@ from rich.table import Table
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.demotion.decisions import DecisionFunction
@@ -28,7 +28,7 @@ from bellwether.core.signals import Override, Signal
 from bellwether.gather import Memory
 from bellwether.kafka_connection import Connection
 from bellwether.ports.world import World
-from bellwether.reconcile import turn
+from bellwether.reconcile import reconcile
 
 MOST_TURNS = 20
 MOST_STOPS = 3
@@ -74,7 +74,7 @@ def run_by_hand(
     Raises Terminal, Transient or Fenced; the record then stands, and the same
     command goes on where this one stopped.
     """
-    nodes = Nodes(connection)
+    nodes = BrokerPool(connection)
     nodes.avoid(brokers)
     reader, mover, leadership, clock = KafkaReader(nodes), KafkaMover(nodes), FileLeadership(record), SystemClock()
     if not dry_run:  # which writes nothing, not even a lock
@@ -100,7 +100,7 @@ def run_by_hand(
         memory = Memory(found, grace_seconds=mover.request_timeout_seconds, distrusted=frozenset(brokers))
         reordered = elected = stops = 0
         for _ in range(MOST_TURNS):
-            report, after = turn(world, policy, memory, decide)
+            report, after = reconcile(world, policy, memory, decide)
             reordered += report.result.reordered
             elected += report.result.elected
             if report.result.changed:

@@ -14,12 +14,12 @@ from pathlib import Path
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.files.undo_record_file import FileLeadership, FileRecords
 from bellwether.adapters.job_commands import Work, file_name
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.leader_mover import KafkaMover
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.process_jobs import ProcessJobs
 from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.plans.plan_store import Shelf
+from bellwether.adapters.store.plans.plan_store import FilePlanStore
 from bellwether.api.v1alpha1.spec.plan_runner import Resources, Runner, RunnerType
 from bellwether.cli.offline.offline_leadership import NoSignals
 from bellwether.core.demotion.decisions import manual_decision
@@ -38,7 +38,7 @@ from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
 from bellwether.ports.jobs import JobState
 from bellwether.ports.world import World
-from bellwether.reconcile import turn
+from bellwether.reconcile import reconcile
 
 WHOSE = "by-hand/rebalance"
 """What stands for a policy in problems and plans that a person makes."""
@@ -72,7 +72,7 @@ class Applied:
 def plan_by_hand(means: Means, record: Path | None, settings: Rebalance, say: Say) -> RebalancePlan:
     """Make a plan of the cluster as it stands, and recheck it. Raises Terminal or Transient; nothing was moved."""
     clock = SystemClock()
-    reader = KafkaReader(Nodes(means.connection))
+    reader = KafkaReader(BrokerPool(means.connection))
     cluster = reader.read()
     say(f"Kafka cluster {cluster.cluster_id}: {len(cluster.brokers)} brokers, {len(cluster.partitions)} partitions")
     known = UndoRecord(cluster.cluster_id)
@@ -91,7 +91,7 @@ def plan_by_hand(means: Means, record: Path | None, settings: Rebalance, say: Sa
         excluded=settings.excluded_topics,
     )
     run = f"at-{now:%Y%m%d-%H%M%S}"
-    shelf = Shelf(Store.open(means.uri), cluster.cluster_id, WHOSE)
+    shelf = FilePlanStore(Store.open(means.uri), cluster.cluster_id, WHOSE)
     shelf.put_problem(_name(run), problem)
     _work(means, run, problem, say)
     plan = shelf.plan_for(_name(run)).plan
@@ -105,12 +105,12 @@ def apply_by_hand(means: Means, record: Path, settings: Rebalance, digest: str, 
     Raises Terminal, Transient or Fenced; the record then stands, and the same digest goes on where this stopped.
     """
     clock, leadership = SystemClock(), FileLeadership(record)
-    nodes = Nodes(means.connection)
+    nodes = BrokerPool(means.connection)
     reader, mover = KafkaReader(nodes), KafkaMover(nodes)
     with _held(leadership):
         records = FileRecords(record, leadership)
         cluster_id = reader.read().cluster_id
-        accepted = Shelf(Store.open(means.uri), cluster_id, WHOSE).accepted(digest)
+        accepted = FilePlanStore(Store.open(means.uri), cluster_id, WHOSE).accepted(digest)
         taken = records.take_over(cluster_id)
         under_way = taken.application
         if under_way is not None and under_way.digest == digest and under_way.taken_up:
@@ -124,7 +124,7 @@ def apply_by_hand(means: Means, record: Path, settings: Rebalance, digest: str, 
 def _turns(world: World, policy: Policy, memory: Memory, accepted: ApprovedPlan, say: Say) -> Applied:
     told, stops = "", 0
     while True:
-        report, memory = turn(world, policy, memory, manual_decision(), RebalanceInput(accepted))
+        report, memory = reconcile(world, policy, memory, manual_decision(), RebalanceInput(accepted))
         progress, application = report.progress, memory.record.application
         if report.result.stopped is not None:
             say(f"stopped: {report.result.stopped.message}")

@@ -29,10 +29,10 @@ from bellwether.probes.plugins.plugin_call import attempted
 from bellwether.probes.plugins.plugin_discovery import Found
 from bellwether.probes.prometheus.prometheus_probe import Asker as Querier
 from bellwether.probes.prometheus.prometheus_rules import broker_id, figures, judge
-from bellwether.probes.reachability.broker_watch import Asker, NoAnswer, Seat
+from bellwether.probes.reachability.broker_watch import Asker, BrokerAddress, NoAnswer
 from bellwether.probes.reachability.reachability_probe import Roster
 from bellwether.probes.reachability.reachability_state import Answer, milliseconds
-from bellwether.probes.replication.lag_round import Soundings
+from bellwether.probes.replication.lag_round import LagRounds
 from bellwether.probes.replication.lag_state import sentence
 from bellwether.probes.replication.replication_probe import measure_once as watch_once
 from bellwether.probes.replication.replication_probe import reading as lag_reading
@@ -61,7 +61,7 @@ def storage(writer: Writer, directory: str, settings: StorageLatency, clock: Clo
     return 0 if found is Reading.PASSING else 1
 
 
-def replication(soundings: Soundings, settings: ReplicationLag, clock: Clock) -> int:
+def replication(soundings: LagRounds, settings: ReplicationLag, clock: Clock) -> int:
     """Watch the followers that are behind until it is plain whether they lag."""
     rows = [
         (
@@ -142,7 +142,7 @@ def _rule(
     return rows or [(rule.name, "?", str(Reading.UNKNOWN), "", "", limit, "the query yields nothing")]
 
 
-def _broker(broker: int, seat: Seat, asker: Asker, settings: Reachability) -> tuple[str, ...]:
+def _broker(broker: int, seat: BrokerAddress, asker: Asker, settings: Reachability) -> tuple[str, ...]:
     inside = _ask(asker, seat.internal, broker, settings)
     said = inside.advertised if inside is not None and inside.ok else {}
     address = said.get(settings.listener) or seat.external

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.brokers.broker_directory import KafkaRoster
+from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
@@ -24,7 +24,7 @@ from bellwether.ports.errors import Terminal
 from bellwether.probes.plugins import plugin_discovery
 from bellwether.probes.plugins.broker_listeners import Listeners
 from bellwether.probes.plugins.plugin_api import Kind
-from bellwether.probes.plugins.plugin_probe import PluggedProbe
+from bellwether.probes.plugins.plugin_probe import PluginProbe
 from bellwether.telemetry.logs import configure
 from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
@@ -92,7 +92,7 @@ class _Plugged:
         """Measure until ``stop``."""
         clock, type_ = SystemClock(), self._kind.type
         prober = Prober(self._api, self._namespace, self._policy, type_, source, clock, metrics)
-        running = PluggedProbe(
+        running = PluginProbe(
             self._kind, source, Plugin(type=type_), prober.post, prober.forget, clock, PluginMetrics(metrics)
         )
 
@@ -105,7 +105,7 @@ class _Plugged:
             made = connection(found.spec.kafka, self._secrets)
             if made != self._connection or self._listeners is None:
                 self._connection = made
-                self._listeners = Listeners(KafkaRoster(made).brokers, BrokerProbe(made), clock)
+                self._listeners = Listeners(BrokerDirectory(made).brokers, BrokerProbe(made), clock)
             running.configure(chosen)
             return True
 
@@ -134,7 +134,7 @@ def _chosen(found: LeadershipPolicy, type_: str) -> Plugin | None:
 
 def _once(kind: Kind, made: Connection, settings: Plugin) -> int:
     clock = SystemClock()
-    brokers = KafkaRoster(made).brokers
+    brokers = BrokerDirectory(made).brokers
     brokers()  # names what is wrong with the connection, where looking around would go on without
     return measurement_table.plugin(kind, Listeners(brokers, BrokerProbe(made), clock).refresh(), settings, clock)
 

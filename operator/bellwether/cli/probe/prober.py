@@ -20,7 +20,7 @@ from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from bellwether.probes.outbox import Outbox
-from bellwether.telemetry.heartbeat import STUCK_SECONDS, Pulse
+from bellwether.telemetry.heartbeat import STUCK_SECONDS, Heartbeat
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 POLICY_SECONDS = 10.0
@@ -81,8 +81,8 @@ class Prober:
         self._check_due = 0.0
         self._said: dict[str, str] = {}
         who = f"of prober {signal_type.lower()}/{source}"
-        self._round = Pulse(f"the loop {who}", clock.monotonic, begun=False)
-        self._beats = Pulse(f"the pulse {who}", clock.monotonic, begun=False)
+        self._round = Heartbeat(f"the loop {who}", clock.monotonic, begun=False)
+        self._beats = Heartbeat(f"the pulse {who}", clock.monotonic, begun=False)
         metrics.health.watch(self.amiss)
 
     def amiss(self, bound_seconds: float = STUCK_SECONDS) -> list[str]:

@@ -20,7 +20,7 @@ from bellwether.core.quarantine.agent import ProcessState
 from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.core.settings.policy import QuarantineMode
 from bellwether.ports.errors import Transient
-from bellwether.quarantine.agent_loop import Warden
+from bellwether.quarantine.agent_loop import QuarantineAgent
 from bellwether.quarantine.agent_ports import BrokerProcess as Beside
 from bellwether.quarantine.broker_process import KAFKA, BrokerProcess
 from bellwether.quarantine.order_reader import BrokerOrders
@@ -55,7 +55,7 @@ def warden(
         stop, clock, api = stop_on_signals(), SystemClock(), connect()
         prober = Prober(api, namespace, str(policy), QUARANTINE_AGENT, source, clock, metrics)
         orders = BrokerOrders(api, namespace, str(policy), number)
-        running = Warden(
+        running = QuarantineAgent(
             number, source, process, orders, prober.post, clock, metrics, speaks=prober.speaks, ending=stop
         )
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.adapters.kafka.brokers.broker_directory import KafkaRoster
+from bellwether.adapters.kafka.brokers.broker_directory import BrokerDirectory
 from bellwether.adapters.kafka.brokers.broker_probe import BrokerProbe
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import sides
@@ -124,8 +124,8 @@ class _Reachability:
 
 def _sides(made: Connection, settings: Reachability, no_internal: bool) -> TwoSides:
     outside = settings.bootstrap_servers or (made.bootstrap if no_internal else ())
-    external = KafkaRoster(Connection(tuple(outside), made.security, made.client_id)).brokers if outside else None
-    return TwoSides(None if no_internal else KafkaRoster(made).brokers, external)
+    external = BrokerDirectory(Connection(tuple(outside), made.security, made.client_id)).brokers if outside else None
+    return TwoSides(None if no_internal else BrokerDirectory(made).brokers, external)
 
 
 def _once_reachability(made: Connection, settings: Reachability, no_internal: bool) -> int:

@@ -10,7 +10,7 @@ import click
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes.api_client import KubernetesClient, connect
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
@@ -23,7 +23,7 @@ from bellwether.cli.probe.prober_process import need, read_policy, reported, ser
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import SignalType
 from bellwether.kafka_connection import Connection
-from bellwether.probes.replication.lag_round import Soundings
+from bellwether.probes.replication.lag_round import LagRounds
 from bellwether.probes.replication.replication_probe import ReplicationProbe
 from bellwether.telemetry.logs import configure
 from bellwether.telemetry.metrics.lag_metrics import LagMetrics
@@ -68,7 +68,7 @@ class _Replication:
         self._policy = policy
         self._secrets = SecretReader(api, namespace)
         self._connection: Connection | None = None
-        self._soundings: Soundings | None = None
+        self._soundings: LagRounds | None = None
 
     def connection(self, found: LeadershipPolicy) -> tuple[Connection, ReplicationLag]:
         """How to ask, and under which settings."""
@@ -98,8 +98,8 @@ class _Replication:
             running.stop()
 
 
-def _soundings(made: Connection) -> Soundings:
-    return Soundings(KafkaReader(Nodes(made)), LogEnds(made), SystemClock())
+def _soundings(made: Connection) -> LagRounds:
+    return LagRounds(KafkaReader(BrokerPool(made)), LogEnds(made), SystemClock())
 
 
 def _once(made: Connection, settings: ReplicationLag) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from bellwether.adapters.kubernetes.api_client import POLICIES, KubernetesClient
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.leadership import broker_lookup
-from bellwether.controllers.rebalance_controller import APPROVE, ASK
+from bellwether.controllers.rebalance_controller import APPROVE_ANNOTATION, REQUEST_ANNOTATION
 from bellwether.core.rebalance.lifecycle import UNDER_WAY, RebalanceRun, RunState
 from bellwether.ports.errors import Terminal, Transient
 
@@ -24,7 +24,7 @@ Say = Callable[[str], None]
 def ask(api: KubernetesClient, namespace: str, policy: str, token: str, seconds: float, say: Say) -> RebalanceRun:
     """Ask for a plan, and wait for what comes of it. Terminal when the policy rebalances nothing, or time is up."""
     _rebalanced(api, namespace, policy)
-    _annotate(api, namespace, policy, ASK, token)
+    _annotate(api, namespace, policy, REQUEST_ANNOTATION, token)
     say(f"policy {namespace}/{policy} is asked for a plan")
 
     def planned(run: RebalanceRun) -> bool:
@@ -39,7 +39,7 @@ def approve(api: KubernetesClient, namespace: str, policy: str, digest: str, sec
     if run.digest != digest:
         standing = f"it has plan {run.digest} ({run.state})" if run.digest else f"it has no plan ({run.state})"
         raise Terminal(f"policy {namespace}/{policy} does not have plan {digest}: {standing}")
-    _annotate(api, namespace, policy, APPROVE, digest)
+    _annotate(api, namespace, policy, APPROVE_ANNOTATION, digest)
     say(f"plan {digest} is approved")
 
     def ended(run: RebalanceRun) -> bool:

@@ -13,7 +13,7 @@ import click
 from bellwether.adapters.clocks import SystemClock
 from bellwether.adapters.kafka.brokers.log_dirs import LogDirs
 from bellwether.adapters.kafka.brokers.log_ends import LogEnds
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.adapters.kubernetes.api_client import connect
 from bellwether.adapters.kubernetes.kafka_cluster.connection_resolver import connection
@@ -169,7 +169,7 @@ class _Policy:
 def _sources(made: Connection, readers: TopicReaders | None, period: int) -> Sources:
     seconds = max(2.0, min(_MAP_SECONDS, _MAP_SHARE * period))
     limits = Limits(request_seconds=seconds, read_seconds=seconds)
-    return Sources(KafkaReader(Nodes(made, limits)), LogEnds(made), LogDirs(made), readers)
+    return Sources(KafkaReader(BrokerPool(made, limits)), LogEnds(made), LogDirs(made), readers)
 
 
 class Consumers:

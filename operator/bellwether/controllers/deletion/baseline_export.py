@@ -23,7 +23,7 @@ HandOver = Callable[[str, str, bytes], str]
 """Takes a namespace, a policy and its document; says where it put it. Raises Terminal."""
 
 
-class Exports:
+class BaselineExports:
     """``refuge`` is a namespace for documents whose own is ending; ``hand_over`` takes them where neither can.
 
     With ``at_hand`` the document goes to ``hand_over`` at once, and no object is made.

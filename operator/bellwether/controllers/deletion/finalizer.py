@@ -13,9 +13,9 @@ import structlog
 
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import POLICIES, Conflict, KubernetesClient, NamespaceEnding, NotFound
-from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.controllers.deletion.baseline_export import Exports
+from bellwether.controllers.deletion.baseline_export import BaselineExports
 from bellwether.core.reporting.audit import AuditEntry, AuditOutcome
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
@@ -26,12 +26,12 @@ ABANDON = "bellwether.dev/abandon"
 log = structlog.get_logger(__name__)
 
 
-class Custody:
+class PolicyFinalizer:
     """Keeps policies from vanishing before their displaced orders are restored or exported."""
 
-    def __init__(self, api: KubernetesClient, exports: Exports | None = None) -> None:
+    def __init__(self, api: KubernetesClient, exports: BaselineExports | None = None) -> None:
         self._api = api
-        self._exports = exports or Exports(api)
+        self._exports = exports or BaselineExports(api)
 
     def adopt(self, body: dict[str, Any]) -> None:
         """Put our finalizer on the policy unless it is there. Raises Transient when somebody else was quicker."""
@@ -89,7 +89,7 @@ class Custody:
     def note(self, body: dict[str, Any], clock: Clock, text: str) -> None:
         """Put it into the policy's audit trail that orders were left as they are. Never raises."""
         metadata, status = body["metadata"], body.get("status") or {}
-        trail = ConfigMapTrail(self._api, metadata["namespace"], metadata["name"], clock)
+        trail = ConfigMapAuditLog(self._api, metadata["namespace"], metadata["name"], clock)
         entry = AuditEntry(clock.now(), str(status.get("clusterId", "")), int(status.get("epoch") or 0), text)
         trail.conclude(replace(entry, outcome=AuditOutcome()))
 

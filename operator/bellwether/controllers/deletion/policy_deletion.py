@@ -16,9 +16,9 @@ from typing import Any, Protocol
 import structlog
 
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.cluster_connection import Refused
-from bellwether.controllers.deletion.finalizer import ABANDON, FINALIZER, Custody
-from bellwether.controllers.deletion.uninstall_request import UNINSTALL, Withdrawal, withdrawal
+from bellwether.controllers.cluster_connection import PolicyRefused
+from bellwether.controllers.deletion.finalizer import ABANDON, FINALIZER, PolicyFinalizer
+from bellwether.controllers.deletion.uninstall_request import UNINSTALL, UninstallRequest, requested_uninstall
 from bellwether.core.demotion.decisions import DecisionFunction, decide_on_deletion
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.reasons import Reason
@@ -53,20 +53,20 @@ class Reconciler(Protocol):
 
 
 @dataclass(frozen=True)
-class Parting:
+class PolicyDeletion:
     """One policy that is being deleted, or that ``asked`` takes out of our hands for a while."""
 
     body: dict[str, Any]
-    custody: Custody
+    custody: PolicyFinalizer
     clock: Clock
-    asked: Withdrawal | None = None
+    asked: UninstallRequest | None = None
 
     @classmethod
-    def of(cls, body: dict[str, Any], custody: Custody, clock: Clock) -> Parting | None:
+    def of(cls, body: dict[str, Any], custody: PolicyFinalizer, clock: Clock) -> PolicyDeletion | None:
         """The parting of a policy's object; None while nobody deletes it or uninstalls Bellwether."""
         if body["metadata"].get("deletionTimestamp"):
             return cls(body, custody, clock)
-        asked = withdrawal(body, clock.now())
+        asked = requested_uninstall(body, clock.now())
         return cls(body, custody, clock, asked) if asked is not None else None
 
     @property
@@ -93,7 +93,7 @@ class Parting:
         try:
             controller.ensure_connected(policy)
             report = controller.reconcile(policy, decide_on_deletion, RebalanceInput(occasion=self.occasion))
-        except Refused as error:
+        except PolicyRefused as error:
             if error.reason is Reason.STANDING_BY:
                 return RETRY_SECONDS  # the process that holds the Lease does it
             if error.reason in (Reason.CLUSTER_CLAIMED, Reason.CLUSTER_CHANGED) or self._overdue():

@@ -20,7 +20,7 @@ _VALUE = re.compile(r"(Restore|Export) until (\S+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Withdrawal:
+class UninstallRequest:
     """Whether orders are to be restored, else only exported; and until when restoring may take."""
 
     restore: bool
@@ -36,7 +36,7 @@ class Withdrawal:
         return self.until + STAYS_AWAY
 
 
-def withdrawal(body: dict[str, Any], now: datetime) -> Withdrawal | None:
+def requested_uninstall(body: dict[str, Any], now: datetime) -> UninstallRequest | None:
     """What the policy's object asks for at ``now``; None where it asks for nothing, or for nothing that is readable."""
     annotations = body["metadata"].get("annotations") or {}
     found = _VALUE.fullmatch(str(annotations.get(UNINSTALL, "")).strip())
@@ -48,5 +48,5 @@ def withdrawal(body: dict[str, Any], now: datetime) -> Withdrawal | None:
         return None
     if until.tzinfo is None:
         return None
-    asked = Withdrawal(found.group(1) == "Restore", until)
+    asked = UninstallRequest(found.group(1) == "Restore", until)
     return asked if now < asked.ends else None

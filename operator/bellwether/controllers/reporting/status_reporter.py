@@ -65,7 +65,7 @@ class _Said:
     run: RebalanceRun | None = None
 
 
-class Notices:
+class StatusReporter:
     """The voice of all policy loops of one process."""
 
     def __init__(self, api: KubernetesClient, clock: Clock, instance: str, metrics: OperatorMetrics) -> None:

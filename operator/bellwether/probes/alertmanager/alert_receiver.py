@@ -18,7 +18,7 @@ from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.alertmanager.alert_payload import Alert, read
-from bellwether.probes.alertmanager.alert_state import Firing, carried_on
+from bellwether.probes.alertmanager.alert_state import AlertState, carried_on
 from bellwether.probes.plugins.plugin_window import worded
 from bellwether.probes.prometheus.prometheus_rules import broker_id
 
@@ -83,7 +83,7 @@ class Alerts:
         self._lock = threading.RLock()
         self._settings: Alertmanager | None = None
         self._brokers: frozenset[int] | None = None
-        self._firing: dict[Key, Firing] = {}
+        self._firing: dict[Key, AlertState] = {}
         self._told: dict[Key, tuple[Signal, float]] = {}
         self._recalled = False
         self._said: dict[str, set[str]] = {}
@@ -175,7 +175,7 @@ class Alerts:
     def _take(self, key: Key, alert: Alert) -> None:
         self._observer.took("firing" if alert.firing else "resolved")
         now, at = self._clock.now(), self._clock.monotonic()
-        known = self._firing.get(key) or Firing(now)
+        known = self._firing.get(key) or AlertState(now)
         if alert.firing:
             self._firing[key] = known.fires(alert.fingerprint, alert.summary, at, now)
         else:

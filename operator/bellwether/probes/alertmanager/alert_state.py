@@ -16,7 +16,7 @@ INSTANCE_LIMIT = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Firing:
+class AlertState:
     """One alert on one broker. ``heard`` has the monotonic time when each firing instance was last told of.
 
     ``carried`` counts the instances that an earlier process had seen fire, ``over`` those of them that were resolved
@@ -36,7 +36,7 @@ class Firing:
         """How many instances fire, as far as is known."""
         return max(len(self.heard), self.carried - len(self.over))
 
-    def fires(self, fingerprint: str, text: str, at: float, now: datetime) -> Firing:
+    def fires(self, fingerprint: str, text: str, at: float, now: datetime) -> AlertState:
         """An instance fires, anew or still."""
         heard = self.heard
         if fingerprint in heard or len(heard) < INSTANCE_LIMIT:
@@ -44,14 +44,14 @@ class Firing:
         told = replace(self, heard=heard, over=self.over - {fingerprint}, text=text or self.text)
         return told._turned(Reading.FAILING, now)
 
-    def resolved(self, fingerprint: str, now: datetime) -> Firing:
+    def resolved(self, fingerprint: str, now: datetime) -> AlertState:
         """An instance is over; the last one's end is the alert's."""
         heard = {known: at for known, at in self.heard.items() if known != fingerprint}
         over = self.over | {fingerprint} if len(self.over) < self.carried else self.over
         left = replace(self, heard=heard, over=over)
         return left if left.count else left._ended(Reading.PASSING, now)
 
-    def expired(self, before: float, now: datetime) -> Firing:
+    def expired(self, before: float, now: datetime) -> AlertState:
         """Instances that were last told of before that time may be over by now; without another nothing is known."""
         if self.reading is not Reading.FAILING:
             return self
@@ -78,17 +78,17 @@ class Firing:
             return f"{name} is resolved"
         return f"{name} fired, and was neither repeated nor resolved"
 
-    def _ended(self, reading: Reading, now: datetime) -> Firing:
+    def _ended(self, reading: Reading, now: datetime) -> AlertState:
         return replace(self, heard={}, carried=0, over=frozenset(), text="")._turned(reading, now)
 
-    def _turned(self, reading: Reading, now: datetime) -> Firing:
+    def _turned(self, reading: Reading, now: datetime) -> AlertState:
         return self if reading is self.reading else replace(self, reading=reading, since=now)
 
 
-def carried_on(word: Signal, at: float) -> Firing:
+def carried_on(word: Signal, at: float) -> AlertState:
     """What an earlier process's word stands for."""
     count = 0
     if word.reading is Reading.FAILING:
         count = min(INSTANCE_LIMIT, max(1, round(word.value or 1)))
     head, _, text = word.message.partition(": ")
-    return Firing(word.since, word.reading, {}, count, at, frozenset(), text if head.endswith(")") else "")
+    return AlertState(word.since, word.reading, {}, count, at, frozenset(), text if head.endswith(")") else "")

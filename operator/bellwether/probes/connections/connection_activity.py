@@ -33,7 +33,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Hearing:
+class ConnectionActivity:
     """One listener's visitors up to now. Times are of the monotonic clock."""
 
     streak: Streak = field(default_factory=Streak)
@@ -46,7 +46,7 @@ class Hearing:
     """Why nothing is known, once it has been so for long enough to be told."""
     troubles: int = 0
 
-    def after(self, look: Look, settings: SelfReachability, now: datetime, at: float) -> Hearing:
+    def after(self, look: Look, settings: SelfReachability, now: datetime, at: float) -> ConnectionActivity:
         """What is known after one more look, made at ``at``."""
         if look.problem:
             return self._troubled(replace(self, last=look), look.problem, settings, now)
@@ -99,14 +99,16 @@ class Hearing:
             return f"nobody from outside has been heard of on port {port} for {for_long}{connected}"
         return f"somebody from outside was heard of on port {port} {self.silent_seconds:.0f} s ago"
 
-    def _counted(self, ok: bool, settings: SelfReachability, now: datetime) -> Hearing:
+    def _counted(self, ok: bool, settings: SelfReachability, now: datetime) -> ConnectionActivity:
         streak = self.streak.seen(
             ok, now, failure_threshold=settings.failure_threshold, success_threshold=settings.success_threshold
         )
         trouble = self.trouble if streak.reading is Reading.UNKNOWN else ""
         return replace(self, streak=streak, trouble=trouble, troubles=0)
 
-    def _troubled(self, known: Hearing, trouble: str, settings: SelfReachability, now: datetime) -> Hearing:
+    def _troubled(
+        self, known: ConnectionActivity, trouble: str, settings: SelfReachability, now: datetime
+    ) -> ConnectionActivity:
         """Not to know is no evidence; when it lasts, what was known before is no longer known, either."""
         troubles = known.troubles + 1
         if troubles < max(1, settings.failure_threshold):

@@ -15,7 +15,7 @@ import structlog
 from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
-from bellwether.probes.connections.connection_activity import Hearing, Look
+from bellwether.probes.connections.connection_activity import ConnectionActivity, Look
 from bellwether.probes.connections.socket_table import SocketTable
 
 _SLICE_SECONDS = 0.25
@@ -56,7 +56,7 @@ class SelfReachabilityProbe:
         self._clock = clock
         self._observer = observer
         self._log = structlog.get_logger(__name__).bind(broker=broker, port=port)
-        self._known = Hearing()
+        self._known = ConnectionActivity()
         self._told: tuple[str, ...] | None = None
         self._warned = ""
         self._beat = clock.monotonic()
@@ -64,7 +64,7 @@ class SelfReachabilityProbe:
         self._thread = threading.Thread(target=self._run, name="sockets", daemon=True)
 
     @property
-    def known(self) -> Hearing:
+    def known(self) -> ConnectionActivity:
         """What is known now."""
         return self._known
 

@@ -21,7 +21,7 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.probes.plugins.plugin_api import Kind, Measurement
 from bellwether.probes.plugins.plugin_call import Attempt, overdue
-from bellwether.probes.plugins.plugin_window import Tally, differs
+from bellwether.probes.plugins.plugin_window import PluginWindow, differs
 
 MOST_AT_ONCE = 32
 _LOOK_SECONDS = 0.1
@@ -59,12 +59,12 @@ class _Seat:
     evidence: float
     attempt: Attempt | None = None
     overdue: bool = False
-    tally: Tally = field(default_factory=Tally)
+    tally: PluginWindow = field(default_factory=PluginWindow)
     told: Signal | None = None
     told_at: float = 0.0
 
 
-class PluggedProbe:
+class PluginProbe:
     """The measurements of one kind. ``post`` is called with news, on the probe's own thread."""
 
     def __init__(

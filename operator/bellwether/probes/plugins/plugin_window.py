@@ -58,14 +58,14 @@ def _number(value: object) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class PluginWindow:
     """One broker's measurements up to now. ``said`` is the last one that agrees with the reading."""
 
     streak: Streak = field(default_factory=Streak)
     said: Measurement = field(default_factory=lambda: Measurement(None))
     nothing: int = 0
 
-    def after(self, seen: Measurement, settings: Plugin, now: datetime) -> Tally:
+    def after(self, seen: Measurement, settings: Plugin, now: datetime) -> PluginWindow:
         """The tally after one more measurement."""
         if seen.ok is None:
             return self._unsaid(seen, settings, now)
@@ -76,11 +76,11 @@ class Tally:
             success_threshold=settings.success_threshold,
         )
         agrees = streak.reading is (Reading.PASSING if seen.ok else Reading.FAILING)
-        return Tally(streak, seen if agrees else self.said)
+        return PluginWindow(streak, seen if agrees else self.said)
 
-    def lost(self, why: str, now: datetime) -> Tally:
+    def lost(self, why: str, now: datetime) -> PluginWindow:
         """Nothing is known any more."""
-        return Tally(self.streak.lost(now), Measurement(None, why))
+        return PluginWindow(self.streak.lost(now), Measurement(None, why))
 
     def word(self, broker: int, type_: str, source: str) -> Signal | None:
         """The signal to report; ``None`` while the broker has not been judged."""
@@ -96,7 +96,7 @@ class Tally:
             value=self.said.value,
         )
 
-    def _unsaid(self, seen: Measurement, settings: Plugin, now: datetime) -> Tally:
+    def _unsaid(self, seen: Measurement, settings: Plugin, now: datetime) -> PluginWindow:
         """No evidence changes nothing; when it lasts, what was known before is no longer known, either."""
         nothing = self.nothing + 1
         if nothing < max(1, settings.failure_threshold):

@@ -13,7 +13,7 @@ import structlog
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import join_address
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
-from bellwether.probes.reachability.broker_watch import Seat
+from bellwether.probes.reachability.broker_watch import BrokerAddress
 
 Listing = Callable[[], Mapping[int, Broker]]
 
@@ -26,7 +26,7 @@ class TwoSides:
         self._failing: set[str] = set()
         self._log = structlog.get_logger(__name__)
 
-    def seats(self) -> Mapping[int, Seat]:
+    def seats(self) -> Mapping[int, BrokerAddress]:
         """Every broker that either side names. Raises what the last side said when none could be listed."""
         found: dict[str, Mapping[int, Broker]] = {}
         trouble: BellwetherError | None = None
@@ -45,7 +45,9 @@ class TwoSides:
         if not found:
             raise trouble or Terminal("no bootstrap address to list the brokers by: set kafka.bootstrapServers")
         inside, outside = found.get("internal", {}), found.get("external", {})
-        return {b: Seat(_address(inside.get(b)), _address(outside.get(b))) for b in sorted({*inside, *outside})}
+        return {
+            b: BrokerAddress(_address(inside.get(b)), _address(outside.get(b))) for b in sorted({*inside, *outside})
+        }
 
 
 def _address(broker: Broker | None) -> str:

@@ -21,7 +21,7 @@ from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.reachability.reachability_state import Answer, Round, Sighting
-from bellwether.probes.worker_pool import Question, Questions
+from bellwether.probes.worker_pool import WorkerPool, WorkItem
 
 HASTE = 0.5
 """The share of its period after which a broker that fails is asked again."""
@@ -43,7 +43,7 @@ class Asker(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class BrokerAddress:
     """Where a broker can be asked, as ``host:port``; empty where it is not known. ``external`` is the first guess."""
 
     internal: str = ""
@@ -74,13 +74,13 @@ class NoAnswer:
 @dataclass(frozen=True, slots=True)
 class _Asked:
     address: str
-    external: Question[Answer] | None
-    internal: Question[Answer] | None
+    external: WorkItem[Answer] | None
+    internal: WorkItem[Answer] | None
     timeout: float
     late_before: float
 
     @property
-    def questions(self) -> list[Question[Answer]]:
+    def questions(self) -> list[WorkItem[Answer]]:
         return [q for q in (self.external, self.internal) if q is not None]
 
     def over(self, now: float) -> bool:
@@ -105,7 +105,7 @@ class Observer(Protocol):
         ...
 
 
-class Haste:
+class RetryInterval:
     """The brokers that are in haste now: those that have just begun to fail, as long as they are few.
 
     Where many fail at once, the vantage has failed, or something that they share: nobody is demoted for that, and
@@ -138,15 +138,15 @@ class BrokerWatch:
         self,
         broker: int,
         source: str,
-        seat: Seat,
+        seat: BrokerAddress,
         asker: Callable[[], Asker],
         settings: Callable[[], Reachability],
         post: Callable[[Signal], None],
         clock: Clock,
         observer: Observer,
-        questions: Questions,
+        questions: WorkerPool,
         late: Callable[[], float] = lambda: 0.0,
-        haste: Haste | None = None,
+        haste: RetryInterval | None = None,
     ) -> None:
         self.broker = broker
         self._source = source
@@ -159,7 +159,7 @@ class BrokerWatch:
         self._observer = observer
         self._questions = questions
         self._late = late
-        self._haste = haste or Haste()
+        self._haste = haste or RetryInterval()
         self._log = structlog.get_logger(__name__).bind(broker=broker, vantage=source)
         self._sighting = Sighting()
         self._told: tuple[str, ...] | None = None
@@ -184,12 +184,12 @@ class BrokerWatch:
         """Whether answers are out."""
         return bool(self._asked)
 
-    def move(self, seat: Seat) -> None:
+    def move(self, seat: BrokerAddress) -> None:
         """Follow what metadata says; an address that it does not name is kept as last known."""
         external = seat.external or self._seat.external
         if seat.external and seat.external != self._seat.external:
             self._external = seat.external
-        self._seat = Seat(seat.internal or self._seat.internal, external)
+        self._seat = BrokerAddress(seat.internal or self._seat.internal, external)
 
     def repeat(self) -> None:
         """Tell the present word again, news or not (this prober has just become its vantage's voice)."""
@@ -239,7 +239,7 @@ class BrokerWatch:
     def _ask(self, settings: Reachability) -> _Asked:
         asker, timeout = self._asker(), settings.timeout_seconds
         external, internal = (
-            Question(partial(asker.ask, address, self.broker, timeout)) if address else None
+            WorkItem(partial(asker.ask, address, self.broker, timeout)) if address else None
             for address in (self._external, self._seat.internal)
         )
         asked = _Asked(self._external, external, internal, timeout, self._late())

@@ -17,10 +17,10 @@ from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.reachability.broker_watch import Asker, BrokerWatch, Haste, Observer, Seat
+from bellwether.probes.reachability.broker_watch import Asker, BrokerAddress, BrokerWatch, Observer, RetryInterval
 from bellwether.probes.reachability.reachability_state import Sighting
 from bellwether.probes.reachability.round_scheduler import Rounds
-from bellwether.probes.worker_pool import Questions
+from bellwether.probes.worker_pool import WorkerPool
 
 # The first rounds of so many brokers are spread over one period, so that they do not come all at once ever after.
 _SPREAD = 100
@@ -29,7 +29,7 @@ _SPREAD = 100
 class Roster(Protocol):
     """Who the brokers are and where. Raises Transient or Terminal."""
 
-    def seats(self) -> Mapping[int, Seat]:
+    def seats(self) -> Mapping[int, BrokerAddress]:
         """Every broker that metadata names, fenced ones included where it tells of them."""
         ...
 
@@ -63,8 +63,8 @@ class ReachabilityProbe:
         self._log = structlog.get_logger(__name__).bind(vantage=source)
         self._lock = threading.Lock()
         self._watches: dict[int, BrokerWatch] = {}
-        self._questions = Questions(clock)
-        self._haste = Haste()
+        self._questions = WorkerPool(clock)
+        self._haste = RetryInterval()
         self._rounds = Rounds(self._questions, clock)
         self._unread = ""
         self._behind = False
@@ -136,7 +136,7 @@ class ReachabilityProbe:
             self._log.info("this process asks as often as it should again")
         self._behind = bool(behind)
 
-    def _watch(self, broker: int, seat: Seat, delay_seconds: float) -> BrokerWatch:
+    def _watch(self, broker: int, seat: BrokerAddress, delay_seconds: float) -> BrokerWatch:
         self._log.info("watching a broker", broker=broker, internal=seat.internal or None)
         watch = BrokerWatch(
             broker,

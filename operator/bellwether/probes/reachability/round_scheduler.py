@@ -13,7 +13,7 @@ import time
 from typing import Protocol
 
 from bellwether.ports.clock import Clock
-from bellwether.probes.worker_pool import Questions
+from bellwether.probes.worker_pool import WorkerPool
 
 # How late an answer may be judged. Looking that often costs less than being woken by each answer.
 TICK_SECONDS = 0.02
@@ -46,7 +46,7 @@ class Round(Protocol):
 class Rounds:
     """One thread. Ends with ``stop``, and can be started again."""
 
-    def __init__(self, questions: Questions, clock: Clock) -> None:
+    def __init__(self, questions: WorkerPool, clock: Clock) -> None:
         self._questions = questions
         self._clock = clock
         self._lock = threading.Lock()

@@ -20,7 +20,7 @@ from bellwether.kafka_connection import join_address
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.replication.lag_attribution import Sounding, weigh
-from bellwether.probes.replication.offset_history import Ends, Trails
+from bellwether.probes.replication.offset_history import Ends, OffsetHistory
 
 # Leaders and ISRs hardly change while nobody lags, and reading them all is dearer than asking for all the ends.
 MAP_SECONDS = 30.0
@@ -79,7 +79,7 @@ class NoAnswer:
         return {}
 
 
-class Soundings:
+class LagRounds:
     """Round after round of questions, and the looks that come of them. For one thread; ``close`` it at the end."""
 
     def __init__(self, maps: Maps, asker: Asker, clock: Clock) -> None:
@@ -87,7 +87,7 @@ class Soundings:
         self._asker = asker
         self._clock = clock
         self._log = structlog.get_logger(__name__)
-        self._trails = Trails()
+        self._trails = OffsetHistory()
         self._cluster: Cluster | None = None
         self._questions: dict[int, dict[TopicPartition, int]] = {}
         self._unread = ""

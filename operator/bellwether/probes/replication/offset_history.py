@@ -69,7 +69,7 @@ class _Trail:
     """Where followers ended that were behind when last heard, and for how many rounds they have been silent."""
 
 
-class Trails:
+class OffsetHistory:
     """The remembered ends of all leaders. Not for two threads at once."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.probes.replication.lag_attribution import Sounding
-from bellwether.probes.replication.lag_round import Soundings
+from bellwether.probes.replication.lag_round import LagRounds
 from bellwether.probes.replication.lag_state import Lags
 
 _IDLE_SECONDS = 0.2
@@ -69,7 +69,7 @@ class ReplicationProbe:
         self._observer = observer
         self._log = structlog.get_logger(__name__).bind(source=source)
         self._lock = threading.Lock()
-        self._soundings: Soundings | None = None
+        self._soundings: LagRounds | None = None
         self._settings = ReplicationLag()
         self._known: dict[int, Lags] = {}
         self._told: dict[int, tuple[Lags, float]] = {}
@@ -88,7 +88,7 @@ class ReplicationProbe:
         """Begin to measure, as soon as it is configured."""
         self._thread.start()
 
-    def configure(self, soundings: Soundings | None, settings: ReplicationLag) -> None:
+    def configure(self, soundings: LagRounds | None, settings: ReplicationLag) -> None:
         """Go on in another way, or under other thresholds, from the next round on; None measures nothing."""
         with self._lock:
             self._soundings, self._settings = soundings, settings
@@ -111,7 +111,7 @@ class ReplicationProbe:
             self._thread.join(timeout_seconds)
 
     def _run(self) -> None:
-        used: Soundings | None = None
+        used: LagRounds | None = None
         due = self._clock.monotonic()
         while not self._stop.is_set():
             with self._lock:
@@ -135,7 +135,7 @@ class ReplicationProbe:
     def _progress(self) -> None:
         self._beat = self._clock.monotonic()
 
-    def _round(self, soundings: Soundings, settings: ReplicationLag) -> None:
+    def _round(self, soundings: LagRounds, settings: ReplicationLag) -> None:
         began = self._clock.monotonic()
         returning = frozenset(b for b, lags in self._known.items() if lags.returning(began))
         try:
@@ -182,7 +182,7 @@ class ReplicationProbe:
             self._forget(broker)
 
 
-def measure_once(soundings: Soundings, settings: ReplicationLag, clock: Clock) -> dict[int, Sounding]:
+def measure_once(soundings: LagRounds, settings: ReplicationLag, clock: Clock) -> dict[int, Sounding]:
     """Watch the followers until it is plain whether they lag: as long as the threshold, if need be.
 
     A lag is a lower bound that grows while it is watched. Raises Transient or Terminal.

@@ -48,7 +48,7 @@ class Absences:
         return sum(max(0.0, min(end, stop) - max(start, since)) for since, stop in self.away)
 
 
-class Pauses:
+class StallDetector:
     """Watches this process while something is being timed; safe to ask from any thread."""
 
     def __init__(self, clock: Clock) -> None:

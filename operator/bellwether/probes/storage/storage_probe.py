@@ -19,7 +19,7 @@ from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.probes.storage.disk_write import words
-from bellwether.probes.storage.stall_detector import Pauses
+from bellwether.probes.storage.stall_detector import StallDetector
 from bellwether.probes.storage.write_latency import Latencies, Sample, periods
 
 _LOOK_SECONDS = 0.1
@@ -76,7 +76,7 @@ class StorageProbe:
         self._log = structlog.get_logger(__name__).bind(broker=broker)
         self._samples: queue.SimpleQueue[Sample] = queue.SimpleQueue()
         self._began: float | None = None
-        self._pauses = Pauses(clock)
+        self._pauses = StallDetector(clock)
         self._known = Latencies()
         self._told: Latencies | None = None
         self._told_at = 0.0

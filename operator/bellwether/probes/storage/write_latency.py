@@ -62,18 +62,18 @@ SPANS_KEPT = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Habit:
+class LatencyBaseline:
     """What is usual for a disk: the median over spans of good writes. Bad times teach nothing: dying is not usual."""
 
     writes: tuple[float, ...] = ()
     spans: tuple[float, ...] = ()
 
-    def after(self, seconds: float) -> Habit:
+    def after(self, seconds: float) -> LatencyBaseline:
         """The habit after one more good write."""
         writes = (*self.writes, seconds)
         if len(writes) < SPAN_WRITES:
-            return Habit(writes, self.spans)
-        return Habit((), (*self.spans, median(writes))[-SPANS_KEPT:])
+            return LatencyBaseline(writes, self.spans)
+        return LatencyBaseline((), (*self.spans, median(writes))[-SPANS_KEPT:])
 
     @property
     def usual(self) -> float | None:
@@ -89,7 +89,7 @@ class Latencies:
     times: tuple[float, ...] = ()
     slow_times: tuple[float, ...] = ()
     """Of the last writes that were bad, since the reading was last ``Passing``."""
-    habit: Habit = field(default_factory=Habit)
+    habit: LatencyBaseline = field(default_factory=LatencyBaseline)
     slow: int = 0
     kind: str = ""
     """What is wrong, without figures; empty while all is well."""

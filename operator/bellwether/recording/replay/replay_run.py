@@ -22,7 +22,7 @@ from bellwether.core.signals import Override, Signal
 from bellwether.gather import Memory
 from bellwether.ports.errors import Transient
 from bellwether.ports.world import World
-from bellwether.reconcile import turn
+from bellwether.reconcile import reconcile
 from bellwether.recording.replay.recorded_status import flaps_of, verdicts_of
 from bellwether.recording.replay.replay_settings import Setting, limits_loads, policy_of
 from bellwether.recording.replay.replay_timeline import Timeline
@@ -42,7 +42,7 @@ from bellwether.recording.traces.trace_state import following
 from bellwether.testing.memory_kafka import MemoryMover, MemoryReader
 from bellwether.testing.memory_records import MemoryRecords, MemoryRecordStore
 from bellwether.testing.memory_world import ManualClock, MemoryLeadership, MemoryLease
-from bellwether.testing.replayed_cluster import RetoldCluster
+from bellwether.testing.replayed_cluster import ReplayedCluster
 
 STEP_SECONDS = 1.0
 STEADY_SECONDS = 5.0
@@ -79,7 +79,7 @@ class Played:
 class PlayedReader(MemoryReader):
     """Reads the retold cluster, but not while the recorder could not read the real one: nor could the operator then."""
 
-    def __init__(self, cluster: RetoldCluster, played: Played) -> None:
+    def __init__(self, cluster: ReplayedCluster, played: Played) -> None:
         super().__init__(cluster)
         self._played = played
 
@@ -117,7 +117,7 @@ class Replay:
         self._signals = Played(self._clock)
         self._state: dict[str, Json] = {}
         self._policy: Policy | None = None
-        self._cluster: RetoldCluster | None = None
+        self._cluster: ReplayedCluster | None = None
         self._world: World | None = None
         self._memory: Memory | None = None
         self._due = 0.0
@@ -171,7 +171,7 @@ class Replay:
         if self._cluster is not None:
             self._cluster.retell(now)
             return
-        self._cluster = RetoldCluster(now)
+        self._cluster = ReplayedCluster(now)
         demoted = read_demoted(self._state.get("demoted", _NOTHING))
         returning = read_returning(self._state.get("returning", _NOTHING))
         records = MemoryRecords(MemoryRecordStore(UndoRecord(now.cluster_id, 0, demoted, returning=returning)))
@@ -192,7 +192,7 @@ class Replay:
         before, began = self._memory, self._now()
         try:
             pods = read_pods(self._state["pods"]) if "pods" in self._state else None
-            report, self._memory = turn(replace(self._world, pods=pods), self._policy, before)
+            report, self._memory = reconcile(replace(self._world, pods=pods), self._policy, before)
         except Transient:
             self._due = self._clock.monotonic() + STEP_SECONDS  # no broker answers
             return

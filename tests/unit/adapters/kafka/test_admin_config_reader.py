@@ -12,7 +12,7 @@ from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 from bellwether.adapters.kafka import admin_config_reader
 from bellwether.adapters.kafka.admin_config_reader import AdminConfigs
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthorized
@@ -52,7 +52,7 @@ def asking(errors: Mapping[str, int] | None = None) -> Iterator[tuple[ScriptedBr
         return MetadataResponse(throttle_time_ms=0, brokers=[here], cluster_id="c", controller_id=7, topics=[])
 
     with ScriptedBroker({DescribeConfigsRequest: settings, MetadataRequest: metadata}) as broker:
-        nodes = Nodes(Connection((broker.address,)), PATIENT)
+        nodes = BrokerPool(Connection((broker.address,)), PATIENT)
         nodes.learn([Broker(7, host="127.0.0.1", port=broker.port)])
         yield broker, AdminConfigs(nodes)
 

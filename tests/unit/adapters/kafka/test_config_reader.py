@@ -12,7 +12,7 @@ from kafka.protocol.metadata import ApiVersionsRequest
 
 from bellwether.adapters.kafka import config_reader as reading
 from bellwether.adapters.kafka.config_reader import KafkaConfigs
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthorized
@@ -59,10 +59,10 @@ def told(values: Mapping[str, Mapping[str, str | None]], errors: Errors | None =
 
 
 @contextlib.contextmanager
-def asking(answer: Callable[[Any], Any], **scripted: Any) -> Iterator[tuple[ScriptedBroker, KafkaConfigs, Nodes]]:
+def asking(answer: Callable[[Any], Any], **scripted: Any) -> Iterator[tuple[ScriptedBroker, KafkaConfigs, BrokerPool]]:
     answers = {DescribeConfigsRequest: answer, ApiVersionsRequest: scripted.get("versions", versions())}
     with ScriptedBroker(answers) as broker:
-        nodes = Nodes(Connection((broker.address,)), PATIENT)
+        nodes = BrokerPool(Connection((broker.address,)), PATIENT)
         yield broker, KafkaConfigs(nodes), nodes
 
 

@@ -14,8 +14,8 @@ from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from bellwether.adapters.kafka import fault_tolerance_reader as reading
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
-from bellwether.adapters.kafka.fault_tolerance_reader import KafkaMargins
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
+from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
 from bellwether.core.model.cluster import Broker, TopicPartition
 from bellwether.core.model.fault_tolerance import Quorum
 from bellwether.kafka_connection import Connection
@@ -76,16 +76,16 @@ def settings(request: Any) -> Any:
 
 
 @contextlib.contextmanager
-def asking(answer: Any, **scripted: Any) -> Iterator[tuple[ScriptedBroker, KafkaMargins]]:
+def asking(answer: Any, **scripted: Any) -> Iterator[tuple[ScriptedBroker, KafkaFaultTolerance]]:
     answers = {
         DescribeQuorumRequest: lambda _: copy.deepcopy(answer),
         DescribeConfigsRequest: settings,
         ApiVersionsRequest: scripted.get("versions", versions()),
     }
     with ScriptedBroker(answers) as broker:
-        nodes = Nodes(Connection((broker.address,)), PATIENT)
+        nodes = BrokerPool(Connection((broker.address,)), PATIENT)
         nodes.learn([Broker(2, host="127.0.0.1", port=broker.port), Broker(3, host="127.0.0.1", port=1)])
-        yield broker, KafkaMargins(nodes)
+        yield broker, KafkaFaultTolerance(nodes)
 
 
 def told(voters: Collection[int], current: Collection[int], active: int | None = None) -> Quorum:

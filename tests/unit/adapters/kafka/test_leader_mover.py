@@ -14,7 +14,7 @@ from kafka.protocol.admin.topics import (
 )
 from kafka.protocol.metadata import ApiVersionsRequest
 
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.leader_mover import MOST_PARTITIONS, KafkaMover
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
@@ -28,7 +28,7 @@ PATIENT = Limits(opening_seconds=2, finding_seconds=20, request_seconds=20)
 
 
 def mover(*addresses: str, limits: Limits = PATIENT) -> KafkaMover:
-    return KafkaMover(Nodes(Connection(addresses), limits))
+    return KafkaMover(BrokerPool(Connection(addresses), limits))
 
 
 def altered(results: dict[TopicPartition, tuple[int, str | None]], error: int = 0) -> Callable[[Any], Any]:

@@ -17,7 +17,7 @@ from kafka.protocol.admin.topics import (
 )
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
 
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.metadata_reader import KafkaReader, topic_id
 from bellwether.core.model.cluster import Broker, Partition, PartitionKey
 from bellwether.kafka_connection import Connection
@@ -120,7 +120,7 @@ def answers(*topics: Any, features: Mapping[str, int] | None = None, **others: C
 
 def reader(broker: ScriptedBroker) -> KafkaReader:
     patient = Limits(opening_seconds=300, request_seconds=300, read_seconds=900)
-    return KafkaReader(Nodes(Connection((broker.address,)), patient))
+    return KafkaReader(BrokerPool(Connection((broker.address,)), patient))
 
 
 def test_a_partition_is_named_by_kafka_s_own_form_of_the_topic_id() -> None:
@@ -145,7 +145,9 @@ def test_the_time_that_a_large_answer_takes_to_decode_is_not_the_broker_s(
 
     monkeypatch.setattr(MetadataResponse, "decode", slowly)
     with ScriptedBroker(answers(topic("a", partition(0)))) as broker:
-        nodes = Nodes(Connection((broker.address,)), Limits(opening_seconds=200, request_seconds=200, read_seconds=600))
+        nodes = BrokerPool(
+            Connection((broker.address,)), Limits(opening_seconds=200, request_seconds=200, read_seconds=600)
+        )
         assert len(KafkaReader(nodes).read().partitions) == 1
         assert len(broker.asked(ListPartitionReassignmentsRequest)) == 2, "asked once more after the decoding"
 
@@ -156,7 +158,7 @@ def test_a_broker_that_is_slow_to_answer_is_still_held_to_its_time(leap: Callabl
         return metadata(topic("a", partition(0)))(request)
 
     with ScriptedBroker(answers(metadata=late)) as broker:
-        nodes = Nodes(
+        nodes = BrokerPool(
             Connection((broker.address,)), Limits(opening_seconds=200, request_seconds=200, read_seconds=2000)
         )
         with pytest.raises(Transient):

@@ -9,7 +9,7 @@ import pytest
 from kafka.protocol.admin.topics import ElectLeadersRequest, ElectLeadersResponse
 from kafka.protocol.metadata import ApiVersionsRequest
 
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthorized
@@ -37,7 +37,7 @@ def told(code: int = 0, message: str | None = None, *, whole: int = 0, partition
 
 def elect(answer: Callable[[Any], Any], known: Any = None, limits: Limits = PATIENT) -> tuple[Outcome, list[Any]]:
     with ScriptedBroker({ElectLeadersRequest: answer, ApiVersionsRequest: known or versions()}) as broker:
-        outcome = KafkaUnclean(Nodes(Connection((broker.address,)), limits)).elect(name())
+        outcome = KafkaUnclean(BrokerPool(Connection((broker.address,)), limits)).elect(name())
         return outcome, broker.asked(ElectLeadersRequest)
 
 

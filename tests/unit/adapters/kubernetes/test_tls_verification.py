@@ -16,7 +16,7 @@ from urllib3.util import ssl_
 
 from bellwether.adapters.kubernetes.api_client import LEASES, from_configuration
 from bellwether.adapters.kubernetes.tls_verification import as_kubectl
-from bellwether.controllers.policy_manager import Login
+from bellwether.controllers.policy_manager import ApiLogin
 from bellwether.ports.errors import Transient
 from realparts.tls import Authority
 from waiting import limit
@@ -103,7 +103,7 @@ def test_another_name_is_still_refused(strict_python: None, served: str, authori
 
 
 def test_the_watches_login_is_as_forgiving_and_requires_all_else(strict_python: None, authority: Authority) -> None:
-    context = Login(server="https://127.0.0.1:6443", ca_path=str(authority.path)).as_ssl_context()
+    context = ApiLogin(server="https://127.0.0.1:6443", ca_path=str(authority.path)).as_ssl_context()
     assert not context.verify_flags & ssl.VERIFY_X509_STRICT
     assert context.verify_mode == ssl.CERT_REQUIRED
     assert context.check_hostname

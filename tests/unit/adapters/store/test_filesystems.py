@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from bellwether.adapters.store.filesystems import Store
-from bellwether.adapters.store.store_errors import StoreAway, StoreDamaged, StoreMissing, StoreUnusable
+from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing, StoreUnavailable, StoreUnusable
 from bellwether.ports.errors import Terminal, Transient
 
 TABLE = pa.table({"partition": pa.array([1, 2, 3], pa.int32())})
@@ -166,4 +166,4 @@ def test_no_secret_of_a_uri_is_ever_shown():
 def test_the_errors_say_what_the_loop_must_do_next():
     assert issubclass(StoreUnusable, Terminal)
     assert issubclass(StoreDamaged, Terminal)
-    assert issubclass(StoreAway, Transient)
+    assert issubclass(StoreUnavailable, Transient)

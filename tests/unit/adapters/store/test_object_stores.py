@@ -8,7 +8,7 @@ from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples import sample_files
 from bellwether.adapters.store.samples.compaction import Compactor, Stopped
 from bellwether.adapters.store.samples.retention import expire
-from bellwether.adapters.store.store_errors import StoreAway, StoreDamaged, StoreMissing, StoreUnusable
+from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing, StoreUnavailable, StoreUnusable
 from testkit.buckets import KEY, SECRET, Bucket
 from testkit.sampled import CLUSTER, DAY, MIDNIGHT, held, rows, told
 
@@ -101,7 +101,7 @@ def test_a_bucket_that_refuses_is_named_without_the_keys(store, bucket):
 
 def test_a_bucket_that_is_not_there_is_named(store, bucket):
     bucket.refuse = lambda method, _key: "NoSuchBucket" if method in ("PUT", "POST") else ""
-    with pytest.raises((StoreUnusable, StoreAway), match="s3://bucket/store/x: cannot be written"):
+    with pytest.raises((StoreUnusable, StoreUnavailable), match="s3://bucket/store/x: cannot be written"):
         store.write_bytes("x", b"1")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples.sample_files import SCHEMA
-from bellwether.adapters.store.store_errors import StoreAway
+from bellwether.adapters.store.store_errors import StoreUnavailable
 from bellwether.adapters.store.store_uri import Redacted
 from bellwether_load.jobs.reading import Portion, Source, Window, portions, read_portion, within
 from bellwether_load.transforms.stretches import unpack
@@ -159,7 +159,7 @@ def test_a_store_that_cannot_be_reached_is_no_damaged_file(tmp_path: Path):
             raise OSError(errno.ETIMEDOUT, f"no answer for {path}")
 
     away = Store(Away(), "bucket", Redacted("s3://bucket"))
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnavailable):
         list(read_portion(away, Portion(("x.parquet",), True), Window(), print))
 
 

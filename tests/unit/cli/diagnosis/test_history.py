@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner, Result
 
-from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapTrail
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.cli.diagnosis import history as verb
 from bellwether.cli.main import main
 from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange, MoveSummary, PlanStep
@@ -34,9 +34,9 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
 
 
 @pytest.fixture
-def trail(api: MemoryApi, clock: ManualClock) -> ConfigMapTrail:
+def trail(api: MemoryApi, clock: ManualClock) -> ConfigMapAuditLog:
     """A fall at 0 s, the end of it at 3600 s, a load plan at 7200 s, and a look at 10800 s."""
-    made = ConfigMapTrail(api, "default", "main", clock)
+    made = ConfigMapAuditLog(api, "default", "main", clock)
     fall = AuditEntry(
         clock.now(), "c", 4, changes=(FALL,), moves=MOVES, outcome=AuditOutcome(40, 20, 0, {"NotApplied": 2})
     )
@@ -130,7 +130,7 @@ def test_an_api_that_is_away_is_one_line(api: MemoryApi):
 
 
 def test_what_repeated_itself_is_counted(api: MemoryApi, clock: ManualClock):
-    trail = ConfigMapTrail(api, "default", "main", clock)
+    trail = ConfigMapAuditLog(api, "default", "main", clock)
     entry = AuditEntry(clock.now(), "c", 4, moves=MOVES, outcome=AuditOutcome(0, 0), times=7, last=clock.now())
     trail.conclude(entry)
     assert "epoch 4, 7 times until 2026-01-01 00:00:00Z" in run().stdout

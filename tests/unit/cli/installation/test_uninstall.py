@@ -14,7 +14,7 @@ from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, Nam
 from bellwether.cli.installation import uninstall as verb
 from bellwether.cli.main import main
 from bellwether.controllers.deletion.finalizer import FINALIZER
-from bellwether.controllers.policy_controller import PolicyLoop
+from bellwether.controllers.policy_controller import PolicyController
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Terminal
 from testkit.offices import Office
@@ -30,7 +30,7 @@ def office() -> Iterator[Office]:
 class Clock:
     """The office's clock, whose seconds are the operator's steps; without a loop nobody works while one sleeps."""
 
-    def __init__(self, office: Office, loop: PolicyLoop | None) -> None:
+    def __init__(self, office: Office, loop: PolicyController | None) -> None:
         self._office, self._loop = office, loop
 
     def now(self) -> Any:
@@ -46,13 +46,13 @@ class Clock:
             self._office.site.clock.advance(seconds)
 
 
-def run(monkeypatch: pytest.MonkeyPatch, office: Office, loop: PolicyLoop | None, *arguments: object) -> Result:
+def run(monkeypatch: pytest.MonkeyPatch, office: Office, loop: PolicyController | None, *arguments: object) -> Result:
     monkeypatch.setattr(verb, "connect", lambda: office.api)
     monkeypatch.setattr(verb, "SystemClock", lambda: Clock(office, loop))
     return CliRunner().invoke(main, ["uninstall", *(str(a) for a in arguments)])
 
 
-def demoting(office: Office) -> PolicyLoop:
+def demoting(office: Office) -> PolicyController:
     loop = office.make()
     office.step(loop)
     office.site.signals.say(1, Reading.FAILING)

@@ -159,7 +159,7 @@ class TestByHand:
         password.write_text("s3cr3t-as-none\n")
         sasl = ["--tls", "--sasl-mechanism", "PLAIN", "--sasl-username", "u", "--sasl-password-file", password]
         seen = []
-        monkeypatch.setattr(offline_leadership, "Nodes", lambda c: seen.append(c) or Route(kafka.cluster))
+        monkeypatch.setattr(offline_leadership, "BrokerPool", lambda c: seen.append(c) or Route(kafka.cluster))
         good = run("demote", 1, "--record", tmp_path / "undo.json", *BOOTSTRAP, *sasl)
         bad = run("demote", 9, "--record", tmp_path / "undo.json", *BOOTSTRAP, *sasl)
         assert seen[0].security.password == "s3cr3t-as-none"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, NamespaceEnding, Object, Resource
-from bellwether.controllers.deletion.baseline_export import DOCUMENT, Exports
+from bellwether.controllers.deletion.baseline_export import DOCUMENT, BaselineExports
 from bellwether.ports.errors import Terminal, Transient
 from testkit.apistores import MemoryApi
 
@@ -28,27 +28,27 @@ def documents(api: MemoryApi) -> dict[str, str]:
 
 def test_it_stands_beside_the_record():
     api = MemoryApi()
-    assert Exports(api).keep("default", NAME, "main", b"one") == f"default/{NAME}"
+    assert BaselineExports(api).keep("default", NAME, "main", b"one") == f"default/{NAME}"
     assert documents(api) == {f"default/{NAME}": "one"}
 
 
 def test_the_same_document_is_kept_once():
     api = MemoryApi()
-    Exports(api).keep("default", NAME, "main", b"one")
-    assert Exports(api).keep("default", NAME, "main", b"one") == f"default/{NAME}"
+    BaselineExports(api).keep("default", NAME, "main", b"one")
+    assert BaselineExports(api).keep("default", NAME, "main", b"one") == f"default/{NAME}"
     assert len(api.all(CONFIG_MAPS)) == 1
 
 
 def test_another_document_never_takes_the_place_of_the_first():
     api = MemoryApi()
-    Exports(api).keep("default", NAME, "main", b"one")
-    assert Exports(api).keep("default", NAME, "main", b"two") == f"default/{NAME}-2"
+    BaselineExports(api).keep("default", NAME, "main", b"one")
+    assert BaselineExports(api).keep("default", NAME, "main", b"two") == f"default/{NAME}-2"
     assert documents(api) == {f"default/{NAME}": "one", f"default/{NAME}-2": "two"}
 
 
 def test_where_the_namespace_ends_it_goes_to_the_operators():
     api = Ending()
-    found = Exports(api, refuge="operators").keep("default", NAME, "main", b"one")
+    found = BaselineExports(api, refuge="operators").keep("default", NAME, "main", b"one")
     assert found == f"operators/{NAME}-of-default"
     (kept,) = api.all(CONFIG_MAPS)
     assert kept["metadata"]["annotations"] == {"bellwether.dev/policy": "default/main"}
@@ -57,7 +57,7 @@ def test_where_the_namespace_ends_it_goes_to_the_operators():
 @pytest.mark.parametrize("refuge", [None, "default"])
 def test_where_no_other_namespace_is_left_it_is_refused(refuge: str | None):
     with pytest.raises(NamespaceEnding):
-        Exports(Ending(), refuge=refuge).keep("default", NAME, "main", b"one")
+        BaselineExports(Ending(), refuge=refuge).keep("default", NAME, "main", b"one")
 
 
 def test_a_person_takes_what_no_namespace_takes():
@@ -67,13 +67,15 @@ def test_a_person_takes_what_no_namespace_takes():
         taken.append(given)  # type: ignore[arg-type]
         return "handed over"
 
-    assert Exports(Ending(), hand_over=hand_over).keep("default", NAME, "main", b"one") == "handed over"
+    assert BaselineExports(Ending(), hand_over=hand_over).keep("default", NAME, "main", b"one") == "handed over"
     assert taken == [("default", "main", b"one")]
 
 
 def test_a_person_who_wants_it_at_hand_gets_it_at_hand():
     api = MemoryApi()
-    assert Exports(api, hand_over=lambda *_: "here", at_hand=True).keep("default", NAME, "main", b"one") == "here"
+    assert (
+        BaselineExports(api, hand_over=lambda *_: "here", at_hand=True).keep("default", NAME, "main", b"one") == "here"
+    )
     assert api.all(CONFIG_MAPS) == []
 
 
@@ -82,4 +84,4 @@ def test_what_the_api_refuses_is_not_taken_for_kept(error: Transient | Terminal)
     api = MemoryApi()
     api.refuse("create", CONFIG_MAPS, error)
     with pytest.raises(type(error)):
-        Exports(api).keep("default", NAME, "main", b"one")
+        BaselineExports(api).keep("default", NAME, "main", b"one")

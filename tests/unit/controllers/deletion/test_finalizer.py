@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES
 from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
-from bellwether.controllers.deletion.finalizer import FINALIZER, Custody
+from bellwether.controllers.deletion.finalizer import FINALIZER, PolicyFinalizer
 from bellwether.core.model.undo_record import EntryState
 from bellwether.ports.errors import Terminal, Transient
 from testkit import apiobjects
@@ -34,60 +34,60 @@ def displaced(api: MemoryApi) -> None:
 
 
 def test_adopting_twice_writes_once(api: MemoryApi):
-    Custody(api).adopt(body(api))
-    Custody(api).adopt(body(api))
+    PolicyFinalizer(api).adopt(body(api))
+    PolicyFinalizer(api).adopt(body(api))
     assert body(api)["metadata"]["finalizers"] == [FINALIZER]
     assert len(api.writes) == 1
 
 
 def test_adopting_keeps_the_finalizers_of_others(api: MemoryApi):
     api.merge(POLICIES, "default", "main", {"metadata": {"finalizers": ["somebody.else/f"]}})
-    Custody(api).adopt(body(api))
+    PolicyFinalizer(api).adopt(body(api))
     assert body(api)["metadata"]["finalizers"] == ["somebody.else/f", FINALIZER]
 
 
 def test_a_stale_view_of_the_policy_is_read_again_and_loses_nobodys_finalizer(api: MemoryApi):
     stale = body(api)
     api.merge(POLICIES, "default", "main", {"metadata": {"finalizers": ["somebody.else/f"]}})
-    Custody(api).adopt(stale)
-    Custody(api).adopt(stale)
+    PolicyFinalizer(api).adopt(stale)
+    PolicyFinalizer(api).adopt(stale)
     assert body(api)["metadata"]["finalizers"] == ["somebody.else/f", FINALIZER]
 
 
 def test_releasing_a_policy_that_is_gone_is_no_error(api: MemoryApi):
     standing = body(api)
     api.delete(POLICIES, "default", "main")
-    Custody(api).release(standing)
+    PolicyFinalizer(api).release(standing)
 
 
 def test_releasing_works_on_a_stale_view(api: MemoryApi):
-    Custody(api).adopt(body(api))
+    PolicyFinalizer(api).adopt(body(api))
     stale = body(api)
     api.merge(POLICIES, "default", "main", {"spec": {"suspend": True}})
-    Custody(api).release(stale)
+    PolicyFinalizer(api).release(stale)
     assert body(api)["metadata"]["finalizers"] == []
 
 
 def test_an_empty_record_is_removed_without_an_export(api: MemoryApi):
     ConfigMapRecords(api, "default", "main").take_over(CLUSTER_ID)
-    assert Custody(api).close_record(body(api)) is None
+    assert PolicyFinalizer(api).close_record(body(api)) is None
     assert api.all(CONFIG_MAPS) == []
 
 
 def test_tombstones_alone_are_not_worth_an_export(api: MemoryApi):
     records = ConfigMapRecords(api, "default", "main")
     records.save(records.take_over(CLUSTER_ID).with_entries({partition().key: entry(state=EntryState.RESTORED)}))
-    assert Custody(api).close_record(body(api)) is None
+    assert PolicyFinalizer(api).close_record(body(api)) is None
     assert api.list(CONFIG_MAPS, "default") == []
 
 
 def test_no_record_at_all_is_no_error(api: MemoryApi):
-    assert Custody(api).close_record(body(api)) is None
+    assert PolicyFinalizer(api).close_record(body(api)) is None
 
 
 def test_what_the_record_held_is_exported_under_the_policys_uid(api: MemoryApi):
     displaced(api)
-    name = Custody(api).close_record(body(api))
+    name = PolicyFinalizer(api).close_record(body(api))
     assert name == "default/bellwether-undo-main-export-uid-main"
     (export,) = api.all(CONFIG_MAPS)
     assert export["metadata"]["annotations"] == {"bellwether.dev/policy": "main"}
@@ -96,7 +96,7 @@ def test_what_the_record_held_is_exported_under_the_policys_uid(api: MemoryApi):
 
 def test_an_export_can_be_put_back(api: MemoryApi):
     displaced(api)
-    Custody(api).close_record(body(api))
+    PolicyFinalizer(api).close_record(body(api))
     document = api.all(CONFIG_MAPS)[0]["data"]["record.json"].encode()
     again = ConfigMapRecords(api, "default", "main")
     again.take_over(CLUSTER_ID)
@@ -108,10 +108,10 @@ def test_a_second_try_after_the_export_removes_the_record(api: MemoryApi):
     displaced(api)
     api.refuse("merge", CONFIG_MAPS, Transient("away"))
     with pytest.raises(Transient):
-        Custody(api).close_record(body(api))
+        PolicyFinalizer(api).close_record(body(api))
     assert len(api.all(CONFIG_MAPS)) > 1
     api.refuse("merge", CONFIG_MAPS, None)
-    assert Custody(api).close_record(body(api)) is not None
+    assert PolicyFinalizer(api).close_record(body(api)) is not None
     assert len(api.all(CONFIG_MAPS)) == 1
 
 
@@ -120,5 +120,5 @@ def test_a_record_that_may_not_be_read_stands(api: MemoryApi):
     before = len(api.all(CONFIG_MAPS))
     api.refuse("list", CONFIG_MAPS, Terminal("not allowed"))
     with pytest.raises(Terminal):
-        Custody(api).close_record(body(api))
+        PolicyFinalizer(api).close_record(body(api))
     assert len(api.all(CONFIG_MAPS)) == before

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES
-from bellwether.controllers.cluster_connection import Refused
+from bellwether.controllers.cluster_connection import PolicyRefused
 from bellwether.controllers.deletion.finalizer import ABANDON, FINALIZER
 from bellwether.controllers.deletion.policy_deletion import DONE, RETRY_SECONDS
-from bellwether.controllers.policy_controller import PolicyLoop
+from bellwether.controllers.policy_controller import PolicyController
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Terminal, Transient
@@ -21,7 +21,7 @@ from testkit.offices import Office
 HOME = [(1, 2, 3), (2, 3, 1), (3, 1, 2), (1, 3, 2), (2, 1, 3), (3, 2, 1)]
 
 
-def demoting(office: Office, **spec: Any) -> PolicyLoop:
+def demoting(office: Office, **spec: Any) -> PolicyController:
     """A policy under which broker 1 is demoted."""
     loop = office.make(**spec)
     office.step(loop)
@@ -40,7 +40,7 @@ def delete(office: Office, at: str = "2026-01-01T00:00:10Z") -> None:
     office.api.objects["leadershippolicies", "default", "main"]["metadata"]["deletionTimestamp"] = at
 
 
-def end(office: Office, loop: PolicyLoop, most: int = 60) -> None:
+def end(office: Office, loop: PolicyController, most: int = 60) -> None:
     """Steps until the loop says that it is done. Raises AssertionError when it never does."""
     for _ in range(most):
         if office.step(loop) == DONE:
@@ -174,7 +174,7 @@ def test_a_broker_that_stays_unwell_keeps_the_deletion_no_longer_than_its_time(o
 def test_who_may_not_act_leaves_it_or_ends_it(office: Office, reason: Reason, ends: bool):
     loop = demoting(office)
     loop.release()
-    office.linker.trouble = Refused(reason, "so it is")
+    office.linker.trouble = PolicyRefused(reason, "so it is")
     delete(office)
     assert office.step(loop) == (DONE if ends else RETRY_SECONDS)
     assert gone(office) is ends

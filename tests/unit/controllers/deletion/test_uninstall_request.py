@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from bellwether.controllers.deletion.uninstall_request import STAYS_AWAY, UNINSTALL, Withdrawal, withdrawal
+from bellwether.controllers.deletion.uninstall_request import (
+    STAYS_AWAY,
+    UNINSTALL,
+    UninstallRequest,
+    requested_uninstall,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -18,18 +23,18 @@ def body(value: str | None) -> dict[str, Any]:
 
 @pytest.mark.parametrize("restore", [True, False])
 def test_what_is_written_is_read_back(restore: bool) -> None:
-    asked = Withdrawal(restore, NOW + timedelta(seconds=60))
-    assert withdrawal(body(str(asked)), NOW) == asked
+    asked = UninstallRequest(restore, NOW + timedelta(seconds=60))
+    assert requested_uninstall(body(str(asked)), NOW) == asked
 
 
 def test_the_words_say_what_is_asked_for() -> None:
-    assert str(Withdrawal(True, NOW)) == "Restore until 2026-01-01T00:00:00Z"
+    assert str(UninstallRequest(True, NOW)) == "Restore until 2026-01-01T00:00:00Z"
 
 
 def test_it_stands_for_a_while_after_its_end_and_no_longer() -> None:
-    asked = Withdrawal(True, NOW)
-    assert withdrawal(body(str(asked)), NOW + STAYS_AWAY - timedelta(seconds=1)) == asked
-    assert withdrawal(body(str(asked)), NOW + STAYS_AWAY) is None
+    asked = UninstallRequest(True, NOW)
+    assert requested_uninstall(body(str(asked)), NOW + STAYS_AWAY - timedelta(seconds=1)) == asked
+    assert requested_uninstall(body(str(asked)), NOW + STAYS_AWAY) is None
 
 
 @pytest.mark.parametrize(
@@ -45,8 +50,8 @@ def test_it_stands_for_a_while_after_its_end_and_no_longer() -> None:
     ],
 )
 def test_whatever_else_stands_there_asks_for_nothing(value: str | None) -> None:
-    assert withdrawal(body(value), NOW) is None
+    assert requested_uninstall(body(value), NOW) is None
 
 
 def test_an_object_without_annotations_asks_for_nothing() -> None:
-    assert withdrawal({"metadata": {}}, NOW) is None
+    assert requested_uninstall({"metadata": {}}, NOW) is None

@@ -12,8 +12,8 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, POLICIES, NamespaceEnding
 from bellwether.controllers.deletion.finalizer import ABANDON, FINALIZER
 from bellwether.controllers.deletion.policy_deletion import RETRY_SECONDS
-from bellwether.controllers.deletion.uninstall_request import STAYS_AWAY, UNINSTALL, Withdrawal
-from bellwether.controllers.policy_controller import PolicyLoop
+from bellwether.controllers.deletion.uninstall_request import STAYS_AWAY, UNINSTALL, UninstallRequest
+from bellwether.controllers.policy_controller import PolicyController
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Terminal, Transient
 from testkit.offices import Office
@@ -22,7 +22,7 @@ HOME = [(1, 2, 3), (2, 3, 1), (3, 1, 2), (1, 3, 2), (2, 1, 3), (3, 2, 1)]
 ENOUGH = 60
 
 
-def demoting(office: Office, **spec: Any) -> PolicyLoop:
+def demoting(office: Office, **spec: Any) -> PolicyController:
     """A policy under which broker 1 is demoted."""
     loop = office.make(**spec)
     office.step(loop)
@@ -32,14 +32,14 @@ def demoting(office: Office, **spec: Any) -> PolicyLoop:
     return loop
 
 
-def ask(office: Office, restore: bool = True, seconds: float = 60) -> Withdrawal:
-    asked = Withdrawal(restore, office.site.clock.now() + timedelta(seconds=seconds))
+def ask(office: Office, restore: bool = True, seconds: float = 60) -> UninstallRequest:
+    asked = UninstallRequest(restore, office.site.clock.now() + timedelta(seconds=seconds))
     annotations = {"annotations": {UNINSTALL: str(asked)}}
     office.api.merge(POLICIES, "default", "main", {"metadata": annotations})
     return asked
 
 
-def let_go(office: Office, loop: PolicyLoop, most: int = ENOUGH) -> None:
+def let_go(office: Office, loop: PolicyController, most: int = ENOUGH) -> None:
     """Steps until the policy has no finalizer, and one more, that sees it."""
     for _ in range(most):
         office.step(loop)

@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes.api_client import (
     Resource,
 )
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
-from bellwether.controllers.reporting.status_reporter import Notices
+from bellwether.controllers.reporting.status_reporter import StatusReporter
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.execution.result import ExecutionResult
 from bellwether.core.planning.plan import Plan
@@ -37,7 +37,7 @@ class Desk:
     def __init__(self) -> None:
         self.api, self.clock, self.metrics = MemoryApi(), ManualClock(), OperatorMetrics()
         self.api.put(POLICIES, apiobjects.policy())
-        self.notices = Notices(self.api, self.clock, "pod-1", self.metrics)
+        self.notices = StatusReporter(self.api, self.clock, "pod-1", self.metrics)
 
     @property
     def policy(self) -> LeadershipPolicy:
@@ -88,7 +88,7 @@ def test_the_same_report_is_written_once(desk: Desk):
 def test_a_restarted_process_does_not_write_what_stands(desk: Desk):
     desk.publish()
     desk.api.writes.clear()
-    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    again = StatusReporter(desk.api, desk.clock, "pod-2", OperatorMetrics())
     again.last_said(desk.policy, again.healths(desk.policy))
     again.publish(desk.policy, said(policy=ENFORCE), Memory(record()), 0.1)
     assert desk.api.writes == []
@@ -97,7 +97,7 @@ def test_a_restarted_process_does_not_write_what_stands(desk: Desk):
 def test_the_last_verdicts_are_read_back(desk: Desk):
     judged = {**verdicts(cluster(partition())), 1: verdict(1)}
     desk.publish(said(policy=ENFORCE, judged=judged))
-    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    again = StatusReporter(desk.api, desk.clock, "pod-2", OperatorMetrics())
     found, _ = again.last_said(desk.policy, again.healths(desk.policy))
     assert found == judged
 
@@ -105,7 +105,7 @@ def test_the_last_verdicts_are_read_back(desk: Desk):
 def test_a_health_that_cannot_be_read_is_passed_over(desk: Desk):
     desk.publish()
     desk.api.objects["brokerhealths", "default", "main-2"]["spec"]["brokerId"] = "two"
-    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    again = StatusReporter(desk.api, desk.clock, "pod-2", OperatorMetrics())
     found, _ = again.last_said(desk.policy, again.healths(desk.policy))
     assert set(found) == {1, 3}
 
@@ -159,7 +159,7 @@ def test_trouble_is_a_status_and_a_warning(desk: Desk):
 
 def test_trouble_keeps_what_a_former_process_had_said(desk: Desk):
     desk.publish()
-    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    again = StatusReporter(desk.api, desk.clock, "pod-2", OperatorMetrics())
     again.trouble(desk.api.get(POLICIES, "default", "main"), Reason.CLUSTER_UNREACHABLE, "gone")
     assert desk.status["brokers"]["healthy"] == 3
 
@@ -167,7 +167,7 @@ def test_trouble_keeps_what_a_former_process_had_said(desk: Desk):
 def test_trouble_of_a_policy_that_cannot_be_understood_keeps_the_cluster_that_it_is_pinned_to(desk: Desk):
     desk.publish()
     pinned = desk.status["clusterId"]
-    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    again = StatusReporter(desk.api, desk.clock, "pod-2", OperatorMetrics())
     body = desk.api.get(POLICIES, "default", "main")
     again.trouble({**body, "spec": {"mode": "Perhaps"}}, Reason.INVALID_POLICY, "spec.mode")
     assert (desk.status["clusterId"], desk.status["brokers"]["healthy"]) == (pinned, 3)
@@ -176,7 +176,7 @@ def test_trouble_of_a_policy_that_cannot_be_understood_keeps_the_cluster_that_it
 def test_two_processes_that_say_the_same_trouble_write_it_once(desk: Desk):
     desk.notices.trouble(desk.api.get(POLICIES, "default", "main"), Reason.INVALID_POLICY, "spec.mode")
     desk.clock.advance(60)
-    again = Notices(desk.api, desk.clock, "pod-2", OperatorMetrics())
+    again = StatusReporter(desk.api, desk.clock, "pod-2", OperatorMetrics())
     desk.api.writes.clear()
     again.trouble(desk.api.get(POLICIES, "default", "main"), Reason.INVALID_POLICY, "spec.mode")
     assert [w for w in desk.api.writes if "leadershippolicies" in w] == []

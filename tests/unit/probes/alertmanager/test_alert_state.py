@@ -8,20 +8,20 @@ from hypothesis import strategies as st
 
 from bellwether.api.v1alpha1.status.signal_entries import entry_of
 from bellwether.core.signals import Reading
-from bellwether.probes.alertmanager.alert_state import INSTANCE_LIMIT, Firing, carried_on
+from bellwether.probes.alertmanager.alert_state import INSTANCE_LIMIT, AlertState, carried_on
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=5)
 
 
-def firing(*fingerprints: str, at: float = 0.0) -> Firing:
-    known = Firing(NOW)
+def firing(*fingerprints: str, at: float = 0.0) -> AlertState:
+    known = AlertState(NOW)
     for one in fingerprints:
         known = known.fires(one, "the disk is slow", at, NOW)
     return known
 
 
-def carried(known: Firing, at: float = 0.0) -> Firing:
+def carried(known: AlertState, at: float = 0.0) -> AlertState:
     """What the next process makes of it, by way of the entry that was written."""
     return carried_on(entry_of(known.word(2, "DiskSlow"), "uid", 1, "lease").to_core(2, None), at)
 
@@ -48,7 +48,7 @@ def test_a_repeated_alert_is_one_instance_and_keeps_the_time_since_when_it_fires
 
 
 def test_a_resolution_of_what_never_fired_passes() -> None:
-    assert Firing(NOW).resolved("a", NOW).reading is Reading.PASSING
+    assert AlertState(NOW).resolved("a", NOW).reading is Reading.PASSING
 
 
 @pytest.mark.parametrize("fires", [1, 2])
@@ -100,7 +100,7 @@ def test_more_instances_than_the_limit_take_no_more_memory() -> None:
 def test_without_a_restart_it_fires_exactly_while_a_firing_instance_is_not_resolved(
     steps: list[tuple[bool, str]],
 ) -> None:
-    known, truth = Firing(NOW), set[str]()
+    known, truth = AlertState(NOW), set[str]()
     for fires, one in steps:
         known = known.fires(one, "", 0.0, NOW) if fires else known.resolved(one, NOW)
         truth = truth | {one} if fires else truth - {one}

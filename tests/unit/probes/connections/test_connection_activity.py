@@ -7,7 +7,7 @@ import pytest
 
 from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import Reading, SignalType
-from bellwether.probes.connections.connection_activity import Hearing, Look
+from bellwether.probes.connections.connection_activity import ConnectionActivity, Look
 
 SETTINGS = SelfReachability(quiet_after_seconds=30, failure_threshold=3, success_threshold=3)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -20,7 +20,7 @@ class Watch:
     """A prober's looks, one a second."""
 
     def __init__(self) -> None:
-        self.known = Hearing()
+        self.known = ConnectionActivity()
         self.at = 1000.0
 
     def sees(self, look: Look, times: int = 1) -> Watch:

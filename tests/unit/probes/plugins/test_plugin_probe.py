@@ -16,7 +16,7 @@ from bellwether.core.signals import Reading, Signal
 from bellwether.probes.plugins import plugin_probe
 from bellwether.probes.plugins.plugin_api import Measurement
 from bellwether.probes.plugins.plugin_call import attempted
-from bellwether.probes.plugins.plugin_probe import MOST_AT_ONCE, PluggedProbe
+from bellwether.probes.plugins.plugin_probe import MOST_AT_ONCE, PluginProbe
 from bellwether.telemetry.metrics.plugin_metrics import PluginMetrics
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from waiting import limit, until
@@ -72,7 +72,7 @@ class Bench:
         self.posts: list[Signal] = []
         self.forgotten: list[int] = []
         self.metrics = ProbeMetrics()
-        self.probe = PluggedProbe(
+        self.probe = PluginProbe(
             self.kind,
             "here",
             settings,

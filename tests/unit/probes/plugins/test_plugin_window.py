@@ -16,7 +16,7 @@ from bellwether.probes.plugins.plugin_window import (
     FIGURES_NEWS_SECONDS,
     MESSAGE_LIMIT,
     WORDS_NEWS_SECONDS,
-    Tally,
+    PluginWindow,
     Unsound,
     differs,
     vetted,
@@ -27,14 +27,14 @@ SETTINGS = Plugin(type="Kind", failure_threshold=3, success_threshold=2)
 GOOD, BAD, NOTHING = Measurement(True, "well"), Measurement(False, "sick", 7.0), Measurement(None, "no idea")
 
 
-def after(*seen: Measurement, start: Tally | None = None) -> Tally:
-    tally = start or Tally()
+def after(*seen: Measurement, start: PluginWindow | None = None) -> PluginWindow:
+    tally = start or PluginWindow()
     for number, one in enumerate(seen):
         tally = tally.after(one, SETTINGS, NOW + timedelta(seconds=number))
     return tally
 
 
-def reading(tally: Tally) -> Reading | None:
+def reading(tally: PluginWindow) -> Reading | None:
     word = tally.word(1, "Kind", "here")
     return None if word is None else word.reading
 

@@ -12,10 +12,10 @@ from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.clock import Clock
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.reachability.broker_watch import Seat
+from bellwether.probes.reachability.broker_watch import BrokerAddress
 from bellwether.probes.reachability.reachability_probe import ReachabilityProbe
 from bellwether.probes.reachability.round_scheduler import Round, Rounds
-from bellwether.probes.worker_pool import Question, Questions
+from bellwether.probes.worker_pool import WorkerPool, WorkItem
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.testing.memory_world import ManualClock
 from testkit.answers import Said
@@ -57,10 +57,10 @@ class People:
         self.brokers = brokers
         self.away = False
 
-    def seats(self) -> Mapping[int, Seat]:
+    def seats(self) -> Mapping[int, BrokerAddress]:
         if self.away:
             raise Terminal("refused")
-        return {b: Seat(f"in-{b}:1") for b in self.brokers}
+        return {b: BrokerAddress(f"in-{b}:1") for b in self.brokers}
 
 
 class Bench:
@@ -192,14 +192,14 @@ class SteppedBench(Bench):
         return held == len(self.network.swallowed) and (not lanes or len(begun) == len(self.questions.put_ones))
 
 
-class Recorded(Questions):
+class Recorded(WorkerPool):
     """Questions that remember what was put."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
-        self.put_ones: list[Question[Any]] = []
+        self.put_ones: list[WorkItem[Any]] = []
 
-    def put(self, question: Question[Any]) -> None:
+    def put(self, question: WorkItem[Any]) -> None:
         self.put_ones.append(question)
         super().put(question)
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from bellwether.probes.reachability.broker_watch import HASTE, MOST, Haste
+from bellwether.probes.reachability.broker_watch import HASTE, MOST, RetryInterval
 
 
 def test_who_fails_is_asked_sooner_until_it_answers() -> None:
-    haste = Haste()
+    haste = RetryInterval()
     assert haste.pace(1, 4.0, failing=False) == 4.0
     assert haste.pace(1, 4.0, failing=True) == 4.0 * HASTE
     assert haste.pace(1, 4.0, failing=False) == 4.0
 
 
 def test_where_many_fail_the_first_are_in_haste_and_the_others_wait_their_turn() -> None:
-    haste = Haste()
+    haste = RetryInterval()
     paces = [haste.pace(broker, 1.0, failing=True) for broker in range(MOST + 5)]
     assert paces == [HASTE] * MOST + [1.0] * 5
     assert [haste.pace(broker, 1.0, failing=True) for broker in range(MOST + 5)] == paces

@@ -7,7 +7,7 @@ import pytest
 
 from bellwether.adapters.clocks import SystemClock
 from bellwether.probes.reachability.round_scheduler import Rounds
-from bellwether.probes.worker_pool import Questions
+from bellwether.probes.worker_pool import WorkerPool
 from waiting import until
 
 CLOCK = SystemClock()
@@ -36,7 +36,7 @@ class Watch:
 
 @pytest.fixture
 def rounds() -> Iterator[Rounds]:
-    one = Rounds(Questions(CLOCK), CLOCK)
+    one = Rounds(WorkerPool(CLOCK), CLOCK)
     yield one
     one.stop(20)
 

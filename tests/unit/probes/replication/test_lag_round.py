@@ -11,7 +11,7 @@ import pytest
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.ports.errors import Terminal, Transient
-from bellwether.probes.replication.lag_round import MAP_SECONDS, NoAnswer, Soundings
+from bellwether.probes.replication.lag_round import MAP_SECONDS, LagRounds, NoAnswer
 from bellwether.testing.memory_world import ManualClock
 from testkit.lagging import Word
 
@@ -78,13 +78,13 @@ def world() -> World:
 
 
 @pytest.fixture
-def soundings(world: World) -> Iterator[Soundings]:
-    made = Soundings(world, world, world.clock)
+def soundings(world: World) -> Iterator[LagRounds]:
+    made = LagRounds(world, world, world.clock)
     yield made
     made.close()
 
 
-def rounds(soundings: Soundings, world: World, number: int) -> Any:
+def rounds(soundings: LagRounds, world: World, number: int) -> Any:
     for _ in range(number):
         world.clock.advance(SETTINGS.period_seconds)
         found = soundings.round(SETTINGS)
@@ -92,7 +92,7 @@ def rounds(soundings: Soundings, world: World, number: int) -> Any:
 
 
 def test_every_broker_is_asked_for_what_it_holds_with_the_epoch_that_it_leads_in(
-    world: World, soundings: Soundings
+    world: World, soundings: LagRounds
 ) -> None:
     world.cluster = cluster(
         partition(0, 1),
@@ -108,12 +108,12 @@ def test_every_broker_is_asked_for_what_it_holds_with_the_epoch_that_it_leads_in
     ]  # a single replica, and a partition without a leader, tell nothing
 
 
-def test_a_cluster_that_follows_has_no_lag(world: World, soundings: Soundings) -> None:
+def test_a_cluster_that_follows_has_no_lag(world: World, soundings: LagRounds) -> None:
     found = rounds(soundings, world, 10)
     assert [(look.followed, look.lagging, look.problem) for look in found.values()] == [(2, 0, "")] * 3
 
 
-def test_a_follower_that_is_stuck_is_blamed_with_its_lag_and_nobody_else(world: World, soundings: Soundings) -> None:
+def test_a_follower_that_is_stuck_is_blamed_with_its_lag_and_nobody_else(world: World, soundings: LagRounds) -> None:
     rounds(soundings, world, 3)
     world.stuck[3] = int(100 * world.clock.monotonic())
     found = rounds(soundings, world, 8)
@@ -123,7 +123,7 @@ def test_a_follower_that_is_stuck_is_blamed_with_its_lag_and_nobody_else(world: 
 
 
 def test_a_lag_behind_one_of_two_leaders_is_not_blamed_whatever_the_answers_clock_shows(
-    world: World, soundings: Soundings
+    world: World, soundings: LagRounds
 ) -> None:
     world.behind_ours = 86400.0
     world.clock.advance(100_000)
@@ -134,7 +134,7 @@ def test_a_lag_behind_one_of_two_leaders_is_not_blamed_whatever_the_answers_cloc
 
 
 def test_a_silent_broker_is_unmeasured_and_the_others_are_measured_on_what_answers_lead(
-    world: World, soundings: Soundings
+    world: World, soundings: LagRounds
 ) -> None:
     world.silent = {2}
     found = rounds(soundings, world, 5)
@@ -142,19 +142,19 @@ def test_a_silent_broker_is_unmeasured_and_the_others_are_measured_on_what_answe
     assert [(found[b].followed, found[b].lagging, found[b].problem) for b in (1, 3)] == [(1, 0, ""), (1, 0, "")]
 
 
-def test_a_broker_all_of_whose_leaders_are_silent_is_unmeasured(world: World, soundings: Soundings) -> None:
+def test_a_broker_all_of_whose_leaders_are_silent_is_unmeasured(world: World, soundings: LagRounds) -> None:
     world.cluster, world.silent = cluster(partition(0, 1), partition(1, 1)), {1}
     found = rounds(soundings, world, 1)
     assert found[2].problem == found[3].problem == "none of the leaders that it follows has answered"
 
 
-def test_a_trouble_of_this_process_own_is_no_evidence_about_anybody(world: World, soundings: Soundings) -> None:
+def test_a_trouble_of_this_process_own_is_no_evidence_about_anybody(world: World, soundings: LagRounds) -> None:
     world.broken = {b: Terminal("ca_file x is not a readable PEM file") for b in (1, 2, 3)}
     found = rounds(soundings, world, 3)
     assert {look.problem for look in found.values()} == {"ca_file x is not a readable PEM file"}
 
 
-def test_fenced_and_unregistered_brokers_are_not_asked_and_are_unmeasured(world: World, soundings: Soundings) -> None:
+def test_fenced_and_unregistered_brokers_are_not_asked_and_are_unmeasured(world: World, soundings: LagRounds) -> None:
     known = cluster()
     world.cluster = Cluster("c", {1: known.brokers[1], 2: replace(known.brokers[2], fenced=True)}, known.partitions)
     found = rounds(soundings, world, 1)
@@ -162,19 +162,19 @@ def test_fenced_and_unregistered_brokers_are_not_asked_and_are_unmeasured(world:
     assert (found[2].problem, found[3].problem) == ("it is fenced", "it is not registered")
 
 
-def test_a_broker_that_holds_nothing_is_measured(world: World, soundings: Soundings) -> None:
+def test_a_broker_that_holds_nothing_is_measured(world: World, soundings: LagRounds) -> None:
     world.cluster = cluster(brokers=4)
     assert rounds(soundings, world, 1)[4].problem == ""
 
 
 class TestTheMap:
-    def test_a_settled_cluster_is_read_again_only_now_and_then(self, world: World, soundings: Soundings) -> None:
+    def test_a_settled_cluster_is_read_again_only_now_and_then(self, world: World, soundings: LagRounds) -> None:
         rounds(soundings, world, int(4 * MAP_SECONDS / SETTINGS.period_seconds))
         assert world.reads == 4
 
     @pytest.mark.parametrize("what", ["silent", "moved", "lagging", "out of the ISR"])
     def test_while_something_is_amiss_it_is_read_in_each_round(
-        self, what: str, world: World, soundings: Soundings
+        self, what: str, world: World, soundings: LagRounds
     ) -> None:
         world.silent = {3} if what == "silent" else set()
         world.moved = {3} if what == "moved" else set()
@@ -188,19 +188,19 @@ class TestTheMap:
 
     @pytest.mark.parametrize("stuck", [{}, {3: 0}])
     def test_a_map_that_takes_long_to_read_is_read_seldom_whatever_is_amiss(
-        self, stuck: dict[int, int], world: World, soundings: Soundings
+        self, stuck: dict[int, int], world: World, soundings: LagRounds
     ) -> None:
         world.reading_takes, world.stuck = 10.0, stuck
         before = world.clock.monotonic()
         rounds(soundings, world, 100)
         assert 1 < world.reads <= 1 + (world.clock.monotonic() - before) / (6 * world.reading_takes)
 
-    def test_without_any_map_nothing_can_be_measured(self, world: World, soundings: Soundings) -> None:
+    def test_without_any_map_nothing_can_be_measured(self, world: World, soundings: LagRounds) -> None:
         world.trouble = Transient("no broker answered")
         with pytest.raises(Transient):
             soundings.round(SETTINGS)
 
-    def test_a_map_that_cannot_be_read_again_goes_on_serving(self, world: World, soundings: Soundings) -> None:
+    def test_a_map_that_cannot_be_read_again_goes_on_serving(self, world: World, soundings: LagRounds) -> None:
         rounds(soundings, world, 1)
         world.trouble = Transient("no broker answered")
         found = rounds(soundings, world, 20)
@@ -208,7 +208,7 @@ class TestTheMap:
         assert [look.followed for look in found.values()] == [2, 2, 2]
 
 
-def test_progress_is_told_while_a_round_goes_on(world: World, soundings: Soundings) -> None:
+def test_progress_is_told_while_a_round_goes_on(world: World, soundings: LagRounds) -> None:
     told: list[bool] = []
     soundings.round(SETTINGS, progress=lambda: told.append(True))
     assert len(told) == 1 + 3

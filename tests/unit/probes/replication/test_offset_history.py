@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
-from bellwether.probes.replication.offset_history import MOST_POINTS, Lag, Trails
+from bellwether.probes.replication.offset_history import MOST_POINTS, Lag, OffsetHistory
 from testkit.lagging import Word
 
 ORDERS = TopicPartition("orders", 0)
@@ -34,7 +34,7 @@ class Watch:
     """One partition, asked every second; None stands for a broker that does not answer."""
 
     def __init__(self) -> None:
-        self.trails = Trails()
+        self.trails = OffsetHistory()
         self.second = 0.0
 
     def see(self, *ends: int | None, at: Cluster | None = None, seconds: float = 1.0) -> dict[int, Lag]:
@@ -90,14 +90,14 @@ class TestNoLag:
         assert watch.lag(101, 100, 101, seconds=3600) == 0, "the first write after an hour is no lag of an hour"
 
     def test_a_follower_asked_before_its_leader_does_not_lag_for_it(self) -> None:
-        trails = Trails()
+        trails = OffsetHistory()
         for second in range(5):
             early, late = float(second), second + 0.9
             heard = {1: Word({ORDERS: 100 * second + 90}, late, late), 2: Word({ORDERS: 100 * second}, early, early)}
             assert [lag.seconds for lag in trails.round(cluster(), heard)] == [0.0 if second == 0 else pytest.approx(0)]
 
     def test_while_questions_are_under_way_the_doubt_is_in_the_followers_favour(self) -> None:
-        trails = Trails()
+        trails = OffsetHistory()
         list(trails.round(cluster(), {1: Word({ORDERS: 100}, 1.0, 4.0), 2: Word({ORDERS: 90}, 1.0, 4.0)}))
         heard = {1: Word({ORDERS: 100}, 5.0, 9.0), 2: Word({ORDERS: 90}, 5.0, 9.0)}
         assert [lag.seconds for lag in trails.round(cluster(), heard)] == [1.0]

@@ -14,7 +14,7 @@ from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicParti
 from bellwether.core.settings.detection import ReplicationLag
 from bellwether.core.signals import Reading, Signal
 from bellwether.ports.errors import Transient
-from bellwether.probes.replication.lag_round import NoAnswer, Soundings
+from bellwether.probes.replication.lag_round import LagRounds, NoAnswer
 from bellwether.probes.replication.replication_probe import ReplicationProbe, measure_once, reading
 from bellwether.telemetry.metrics.lag_metrics import LagMetrics
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
@@ -80,7 +80,7 @@ class Bench:
         self.configure()
 
     def configure(self, settings: ReplicationLag = QUICK) -> None:
-        self.probe.configure(Soundings(self.world, self.world, SystemClock()), settings)
+        self.probe.configure(LagRounds(self.world, self.world, SystemClock()), settings)
 
     def readings(self) -> dict[int, Reading]:
         return {signal.broker: signal.reading for signal in list(self.posts)}
@@ -186,7 +186,7 @@ def test_figures_are_measured_by_broker(bench: Bench) -> None:
 class TestOnce:
     def measure(self, world: World, monkeypatch: pytest.MonkeyPatch) -> dict[int, Reading]:
         monkeypatch.setattr("bellwether.probes.replication.replication_probe._ONCE_SECONDS", 0.02)
-        soundings = Soundings(world, world, SystemClock())
+        soundings = LagRounds(world, world, SystemClock())
         try:
             return {b: reading(look) for b, look in measure_once(soundings, QUICK, SystemClock()).items()}
         finally:

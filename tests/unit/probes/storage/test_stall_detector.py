@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.adapters.clocks import SystemClock
-from bellwether.probes.storage.stall_detector import LONGEST_TICK_SECONDS, TICK_SECONDS, Absences, Pauses
+from bellwether.probes.storage.stall_detector import LONGEST_TICK_SECONDS, TICK_SECONDS, Absences, StallDetector
 from waiting import limit, until
 
 
@@ -90,14 +90,14 @@ def clock() -> Leaping:
 
 
 @pytest.fixture
-def pauses(clock: Leaping) -> Iterator[Pauses]:
-    made = Pauses(clock)
+def pauses(clock: Leaping) -> Iterator[StallDetector]:
+    made = StallDetector(clock)
     made.start()
     yield made
     made.stop()
 
 
-def test_what_was_lost_is_known_as_soon_as_the_other_thread_had_its_turn(clock: Leaping, pauses: Pauses) -> None:
+def test_what_was_lost_is_known_as_soon_as_the_other_thread_had_its_turn(clock: Leaping, pauses: StallDetector) -> None:
     began = pauses.begin()
     clock.leap = 30.0
     until(lambda: clock.monotonic() - began > 30.0)
@@ -107,7 +107,7 @@ def test_what_was_lost_is_known_as_soon_as_the_other_thread_had_its_turn(clock: 
     pauses.end()
 
 
-def test_what_lies_before_the_beginning_is_not_lost(clock: Leaping, pauses: Pauses) -> None:
+def test_what_lies_before_the_beginning_is_not_lost(clock: Leaping, pauses: StallDetector) -> None:
     pauses.begin()
     clock.leap = 30.0
     until(lambda: not clock.leap)
@@ -117,11 +117,11 @@ def test_what_lies_before_the_beginning_is_not_lost(clock: Leaping, pauses: Paus
     assert pauses.lost(clock.monotonic()) < 15.0
 
 
-def test_nothing_is_lost_while_nothing_is_timed(pauses: Pauses) -> None:
+def test_nothing_is_lost_while_nothing_is_timed(pauses: StallDetector) -> None:
     assert pauses.lost(time.monotonic() + 60) == 0.0
 
 
-def test_a_thread_that_waits_for_a_disk_is_not_away(pauses: Pauses) -> None:
+def test_a_thread_that_waits_for_a_disk_is_not_away(pauses: StallDetector) -> None:
     def at_work() -> bool:
         began = pauses.begin()
         threading.Event().wait(0.1)

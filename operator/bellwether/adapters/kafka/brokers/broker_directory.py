@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
 
-from bellwether.adapters.kafka.connection.broker_connection import Dialogue
-from bellwether.adapters.kafka.connection.broker_pool import Nodes
+from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool
 from bellwether.adapters.kafka.connection.connection_errors import from_code
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import Broker
@@ -19,11 +19,11 @@ from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal
 
 
-class KafkaRoster:
+class BrokerDirectory:
     """The brokers of one cluster, seen from one listener."""
 
     def __init__(self, connection: Connection) -> None:
-        self._nodes = Nodes(connection)
+        self._nodes = BrokerPool(connection)
 
     def brokers(self) -> Mapping[int, Broker]:
         """Every broker that the cluster names, by id. Raises Transient or Terminal."""
@@ -32,7 +32,7 @@ class KafkaRoster:
         return found
 
 
-def _describe(dialogue: Dialogue, deadline: Deadline) -> dict[int, Broker]:
+def _describe(dialogue: BrokerConnection, deadline: Deadline) -> dict[int, Broker]:
     version = dialogue.version(DescribeClusterRequest, 2)
     if version is None:
         raise Terminal(f"{dialogue.address} does not know DescribeCluster: Kafka 2.8 is the oldest that is supported")

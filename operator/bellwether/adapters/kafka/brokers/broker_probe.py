@@ -15,12 +15,12 @@ from typing import Any
 
 from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
 
-from bellwether.adapters.kafka.connection.broker_connection import Asked, Dialogue
+from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection, PreparedRequest
 from bellwether.adapters.kafka.connection.connection_errors import (
     CLUSTER_AUTHORIZATION_FAILED,
     INVALID_REQUEST,
     NONE,
-    Broken,
+    BrokerConnectionError,
     Stage,
     error_name,
     outcome,
@@ -80,10 +80,10 @@ class BrokerProbe:
         started = time.monotonic()
         deadline = Deadline(timeout_seconds)
         try:
-            with Dialogue.open(address, self._connection, deadline) as dialogue:
+            with BrokerConnection.open(address, self._connection, deadline) as dialogue:
                 self._taken_at = time.monotonic()
                 result = _describe(dialogue, broker_id, deadline)
-        except Broken as broken:
+        except BrokerConnectionError as broken:
             if broken.refused and time.monotonic() - self._taken_at > self._credit:
                 raise Unauthenticated(str(broken)) from broken
             return ProbeAnswer(False, time.monotonic() - started, broken.stage, str(broken), silent=broken.silent)
@@ -102,19 +102,19 @@ class BrokerProbe:
         return ProbeAnswer(True, seconds, Stage.REQUEST, advertised=_advertised(result.configs))
 
 
-def _describe(dialogue: Dialogue, broker_id: int, deadline: Deadline) -> Any | None:
+def _describe(dialogue: BrokerConnection, broker_id: int, deadline: Deadline) -> Any | None:
     """The broker's answer about its own configuration; ``None`` where it does not know the request."""
     version = dialogue.version(DescribeConfigsRequest, 4)
     if version is None or version < 1:
         return None
     answer = dialogue.ask_again(_which_addresses(version, broker_id, dialogue.client_id), deadline)
     if len(answer.results) != 1:
-        raise Broken(Stage.REQUEST, dialogue.address, "its answer to DescribeConfigs names no broker")
+        raise BrokerConnectionError(Stage.REQUEST, dialogue.address, "its answer to DescribeConfigs names no broker")
     return answer.results[0]
 
 
 @lru_cache(_MOST_BROKERS)
-def _which_addresses(version: int, broker_id: int, client_id: str) -> Asked:
+def _which_addresses(version: int, broker_id: int, client_id: str) -> PreparedRequest:
     request = DescribeConfigsRequest(
         version=version,
         resources=[
@@ -125,7 +125,7 @@ def _which_addresses(version: int, broker_id: int, client_id: str) -> Asked:
             )
         ],
     )
-    return Asked(request, DescribeConfigsResponse, client_id, answers=2)
+    return PreparedRequest(request, DescribeConfigsResponse, client_id, answers=2)
 
 
 def _advertised(configs: Any) -> dict[str, str]:

@@ -13,11 +13,11 @@ from itertools import groupby
 
 from kafka.protocol.admin.cluster import DescribeLogDirsRequest, DescribeLogDirsResponse
 
-from bellwether.adapters.kafka.connection.broker_connection import Dialogue
+from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
 from bellwether.adapters.kafka.connection.connection_errors import (
     CLUSTER_AUTHORIZATION_FAILED,
     NONE,
-    Broken,
+    BrokerConnectionError,
     Stage,
     error_name,
 )
@@ -58,15 +58,15 @@ class LogDirs:
         over = Deadline(longest_seconds)
         try:
             deadline = over.within(timeout_seconds)
-            with Dialogue.open(address, self._connection, deadline) as dialogue:
+            with BrokerConnection.open(address, self._connection, deadline) as dialogue:
                 version = dialogue.version(DescribeLogDirsRequest, _WANTED_VERSION)
                 if version is None:
-                    raise Broken(Stage.REQUEST, address, "knows no DescribeLogDirs", lasting=True)
+                    raise BrokerConnectionError(Stage.REQUEST, address, "knows no DescribeLogDirs", lasting=True)
                 for request in _requests(partitions, version):
                     answer = dialogue.ask(request, DescribeLogDirsResponse, deadline)
                     problem = _take(answer, version, address, sizes) or problem
                     deadline = over.within(timeout_seconds)
-        except Broken as broken:
+        except BrokerConnectionError as broken:
             problem = str(broken)
         return Sizes(sizes, problem)
 

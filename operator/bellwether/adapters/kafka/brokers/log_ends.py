@@ -16,13 +16,13 @@ from itertools import groupby
 
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 
-from bellwether.adapters.kafka.connection.broker_connection import Asked, Dialogue
+from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection, PreparedRequest
 from bellwether.adapters.kafka.connection.connection_errors import (
     NONE,
     TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
-    Broken,
+    BrokerConnectionError,
     Stage,
     error_name,
 )
@@ -70,7 +70,7 @@ class Ends:
 class _Prepared:
     replicas: Mapping[TopicPartition, int]
     version: int
-    requests: tuple[Asked, ...]
+    requests: tuple[PreparedRequest, ...]
 
 
 class LogEnds:
@@ -101,7 +101,7 @@ class LogEnds:
         try:
             # The first answer shares its time with opening the conversation: silence costs one timeout, not two.
             deadline = over.within(timeout_seconds)
-            with Dialogue.open(address, self._connection, deadline) as dialogue:
+            with BrokerConnection.open(address, self._connection, deadline) as dialogue:
                 with deadline.paused(), over.paused():  # that we are busy says nothing about the broker
                     requests = self._requests(dialogue, replicas)
                 sent = received = time.monotonic()
@@ -109,14 +109,18 @@ class LogEnds:
                     _take(dialogue.ask_again(request, deadline), ends, errors)
                     received = time.monotonic()
                     deadline = over.within(timeout_seconds)
-        except Broken as broken:
+        except BrokerConnectionError as broken:
             problem = str(broken)
         return Ends(ends, sent, received, sum(errors[code] for code in _MOVED), problem or _refusal(address, errors))
 
-    def _requests(self, dialogue: Dialogue, replicas: Mapping[TopicPartition, int]) -> tuple[Asked, ...]:
+    def _requests(
+        self, dialogue: BrokerConnection, replicas: Mapping[TopicPartition, int]
+    ) -> tuple[PreparedRequest, ...]:
         version = dialogue.version(ListOffsetsRequest, 7)
         if version is None or version < 4:
-            raise Broken(Stage.REQUEST, dialogue.address, "knows no ListOffsets with leader epochs", lasting=True)
+            raise BrokerConnectionError(
+                Stage.REQUEST, dialogue.address, "knows no ListOffsets with leader epochs", lasting=True
+            )
         known = self._prepared.get(dialogue.address)
         if known is None or known.replicas is not replicas or known.version != version:
             if len(self._prepared) >= _MOST_ADDRESSES:
@@ -126,7 +130,7 @@ class LogEnds:
         return known.requests
 
 
-def _encoded(replicas: Mapping[TopicPartition, int], version: int, client_id: str) -> Iterator[Asked]:
+def _encoded(replicas: Mapping[TopicPartition, int], version: int, client_id: str) -> Iterator[PreparedRequest]:
     wanted = sorted(replicas.items())
     for start in range(0, len(wanted), MOST_PARTITIONS):
         request = ListOffsetsRequest(
@@ -147,7 +151,7 @@ def _encoded(replicas: Mapping[TopicPartition, int], version: int, client_id: st
             ],
         )
         # Where nothing is written the same answer comes again.
-        yield Asked(request, ListOffsetsResponse, client_id, answers=1)
+        yield PreparedRequest(request, ListOffsetsResponse, client_id, answers=1)
 
 
 def _take(answer: ListOffsetsResponse, ends: dict[TopicPartition, int], errors: Counter[int]) -> None:

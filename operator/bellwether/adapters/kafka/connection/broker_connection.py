@@ -27,12 +27,12 @@ from bellwether.adapters.kafka.connection.connection_errors import (
     ILLEGAL_SASL_STATE,
     UNSUPPORTED_SASL_MECHANISM,
     UNSUPPORTED_VERSION,
-    Broken,
+    BrokerConnectionError,
     Stage,
     error_name,
 )
 from bellwether.adapters.kafka.connection.tls_sasl import Exchange
-from bellwether.adapters.kafka.connection.transport import Deadline, HiddenBytes, Wire
+from bellwether.adapters.kafka.connection.transport import Deadline, HiddenBytes, Transport
 from bellwether.kafka_connection import Connection
 
 # Every Kafka from 2.4 on answers it; topic ids, which we need, came with 2.8.
@@ -47,7 +47,7 @@ Observe = Callable[[str, str, float], None]
 """Is told of a request: its kind, ``ok`` or the stage at which the conversation broke, and seconds."""
 
 
-class Asked:
+class PreparedRequest:
     """A request that is asked of many brokers, or often: encoded once, and each different answer decoded once.
 
     Answers are shared between those who get them: nobody may change one. A large one is not remembered, as whoever is
@@ -68,17 +68,17 @@ class Asked:
 
 
 @lru_cache(8)
-def _which_versions(client_id: str) -> Asked:
+def _which_versions(client_id: str) -> PreparedRequest:
     request = ApiVersionsRequest(
         version=_API_VERSIONS, client_software_name="bellwether", client_software_version=__version__
     )
-    return Asked(request, ApiVersionsResponse, client_id)
+    return PreparedRequest(request, ApiVersionsResponse, client_id)
 
 
-class Dialogue:
+class BrokerConnection:
     """An authenticated conversation. Close it, or use it as a context. Not for two threads at once."""
 
-    def __init__(self, wire: Wire, client_id: str) -> None:
+    def __init__(self, wire: Transport, client_id: str) -> None:
         self._wire = wire
         self.client_id = client_id
         self._correlation = 0
@@ -97,14 +97,14 @@ class Dialogue:
         return self._wire.certificate_ends
 
     @classmethod
-    def open(cls, address: str, connection: Connection, deadline: Deadline) -> Dialogue:
-        """Connect, agree on versions, authenticate; all before the deadline, or ``Broken``.
+    def open(cls, address: str, connection: Connection, deadline: Deadline) -> BrokerConnection:
+        """Connect, agree on versions, authenticate; all before the deadline, or ``BrokerConnectionError``.
 
         When it returns, the broker has answered at least one request: a frozen one does not get this far.
         """
         # A token that has to be fetched is fetched before anybody waits for us.
         sasl = Exchange(connection.security, deadline.left) if connection.security.protocol.sasl else None
-        dialogue = cls(Wire.open(address, connection.security, deadline), connection.client_id)
+        dialogue = cls(Transport.open(address, connection.security, deadline), connection.client_id)
         try:
             dialogue._agree(deadline, Stage.SASL if sasl else Stage.REQUEST)
             if sasl is not None:
@@ -135,14 +135,14 @@ class Dialogue:
             decode = partial(response.decode, version=request.API_VERSION, header=True)
             with deadline.paused() if large else nullcontext():
                 return self._read(decode, request, frame, stage)
-        except Broken as broken:
+        except BrokerConnectionError as broken:
             outcome = broken.outcome
             raise
         finally:
             if self.observe is not None:
                 self.observe(type(request).__name__.partition("Request")[0], outcome, time.monotonic() - began)
 
-    def ask_again(self, asked: Asked, deadline: Deadline, stage: Stage = Stage.REQUEST) -> Any:
+    def ask_again(self, asked: PreparedRequest, deadline: Deadline, stage: Stage = Stage.REQUEST) -> Any:
         """A question that is put very often, by many: its bytes are made once, and equal answers are read once."""
         frame = self.exchange(asked.frame, deadline, stage)
         return self._read(asked.read, asked.request, frame, stage)
@@ -154,7 +154,7 @@ class Dialogue:
         self._wire.send(HiddenBytes(framed[:_CORRELATION] + number + framed[_CORRELATION + 4 :]), deadline, stage)
         frame = self._wire.receive(deadline, stage, _FRAME_LIMIT)
         if frame[:4] != number:
-            raise Broken(
+            raise BrokerConnectionError(
                 stage, self.address, "answered something that was not asked: it is no Kafka broker", lasting=True
             )
         return _NO_CORRELATION + frame[4:]
@@ -163,7 +163,7 @@ class Dialogue:
         try:
             return decode(frame)
         except (ValueError, LookupError, TypeError, OverflowError, AssertionError, struct.error) as error:
-            raise Broken(
+            raise BrokerConnectionError(
                 stage, self.address, f"its answer to {type(request).__name__} cannot be read: it may be no Kafka broker"
             ) from error
 
@@ -171,7 +171,7 @@ class Dialogue:
         """Hang up."""
         self._wire.close()
 
-    def __enter__(self) -> Dialogue:
+    def __enter__(self) -> BrokerConnection:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -180,9 +180,13 @@ class Dialogue:
     def _agree(self, deadline: Deadline, stage: Stage) -> None:
         answer = self.ask_again(_which_versions(self.client_id), deadline, stage)
         if answer.error_code == UNSUPPORTED_VERSION:
-            raise Broken(stage, self.address, "is older than Kafka 2.8, which is the oldest supported", lasting=True)
+            raise BrokerConnectionError(
+                stage, self.address, "is older than Kafka 2.8, which is the oldest supported", lasting=True
+            )
         if answer.error_code:
-            raise Broken(stage, self.address, f"answered ApiVersions with {error_name(answer.error_code)}")
+            raise BrokerConnectionError(
+                stage, self.address, f"answered ApiVersions with {error_name(answer.error_code)}"
+            )
         self._versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
         self.features = {feature.name: feature.max_version_level for feature in answer.finalized_features or ()}
 
@@ -198,14 +202,16 @@ class Dialogue:
             offered = ", ".join(answer.mechanisms) or "none"
             wanted = security.called("mechanism")
             message = f"does not offer the SASL mechanism {security.mechanism}: choose one of {offered} as {wanted}"
-            raise Broken(Stage.SASL, self.address, message, lasting=True)
+            raise BrokerConnectionError(Stage.SASL, self.address, message, lasting=True)
         if answer.error_code == ILLEGAL_SASL_STATE:
             message = (
                 f"this listener takes no SASL: check the port, or set security.protocol other than {security.protocol}"
             )
-            raise Broken(Stage.SASL, self.address, message, lasting=True)
+            raise BrokerConnectionError(Stage.SASL, self.address, message, lasting=True)
         if answer.error_code:
-            raise Broken(Stage.SASL, self.address, f"answered SaslHandshake with {error_name(answer.error_code)}")
+            raise BrokerConnectionError(
+                Stage.SASL, self.address, f"answered SaslHandshake with {error_name(answer.error_code)}"
+            )
         version = self.version(SaslAuthenticateRequest, 2) or 0
         for number in range(sasl.rounds()):
             answer = self.ask(
@@ -225,4 +231,4 @@ class Dialogue:
             if problem:
                 message = f"{problem}: {sasl.remedy()}" if ours else problem
                 sasl.refused()
-                raise Broken(Stage.SASL, self.address, message, lasting=True, refused=ours)
+                raise BrokerConnectionError(Stage.SASL, self.address, message, lasting=True, refused=ours)

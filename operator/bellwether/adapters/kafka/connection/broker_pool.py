@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bellwether.adapters.kafka.connection.broker_connection import Dialogue, Observe
-from bellwether.adapters.kafka.connection.connection_errors import Broken, from_attempts
+from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection, Observe
+from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, from_attempts
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection, join_address
@@ -44,7 +44,7 @@ class Limits:
         return self.finding_seconds + self.request_seconds
 
 
-class Nodes:
+class BrokerPool:
     """The brokers of one cluster as places to ask. Shared by the reader and the mover of one policy."""
 
     def __init__(
@@ -97,15 +97,15 @@ class Nodes:
         ids = {address: broker for broker, address in self._known.items()}
         return next(((ids[address], address) for address in self.addresses() if address in ids), None)
 
-    def read(self, ask: Callable[[Dialogue, Deadline], T]) -> T:
+    def read(self, ask: Callable[[BrokerConnection, Deadline], T]) -> T:
         """The answer of the first broker that gives one before the limit of a read; Transient or Terminal otherwise."""
         deadline = Deadline(self.limits.read_seconds)
-        attempts: list[Broken] = []
+        attempts: list[BrokerConnectionError] = []
         for address in self._until(deadline):
             try:
                 with self._open(address, deadline.within(self.limits.opening_seconds)) as dialogue:
                     answer = ask(dialogue, deadline.within(self.limits.request_seconds))
-            except Broken as broken:
+            except BrokerConnectionError as broken:
                 self._failed(address, broken, attempts)
             except Transient:
                 self._shun(address)  # it answers, and not with what was asked for: the next read asks another one first
@@ -119,7 +119,7 @@ class Nodes:
         """Where metadata said that a broker is; None where it has not."""
         return self._known.get(broker)
 
-    def read_from(self, broker: int, ask: Callable[[Dialogue, Deadline], T], deadline: Deadline) -> T:
+    def read_from(self, broker: int, ask: Callable[[BrokerConnection, Deadline], T], deadline: Deadline) -> T:
         """The answer of that very broker, before the deadline and the limit of a request; Transient without one."""
         address = self._known.get(broker)
         if address is None:
@@ -128,41 +128,41 @@ class Nodes:
         try:
             with self._open(address, limit.within(self.limits.opening_seconds)) as dialogue:
                 return ask(dialogue, limit)
-        except Broken as broken:
+        except BrokerConnectionError as broken:
             self._shun(address)
             raise Transient(str(broken)) from broken
 
-    def send_once(self, ask: Callable[[Dialogue, Deadline], T]) -> T:
+    def send_once(self, ask: Callable[[BrokerConnection, Deadline], T]) -> T:
         """Ask one broker, once; another is tried only while nothing has been sent.
 
         Raises Transient when the answer did not come in time: what was asked may be carried out, even later.
         """
         deadline = Deadline(self.limits.mutation_seconds)
         finding = deadline.within(self.limits.finding_seconds)
-        attempts: list[Broken] = []
+        attempts: list[BrokerConnectionError] = []
         for address in self._until(finding):
             try:
                 # Half of the time at most, so that a frozen first choice leaves a second one its chance.
                 opening = min(self.limits.opening_seconds, self.limits.finding_seconds / 2)
                 dialogue = self._open(address, finding.within(opening))
-            except Broken as broken:
+            except BrokerConnectionError as broken:
                 self._failed(address, broken, attempts)
                 continue
             with dialogue:
                 try:
                     answer = ask(dialogue, deadline.within(self.limits.request_seconds))
-                except Broken as broken:
+                except BrokerConnectionError as broken:
                     self._failed(address, broken, attempts)
                     raise Transient(f"{broken}; the request was sent and may have been carried out") from broken
             self._succeeded(address)
             return answer
         raise from_attempts(attempts, proven=self._answered is not None)
 
-    def _open(self, address: str, deadline: Deadline) -> Dialogue:
+    def _open(self, address: str, deadline: Deadline) -> BrokerConnection:
         began, outcome = time.monotonic(), "ok"
         try:
-            dialogue = Dialogue.open(address, self.connection, deadline)
-        except Broken as broken:
+            dialogue = BrokerConnection.open(address, self.connection, deadline)
+        except BrokerConnectionError as broken:
             outcome = broken.outcome
             raise
         finally:
@@ -179,7 +179,7 @@ class Nodes:
                 return
             yield address
 
-    def _failed(self, address: str, broken: Broken, attempts: list[Broken]) -> None:
+    def _failed(self, address: str, broken: BrokerConnectionError, attempts: list[BrokerConnectionError]) -> None:
         self._shun(address)
         attempts.append(broken)
 

@@ -49,7 +49,7 @@ class Stage(StrEnum):
 SILENT = "Silent"
 
 
-class Broken(Exception):
+class BrokerConnectionError(Exception):
     """A conversation with one broker broke.
 
     ``lasting``: repeating it will not help, a person must act. ``suspicious``: it may be a wrong configuration (a wrong
@@ -96,7 +96,7 @@ def error_name(code: int) -> str:
     return str(known.message) if known is not None else f"ERROR_{code}"
 
 
-def from_attempts(attempts: Sequence[Broken], *, proven: bool) -> BellwetherError:
+def from_attempts(attempts: Sequence[BrokerConnectionError], *, proven: bool) -> BellwetherError:
     """What to raise when no broker answered: Terminal when one said why for good, Transient otherwise.
 
     Unauthenticated when it was said in the course of encrypting or authenticating.
@@ -127,7 +127,7 @@ def from_code(code: int, message: str | None, address: str, what: str, acl: str)
     return Terminal(said)
 
 
-def _sentence(attempts: Sequence[Broken]) -> str:
+def _sentence(attempts: Sequence[BrokerConnectionError]) -> str:
     """Who said what; the same word of several brokers is said once, with at most three of their addresses."""
     said: dict[str, list[str]] = {}
     for broken in attempts:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from bellwether.adapters.kafka.connection.connection_errors import Broken, Stage
+from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, Stage
 from bellwether.adapters.kafka.connection.tls_sasl import expiry, tls_context
 from bellwether.kafka_connection import Security, split_address
 from bellwether.ports.errors import Transient
@@ -63,7 +63,7 @@ class Deadline:
             self._at += time.monotonic() - began
 
 
-class Wire:
+class Transport:
     """An open connection. Not for use by two threads at once."""
 
     def __init__(self, sock: socket.socket, address: str, security: Security) -> None:
@@ -72,7 +72,7 @@ class Wire:
         self.address = address
 
     @classmethod
-    def open(cls, address: str, security: Security, deadline: Deadline) -> Wire:
+    def open(cls, address: str, security: Security, deadline: Deadline) -> Transport:
         """Connect and, where asked for, shake hands by TLS."""
         host, port = split_address(address)
         sock = _connect(address, host, port, deadline)
@@ -110,7 +110,7 @@ class Wire:
         """The next whole frame, without its length; a frame longer than ``limit`` bytes is not Kafka's."""
         (size,) = struct.unpack(">i", self._exactly(4, deadline, stage))
         if not 4 <= size <= limit:
-            raise Broken(
+            raise BrokerConnectionError(
                 stage,
                 self.address,
                 "what answers there does not speak the Kafka protocol in the clear: check the port and "
@@ -136,7 +136,7 @@ class Wire:
         """Close without waiting for anybody."""
         self._socket.close()
 
-    def __enter__(self) -> Wire:
+    def __enter__(self) -> Transport:
         return self
 
     def __exit__(
@@ -148,7 +148,7 @@ class Wire:
 def _left(deadline: Deadline, stage: Stage, address: str) -> float:
     left = deadline.left
     if left <= 0:
-        raise Broken(stage, address, _silence(stage), silent=True)
+        raise BrokerConnectionError(stage, address, _silence(stage), silent=True)
     return left
 
 
@@ -171,7 +171,7 @@ def _connect(address: str, host: str, port: int, deadline: Deadline) -> socket.s
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
             failure = error
-        except Broken:
+        except BrokerConnectionError:
             _close(sock)
             raise
         else:
@@ -180,8 +180,8 @@ def _connect(address: str, host: str, port: int, deadline: Deadline) -> socket.s
     if failure is not None and failure.errno in _OURS:
         raise Transient(f"this process cannot open a connection: {failure.strerror}. Raise its limits") from failure
     if failure is None or isinstance(failure, TimeoutError):
-        raise Broken(Stage.CONNECT, address, _silence(Stage.CONNECT), silent=True) from failure
-    raise Broken(Stage.CONNECT, address, f"cannot connect: {failure.strerror or failure}") from failure
+        raise BrokerConnectionError(Stage.CONNECT, address, _silence(Stage.CONNECT), silent=True) from failure
+    raise BrokerConnectionError(Stage.CONNECT, address, f"cannot connect: {failure.strerror or failure}") from failure
 
 
 def _close(sock: socket.socket | None) -> None:
@@ -236,26 +236,28 @@ def _resolve(address: str, host: str, port: int, deadline: Deadline) -> list[tup
             lookup.start()
     lookup.join(deadline.left)
     if lookup.is_alive():
-        raise Broken(Stage.CONNECT, address, f"the name {host} was not resolved in time: check the cluster's DNS")
+        raise BrokerConnectionError(
+            Stage.CONNECT, address, f"the name {host} was not resolved in time: check the cluster's DNS"
+        )
     with _lookups_lock:
         if _lookups.get((host, port)) is lookup:
             del _lookups[host, port]
     if lookup.failure is not None:
         unknown = isinstance(lookup.failure, socket.gaierror) and lookup.failure.errno == socket.EAI_NONAME
         message = f"the name {host} cannot be resolved ({lookup.failure.strerror}): check the spelling and DNS"
-        raise Broken(Stage.CONNECT, address, message, suspicious=unknown)
+        raise BrokerConnectionError(Stage.CONNECT, address, message, suspicious=unknown)
     return lookup.found
 
 
-def _tls_failure(error: OSError, address: str, security: Security) -> Broken:
+def _tls_failure(error: OSError, address: str, security: Security) -> BrokerConnectionError:
     if isinstance(error, TimeoutError):
-        return Broken(Stage.TLS, address, _silence(Stage.TLS), silent=True)
+        return BrokerConnectionError(Stage.TLS, address, _silence(Stage.TLS), silent=True)
     if isinstance(error, ssl.SSLCertVerificationError):
-        return Broken(Stage.TLS, address, _unverified(error, security), lasting=True)
+        return BrokerConnectionError(Stage.TLS, address, _unverified(error, security), lasting=True)
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         message = f"TLS failed ({error.reason or error}): check that the port is a TLS listener, and {_own(security)}"
-        return Broken(Stage.TLS, address, message, lasting=True, refused="ALERT" in (error.reason or ""))
-    return Broken(
+        return BrokerConnectionError(Stage.TLS, address, message, lasting=True, refused="ALERT" in (error.reason or ""))
+    return BrokerConnectionError(
         Stage.TLS,
         address,
         "closed the connection during the TLS handshake: check that the port is a TLS listener",
@@ -287,14 +289,14 @@ def _own(security: Security) -> str:
     return f"the client certificate, {security.called('cert_file')}{f', {why}' if why else ''}"
 
 
-def _request_failure(error: OSError, address: str, stage: Stage, security: Security) -> Broken:
+def _request_failure(error: OSError, address: str, stage: Stage, security: Security) -> BrokerConnectionError:
     if isinstance(error, TimeoutError):
-        return Broken(stage, address, _silence(stage), silent=True)
+        return BrokerConnectionError(stage, address, _silence(stage), silent=True)
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         # TLS 1.3 reports a refused client certificate only after the handshake, on the first read.
         message = f"TLS failed ({error.reason or error}): check {_own(security)}"
-        return Broken(Stage.TLS, address, message, lasting=True, refused="ALERT" in (error.reason or ""))
+        return BrokerConnectionError(Stage.TLS, address, message, lasting=True, refused="ALERT" in (error.reason or ""))
     what = "check the port, security.protocol and, where the listener asks for one, the client certificate"
     if expiry(security):
         what = f"check {_own(security)}"
-    return Broken(stage, address, f"closed the connection instead of answering: {what}", suspicious=True)
+    return BrokerConnectionError(stage, address, f"closed the connection instead of answering: {what}", suspicious=True)

@@ -39,7 +39,7 @@ TLS, SCRAM = "tls", "scram-sha-512"
 _GROUPS = Resource("/apis", GROUP, "v1", "APIGroup")
 
 
-class Undiscovered(Terminal):
+class StrimziUnavailable(Terminal):
     """Something of a Strimzi cluster is missing or not ready; ``reason`` is the one that the condition gets."""
 
     def __init__(self, reason: Reason, message: str) -> None:
@@ -78,7 +78,7 @@ class StrimziClusters:
         namespace = wanted.namespace or self._namespace
         sight = _Sight(namespace, wanted.cluster_name, self._kafka(namespace, wanted.cluster_name))
         if not shapes.admits(sight.kafka, self._namespace):
-            raise Undiscovered(
+            raise StrimziUnavailable(
                 Reason.STRIMZI_NOT_SHARED,
                 f"{sight.title} does not admit policies of namespace {self._namespace}: annotate it with "
                 f"{shapes.SHARING_ANNOTATION}={self._namespace}, or make the policy in namespace {namespace}",
@@ -128,7 +128,7 @@ class StrimziClusters:
         found = self._api.find(kind, namespace, name)
         if found is not None:
             return found
-        raise Undiscovered(
+        raise StrimziUnavailable(
             Reason.STRIMZI_CLUSTER_MISSING,
             f"there is no Kafka {name} in namespace {namespace}{self._others(kind, namespace)}: correct "
             "spec.kafka.strimzi, or create it",
@@ -143,7 +143,7 @@ class StrimziClusters:
         known = [version for version in VERSIONS if version in served]
         if not known:
             there = f"serves {', '.join(sorted(served))} only" if served else "is not served"
-            raise Undiscovered(
+            raise StrimziUnavailable(
                 Reason.STRIMZI_CLUSTER_MISSING,
                 f"API group {GROUP} {there} here: install Strimzi with its CRDs ({' or '.join(VERSIONS)}), or name the "
                 "cluster by spec.kafka.bootstrapServers",
@@ -238,15 +238,15 @@ def _listener(sight: _Sight, wanted: Wanted, user: shapes.User | None, own_user:
         otherwise = f"KafkaUser {user.name} has authentication {user.authentication}"
     found = choose_listener(sight.listeners, wanted.listener or "", accepted, otherwise)
     if isinstance(found, Blocker):
-        raise Undiscovered(found.reason, f"{sight.title}: {found.message}")
+        raise StrimziUnavailable(found.reason, f"{sight.title}: {found.message}")
     return found
 
 
-def _unfit(message: str) -> Undiscovered:
-    return Undiscovered(Reason.STRIMZI_USER_UNFIT, message)
+def _unfit(message: str) -> StrimziUnavailable:
+    return StrimziUnavailable(Reason.STRIMZI_USER_UNFIT, message)
 
 
-def _not_ready(body: Object, message: str) -> Undiscovered:
+def _not_ready(body: Object, message: str) -> StrimziUnavailable:
     said = shapes.amiss(body)
     because = f" (Strimzi says: {said})" if said else ": is Strimzi's operator running, and has it finished?"
-    return Undiscovered(Reason.STRIMZI_NOT_READY, f"{message}{because}")
+    return StrimziUnavailable(Reason.STRIMZI_NOT_READY, f"{message}{because}")

@@ -45,7 +45,7 @@ log = structlog.get_logger(__name__)
 audit_log = structlog.get_logger("bellwether.audit")
 
 
-class ConfigMapTrail:
+class ConfigMapAuditLog:
     """``ports.kubernetes.AuditTrail`` for one policy. Called by one thread."""
 
     def __init__(self, api: KubernetesClient, namespace: str, policy: str, clock: Clock) -> None:

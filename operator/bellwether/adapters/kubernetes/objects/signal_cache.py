@@ -50,7 +50,7 @@ class _Broker:
     generation: int | None = None
 
 
-class SignalBook:
+class SignalCache:
     """``ports.kubernetes.SignalSource`` for one policy; feed it only this policy's objects. Safe to use from several
     threads.
     """

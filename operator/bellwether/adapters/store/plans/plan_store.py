@@ -36,7 +36,7 @@ class Rechecked:
     forced: int
 
 
-class Shelf:
+class FilePlanStore:
     """The part of a store that one policy works with; its plans must name that ``cluster_id`` and that ``policy``."""
 
     def __init__(self, store: Store, cluster_id: str, policy: str) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
 
-from bellwether.adapters.kafka.connection.broker_connection import Dialogue
-from bellwether.adapters.kafka.connection.connection_errors import Broken, error_name
+from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
+from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, error_name
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.kafka_connection import Connection
 from testkit.scriptedbroker import ScriptedBroker, versions
@@ -40,8 +40,8 @@ def saying(make: Callable[[], bytes]) -> Callable[[socket.socket], None]:
     return serve
 
 
-def opened(broker: ScriptedBroker) -> Dialogue:
-    return Dialogue.open(broker.address, Connection((broker.address,)), Deadline(20))
+def opened(broker: ScriptedBroker) -> BrokerConnection:
+    return BrokerConnection.open(broker.address, Connection((broker.address,)), Deadline(20))
 
 
 def test_a_damaged_answer_breaks_the_connection_and_nothing_else() -> None:
@@ -59,7 +59,7 @@ def test_a_damaged_answer_breaks_the_connection_and_nothing_else() -> None:
         for _ in range(200):
             try:
                 opened(broker).close()
-            except Broken:
+            except BrokerConnectionError:
                 unreadable += 1
     assert unreadable > 50
 
@@ -67,7 +67,10 @@ def test_a_damaged_answer_breaks_the_connection_and_nothing_else() -> None:
 @pytest.mark.parametrize("size", [b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\x07"])
 def test_a_list_that_claims_to_be_huge_costs_nothing(size: bytes) -> None:
     frame = bytes(4) + struct.pack(">h", 0) + size + bytes(12)
-    with ScriptedBroker(raw=saying(lambda: frame)) as broker, pytest.raises(Broken, match="cannot be read"):
+    with (
+        ScriptedBroker(raw=saying(lambda: frame)) as broker,
+        pytest.raises(BrokerConnectionError, match="cannot be read"),
+    ):
         opened(broker)
 
 

@@ -18,8 +18,8 @@ from cryptography.x509 import load_pem_x509_certificate
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 from kafka.protocol.sasl import SaslHandshakeRequest, SaslHandshakeResponse
 
-from bellwether.adapters.kafka.connection.broker_connection import Dialogue
-from bellwether.adapters.kafka.connection.broker_pool import Limits, Nodes
+from bellwether.adapters.kafka.connection.broker_connection import BrokerConnection
+from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection, Security
@@ -35,7 +35,7 @@ PASSING = Limits(opening_seconds=limit(1), finding_seconds=300, request_seconds=
 PLAIN = Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="u", password="s3cr3t")
 
 
-def address(dialogue: Dialogue, _: Deadline) -> str:
+def address(dialogue: BrokerConnection, _: Deadline) -> str:
     return dialogue.address
 
 
@@ -44,29 +44,29 @@ def broker(number: int) -> Broker:
 
 
 def read(*addresses: str, security: Security | None = None) -> str:
-    return Nodes(Connection(addresses, security or Security()), PATIENT).read(address)
+    return BrokerPool(Connection(addresses, security or Security()), PATIENT).read(address)
 
 
 class TestOrder:
     def test_brokers_that_metadata_names_come_with_the_bootstrap_addresses(self) -> None:
-        nodes = Nodes(Connection(("boot:1", "h:2")))
+        nodes = BrokerPool(Connection(("boot:1", "h:2")))
         assert nodes.addresses() == ("boot:1", "h:2")
         nodes.learn([broker(1), broker(2)])
         assert nodes.addresses() == ("h:1", "h:2", "boot:1")
 
     def test_a_fenced_broker_and_one_without_an_address_are_not_learned(self) -> None:
-        nodes = Nodes(Connection(("boot:1",)))
+        nodes = BrokerPool(Connection(("boot:1",)))
         nodes.learn([broker(1), dataclasses.replace(broker(2), fenced=True), Broker(3)])
         assert nodes.addresses() == ("h:1", "boot:1")
 
     def test_metadata_without_any_broker_is_not_believed(self) -> None:
-        nodes = Nodes(Connection(("boot:1",)))
+        nodes = BrokerPool(Connection(("boot:1",)))
         nodes.learn([broker(1)])
         nodes.learn([])
         assert nodes.addresses() == ("h:1", "boot:1")
 
     def test_brokers_to_avoid_come_last_also_where_they_are_bootstrap_addresses(self) -> None:
-        nodes = Nodes(Connection(("h:1", "boot:1")))
+        nodes = BrokerPool(Connection(("h:1", "boot:1")))
         nodes.learn([broker(1), broker(2)])
         nodes.avoid([1])
         assert nodes.addresses() == ("h:2", "boot:1", "h:1")
@@ -78,13 +78,13 @@ class TestReads:
     @pytest.mark.parametrize("peer", [silent, dripping, hanging_up, web_server])
     def test_a_peer_in_trouble_is_passed_over_and_not_tried_first_again(self, peer: Any) -> None:
         with ScriptedBroker(raw=peer) as first, ScriptedBroker() as second:
-            nodes = Nodes(Connection((first.address, second.address)), PASSING)
+            nodes = BrokerPool(Connection((first.address, second.address)), PASSING)
             assert nodes.read(address) == second.address
             assert nodes.addresses() == (second.address, first.address)
 
     def test_the_one_that_answered_last_is_asked_first(self) -> None:
         with ScriptedBroker(raw=hanging_up) as first, ScriptedBroker() as second, ScriptedBroker() as third:
-            nodes = Nodes(Connection((first.address, second.address, third.address)), PATIENT)
+            nodes = BrokerPool(Connection((first.address, second.address, third.address)), PATIENT)
             nodes.read(address)
             assert nodes.addresses() == (second.address, third.address, first.address)
 
@@ -101,15 +101,15 @@ class TestReads:
             peers = [stack.enter_context(ScriptedBroker(raw=swallow)) for _ in range(8)]
             limits = Limits(opening_seconds=300, request_seconds=300, read_seconds=1000)
             with pytest.raises(Transient):
-                Nodes(Connection(tuple(peer.address for peer in peers)), limits).read(address)
+                BrokerPool(Connection(tuple(peer.address for peer in peers)), limits).read(address)
             assert len(asked) == 4
 
     def test_a_broker_that_answers_with_an_error_is_not_the_first_choice_of_the_next_read(self) -> None:
-        def refuses(dialogue: Dialogue, _: Deadline) -> str:
+        def refuses(dialogue: BrokerConnection, _: Deadline) -> str:
             raise Transient(f"{dialogue.address} cannot tell now")
 
         with ScriptedBroker() as one, ScriptedBroker() as other:
-            nodes = Nodes(Connection((one.address, other.address)), PATIENT)
+            nodes = BrokerPool(Connection((one.address, other.address)), PATIENT)
             first = nodes.read(address)
             with pytest.raises(Transient, match="cannot tell now"):
                 nodes.read(refuses)
@@ -140,7 +140,7 @@ class TestNobodyAnswers:
             read(peer.address)
         answers: dict[Any, Any] = {ApiVersionsRequest: versions()}
         with ScriptedBroker(answers) as peer:
-            nodes = Nodes(Connection((peer.address,)), PATIENT)
+            nodes = BrokerPool(Connection((peer.address,)), PATIENT)
             nodes.read(address)
             peer.forget(ApiVersionsRequest)
             with pytest.raises(Transient, match="closed the connection"):
@@ -156,7 +156,7 @@ class TestNobodyAnswers:
 
 class TestTelling:
     def test_opening_and_every_request_are_told_with_their_outcome(self) -> None:
-        def ask_twice(dialogue: Dialogue, deadline: Deadline) -> None:
+        def ask_twice(dialogue: BrokerConnection, deadline: Deadline) -> None:
             request = SaslHandshakeRequest(version=1, mechanism="PLAIN")
             dialogue.ask(request, SaslHandshakeResponse, deadline)
             peer.forget(SaslHandshakeRequest)
@@ -169,14 +169,18 @@ class TestTelling:
         answers: dict[Any, Any] = {ApiVersionsRequest: versions(), SaslHandshakeRequest: handshake}
         with ScriptedBroker(answers) as peer:
             connection = Connection((peer.address,))
-            nodes = Nodes(connection, PATIENT, observe=lambda what, outcome, _seconds: told.append((what, outcome)))
+            nodes = BrokerPool(
+                connection, PATIENT, observe=lambda what, outcome, _seconds: told.append((what, outcome))
+            )
             with pytest.raises((Transient, Terminal)):
                 nodes.read(ask_twice)
         assert told == [("Open", "ok"), ("SaslHandshake", "ok"), ("SaslHandshake", "Request")]
 
     def test_a_connection_that_fails_is_told_by_the_stage_that_it_reached(self) -> None:
         told: list[tuple[str, str]] = []
-        nodes = Nodes(Connection(("127.0.0.1:1",)), PATIENT, observe=lambda what, came, _: told.append((what, came)))
+        nodes = BrokerPool(
+            Connection(("127.0.0.1:1",)), PATIENT, observe=lambda what, came, _: told.append((what, came))
+        )
         with pytest.raises(Transient):
             nodes.read(address)
         assert told == [("Open", "Connect")]
@@ -189,14 +193,14 @@ class TestTelling:
         with ScriptedBroker() as behind, TlsFront(context, behind.port) as front:
             told: list[float] = []
             security = Security(protocol="SSL", ca_file=str(authority.path))  # type: ignore[arg-type]
-            nodes = Nodes(Connection((front.address,), security), PATIENT, certified=told.append)
+            nodes = BrokerPool(Connection((front.address,), security), PATIENT, certified=told.append)
             assert nodes.read(address) == front.address
         assert told == [load_pem_x509_certificate(chain.read_bytes()).not_valid_after_utc.timestamp()]
 
     def test_without_tls_there_is_no_certificate_to_tell_of(self) -> None:
         told: list[float] = []
         with ScriptedBroker() as peer:
-            Nodes(Connection((peer.address,)), PATIENT, certified=told.append).read(address)
+            BrokerPool(Connection((peer.address,)), PATIENT, certified=told.append).read(address)
         assert told == []
 
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 import pytest
 
 from bellwether.adapters.kafka.brokers.broker_probe import ProbeAnswer
-from bellwether.adapters.kafka.connection.connection_errors import Broken, Stage
+from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, Stage
 
 
 @pytest.mark.parametrize("stage", [Stage.TLS, Stage.SASL])
 def test_whoever_says_nothing_has_refused_nothing(stage: Stage):
-    assert Broken(stage, "a:1", "no answer in time", silent=True).outcome == "Silent"
+    assert BrokerConnectionError(stage, "a:1", "no answer in time", silent=True).outcome == "Silent"
     assert ProbeAnswer(False, 2.0, stage, "no answer in time", silent=True).result == "Silent"
 
 
 @pytest.mark.parametrize("stage", [Stage.TLS, Stage.SASL])
 def test_what_was_refused_is_counted_where_it_was(stage: Stage):
-    assert Broken(stage, "a:1", "it has expired", lasting=True).outcome == str(stage)
+    assert BrokerConnectionError(stage, "a:1", "it has expired", lasting=True).outcome == str(stage)
     assert ProbeAnswer(False, 2.0, stage, "it has expired").result == str(stage)
 
 
 @pytest.mark.parametrize("stage", [Stage.CONNECT, Stage.REQUEST])
 def test_elsewhere_the_stage_says_enough(stage: Stage):
-    assert Broken(stage, "a:1", "no answer in time", silent=True).outcome == str(stage)
+    assert BrokerConnectionError(stage, "a:1", "no answer in time", silent=True).outcome == str(stage)
 
 
 def test_a_right_answer_is_counted_as_such():

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bellwether.adapters.kafka.connection import transport
-from bellwether.adapters.kafka.connection.connection_errors import Broken, Stage
-from bellwether.adapters.kafka.connection.transport import Deadline, HiddenBytes, Wire
+from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, Stage
+from bellwether.adapters.kafka.connection.transport import Deadline, HiddenBytes, Transport
 from bellwether.kafka_connection import Security
 from bellwether.testing.memory_world import ManualClock
 
@@ -44,27 +44,27 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     return clock
 
 
-def wired(peer: Peer) -> Wire:
+def wired(peer: Peer) -> Transport:
     sock: Any = peer
-    return Wire(sock, "broker:9092", Security())
+    return Transport(sock, "broker:9092", Security())
 
 
 def test_a_silent_peer_costs_one_deadline(clock: ManualClock) -> None:
-    with pytest.raises(Broken, match="no answer in time"):
+    with pytest.raises(BrokerConnectionError, match="no answer in time"):
         wired(Peer(clock, 3600)).receive(Deadline(5), Stage.REQUEST, 100)
     assert clock.monotonic() == 5
 
 
 def test_a_dripping_peer_costs_one_deadline(clock: ManualClock) -> None:
     peer = Peer(clock, 1)
-    with pytest.raises(Broken, match="no answer in time"):
+    with pytest.raises(BrokerConnectionError, match="no answer in time"):
         wired(peer)._exactly(1000, Deadline(5), Stage.REQUEST)
     assert (peer.given, clock.monotonic()) == ([5, 4, 3, 2, 1], 5)
 
 
 def test_a_peer_that_takes_in_slowly_costs_one_deadline(clock: ManualClock) -> None:
     peer = Peer(clock, 2)
-    with pytest.raises(Broken, match="no answer in time"):
+    with pytest.raises(BrokerConnectionError, match="no answer in time"):
         wired(peer).send(HiddenBytes(bytes(1000)), Deadline(5), Stage.REQUEST)
     assert (peer.given, clock.monotonic()) == ([5, 3, 1], 5)
 

@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import PODS, SECRETS, NotFound, Resource
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretReader
-from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import StrimziClusters, Undiscovered
+from bellwether.adapters.kubernetes.kafka_cluster.strimzi_discovery import StrimziClusters, StrimziUnavailable
 from bellwether.api.v1alpha1.spec.strimzi_spec import Strimzi as Wanted
 from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
@@ -69,11 +69,11 @@ def test_nobody_is_needed_where_a_listener_asks_nobody(api: MemoryApi, clusters:
 
 
 def test_a_user_that_is_named_is_never_left_out(api: MemoryApi, clusters: StrimziClusters):
-    with pytest.raises(Undiscovered, match="no KafkaUser other in namespace default") as caught:
+    with pytest.raises(StrimziUnavailable, match="no KafkaUser other in namespace default") as caught:
         clusters.find(Wanted(cluster_name="my-cluster", user_name="other"))
     assert caught.value.reason is Reason.STRIMZI_USER_UNFIT
     api.put(USERS, kafka_user("other", "tls"))
-    with pytest.raises(Undiscovered, match="KafkaUser other has authentication tls") as caught:
+    with pytest.raises(StrimziUnavailable, match="KafkaUser other has authentication tls") as caught:
         clusters.find(Wanted(cluster_name="my-cluster", user_name="other"))
     assert caught.value.reason is Reason.STRIMZI_LISTENER_UNFIT
 
@@ -158,7 +158,7 @@ def test_an_older_strimzi_is_spoken_to_in_its_own_version(api: MemoryApi, secret
 
 
 def refused(clusters: StrimziClusters, wanted: Wanted = WANTED) -> tuple[Reason, str]:
-    with pytest.raises(Undiscovered) as caught:
+    with pytest.raises(StrimziUnavailable) as caught:
         clusters.find(wanted)
     return caught.value.reason, str(caught.value)
 

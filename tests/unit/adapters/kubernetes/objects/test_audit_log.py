@@ -13,7 +13,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, Conflict, Object, Resource
 from bellwether.adapters.kubernetes.objects import audit_log
-from bellwether.adapters.kubernetes.objects.audit_log import AGAIN_SECONDS, FULL, KEPT_DAYS, SEGMENTS, ConfigMapTrail
+from bellwether.adapters.kubernetes.objects.audit_log import AGAIN_SECONDS, FULL, KEPT_DAYS, SEGMENTS, ConfigMapAuditLog
 from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.telemetry import logs
@@ -34,8 +34,8 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def trail(api: MemoryApi, clock: ManualClock) -> ConfigMapTrail:
-    return ConfigMapTrail(api, "default", "main", clock)
+def trail(api: MemoryApi, clock: ManualClock) -> ConfigMapAuditLog:
+    return ConfigMapAuditLog(api, "default", "main", clock)
 
 
 @pytest.fixture
@@ -50,7 +50,9 @@ def entry(clock: ManualClock, text: str = "80 ms", epoch: int = 1) -> AuditEntry
     return AuditEntry(clock.now(), "c", epoch, changes=(BrokerChange(1, True, "signals", "StorageSlow", text),))
 
 
-def write(trail: ConfigMapTrail, clock: ManualClock, text: str = "80 ms", outcome: AuditOutcome = DONE) -> AuditEntry:
+def write(
+    trail: ConfigMapAuditLog, clock: ManualClock, text: str = "80 ms", outcome: AuditOutcome = DONE
+) -> AuditEntry:
     made = entry(clock, text)
     trail.begin(made)
     made = replace(made, outcome=outcome)
@@ -64,34 +66,36 @@ def segments(api: MemoryApi) -> list[str]:
 
 
 def test_what_a_turn_sets_out_to_do_is_durable_before_its_outcome(
-    api: MemoryApi, trail: ConfigMapTrail, clock: ManualClock
+    api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock
 ):
     made = entry(clock)
     trail.begin(made)
-    assert ConfigMapTrail(api, "default", "main", clock).read() == [made]
+    assert ConfigMapAuditLog(api, "default", "main", clock).read() == [made]
     assert made.outcome is None
 
 
-def test_the_outcome_takes_the_place_of_the_intent(trail: ConfigMapTrail, clock: ManualClock):
+def test_the_outcome_takes_the_place_of_the_intent(trail: ConfigMapAuditLog, clock: ManualClock):
     made = write(trail, clock)
     assert trail.read() == [made]
 
 
-def test_the_outcome_finds_its_intent_to_the_microsecond(trail: ConfigMapTrail, clock: ManualClock):
+def test_the_outcome_finds_its_intent_to_the_microsecond(trail: ConfigMapAuditLog, clock: ManualClock):
     clock.advance(0.123456)
     made = write(trail, clock)
     assert trail.read() == [made]
 
 
-def test_it_outlives_the_process(api: MemoryApi, trail: ConfigMapTrail, clock: ManualClock):
+def test_it_outlives_the_process(api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock):
     first = write(trail, clock)
-    again = ConfigMapTrail(api, "default", "main", clock)
+    again = ConfigMapAuditLog(api, "default", "main", clock)
     second = write(again, clock, "90 ms")
     assert again.read() == [first, second]
     assert segments(api) == ["bellwether-audit-main.1"]
 
 
-def test_it_belongs_to_nobody_and_keeps_nothing_from_ending(api: MemoryApi, trail: ConfigMapTrail, clock: ManualClock):
+def test_it_belongs_to_nobody_and_keeps_nothing_from_ending(
+    api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock
+):
     write(trail, clock)
     (segment,) = api.all(CONFIG_MAPS)
     assert "ownerReferences" not in segment["metadata"]
@@ -99,7 +103,7 @@ def test_it_belongs_to_nobody_and_keeps_nothing_from_ending(api: MemoryApi, trai
     assert segment["metadata"]["labels"]["bellwether.dev/audit"] == "segment"
 
 
-def test_a_full_segment_is_never_written_again(api: MemoryApi, trail: ConfigMapTrail, clock: ManualClock):
+def test_a_full_segment_is_never_written_again(api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock):
     made = [write(trail, clock, f"{n} ms") for n in range(FULL)]
     first = api.get(CONFIG_MAPS, "default", "bellwether-audit-main.1")
     made.append(write(trail, clock, "one more"))
@@ -109,7 +113,7 @@ def test_a_full_segment_is_never_written_again(api: MemoryApi, trail: ConfigMapT
 
 
 def test_large_entries_fill_a_segment_sooner(
-    api: MemoryApi, trail: ConfigMapTrail, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(audit_log, "FULL_CHARACTERS", 100)
     for n in range(4):
@@ -118,7 +122,7 @@ def test_large_entries_fill_a_segment_sooner(
 
 
 def test_it_never_grows_beyond_its_count_of_segments(
-    api: MemoryApi, trail: ConfigMapTrail, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(audit_log, "FULL", 2)
     made = [write(trail, clock, f"{n} ms") for n in range(3 * SEGMENTS)]
@@ -127,7 +131,7 @@ def test_it_never_grows_beyond_its_count_of_segments(
 
 
 def test_what_is_older_than_its_age_goes(
-    api: MemoryApi, trail: ConfigMapTrail, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(audit_log, "FULL", 1)
     write(trail, clock, "old")
@@ -136,8 +140,8 @@ def test_what_is_older_than_its_age_goes(
     assert segments(api) == ["bellwether-audit-main.2"]
 
 
-def test_another_policys_trail_is_left_alone(api: MemoryApi, trail: ConfigMapTrail, clock: ManualClock):
-    other = ConfigMapTrail(api, "default", "main.1", clock)
+def test_another_policys_trail_is_left_alone(api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock):
+    other = ConfigMapAuditLog(api, "default", "main.1", clock)
     write(other, clock, "other")
     made = write(trail, clock)
     assert trail.read() == [made]
@@ -146,7 +150,7 @@ def test_another_policys_trail_is_left_alone(api: MemoryApi, trail: ConfigMapTra
 
 @pytest.mark.parametrize("error", [Transient("away"), Terminal("not allowed")])
 def test_a_trail_that_cannot_be_written_stops_nobody_and_is_caught_up_on(
-    api: MemoryApi, trail: ConfigMapTrail, clock: ManualClock, error: Transient | Terminal
+    api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock, error: Transient | Terminal
 ):
     api.refuse("create", CONFIG_MAPS, error)
     first = write(trail, clock)
@@ -157,7 +161,7 @@ def test_a_trail_that_cannot_be_written_stops_nobody_and_is_caught_up_on(
 
 
 def test_two_writers_lose_nothing_of_each_other(api: MemoryApi, clock: ManualClock):
-    one, two = (ConfigMapTrail(api, "default", "main", clock) for _ in range(2))
+    one, two = (ConfigMapAuditLog(api, "default", "main", clock) for _ in range(2))
     made = [write(one, clock, "1"), write(two, clock, "2"), write(one, clock, "3")]
     assert one.read() == made
 
@@ -175,13 +179,13 @@ class Contended(MemoryApi):
 
 
 def test_who_comes_second_reads_again(clock: ManualClock):
-    trail = ConfigMapTrail(Contended(), "default", "main", clock)
+    trail = ConfigMapAuditLog(Contended(), "default", "main", clock)
     made = [write(trail, clock, "1"), write(trail, clock, "2")]
     assert trail.read() == made
 
 
 def test_a_damaged_segment_is_passed_over_and_never_written_over(
-    api: MemoryApi, trail: ConfigMapTrail, clock: ManualClock
+    api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock
 ):
     write(trail, clock)
     damaged = base64.b64encode(b"nonsense").decode()
@@ -192,7 +196,7 @@ def test_a_damaged_segment_is_passed_over_and_never_written_over(
 
 
 def test_what_is_wanted_and_refused_again_and_again_is_counted(
-    api: MemoryApi, trail: ConfigMapTrail, clock: ManualClock
+    api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock
 ):
     first = write(trail, clock)
     api.writes.clear()
@@ -206,14 +210,14 @@ def test_what_is_wanted_and_refused_again_and_again_is_counted(
     assert len(api.writes) == 1
 
 
-def test_another_outcome_is_told_at_once(trail: ConfigMapTrail, clock: ManualClock):
+def test_another_outcome_is_told_at_once(trail: ConfigMapAuditLog, clock: ManualClock):
     write(trail, clock)
     other = write(trail, clock, outcome=AuditOutcome(0, 0, stopped="NoAnswer: none"))
     assert trail.read()[-1] == other
     assert len(trail.read()) == 2
 
 
-def test_each_line_of_the_log_stands_on_its_own(lines: io.StringIO, trail: ConfigMapTrail, clock: ManualClock):
+def test_each_line_of_the_log_stands_on_its_own(lines: io.StringIO, trail: ConfigMapAuditLog, clock: ManualClock):
     write(trail, clock)
     begun, done = (json.loads(line) for line in lines.getvalue().splitlines())
     assert (begun["logger"], begun["event"], begun["policy"]) == ("bellwether.audit", "begun", "default/main")
@@ -223,7 +227,9 @@ def test_each_line_of_the_log_stands_on_its_own(lines: io.StringIO, trail: Confi
     assert done["brokers"][0]["reason"] == "StorageSlow"
 
 
-def test_the_log_goes_on_without_the_api(lines: io.StringIO, api: MemoryApi, trail: ConfigMapTrail, clock: ManualClock):
+def test_the_log_goes_on_without_the_api(
+    lines: io.StringIO, api: MemoryApi, trail: ConfigMapAuditLog, clock: ManualClock
+):
     api.away = True
     for n in range(3):
         write(trail, clock, str(n))

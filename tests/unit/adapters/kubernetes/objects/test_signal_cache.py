@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bellwether.adapters.kubernetes.objects.signal_cache import SignalBook
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -29,8 +29,8 @@ def clock() -> HandClock:
 
 
 @pytest.fixture
-def book(clock: HandClock) -> SignalBook:
-    return SignalBook(clock)
+def book(clock: HandClock) -> SignalCache:
+    return SignalCache(clock)
 
 
 def entry(**changed: Any) -> dict[str, Any]:
@@ -59,12 +59,12 @@ def lease(seconds: float, holder: str = "prober-1") -> dict[str, Any]:
     return {"metadata": {"name": "lease-a"}, "spec": spec}
 
 
-def age(book: SignalBook) -> float | None:
+def age(book: SignalCache) -> float | None:
     (signal,) = book.signals()
     return signal.age_seconds
 
 
-def test_after_start_an_entry_has_no_age_until_its_lease_advances(book: SignalBook, clock: HandClock) -> None:
+def test_after_start_an_entry_has_no_age_until_its_lease_advances(book: SignalCache, clock: HandClock) -> None:
     book.on_broker_health(health(entry()))
     assert age(book) is None
     assert not book.on_lease(lease(0))
@@ -76,7 +76,7 @@ def test_after_start_an_entry_has_no_age_until_its_lease_advances(book: SignalBo
     assert age(book) == 7
 
 
-def test_the_same_renewal_seen_twice_keeps_nothing_fresh(book: SignalBook, clock: HandClock) -> None:
+def test_the_same_renewal_seen_twice_keeps_nothing_fresh(book: SignalCache, clock: HandClock) -> None:
     book.on_broker_health(health(entry()))
     book.on_lease(lease(0))
     clock.seconds += 2
@@ -86,7 +86,7 @@ def test_the_same_renewal_seen_twice_keeps_nothing_fresh(book: SignalBook, clock
     assert age(book) == 30
 
 
-def test_an_advance_that_a_broken_watch_delivers_late_is_as_old_as_it_is(book: SignalBook, clock: HandClock) -> None:
+def test_an_advance_that_a_broken_watch_delivers_late_is_as_old_as_it_is(book: SignalCache, clock: HandClock) -> None:
     book.on_broker_health(health(entry()))
     book.on_lease(lease(0))
     clock.seconds += 600
@@ -94,7 +94,7 @@ def test_an_advance_that_a_broken_watch_delivers_late_is_as_old_as_it_is(book: S
     assert age(book) == 596
 
 
-def test_a_prober_whose_clock_was_set_back_is_still_heard(book: SignalBook, clock: HandClock) -> None:
+def test_a_prober_whose_clock_was_set_back_is_still_heard(book: SignalCache, clock: HandClock) -> None:
     book.on_broker_health(health(entry()))
     book.on_lease(lease(100))
     clock.seconds += 2
@@ -102,7 +102,7 @@ def test_a_prober_whose_clock_was_set_back_is_still_heard(book: SignalBook, cloc
     assert age(book) == 0
 
 
-def test_another_holder_of_the_lease_does_not_freshen_the_entry(book: SignalBook, clock: HandClock) -> None:
+def test_another_holder_of_the_lease_does_not_freshen_the_entry(book: SignalCache, clock: HandClock) -> None:
     book.on_broker_health(health(entry()))
     book.on_lease(lease(0))
     clock.seconds += 2
@@ -112,7 +112,7 @@ def test_another_holder_of_the_lease_does_not_freshen_the_entry(book: SignalBook
     assert age(book) == 0
 
 
-def test_a_lease_that_is_gone_leaves_no_evidence(book: SignalBook, clock: HandClock) -> None:
+def test_a_lease_that_is_gone_leaves_no_evidence(book: SignalCache, clock: HandClock) -> None:
     book.on_broker_health(health(entry()))
     book.on_lease(lease(0))
     clock.seconds += 2
@@ -122,14 +122,14 @@ def test_a_lease_that_is_gone_leaves_no_evidence(book: SignalBook, clock: HandCl
 
 
 @pytest.mark.parametrize("renew_time", [None, "", "yesterday"])
-def test_a_lease_without_a_readable_time_breaks_nothing(book: SignalBook, renew_time: Any) -> None:
+def test_a_lease_without_a_readable_time_breaks_nothing(book: SignalCache, renew_time: Any) -> None:
     book.on_broker_health(health(entry()))
     book.on_lease({"metadata": {"name": "lease-a"}, "spec": {"holderIdentity": "prober-1", "renewTime": renew_time}})
     book.on_lease({"metadata": {"name": "lease-a"}})
     assert age(book) is None
 
 
-def test_only_news_is_news(book: SignalBook) -> None:
+def test_only_news_is_news(book: SignalCache) -> None:
     assert book.on_broker_health(health(entry()))
     assert not book.on_broker_health({**health(entry()), "metadata": {"name": "main-1", "resourceVersion": "9"}})
     assert book.on_broker_health(health(entry(reading="Passing")))
@@ -138,7 +138,7 @@ def test_only_news_is_news(book: SignalBook) -> None:
     assert book.signals() == ()
 
 
-def test_bad_entries_are_passed_over_and_named(book: SignalBook) -> None:
+def test_bad_entries_are_passed_over_and_named(book: SignalCache) -> None:
     good, newer = entry(source="zone-b"), entry(type="not a name")
     book.on_broker_health(health(newer, entry(reading="Perhaps"), entry(since="yesterday"), "nonsense", good))
     assert [s.source for s in book.signals()] == ["zone-b"]
@@ -146,7 +146,7 @@ def test_bad_entries_are_passed_over_and_named(book: SignalBook) -> None:
     assert all(text.startswith("brokerhealth main-1: status.signals[") for text in book.problems())
 
 
-def test_a_bad_override_is_named_and_holds_nothing(book: SignalBook) -> None:
+def test_a_bad_override_is_named_and_holds_nothing(book: SignalCache) -> None:
     book.on_broker_health(health(entry(), override={"state": "Paused", "reason": "x"}))
     book.on_broker_health(health(broker=2, override={"state": "Demoted", "reason": "disk swap", "by": "ann"}))
     (override,) = book.overrides()
@@ -156,7 +156,7 @@ def test_a_bad_override_is_named_and_holds_nothing(book: SignalBook) -> None:
     assert "spec.override is passed over: state" in problem
 
 
-def test_an_object_without_a_broker_is_named(book: SignalBook) -> None:
+def test_an_object_without_a_broker_is_named(book: SignalCache) -> None:
     book.on_broker_health({"metadata": {"name": "main-x"}, "spec": {}})
     assert book.signals() == ()
     assert book.problems() == ("brokerhealth main-x: spec.brokerId is missing: let the operator make the object",)
@@ -169,14 +169,16 @@ def versioned(found: dict[str, Any], version: int) -> dict[str, Any]:
 DEMOTED = {"state": "Demoted", "reason": "trying"}
 
 
-def test_a_list_that_was_asked_for_before_the_watch_told_more_does_not_bring_an_override_back(book: SignalBook) -> None:
+def test_a_list_that_was_asked_for_before_the_watch_told_more_does_not_bring_an_override_back(
+    book: SignalCache,
+) -> None:
     assert book.on_broker_health(versioned(health(override=DEMOTED), 10))
     assert book.on_broker_health(versioned(health(), 12))
     assert not book.on_broker_health(versioned(health(override=DEMOTED), 11))
     assert book.overrides() == ()
 
 
-def test_nor_does_it_bring_a_deleted_object_back(book: SignalBook) -> None:
+def test_nor_does_it_bring_a_deleted_object_back(book: SignalCache) -> None:
     book.on_broker_health(versioned(health(override=DEMOTED), 10))
     assert book.on_broker_health_gone(versioned(health(override=DEMOTED), 12))
     assert not book.on_broker_health(versioned(health(override=DEMOTED), 10))
@@ -184,7 +186,7 @@ def test_nor_does_it_bring_a_deleted_object_back(book: SignalBook) -> None:
     assert book.on_broker_health(versioned(health(override=DEMOTED), 13)), "made anew"
 
 
-def test_the_generation_of_a_brokers_spec_goes_with_its_override(book: SignalBook):
+def test_the_generation_of_a_brokers_spec_goes_with_its_override(book: SignalCache):
     first, later, unread = health(), health(override=DEMOTED), health(broker="two")
     for body, generation in ((first, 1), (later, 2), (unread, 1)):
         body["metadata"]["generation"] = generation
@@ -195,7 +197,7 @@ def test_the_generation_of_a_brokers_spec_goes_with_its_override(book: SignalBoo
     assert (book.generations(), [o.broker for o in book.overrides()]) == ({1: 2}, [1])
 
 
-def test_a_spec_that_was_changed_and_says_the_same_is_news_as_its_generation_has_to_be_told(book: SignalBook):
+def test_a_spec_that_was_changed_and_says_the_same_is_news_as_its_generation_has_to_be_told(book: SignalCache):
     first, later = health(), health()
     first["metadata"]["generation"], later["metadata"]["generation"] = 1, 2
     assert (book.on_broker_health(first), book.on_broker_health(first), book.on_broker_health(later)) == (
@@ -210,7 +212,7 @@ def test_a_spec_that_was_changed_and_says_the_same_is_news_as_its_generation_has
     [({"by": "ann"}, "ann"), ({}, "field manager kubectl-patch")],
     ids=["the author names herself", "the API server names the program"],
 )
-def test_an_override_knows_whose_word_it_is(book: SignalBook, said: dict[str, str], by: str) -> None:
+def test_an_override_knows_whose_word_it_is(book: SignalCache, said: dict[str, str], by: str) -> None:
     body = health(override={"state": "Demoted", "reason": "disk", **said})
     fields = {"f:spec": {"f:override": {"f:reason": {}}}}
     body["metadata"]["managedFields"] = [{"manager": "kubectl-patch", "fieldsV1": fields}]

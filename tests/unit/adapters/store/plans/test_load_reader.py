@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files
-from bellwether.adapters.store.plans.plan_store import Shelf
+from bellwether.adapters.store.plans.plan_store import FilePlanStore
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.rebalance.problem import Problem
@@ -27,13 +27,13 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def shelf(store: Store) -> Shelf:
-    return Shelf(store, "memory-cluster", "kafka/main")
+def shelf(store: Store) -> FilePlanStore:
+    return FilePlanStore(store, "memory-cluster", "kafka/main")
 
 
 def run(store: Store, name: str = NAME, posed: Problem = POSED, *, plan: bool = True) -> None:
     """What a run leaves; without ``plan`` it has not ended."""
-    Shelf(store, "memory-cluster", "kafka/main").put_problem(name, posed)
+    FilePlanStore(store, "memory-cluster", "kafka/main").put_problem(name, posed)
     write_loads(store, name, KNOWN)
     if plan:
         plan_files.write_plan(store, *planned(posed, KNOWN))
@@ -43,7 +43,7 @@ def at(hour: int, **terms: str) -> Problem:
     return replace(POSED, header=replace(POSED.header, made_at=NOON.replace(hour=hour), **terms))
 
 
-def test_each_partition_that_was_measured_has_its_cost_and_the_others_have_none(store: Store, shelf: Shelf):
+def test_each_partition_that_was_measured_has_its_cost_and_the_others_have_none(store: Store, shelf: FilePlanStore):
     run(store)
     found = shelf.measured(NAME, Objective(), {})
     first = POSED.partitions[0].key
@@ -53,14 +53,16 @@ def test_each_partition_that_was_measured_has_its_cost_and_the_others_have_none(
     assert found.partitions.get(POSED.partitions[-1].key) is None
 
 
-def test_they_are_as_of_the_moment_of_the_problem_and_weighed_as_the_policy_says_now(store: Store, shelf: Shelf):
+def test_they_are_as_of_the_moment_of_the_problem_and_weighed_as_the_policy_says_now(
+    store: Store, shelf: FilePlanStore
+):
     run(store)
     found = shelf.measured(NAME, Objective(consume_weight=0), {2: 300})
     assert (found.measured_at, found.capacities) == (NOON, {2: 300})
     assert found.partitions[POSED.partitions[0].key] == 10
 
 
-def test_the_statistic_is_the_policys(store: Store, shelf: Shelf):
+def test_the_statistic_is_the_policys(store: Store, shelf: FilePlanStore):
     run(store)
     path = f"loads/{NAME}/part-0.parquet"
     table = store.read_table(path)
@@ -71,14 +73,14 @@ def test_the_statistic_is_the_policys(store: Store, shelf: Shelf):
     assert (median.partitions[key], peak.partitions[key]) == (15, 1005)
 
 
-def test_a_load_that_is_no_load_makes_all_of_them_unusable(store: Store, shelf: Shelf):
+def test_a_load_that_is_no_load_makes_all_of_them_unusable(store: Store, shelf: FilePlanStore):
     run(store)
     write_loads(store, NAME, {**KNOWN, POSED.partitions[1].key: (-1.0, 0.0)})
     with pytest.raises(StoreDamaged, match=rf"loads/{NAME}: partition 0 of topic id id-of-orders: produce_p95 is -1"):
         shelf.measured(NAME, Objective(), {})
 
 
-def test_a_problem_whose_partitions_cannot_be_is_named(store: Store, shelf: Shelf):
+def test_a_problem_whose_partitions_cannot_be_is_named(store: Store, shelf: FilePlanStore):
     shelf.put_problem(NAME, problem(slot(5_000_000)))
     write_loads(store, NAME, {PartitionKey("id-of-orders", 5_000_000): (1.0, 0.0)})
     with pytest.raises(StoreDamaged, match="5000000 is no index of a partition"):
@@ -86,14 +88,14 @@ def test_a_problem_whose_partitions_cannot_be_is_named(store: Store, shelf: Shel
 
 
 @pytest.mark.parametrize("folder", ["problems", "loads"])
-def test_a_folder_that_is_gone_is_told(store: Store, shelf: Shelf, folder: str):
+def test_a_folder_that_is_gone_is_told(store: Store, shelf: FilePlanStore, folder: str):
     run(store)
     store.delete_directory(f"{folder}/{NAME}")
     with pytest.raises(StoreMissing, match=rf"{folder}/{NAME}"):
         shelf.measured(NAME, Objective(), {})
 
 
-def test_the_loads_of_another_policy_are_not_taken(store: Store, shelf: Shelf):
+def test_the_loads_of_another_policy_are_not_taken(store: Store, shelf: FilePlanStore):
     run(store, posed=at(12, policy="kafka/other"))
     with pytest.raises(
         StoreDamaged, match="is a problem of policy kafka/other on Kafka cluster memory-cluster, not of"
@@ -101,14 +103,14 @@ def test_the_loads_of_another_policy_are_not_taken(store: Store, shelf: Shelf):
         shelf.measured(NAME, Objective(), {})
 
 
-def test_runs_that_ended_with_a_plan_are_found_the_newest_first(store: Store, shelf: Shelf):
+def test_runs_that_ended_with_a_plan_are_found_the_newest_first(store: Store, shelf: FilePlanStore):
     run(store, "kafka.main.asked-z", at(3))
     run(store, "kafka.main.asked-a", at(5))
     run(store, "kafka.main.asked-m", at(7), plan=False)
     assert shelf.finished("kafka.main.") == ("kafka.main.asked-a", "kafka.main.asked-z")
 
 
-def test_neither_another_policys_runs_nor_what_cannot_be_read_are_found(store: Store, shelf: Shelf):
+def test_neither_another_policys_runs_nor_what_cannot_be_read_are_found(store: Store, shelf: FilePlanStore):
     run(store, "kafka.main.x.at-1", at(3, policy="kafka/main.x"))
     run(store, "kafka.main.at-2", at(4, cluster_id="another"))
     run(store, "kafka.main.at-3", at(5))

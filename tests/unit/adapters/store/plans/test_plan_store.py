@@ -9,7 +9,7 @@ import pytest
 
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans import plan_files, problem_files
-from bellwether.adapters.store.plans.plan_store import KEPT, Rechecked, Shelf
+from bellwether.adapters.store.plans.plan_store import KEPT, FilePlanStore, Rechecked
 from bellwether.adapters.store.store_errors import PlanUnfit, StoreDamaged
 from bellwether.core.rebalance.problem import BrokerInput, Problem
 from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
@@ -31,8 +31,8 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def shelf(store: Store) -> Shelf:
-    return Shelf(store, "memory-cluster", "kafka/main")
+def shelf(store: Store) -> FilePlanStore:
+    return FilePlanStore(store, "memory-cluster", "kafka/main")
 
 
 def work(
@@ -45,14 +45,14 @@ def work(
     return plan or usual
 
 
-def test_a_problem_is_there_once_it_was_put(shelf: Shelf, store: Store):
+def test_a_problem_is_there_once_it_was_put(shelf: FilePlanStore, store: Store):
     assert not shelf.has_problem(NAME)
     shelf.put_problem(NAME, POSED)
     assert shelf.has_problem(NAME)
     assert problem_files.read_problem(store, NAME) == POSED
 
 
-def test_the_plan_of_a_problem_is_found_among_others_and_rechecked(shelf: Shelf, store: Store):
+def test_the_plan_of_a_problem_is_found_among_others_and_rechecked(shelf: FilePlanStore, store: Store):
     shelf.put_problem(NAME, POSED)
     another = replace(POSED, header=replace(POSED.header, made_at=POSED.header.made_at.replace(hour=3)))
     work(store, *made(another))
@@ -60,7 +60,7 @@ def test_the_plan_of_a_problem_is_found_among_others_and_rechecked(shelf: Shelf,
     assert shelf.plan_for(NAME) == Rechecked(plan, 0)
 
 
-def test_leaders_that_may_not_stay_are_counted(shelf: Shelf, store: Store):
+def test_leaders_that_may_not_stay_are_counted(shelf: FilePlanStore, store: Store):
     brokers = tuple(BrokerInput(b, f"rack-{b}") for b in (1, 2, 3))
     racks = problem(*POSED.partitions, brokers=brokers, objective=Objective(preferred_racks=("rack-2",)))
     shelf.put_problem(NAME, racks)
@@ -68,13 +68,13 @@ def test_leaders_that_may_not_stay_are_counted(shelf: Shelf, store: Store):
     assert shelf.plan_for(NAME).forced == 6
 
 
-def test_a_job_that_brought_no_plan_is_told(shelf: Shelf):
+def test_a_job_that_brought_no_plan_is_told(shelf: FilePlanStore):
     shelf.put_problem(NAME, POSED)
     with pytest.raises(PlanUnfit, match=rf"holds no plan of problem {NAME}"):
         shelf.plan_for(NAME)
 
 
-def test_a_plan_that_boasts_is_refused(shelf: Shelf, store: Store):
+def test_a_plan_that_boasts_is_refused(shelf: FilePlanStore, store: Store):
     plan, moves = made()
     boast = replace(plan, after=replace(plan.after, max=plan.after.max / 2))
     shelf.put_problem(NAME, POSED)
@@ -83,7 +83,7 @@ def test_a_plan_that_boasts_is_refused(shelf: Shelf, store: Store):
         shelf.plan_for(NAME)
 
 
-def test_a_plan_that_moves_more_than_its_digest_names_is_refused(shelf: Shelf, store: Store):
+def test_a_plan_that_moves_more_than_its_digest_names_is_refused(shelf: FilePlanStore, store: Store):
     plan, moves = made()
     shelf.put_problem(NAME, POSED)
     work(store, plan, moves[:-1])
@@ -91,7 +91,7 @@ def test_a_plan_that_moves_more_than_its_digest_names_is_refused(shelf: Shelf, s
         shelf.plan_for(NAME)
 
 
-def test_a_plan_of_other_loads_is_refused(shelf: Shelf, store: Store):
+def test_a_plan_of_other_loads_is_refused(shelf: FilePlanStore, store: Store):
     shelf.put_problem(NAME, POSED)
     work(store)
     write_loads(store, NAME, loads(POSED, *([101.0] * 6)))
@@ -99,13 +99,13 @@ def test_a_plan_of_other_loads_is_refused(shelf: Shelf, store: Store):
         shelf.plan_for(NAME)
 
 
-def test_an_approved_plan_is_taken_up_with_all_its_moves(shelf: Shelf, store: Store):
+def test_an_approved_plan_is_taken_up_with_all_its_moves(shelf: FilePlanStore, store: Store):
     plan = work(store)
     taken = shelf.accepted(plan.digest)
     assert (taken.digest, taken.made_at, sorted(taken.moves)) == (plan.digest, plan.made_at, sorted(made()[1]))
 
 
-def test_moves_that_were_changed_after_the_approval_are_refused(shelf: Shelf, store: Store):
+def test_moves_that_were_changed_after_the_approval_are_refused(shelf: FilePlanStore, store: Store):
     plan, moves = made()
     other = (*moves[:-1], moves[-1]._replace(order=(2, 1, 3), to_leader=2))
     assert again(plan, other).digest != plan.digest
@@ -117,21 +117,21 @@ def test_moves_that_were_changed_after_the_approval_are_refused(shelf: Shelf, st
 def test_the_plan_of_another_cluster_is_refused(store: Store):
     plan = work(store)
     with pytest.raises(PlanUnfit, match="is for Kafka cluster memory-cluster, not for another"):
-        Shelf(store, "another", "kafka/main").accepted(plan.digest)
+        FilePlanStore(store, "another", "kafka/main").accepted(plan.digest)
 
 
 def test_the_plan_of_another_policy_is_refused(store: Store):
     plan = work(store)
     with pytest.raises(PlanUnfit, match="is of policy kafka/main, not of kafka/other"):
-        Shelf(store, "memory-cluster", "kafka/other").accepted(plan.digest)
+        FilePlanStore(store, "memory-cluster", "kafka/other").accepted(plan.digest)
 
 
-def test_a_plan_that_is_gone_is_told(shelf: Shelf):
+def test_a_plan_that_is_gone_is_told(shelf: FilePlanStore):
     with pytest.raises(PlanUnfit, match="plan 0123456789abcdef is not in the store any more"):
         shelf.accepted("0123456789abcdef")
 
 
-def test_a_plan_put_into_the_folder_of_another_is_refused(shelf: Shelf, store: Store):
+def test_a_plan_put_into_the_folder_of_another_is_refused(shelf: FilePlanStore, store: Store):
     plan = work(store)
     for name in (plan_files.SUMS, plan_files.MOVES):
         data = store.read_bytes(f"{plan_files.FOLDER}/{plan.digest}/{name}")
@@ -140,7 +140,7 @@ def test_a_plan_put_into_the_folder_of_another_is_refused(shelf: Shelf, store: S
         shelf.accepted("0123456789abcdef")
 
 
-def test_of_a_policys_problems_the_last_few_stay_and_those_of_others_all(shelf: Shelf, store: Store):
+def test_of_a_policys_problems_the_last_few_stay_and_those_of_others_all(shelf: FilePlanStore, store: Store):
     for number in range(KEPT + 2):
         shelf.put_problem(f"kafka.main.at-{number}", POSED)
         write_loads(store, f"kafka.main.at-{number}", KNOWN)
@@ -154,7 +154,7 @@ def test_of_a_policys_problems_the_last_few_stay_and_those_of_others_all(shelf: 
     assert {f.path.split("/")[1] for f in store.list("loads")} == {f"kafka.main.at-{n}" for n in range(2, KEPT + 2)}
 
 
-def test_a_policy_whose_name_goes_on_after_a_dot_keeps_its_problems(shelf: Shelf, store: Store):
+def test_a_policy_whose_name_goes_on_after_a_dot_keeps_its_problems(shelf: FilePlanStore, store: Store):
     for number in range(KEPT + 2):
         shelf.put_problem(f"kafka.main.at-{number}", POSED)
         shelf.put_problem(f"kafka.main.eu.at-{number}", POSED)
