@@ -73,7 +73,7 @@ class MemoryOrders:
 
 
 class MemoryFaultTolerance:
-    """``ports.kafka.MarginReader`` over a simulated cluster. ``voters`` are brokers; those that run keep up.
+    """``ports.kafka.FaultToleranceReader`` over a simulated cluster. ``voters`` are brokers; those that run keep up.
 
     Without voters the controllers are others, and well.
     """

@@ -103,7 +103,7 @@ def stretches(spark: SparkSession, uri: str, work: Sequence[Portion], window: Wi
 def read_portion(store: Store, portion: Portion, window: Window, said: Said) -> Iterator[Any]:
     """A portion as record batches of stretches. A file that cannot be read is said, and skipped from there on.
 
-    Raises StoreAway when the store does not answer: that passes, and Spark tries the task again.
+    Raises StoreUnavailable when the store does not answer: that passes, and Spark tries the task again.
     """
     if portion.compacted:
         (path,) = portion.paths

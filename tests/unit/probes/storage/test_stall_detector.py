@@ -133,9 +133,9 @@ def test_a_thread_that_waits_for_a_disk_is_not_away(pauses: StallDetector) -> No
 FROZEN = """
 import sys, time
 from bellwether.adapters.clocks import SystemClock
-from bellwether.probes.storage.stall_detector import Pauses
+from bellwether.probes.storage.stall_detector import StallDetector
 clock = SystemClock()
-pauses = Pauses(clock)
+pauses = StallDetector(clock)
 pauses.start()
 began = pauses.begin()
 print("timing", flush=True)

@@ -3,7 +3,7 @@
 In: ``spec.kafka``. Out: a ``Connection``, in which everything has the name of the field that it comes from. Called
 wherever a policy's connection is made, and again and again: the operator, the probers, the command line. A Secret is
 read once each time, so that what is taken from it belongs together. Unauthenticated names field, Secret and key; what
-a Strimzi cluster lacks is Undiscovered.
+a Strimzi cluster lacks is StrimziUnavailable.
 """
 
 from __future__ import annotations

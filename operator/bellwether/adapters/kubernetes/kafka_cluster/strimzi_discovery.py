@@ -1,7 +1,7 @@
 """Discover a Strimzi Kafka cluster: addresses, certificates, user, and operations under way on it.
 
 In: the name of a Kafka resource. Out: what was found, as values. Nothing is remembered: whoever asks again learns what
-has changed. ``Undiscovered`` names what is missing and the remedy; what a Secret lacks is Unauthenticated. Called by
+has changed. ``StrimziUnavailable`` names what is missing and the remedy; what a Secret lacks is Unauthenticated. Called by
 ``connection_resolver`` for whoever connects, and by ``controllers.cluster_connection``.
 """
 
@@ -71,7 +71,7 @@ class StrimziClusters:
         self._version = VERSIONS[0]
 
     def find(self, wanted: Wanted, *, own_user: bool = False, own_ca: bool = False, outside_as: str = "") -> Found:
-        """The cluster as it stands. Raises Undiscovered, Unauthenticated, Transient or Terminal.
+        """The cluster as it stands. Raises StrimziUnavailable, Unauthenticated, Transient or Terminal.
 
         ``own_user`` and ``own_ca``: the policy brings its own. ``outside_as`` names the listener of clients outside.
         """
