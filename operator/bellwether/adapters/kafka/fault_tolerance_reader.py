@@ -1,4 +1,4 @@
-"""Read the fault tolerance of a cluster from its brokers and its active controller (``ports.kafka.FaultToleranceReader``).
+"""Read the fault tolerance of a cluster: ``ports.kafka.FaultToleranceReader`` over brokers and active controller.
 
 In: topics and brokers. Out: min.insync.replicas of each topic (remembered for a moment), the voters of the KRaft quorum
 and which of them keep up (DescribeQuorum, KIP-595), which brokers do not answer now, and whose logs trail their

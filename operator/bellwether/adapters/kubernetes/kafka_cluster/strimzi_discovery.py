@@ -1,8 +1,8 @@
 """Discover a Strimzi Kafka cluster: addresses, certificates, user, and operations under way on it.
 
-In: the name of a Kafka resource. Out: what was found, as values. Nothing is remembered: whoever asks again learns what
-has changed. ``StrimziUnavailable`` names what is missing and the remedy; what a Secret lacks is Unauthenticated. Called by
-``connection_resolver`` for whoever connects, and by ``controllers.cluster_connection``.
+In: the name of a Kafka resource. Out: what was found, as values. Nothing is cached: each call reads the present state.
+``StrimziUnavailable`` names what is missing and the remedy; what a Secret lacks is Unauthenticated. Called by
+``connection_resolver`` and by ``controllers.cluster_connection``.
 """
 
 from __future__ import annotations
