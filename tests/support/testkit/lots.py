@@ -7,14 +7,15 @@ anybody change.)
 
 from __future__ import annotations
 
-# The same work as that of three brokers, in another process and on another cluster: together it would take too long.
-THREE_BROKERS, THREE_MORE, FOUR_BROKERS = "three brokers", "three more brokers", "four brokers"
+# Three clusters of three brokers, in processes of their own: together their tests would take too long.
+THREE_BROKERS, THREE_MORE, THREE_PROBED = "three brokers", "three more brokers", "three probed brokers"
+FOUR_BROKERS = "four brokers"
 SIX_BROKERS, SPARK = "six brokers", "spark"
 LOTS = {
     "integration/operator": THREE_BROKERS,
-    "integration/brokers": THREE_MORE,
-    "integration/parts": THREE_MORE,
-    "integration/probes": THREE_MORE,
+    "integration/brokers": THREE_PROBED,
+    "integration/parts": THREE_PROBED,
+    "integration/probes": THREE_PROBED,
     "integration/load": THREE_MORE,
     "integration/alerts": THREE_MORE,
     "integration/rights": THREE_MORE,
@@ -24,7 +25,7 @@ LOTS = {
     "integration/placement": SIX_BROKERS,
     "spark": SPARK,
 }
-LONGEST_FIRST = (THREE_BROKERS, THREE_MORE, FOUR_BROKERS, SPARK)
+LONGEST_FIRST = (THREE_BROKERS, FOUR_BROKERS, THREE_PROBED, SPARK, THREE_MORE)
 REAL_PARTS = ("integration/", "contract", "spark", "e2e")
 
 
