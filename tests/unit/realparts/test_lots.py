@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testkit.lots import FOUR_BROKERS, LOTS, THREE_BROKERS, THREE_MORE, begins, lot_of
+from testkit.lots import FOUR_BROKERS, LOTS, THREE_BROKERS, THREE_MORE, THREE_PROBED, begins, lot_of
 
 TESTS = Path(__file__).parents[2]
 
@@ -26,15 +26,18 @@ def test_a_test_is_of_its_folders_lot_or_alone(test: str, lot: str) -> None:
 
 
 def test_the_longest_lot_begins_first_and_what_needs_no_real_part_last() -> None:
-    folders = ("integration/operator", "integration/rights", "contract", "spark", "integration/apiserver", "unit/core")
-    assert [begins(f"tests/{folder}/test_a.py::test_x") for folder in folders] == [0, 1, 2, 3, 4, 5]
+    shared = ("integration/operator", "contract", "integration/probes", "spark", "integration/rights")
+    folders = (*shared, "integration/apiserver", "unit/core")
+    assert [begins(f"tests/{folder}/test_a.py::test_x") for folder in folders] == [0, 1, 2, 3, 4, 5, 6]
 
 
 def test_every_folder_that_has_a_lot_exists() -> None:
     assert [folder for folder in LOTS if not (TESTS / folder).is_dir()] == []
 
 
-@pytest.mark.parametrize(("fixture", "lots"), [("kafka", {THREE_BROKERS, THREE_MORE}), ("four", {FOUR_BROKERS})])
+@pytest.mark.parametrize(
+    ("fixture", "lots"), [("kafka", {THREE_BROKERS, THREE_MORE, THREE_PROBED}), ("four", {FOUR_BROKERS})]
+)
 def test_a_cluster_is_asked_for_in_its_own_lots_alone(fixture: str, lots: set[str]) -> None:
     asks = re.compile(rf"(?<!self, )\b{fixture}: KafkaCluster")
     files = [path for path in TESTS.rglob("*.py") if path.parent.name not in ("tests", "realparts", "testkit")]
