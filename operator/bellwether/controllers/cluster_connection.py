@@ -51,7 +51,7 @@ class PolicyRefused(Terminal):
 
 @dataclass
 class ClusterConnection:
-    """Everything that a turn of one policy needs, once its cluster has been seen and its Lease is held."""
+    """Everything that a reconcile of one policy needs: ports, Lease, undo record, id of the cluster."""
 
     world: World
     lease: ClusterLease
@@ -87,7 +87,7 @@ TellCertificate = Callable[[str, str, str, float | None], None]
 
 
 class Connector:
-    """Makes links for one policy. ``namespace`` is the policy's; the Lease stands in ``lease_namespace``."""
+    """Connects one policy. ``namespace`` is the policy's; the Lease is in ``lease_namespace``."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Connector:
         self._pods = PodWatch(api, clock)
 
     def link(self, policy: LeadershipPolicy) -> ClusterConnection:
-        """A link to the cluster that the policy names. Raises Transient, Terminal, or Refused with the reason."""
+        """A connection to the cluster that the policy names. Raises Transient, Terminal, or PolicyRefused."""
         namespace, name = policy.metadata.namespace, policy.metadata.name
         reader, mover, margins, configs = self._through(self._followed.now(policy), policy)
         cluster_id = reader.read().cluster_id

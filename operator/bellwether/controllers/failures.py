@@ -29,14 +29,14 @@ class Failures:
         self,
         who: tuple[str, str],
         session: Session,
-        notices: StatusReporter,
-        pace: Requeue,
+        reporter: StatusReporter,
+        requeue: Requeue,
         release: Callable[[], None],
     ) -> None:
         self._who = who
         self._session = session
-        self._notices = notices
-        self._pace = pace
+        self._reporter = reporter
+        self._requeue = requeue
         self._release = release
         self._reason: Reason | None = None
         self._times = 0
@@ -54,7 +54,7 @@ class Failures:
                 return self._refused(policy, body, error.reason, error)
             case Fenced():
                 log.warning("stopped acting", why=str(error))
-                self._notices.failed(*self._who, "Fenced")
+                self._reporter.failed(*self._who, "Fenced")
                 self._release()
                 return 0.0
             case WrongCluster():
@@ -72,18 +72,18 @@ class Failures:
     def defect(self) -> float:
         """A reconcile failed in a way that no error of ours names."""
         log.exception("the turn failed in a way that it should not")
-        self._notices.failed(*self._who, "Defect")
+        self._reporter.failed(*self._who, "Defect")
         self._release()
-        return self._pace.retry_seconds
+        return self._requeue.retry_seconds
 
     def _refused(self, policy: LeadershipPolicy, body: dict[str, Any], reason: Reason, error: BellwetherError) -> float:
         if reason is Reason.STANDING_BY:
-            return self._pace.lease_retry_seconds  # the leader writes the status
+            return self._requeue.lease_retry_seconds  # the leader writes the status
         log.warning("no turn", reason=str(reason), why=str(error))
         self._times = self._times + 1 if self._reason is reason else 1
         self._reason = reason
-        self._notices.failed(*self._who, type(error).__name__)
+        self._reporter.failed(*self._who, type(error).__name__)
         if self._session.led_elsewhere(policy):
-            return self._pace.retry_seconds  # an error of a stand-by process is not the policy's
-        self._notices.trouble(body, reason, str(error))
-        return self._pace.retry(reason, self._times)
+            return self._requeue.retry_seconds  # an error of a stand-by process is not the policy's
+        self._reporter.trouble(body, reason, str(error))
+        return self._requeue.retry(reason, self._times)

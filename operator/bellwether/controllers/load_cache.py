@@ -109,56 +109,56 @@ class LoadCache:
         """What a turn may do or say differently once it has changed."""
         return self._taken, self._tried is not None, self.trouble
 
-    def due(self, wish: LoadQuery | None) -> bool:
+    def due(self, query: LoadQuery | None) -> bool:
         """Whether there may be something to read."""
-        if wish is None:
+        if query is None:
             self._loads, self._wish, self._tried, self.trouble = None, None, None, None
             return False
         before = self._wish
-        if before is None or self._tried is None or wish.terms != before.terms:
+        if before is None or self._tried is None or query.terms != before.terms:
             return True
-        if wish.latest and wish.latest != before.latest:
+        if query.latest and query.latest != before.latest:
             return True
         return self.trouble is not None and self._clock.monotonic() - self._tried >= AGAIN_SECONDS
 
-    def read(self, shelf: Callable[[], LoadSource], wish: LoadQuery) -> None:
+    def read(self, plans: Callable[[], LoadSource], query: LoadQuery) -> None:
         """Read what is newest; what cannot be read is told by ``trouble``, and leaves what is known."""
         before, trouble = self._wish, ""
         try:
-            self._read(shelf(), wish)
+            self._read(plans(), query)
         except BellwetherError as error:
             trouble = str(error)
         except Exception as error:
             log.exception("the loads could not be read in a way that should not be")
             trouble = f"{type(error).__name__}: {error}"
         self.trouble = Refusal(Reason.STORE_UNAVAILABLE, f"{FOR}: {trouble}") if trouble else None
-        kept = before.latest if before is not None and not wish.latest else wish.latest
-        self._wish = replace(wish, latest=kept)
+        kept = before.latest if before is not None and not query.latest else query.latest
+        self._wish = replace(query, latest=kept)
         self._tried = self._clock.monotonic()
 
-    def _read(self, shelf: LoadSource, wish: LoadQuery) -> None:
+    def _read(self, plans: LoadSource, query: LoadQuery) -> None:
         """The loads of the run that ended last; while there are none by these terms, those of an older one do."""
         amiss: StoreError | None = None
-        if wish.latest:
+        if query.latest:
             try:
-                self._take(shelf, wish, wish.latest)
+                self._take(plans, query, query.latest)
                 return
             except (StoreDamaged, StoreMissing) as error:
                 amiss = error
-        if self._loads is None or self._terms != wish.terms:
-            for name in shelf.finished(wish.prefix):
+        if self._loads is None or self._terms != query.terms:
+            for name in plans.finished(query.prefix):
                 try:
-                    self._take(shelf, wish, name)
+                    self._take(plans, query, name)
                     break
                 except (StoreDamaged, StoreMissing) as error:
                     amiss = amiss or error
         if amiss is not None:
             raise amiss
 
-    def _take(self, shelf: LoadSource, wish: LoadQuery, name: str) -> None:
+    def _take(self, plans: LoadSource, query: LoadQuery, name: str) -> None:
         began = self._clock.monotonic()
-        self._loads = shelf.measured(name, wish.objective, wish.capacities)
-        self._terms = wish.terms
+        self._loads = plans.measured(name, query.objective, query.capacities)
+        self._terms = query.terms
         self._taken += 1
         seconds = round(self._clock.monotonic() - began, 1)
         log.info("read loads", loads=name, partitions=len(self._loads.partitions), seconds=seconds)

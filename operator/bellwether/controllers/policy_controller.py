@@ -47,29 +47,29 @@ class PolicyController(threading.Thread):
     def __init__(
         self,
         body: dict[str, Any],
-        linker: Callable[[SignalCache], Connector],
-        notices: StatusReporter,
-        custody: PolicyFinalizer,
+        connector: Callable[[SignalCache], Connector],
+        reporter: StatusReporter,
+        finalizer: PolicyFinalizer,
         clock: Clock,
-        pace: Requeue | None = None,
+        requeue: Requeue | None = None,
         desk: MakeRebalanceController | None = None,
     ) -> None:
         metadata = body["metadata"]
         self.namespace, self.policy_name = metadata["namespace"], metadata["name"]
         super().__init__(name=f"policy-{self.namespace}-{self.policy_name}", daemon=True)
         self.signals = SignalCache(clock)
-        self._notices = notices
-        self._custody = custody
+        self._reporter = reporter
+        self._finalizer = finalizer
         self._clock = clock
-        self._pace = pace or Requeue()
+        self._requeue = requeue or Requeue()
         self._lock = threading.Lock()
         self._body = body
-        self._pulse = Heartbeat(f"the loop of policy {self.namespace}/{self.policy_name}", clock.monotonic)
+        self._heartbeat = Heartbeat(f"the loop of policy {self.namespace}/{self.policy_name}", clock.monotonic)
         who = self.namespace, self.policy_name
-        self._session = Session(*who, linker(self.signals), self.signals, notices)
-        self._failures = Failures(who, self._session, notices, self._pace, self.release)
-        self._wakeups = Wakeups(clock, self._pace.inbox_seconds, self._inputs, self._pulse.beat)
-        self._rebalance = PolicyRebalance(desk, notices.run_of, self._wakeups.notify)
+        self._session = Session(*who, connector(self.signals), self.signals, reporter)
+        self._failures = Failures(who, self._session, reporter, self._requeue, self.release)
+        self._wakeups = Wakeups(clock, self._requeue.inbox_seconds, self._inputs, self._heartbeat.beat)
+        self._rebalance = PolicyRebalance(desk, reporter.run_of, self._wakeups.notify)
         self._detection = Detection()
         self._problems: tuple[str, ...] = ()
         self._took_seconds = 0.0
@@ -95,7 +95,7 @@ class PolicyController(threading.Thread):
 
         Only the leader insists: two that do not lead would overwrite each other for ever.
         """
-        if self._session.leads and self._notices.overwritten(resource, body):
+        if self._session.leads and self._reporter.overwritten(resource, body):
             self._wakeups.overwritten()
 
     def wake(self) -> None:
@@ -111,10 +111,10 @@ class PolicyController(threading.Thread):
         if self._ended or self.ident is None:
             return []
         if not self.is_alive():
-            return [f"{self._pulse.what} has died"]
+            return [f"{self._heartbeat.what} has died"]
         link = self._session.link
         found = (
-            self._pulse.amiss(bound_seconds),
+            self._heartbeat.amiss(bound_seconds),
             link.lease.amiss(bound_seconds) if link is not None else None,
             self._rebalance.amiss(),
         )
@@ -143,32 +143,34 @@ class PolicyController(threading.Thread):
 
     def step(self) -> float:
         """One reconcile with everything around it; returns seconds until the next, negative when there is none."""
-        self._pulse.beat()
+        self._heartbeat.beat()
         body = self.body
-        parting = PolicyDeletion.of(body, self._custody, self._clock)
-        if parting is not None and parting.over:
+        deletion = PolicyDeletion.of(body, self._finalizer, self._clock)
+        if deletion is not None and deletion.over:
             self.release()
-            if parting.asked is not None:
-                self._notices.trouble(body, Reason.WITHDRAWN, f"{DESCRIPTIONS[Reason.WITHDRAWN]} ({parting.asked})")
-            return parting.rest()
+            if deletion.asked is not None:
+                self._reporter.trouble(body, Reason.WITHDRAWN, f"{DESCRIPTIONS[Reason.WITHDRAWN]} ({deletion.asked})")
+            return deletion.rest()
         try:
             policy = LeadershipPolicy.read(body)
         except InvalidObject as error:
-            if parting is not None:
-                return parting.finish(f"the policy cannot be understood: {error}")
-            self._notices.trouble(body, Reason.INVALID_POLICY, str(error))
-            return self._pace.idle_seconds
+            if deletion is not None:
+                return deletion.finish(f"the policy cannot be understood: {error}")
+            self._reporter.trouble(body, Reason.INVALID_POLICY, str(error))
+            return self._requeue.idle_seconds
         self._detection = policy.policy().detection
         try:
-            if parting is not None:
+            if deletion is not None:
                 self._rebalance.close()
-                return parting.step(self, policy)
+                return deletion.step(self, policy)
             self.ensure_connected(policy)
-            self._custody.adopt(body)
+            self._finalizer.adopt(body)
             report = self.reconcile(policy, rebalance_input=self._rebalance.rebalance_input(policy, body))
             self._failures.succeeded()
             record = self.record
-            return self._pace.after(report, policy.policy(), record, self._took_seconds) if record is not None else 0.0
+            return (
+                self._requeue.after(report, policy.policy(), record, self._took_seconds) if record is not None else 0.0
+            )
         except BellwetherError as error:
             return self._failures.handle(policy, self.body, error)
 
@@ -180,20 +182,20 @@ class PolicyController(threading.Thread):
         inputs = self._inputs()  # before the signals are read: a change during the cycle wakes the controller again
         generations = self.signals.generations()  # before, too: the status must not claim a newer one than was judged
         began = self._clock.monotonic()
-        self._notices.begins(self.namespace, self.policy_name)
+        self._reporter.begins(self.namespace, self.policy_name)
         try:
-            world = replace(with_heartbeat(link.world, self._pulse.beat), pods=pods.seen)
+            world = replace(with_heartbeat(link.world, self._heartbeat.beat), pods=pods.seen)
             report, memory = reconcile(world, policy.policy(), memory, decide, rebalance_input)
             self._session.memory = memory
             self._must_lead()
         finally:
-            self._notices.ends(self.namespace, self.policy_name)
+            self._reporter.ends(self.namespace, self.policy_name)
         self._took_seconds = seconds = self._clock.monotonic() - began
         self._rebalance.hear(policy, report)
         report = self._session.qualified(replace(report, problem=None))  # it may be large, and was passed on
         run = self._rebalance.run
-        self._notices.publish(policy, report, memory, seconds, generations, run, self._must_lead)
-        self._notices.heard(self.namespace, self.policy_name, self.signals.signals(), self._detection.stale_after)
+        self._reporter.publish(policy, report, memory, seconds, generations, run, self._must_lead)
+        self._reporter.heard(self.namespace, self.policy_name, self.signals.signals(), self._detection.stale_after)
         self._wakeups.judged(inputs)
         self._log_problems()
         return report
@@ -205,7 +207,7 @@ class PolicyController(threading.Thread):
         return memory.record if memory is not None else None
 
     def ensure_connected(self, policy: LeadershipPolicy) -> None:
-        """Connect and hold the Lease. Raises Refused while another process, or another policy, holds it."""
+        """Connect and hold the Lease. Raises PolicyRefused while another process, or another policy, holds it."""
         self._session.ensure(policy)
 
     def release(self) -> None:
@@ -214,7 +216,7 @@ class PolicyController(threading.Thread):
         self._session.end()
 
     def _must_lead(self) -> None:
-        self._pulse.beat()
+        self._heartbeat.beat()
         self._session.must_lead()
 
     def _inputs(self) -> object:

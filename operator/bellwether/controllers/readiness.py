@@ -51,11 +51,11 @@ class Readiness(threading.Thread):
         self._amiss: str | None = "the watches have not listed yet"
         self._listed = False
         self._missing: dict[Named, float] = {}
-        self._pulse = Heartbeat("the thread that looks after readiness", clock.monotonic)
+        self._heartbeat = Heartbeat("the thread that looks after readiness", clock.monotonic)
 
     def stuck(self) -> list[str]:
         """That nobody looks any more, if so."""
-        found = self._pulse.amiss() if self.ident is not None else None
+        found = self._heartbeat.amiss() if self.ident is not None else None
         return [] if found is None else [found]
 
     def amiss(self) -> list[str]:
@@ -65,7 +65,7 @@ class Readiness(threading.Thread):
     def run(self) -> None:
         """Ask until told to end."""
         while not self._halt.is_set():
-            self._pulse.beat()
+            self._heartbeat.beat()
             self.ask()
             self._halt.wait(ASK_SECONDS)
 

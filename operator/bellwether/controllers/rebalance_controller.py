@@ -92,7 +92,7 @@ class FilePlanStore(LoadSource, Protocol):
 class RebalanceBackend:
     """What a policy's desk works with, made anew when the policy says otherwise."""
 
-    shelf: FilePlanStore
+    plans: FilePlanStore
     jobs: PlanJobs
 
 
@@ -270,13 +270,13 @@ class RebalanceController:
         tools, metadata = self._tools_of(facts), facts.policy.metadata
         name = file_name(metadata.namespace, metadata.name, run.name)
         if not self._started:
-            if not tools.shelf.has_problem(name):
+            if not tools.plans.has_problem(name):
                 with self._lock:
                     problem = self._problem
                     self._wanting = problem is None
                 if problem is None:
                     return run
-                tools.shelf.put_problem(name, problem)
+                tools.plans.put_problem(name, problem)
             with self._lock:
                 self._problem, self._wanting = None, False
             tools.jobs.start(run.name)
@@ -289,25 +289,25 @@ class RebalanceController:
         if word.state is JobState.ACTIVE:
             text = f"{DESCRIPTIONS[Reason.PLANNING]} {word.message}".strip()
             return run.become(RunState.RUNNING, Reason.PLANNING, text)
-        rechecked = tools.shelf.plan_for(name)
+        rechecked = tools.plans.plan_for(name)
         found = on_planned(run, rechecked.plan, facts.settings, rechecked.forced)
-        tools.shelf.tidy(file_name(metadata.namespace, metadata.name, ""))
+        tools.plans.tidy(file_name(metadata.namespace, metadata.name, ""))
         return found
 
     def _take_up(self, run: RebalanceRun, facts: _Facts) -> RebalanceRun:
         """An approved plan has to be at hand for the turns that apply it."""
         if self._accepted is not None and self._accepted.digest == run.digest:
             return run
-        accepted = self._tools_of(facts).shelf.accepted(run.digest)
+        accepted = self._tools_of(facts).plans.accepted(run.digest)
         with self._lock:
             self._accepted = accepted
         return replace(run, made_at=accepted.made_at)
 
     def _read_loads(self, run: RebalanceRun, facts: _Facts) -> Refusal | None:
         """The loads of the run that ended last, where the policy limits by load; why they could not be had, if so."""
-        wish = LoadQuery.of(facts.policy, facts.settings, run)
-        if self._reading.due(wish) and wish is not None:
-            self._reading.read(lambda: self._tools_of(facts).shelf, wish)
+        query = LoadQuery.of(facts.policy, facts.settings, run)
+        if self._reading.due(query) and query is not None:
+            self._reading.read(lambda: self._tools_of(facts).plans, query)
         return self._reading.trouble
 
     def _failed(self, run: RebalanceRun, error: Exception, text: str) -> RebalanceRun:
@@ -350,13 +350,13 @@ def rebalance_backend(
         from bellwether.adapters.store.plans.plan_store import FilePlanStore  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise Terminal(f"spec.rebalance {needed_extra(error)}") from error
-    shelf = FilePlanStore(Store.open(rebalance.history.uri), cluster_id, f"{metadata.namespace}/{metadata.name}")
+    plans = FilePlanStore(Store.open(rebalance.history.uri), cluster_id, f"{metadata.namespace}/{metadata.name}")
     jobs: PlanJobs
     if rebalance.runner.type is RunnerType.PROCESS:
         jobs = ProcessJobs(lambda run: Work.of(policy, rebalance, run, cluster_id), rebalance.runner, clock)
     else:
         jobs = KubernetesJobs(api, policy, rebalance, cluster_id)
-    return RebalanceBackend(shelf, jobs)
+    return RebalanceBackend(plans, jobs)
 
 
 MakeRebalanceController = Callable[[RebalanceRun, Callable[[], None]], RebalanceController]
@@ -364,7 +364,7 @@ MakeRebalanceController = Callable[[RebalanceRun, Callable[[], None]], Rebalance
 
 
 class PolicyRebalance:
-    """The desk of one policy while ``spec.rebalance`` asks for one. ``run_of`` reads the last status of a policy."""
+    """Runs a rebalance controller while ``spec.rebalance`` asks for one. ``run_of`` reads a policy's last status."""
 
     def __init__(
         self,
@@ -375,43 +375,43 @@ class PolicyRebalance:
         self._make = make
         self._run_of = run_of
         self._wake = wake
-        self._desk: RebalanceController | None = None
+        self._controller: RebalanceController | None = None
 
     @property
     def run(self) -> RebalanceRun | None:
         """How the rebalance stands; None where the policy asks for none."""
-        return self._desk.run if self._desk is not None else None
+        return self._controller.run if self._controller is not None else None
 
     @property
     def version(self) -> int | None:
         """Changes whenever a reconcile has something new to do or to say."""
-        desk = self._desk  # read by the watches' threads, too
+        desk = self._controller  # read by the watches' threads, too
         return desk.version if desk is not None else None
 
     def rebalance_input(self, policy: LeadershipPolicy, body: dict[str, Any]) -> RebalanceInput:
         """What the next reconcile is to do for a rebalance. Raises Transient or Terminal."""
         if policy.spec.rebalance is None:
             self.close()
-        elif self._desk is None and self._make is not None:
+        elif self._controller is None and self._make is not None:
             # The object may be older than the last status.
-            self._desk = self._make(self._run_of(policy), self._wake)
-        if self._desk is None:
+            self._controller = self._make(self._run_of(policy), self._wake)
+        if self._controller is None:
             return RebalanceInput()
-        return replace(self._desk.rebalance_input(), approved_by=_approver(policy, body))
+        return replace(self._controller.rebalance_input(), approved_by=_approver(policy, body))
 
     def hear(self, policy: LeadershipPolicy, report: Report) -> None:
         """What a reconcile came to."""
-        if self._desk is not None:
-            self._desk.hear(policy, policy.metadata.annotations, report)
+        if self._controller is not None:
+            self._controller.hear(policy, policy.metadata.annotations, report)
 
     def amiss(self) -> str | None:
-        """That the desk's thread has died, if so."""
-        desk = self._desk
+        """That its thread has died, if so."""
+        desk = self._controller
         return desk.amiss() if desk is not None else None
 
     def close(self) -> None:
         """Stop planning; the next ``rebalance_input`` begins anew."""
-        desk, self._desk = self._desk, None
+        desk, self._controller = self._controller, None
         if desk is not None:
             desk.close()
 

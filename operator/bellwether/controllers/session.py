@@ -30,13 +30,13 @@ class Session:
     """One policy's session. ``memory`` is None until the undo record was read under this Lease."""
 
     def __init__(
-        self, namespace: str, policy: str, linker: Connector, signals: SignalCache, notices: StatusReporter
+        self, namespace: str, policy: str, connector: Connector, signals: SignalCache, reporter: StatusReporter
     ) -> None:
         self._namespace = namespace
         self._policy = policy
-        self._linker = linker
+        self._connector = connector
         self._signals = signals
-        self._notices = notices
+        self._reporter = reporter
         self._connected_to: object = None
         self.link: ClusterConnection | None = None
         self.memory: Memory | None = None
@@ -55,22 +55,22 @@ class Session:
 
     def led_elsewhere(self, policy: LeadershipPolicy) -> bool:
         """Whether another process seems to lead this policy, so that errors of this one are not the policy's."""
-        return not self.leads and self._linker.led_elsewhere(policy)
+        return not self.leads and self._connector.led_elsewhere(policy)
 
     def ensure(self, policy: LeadershipPolicy) -> None:
-        """Connect and hold the Lease. Raises Refused while another process, or another policy, holds it."""
+        """Connect and hold the Lease. Raises PolicyRefused while another process, or another policy, holds it."""
         if self.link is not None and self._connected_to != policy.spec.kafka:
             self.end()
         if self.link is None:
-            self.link = self._linker.link(policy)
+            self.link = self._connector.link(policy)
             self._connected_to = policy.spec.kafka
         else:
-            self.link = self._linker.follow(self.link, policy)
+            self.link = self._connector.follow(self.link, policy)
         if self.leads:
             return
         self.memory = None
         if not self.link.lease.acquire():
-            self._notices.leading(self._namespace, self._policy, False)
+            self._reporter.leading(self._namespace, self._policy, False)
             owner = self.link.lease.owner
             # No owner: another process was quicker in this moment, and the next try shows which.
             if owner is None or owner.startswith(f"policy {self._namespace}/{self._policy} "):
@@ -80,12 +80,12 @@ class Session:
                 "one of the two"
             )
             raise PolicyRefused(Reason.CLUSTER_CLAIMED, text)
-        self._notices.leading(self._namespace, self._policy, True)
+        self._reporter.leading(self._namespace, self._policy, True)
 
     def begin(self, policy: LeadershipPolicy) -> tuple[ClusterConnection, Memory, PodWatch]:
         """What a reconcile works with. The first of a session reads the undo record and the last status.
 
-        Raises Transient without a connection, Refused when the record cannot be read, and what the ports raise.
+        Raises Transient without a connection, PolicyRefused when the record cannot be read, and what the ports raise.
         """
         if self.link is None:
             raise Transient("there is no connection to the Kafka cluster yet")
@@ -93,7 +93,7 @@ class Session:
             self.memory = self._take_over(self.link, policy)
         else:
             self.link.records.check()  # a record that a person imported is found even if nothing is to be written
-        self.pods = self._linker.restarts(policy)
+        self.pods = self._connector.restarts(policy)
         return self.link, self.memory, self.pods
 
     def _take_over(self, link: ClusterConnection, policy: LeadershipPolicy) -> Memory:
@@ -102,18 +102,18 @@ class Session:
         except (Transient, Terminal) as error:
             raise PolicyRefused(Reason.RECORD_UNAVAILABLE, str(error)) from error
         # The watch may not have delivered yet: the first reconcile must not miss an override.
-        healths = self._notices.healths(policy)
+        healths = self._reporter.healths(policy)
         for health in healths:
             self._signals.on_broker_health(health)
-        verdicts, flaps = self._notices.last_said(policy, healths)
-        grace, orders = self._linker.grace_seconds(link), self._notices.orders(healths)
+        verdicts, flaps = self._reporter.last_said(policy, healths)
+        grace, orders = self._connector.grace_seconds(link), self._reporter.orders(healths)
         structlog.contextvars.bind_contextvars(epoch=record.epoch)
         log.info("took over", displaced=len(record.entries), demoted=sorted(record.demoted))
         return Memory(record, verdicts, grace, flaps=flaps, quarantine_orders=orders)
 
     def qualified(self, report: Report) -> Report:
         """The report with what limits it: former credentials still in use, pods that cannot be read."""
-        found = [self._linker.former_credentials] if self._linker.former_credentials is not None else []
+        found = [self._connector.former_credentials] if self._connector.former_credentials is not None else []
         if self.pods is not None and self.pods.problem:
             text = self.pods.problem[:MESSAGE_LIMIT]
             found.append(Condition("RestartsWatched", False, Reason.PODS_UNKNOWN, text))
@@ -123,7 +123,7 @@ class Session:
         """Connect again with what the policy's Secrets hold now; returns what is wrong with them."""
         if self.link is not None:
             try:
-                self.link = self._linker.renew(self.link, policy)
+                self.link = self._connector.renew(self.link, policy)
             except BellwetherError as error:
                 return error
         return None
@@ -134,9 +134,9 @@ class Session:
         link, self.link, self.memory = self.link, None, None
         if link is not None:
             link.lease.release()
-            self._notices.leading(self._namespace, self._policy, False)
+            self._reporter.leading(self._namespace, self._policy, False)
 
     def close(self) -> None:
         """End for good, and remove the files that Secrets were written to."""
         self.end()
-        self._linker.close()
+        self._connector.close()

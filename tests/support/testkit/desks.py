@@ -91,8 +91,8 @@ def desk_of(
     """How a loop gets its desk; every desk that was made is appended to ``made``."""
 
     def tools(policy: LeadershipPolicy, cluster_id: str) -> RebalanceBackend:
-        shelf = FilePlanStore(planner.store, cluster_id, f"{policy.metadata.namespace}/{policy.metadata.name}")
-        return RebalanceBackend(shelf, planner)
+        plans = FilePlanStore(planner.store, cluster_id, f"{policy.metadata.namespace}/{policy.metadata.name}")
+        return RebalanceBackend(plans, planner)
 
     def make(run: RebalanceRun, wake: Callable[[], None]) -> RebalanceController:
         desk = RebalanceController(run, tools, clock or SystemClock(), wake)

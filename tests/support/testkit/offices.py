@@ -36,7 +36,7 @@ LEASE_SECONDS = 1_000_000
 
 
 @dataclass
-class MemoryLinker:
+class MemoryConnector:
     """Links to the simulated cluster instead of to Kafka. ``trouble`` is raised instead, while it stands."""
 
     office: Office
@@ -119,9 +119,9 @@ class Office:
 
     def __post_init__(self) -> None:
         self.metrics = OperatorMetrics()
-        self.notices = StatusReporter(self.api, self.site.clock, self.holder, self.metrics)
-        self.custody = PolicyFinalizer(self.api)
-        self.linker = MemoryLinker(self, self.holder)
+        self.reporter = StatusReporter(self.api, self.site.clock, self.holder, self.metrics)
+        self.finalizer = PolicyFinalizer(self.api)
+        self.connector = MemoryConnector(self, self.holder)
 
     @classmethod
     def well(cls) -> Office:
@@ -146,10 +146,12 @@ class Office:
     def loop(self, name: str = "main") -> PolicyController:
         """A loop of a policy that stands; nobody starts its thread."""
 
-        def linker(_: SignalCache) -> Connector:
-            return cast(Connector, self.linker)
+        def connector(_: SignalCache) -> Connector:
+            return cast(Connector, self.connector)
 
-        made = PolicyController(self.body(name), linker, self.notices, self.custody, self.site.clock, desk=self.desk)
+        made = PolicyController(
+            self.body(name), connector, self.reporter, self.finalizer, self.site.clock, desk=self.desk
+        )
         self.loops.append(made)
         return made
 

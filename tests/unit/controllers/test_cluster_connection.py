@@ -29,7 +29,7 @@ SASL = {"mechanism": "PLAIN", "username": "u", "passwordSecretRef": {"name": "ka
 
 
 @pytest.fixture
-def linker(monkeypatch: pytest.MonkeyPatch) -> Connector:
+def connector(monkeypatch: pytest.MonkeyPatch) -> Connector:
     """A linker whose every bootstrap leads to one cluster in memory."""
     cluster = MemoryCluster(cluster_id="cluster-a")
     monkeypatch.setattr(cluster_connection, "BrokerPool", lambda *_, **__: MemoryRoute(cluster))
@@ -47,31 +47,31 @@ def policy(cluster_id: str = "", **kafka: Any) -> LeadershipPolicy:
 @pytest.mark.parametrize(
     "pinned", [pytest.param("", id="not pinned yet"), pytest.param("cluster-a", id="pinned to it")]
 )
-def test_the_cluster_that_answers_is_linked(linker: Connector, pinned: str):
-    link = linker.link(policy(pinned))
+def test_the_cluster_that_answers_is_linked(connector: Connector, pinned: str):
+    link = connector.link(policy(pinned))
     assert link.cluster_id == "cluster-a"
     assert link.lease.name == "bellwether-cluster-a"
     assert not link.lease.seconds_left(), "a link is no Lease yet"
 
 
-def test_a_policy_stays_pinned_to_the_cluster_that_it_has_seen(linker: Connector):
+def test_a_policy_stays_pinned_to_the_cluster_that_it_has_seen(connector: Connector):
     with pytest.raises(PolicyRefused) as refused:
-        linker.link(policy("cluster-b"))
+        connector.link(policy("cluster-b"))
     assert refused.value.reason is Reason.CLUSTER_CHANGED
     for word in ("cluster-a", "cluster-b", "spec.kafka.bootstrapServers"):
         assert word in str(refused.value)
 
 
-def test_a_former_batch_may_arrive_as_long_as_a_lease_and_a_request_last(linker: Connector):
-    assert linker.grace_seconds(linker.link(policy())) == 12.0
+def test_a_former_batch_may_arrive_as_long_as_a_lease_and_a_request_last(connector: Connector):
+    assert connector.grace_seconds(connector.link(policy())) == 12.0
 
 
-def test_a_secret_that_is_not_there_is_named_and_not_shown(linker: Connector):
+def test_a_secret_that_is_not_there_is_named_and_not_shown(connector: Connector):
     with pytest.raises(Terminal, match="kafka-user"):
-        linker.link(policy(tls={}, sasl=SASL))
-    linker._api.put(SECRETS, {"metadata": {"name": "kafka-user", "namespace": "default"}, "data": {"other": "eA=="}})  # type: ignore[attr-defined]
+        connector.link(policy(tls={}, sasl=SASL))
+    connector._api.put(SECRETS, {"metadata": {"name": "kafka-user", "namespace": "default"}, "data": {"other": "eA=="}})  # type: ignore[attr-defined]
     with pytest.raises(Terminal, match="password"):
-        linker.link(policy(tls={}, sasl=SASL))
+        connector.link(policy(tls={}, sasl=SASL))
 
 
 @pytest.mark.parametrize(
@@ -84,49 +84,49 @@ def test_a_secret_that_is_not_there_is_named_and_not_shown(linker: Connector):
     ],
 )
 def test_a_policy_seems_led_elsewhere_while_somebody_renews_its_lease(
-    linker: Connector, holder: str, of: str, age: int, elsewhere: bool
+    connector: Connector, holder: str, of: str, age: int, elsewhere: bool
 ):
     renewed = (START - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     lease = {
         "metadata": {"name": "bellwether-cluster-a", "namespace": "operators", "annotations": {POLICY_ANNOTATION: of}},
         "spec": {"holderIdentity": holder, "renewTime": renewed},
     }
-    linker._api.put(LEASES, lease)  # type: ignore[attr-defined]
-    assert linker.led_elsewhere(policy("cluster-a")) is elsewhere
+    connector._api.put(LEASES, lease)  # type: ignore[attr-defined]
+    assert connector.led_elsewhere(policy("cluster-a")) is elsewhere
 
 
-def test_a_policy_that_has_seen_no_cluster_or_has_no_lease_is_led_nowhere(linker: Connector):
-    assert not linker.led_elsewhere(policy())
-    assert not linker.led_elsewhere(policy("cluster-a"))
-    linker._api.away = True  # type: ignore[attr-defined]
-    assert not linker.led_elsewhere(policy("cluster-a"))
+def test_a_policy_that_has_seen_no_cluster_or_has_no_lease_is_led_nowhere(connector: Connector):
+    assert not connector.led_elsewhere(policy())
+    assert not connector.led_elsewhere(policy("cluster-a"))
+    connector._api.away = True  # type: ignore[attr-defined]
+    assert not connector.led_elsewhere(policy("cluster-a"))
 
 
-def test_a_renewed_link_keeps_its_lease_and_its_record(linker: Connector):
-    link = linker.link(policy())
-    renewed = linker.renew(link, policy())
+def test_a_renewed_link_keeps_its_lease_and_its_record(connector: Connector):
+    link = connector.link(policy())
+    renewed = connector.renew(link, policy())
     assert (renewed.lease, renewed.records, renewed.cluster_id) == (link.lease, link.records, link.cluster_id)
     assert renewed.world.clusters is not link.world.clusters
 
 
 def test_the_files_of_all_connections_stand_in_one_place_and_go_with_the_policy(
-    linker: Connector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    connector: Connector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     content = base64.b64encode(Authority(tmp_path / "tls").path.read_bytes()).decode()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "files"))
     (tmp_path / "files").mkdir()
     authority = {"metadata": {"name": "ca", "namespace": "default"}, "data": {"ca.crt": content}}
-    linker._api.put(SECRETS, authority)  # type: ignore[attr-defined]
+    connector._api.put(SECRETS, authority)  # type: ignore[attr-defined]
     found = policy(tls={"caSecretRef": {"name": "ca", "key": "ca.crt"}})
-    link = linker.link(found)
-    linker.renew(link, found)
+    link = connector.link(found)
+    connector.renew(link, found)
     assert len(list((tmp_path / "files").glob("bellwether-*/*"))) == 1
-    linker.close()
+    connector.close()
     assert list((tmp_path / "files").iterdir()) == []
 
 
-def test_when_the_certificates_of_a_policy_end_is_told(linker: Connector, tmp_path: Path):
+def test_when_the_certificates_of_a_policy_end_is_told(connector: Connector, tmp_path: Path):
     told: list[tuple[Any, ...]] = []
-    linker._certificate = lambda *what: told.append(what)
-    linker.link(policy())
+    connector._certificate = lambda *what: told.append(what)
+    connector.link(policy())
     assert told == [("default", "main", "authority", None), ("default", "main", "own", None)]

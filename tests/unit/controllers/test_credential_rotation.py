@@ -147,16 +147,16 @@ def test_a_link_follows_its_secrets_and_keeps_its_lease_and_its_record(
     monkeypatch.setattr(cluster_connection, "BrokerPool", nodes)
     monkeypatch.setattr(cluster_connection, "KafkaReader", lambda route: MemoryReader(cluster, route))
     monkeypatch.setattr(cluster_connection, "KafkaMover", lambda route: MemoryMover(cluster, 2.0, route=route))
-    linker = Connector(api, clock, SignalCache(clock), LeaseTimes(10, 2.0), "operators")
-    link = linker.link(POLICY)
-    assert linker.follow(link, POLICY) is link
+    connector = Connector(api, clock, SignalCache(clock), LeaseTimes(10, 2.0), "operators")
+    link = connector.link(POLICY)
+    assert connector.follow(link, POLICY) is link
     put(api, "kafka-user", password=b"renewed")
     clock.advance(CHECK_SECONDS)
-    after = linker.follow(link, POLICY)
+    after = connector.follow(link, POLICY)
     assert (after.lease, after.records, after.cluster_id) == (link.lease, link.records, link.cluster_id)
     assert after.world.clusters is not link.world.clusters
     assert [one.security.password for one in made] == ["hunter2", "renewed"]
-    linker.close()
+    connector.close()
 
 
 @pytest.mark.parametrize(
@@ -168,24 +168,24 @@ def test_a_link_follows_its_secrets_and_keeps_its_lease_and_its_record(
 )
 def test_what_a_person_must_grant_or_renew_has_a_reason_of_its_own(office: Office, trouble: Terminal, reason: str):
     loop = office.make()
-    office.linker.trouble = trouble
+    office.connector.trouble = trouble
     assert office.step(loop) == PACE.retry_seconds
     assert office.condition() == ("False", reason, str(trouble))
     assert office.condition("Connected")[:2] == ("False" if reason == "CredentialsUnusable" else "Unknown", reason)
-    office.linker.trouble = None
+    office.connector.trouble = None
     office.step(loop)
     assert office.condition()[:2] == ("True", "Settled")
 
 
 def test_who_is_refused_again_and_again_asks_ever_less_often_and_at_once_again_when_it_was_let_in(office: Office):
     loop = office.make()
-    office.linker.trouble = Unauthenticated("user 'u' is refused")
+    office.connector.trouble = Unauthenticated("user 'u' is refused")
     assert [office.step(loop) for _ in range(5)] == [5, 10, 20, 30, 30]
-    office.linker.trouble = Unauthorized("grant Alter on Cluster")
+    office.connector.trouble = Unauthorized("grant Alter on Cluster")
     assert office.step(loop) == 5, "another trouble"
-    office.linker.trouble = None
+    office.connector.trouble = None
     office.step(loop)
-    office.linker.trouble = Transient("no answer")
+    office.connector.trouble = Transient("no answer")
     loop.release()
     assert [office.step(loop) for _ in range(3)] == [5, 5, 5], "whom nobody refuses need not wait"
 
@@ -194,19 +194,19 @@ def test_that_former_credentials_are_in_use_is_said_and_stops_nothing(office: Of
     loop = office.make()
     why = "connected with what was read before: spec.kafka.tls.caSecretRef: secret default/ca does not exist"
     office.step(loop)
-    office.linker.former_credentials = Condition("CredentialsCurrent", False, Reason.CREDENTIALS_UNUSABLE, why)
+    office.connector.former_credentials = Condition("CredentialsCurrent", False, Reason.CREDENTIALS_UNUSABLE, why)
     office.step(loop, times=2)
     assert office.condition("CredentialsCurrent") == ("False", "CredentialsUnusable", why)
     assert office.condition()[:2] == ("True", "Settled")
     told = [e["note"] for e in office.api.all(EVENTS) if e["reason"] == "CredentialsUnusable"]
     assert told == [why], "once"
-    office.linker.former_credentials = None
+    office.connector.former_credentials = None
     office.step(loop)
     assert "CredentialsCurrent" not in {c["type"] for c in office.body()["status"]["conditions"]}
 
 
 def test_a_transient_trouble_is_no_matter_of_credentials(office: Office):
     loop = office.make()
-    office.linker.trouble = Transient("the token endpoint does not answer in time")
+    office.connector.trouble = Transient("the token endpoint does not answer in time")
     office.step(loop)
     assert office.condition()[1] == "ClusterUnreachable"

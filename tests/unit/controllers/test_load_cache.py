@@ -61,10 +61,10 @@ class Reader:
 
     def step(self, latest: str = "", **terms: object) -> bool:
         """One look, as the desk takes it; whether there was something to read."""
-        wish = replace(WISH, latest=f"{PREFIX}{latest}" if latest else "", **terms)  # type: ignore[arg-type]
-        if not self.reading.due(wish):
+        query = replace(WISH, latest=f"{PREFIX}{latest}" if latest else "", **terms)  # type: ignore[arg-type]
+        if not self.reading.due(query):
             return False
-        self.reading.read(lambda: self.book, wish)
+        self.reading.read(lambda: self.book, query)
         return True
 
     @property
@@ -219,14 +219,14 @@ class TestWhatIsWished:
 
     @pytest.mark.parametrize("state", sorted(set(RunState) - {RunState.RUNNING, RunState.FAILED}))
     def test_the_loads_of_a_run_that_has_ended(self, state: RunState):
-        wish = LoadQuery.of(self.policy(maxBytesPerSecond=1), Rebalance(), RebalanceRun(state, name="at-1"))
-        assert wish is not None
-        assert wish.latest == f"{wish.prefix}at-1"
+        query = LoadQuery.of(self.policy(maxBytesPerSecond=1), Rebalance(), RebalanceRun(state, name="at-1"))
+        assert query is not None
+        assert query.latest == f"{query.prefix}at-1"
 
     @pytest.mark.parametrize(
         "run", [RebalanceRun(), RebalanceRun(RunState.RUNNING, name="at-1"), RebalanceRun(RunState.FAILED, name="at-1")]
     )
     def test_whichever_are_newest_where_none_has_ended_well(self, run: RebalanceRun):
-        wish = LoadQuery.of(self.policy(maxBytesPerSecond=1), Rebalance(), run)
-        assert wish is not None
-        assert wish.latest == ""
+        query = LoadQuery.of(self.policy(maxBytesPerSecond=1), Rebalance(), run)
+        assert query is not None
+        assert query.latest == ""

@@ -220,7 +220,7 @@ def test_a_second_policy_for_the_same_cluster_is_told_who_has_it(office: Office)
 
 def test_another_cluster_behind_the_bootstrap_is_refused_with_both_ids(office: Office):
     loop = office.make()
-    office.linker.trouble = PolicyRefused(Reason.CLUSTER_CHANGED, "they lead to X, and this policy is pinned to Y")
+    office.connector.trouble = PolicyRefused(Reason.CLUSTER_CHANGED, "they lead to X, and this policy is pinned to Y")
     assert office.step(loop) == PACE.retry_seconds
     assert office.condition() == ("False", "ClusterChanged", "they lead to X, and this policy is pinned to Y")
 
@@ -228,11 +228,11 @@ def test_another_cluster_behind_the_bootstrap_is_refused_with_both_ids(office: O
 @pytest.mark.parametrize("trouble", [Transient("no answer from kafka:9092"), Terminal("kafka:9092: not a broker")])
 def test_a_cluster_that_cannot_be_reached_is_said_and_tried_again(office: Office, trouble: Exception):
     loop = office.make()
-    office.linker.trouble = trouble  # type: ignore[assignment]
+    office.connector.trouble = trouble  # type: ignore[assignment]
     assert office.step(loop) == PACE.retry_seconds
     assert office.condition() == ("False", "ClusterUnreachable", str(trouble))
     assert office.condition("Connected")[0] == "False"
-    office.linker.trouble = None
+    office.connector.trouble = None
     office.step(loop)
     assert office.condition()[:2] == ("True", "Settled")
 
@@ -266,15 +266,15 @@ def test_refused_credentials_are_read_again_and_said(office: Office, trouble: Be
     office.faults = lambda world: replace(world, clusters=Refusing(world.clusters))  # type: ignore[arg-type]
     loop = office.make()
     office.step(loop)
-    office.linker.trouble = trouble
+    office.connector.trouble = trouble
     assert office.step(loop) == PACE.retry_seconds
-    assert office.linker.renewed == 1
+    assert office.connector.renewed == 1
     assert office.condition() == ("False", "ClusterUnreachable", message)
 
 
 def test_whoever_stands_by_says_nothing_of_its_own_trouble(office: Office):
     loop = office.make()
-    office.linker.trouble, office.linker.led_by_another = Transient("no answer"), True
+    office.connector.trouble, office.connector.led_by_another = Transient("no answer"), True
     office.api.writes.clear()
     assert office.step(loop) == PACE.retry_seconds
     assert office.api.writes == []
@@ -327,10 +327,10 @@ def test_a_mended_policy_goes_on(office: Office):
 def test_another_connection_makes_another_link(office: Office):
     loop = office.make()
     office.step(loop, 2)
-    assert office.linker.linked == 1
+    assert office.connector.linked == 1
     office.change(kafka=kafka(bootstrapServers=["other.example:9092"]))
     office.step(loop)
-    assert office.linker.linked == 2
+    assert office.connector.linked == 2
 
 
 def test_whoever_is_fenced_forgets_everything_and_starts_anew(office: Office):
@@ -338,7 +338,7 @@ def test_whoever_is_fenced_forgets_everything_and_starts_anew(office: Office):
     office.step(loop)
     before = loop.record
     # Another writer has the record: the shards carry another epoch.
-    thief = Office(office.site, office.api, holder="thief").linker.link
+    thief = Office(office.site, office.api, holder="thief").connector.link
     assert before is not None
     sick(office)
     thief(LeadershipPolicy.read(office.body())).records.take_over(office.site.cluster_id)
@@ -414,7 +414,7 @@ def test_a_defect_in_one_turn_neither_ends_the_loop_nor_keeps_the_lease(office: 
     loop.wait = lambda _: False  # type: ignore[method-assign, assignment]
     loop.run()
     assert len(calls) == 2
-    assert office.linker.closed == 1
+    assert office.connector.closed == 1
     assert office.metrics.registry.get_sample_value(
         "bellwether_errors_total", {"namespace": "default", "policy": "main", "kind": "Defect"}
     )

@@ -115,20 +115,20 @@ def test_a_wardens_word_wakes_the_loop():
 
 def test_a_new_operator_knows_the_orders_that_stand_in_status():
     api, clock = MemoryApi(), ManualClock()
-    notices = StatusReporter(api, clock, "pod-1", OperatorMetrics())
+    reporter = StatusReporter(api, clock, "pod-1", OperatorMetrics())
     policy = LeadershipPolicy.read(apiobjects.policy())
-    notices.publish(policy, report(PAUSED), Memory(record()), 0.1)
-    known = notices.orders([*api.all(BROKER_HEALTHS), {"kind": "BrokerHealth", "metadata": {"name": "broken"}}])
+    reporter.publish(policy, report(PAUSED), Memory(record()), 0.1)
+    known = reporter.orders([*api.all(BROKER_HEALTHS), {"kind": "BrokerHealth", "metadata": {"name": "broken"}}])
     assert known == {1: PAUSED}
 
 
 def test_an_order_is_written_once_a_renewal_and_not_in_between():
     api, clock = MemoryApi(), ManualClock()
-    notices = StatusReporter(api, clock, "pod-1", OperatorMetrics())
+    reporter = StatusReporter(api, clock, "pod-1", OperatorMetrics())
     policy = LeadershipPolicy.read(apiobjects.policy())
     for found in (report(PAUSED), report(PAUSED), report(PAUSED), report(replace(PAUSED, renewed_at=after(303)))):
         before = len(api.writes)
-        notices.publish(policy, found, Memory(record()), 0.1)
+        reporter.publish(policy, found, Memory(record()), 0.1)
         written = [w for w in api.writes[before:] if "brokerhealths" in w]
         assert bool(written) == (before == 0 or found.brokers[0].quarantine_order != PAUSED), written
 

@@ -34,7 +34,7 @@ def made(body: apiobjects.Body) -> RebalanceBackend:
 def test_each_runner_has_its_own_kind_of_job(tmp_path: Path, runner: dict[str, Any], kind: type):
     found = made(apiobjects.rebalance(history={"uri": str(tmp_path)}, runner=runner))
     assert isinstance(found.jobs, kind)
-    assert not found.shelf.has_problem("default.main.at-1")
+    assert not found.plans.has_problem("default.main.at-1")
 
 
 def test_a_store_that_is_none_is_refused_with_a_remedy():

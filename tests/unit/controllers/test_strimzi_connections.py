@@ -56,7 +56,7 @@ def connected() -> list[Connection]:
 
 
 @pytest.fixture
-def linker(
+def connector(
     api: MemoryApi, clock: ManualClock, connected: list[Connection], monkeypatch: pytest.MonkeyPatch
 ) -> Connector:
     cluster = MemoryCluster(cluster_id="cluster-a")
@@ -71,48 +71,48 @@ def linker(
     return Connector(api, clock, SignalCache(clock), LeaseTimes(10, 2.0), "operators")
 
 
-def later(linker: Connector, link: ClusterConnection, clock: ManualClock, **fields: Any) -> ClusterConnection:
+def later(connector: Connector, link: ClusterConnection, clock: ManualClock, **fields: Any) -> ClusterConnection:
     clock.advance(CHECK_SECONDS)
-    return linker.follow(link, policy(**fields))
+    return connector.follow(link, policy(**fields))
 
 
-def test_a_link_knows_its_cluster_and_its_pods(linker: Connector, api: MemoryApi, connected: list[Connection]):
+def test_a_link_knows_its_cluster_and_its_pods(connector: Connector, api: MemoryApi, connected: list[Connection]):
     api.put(PODS, strimzis.pod(2))
-    strimzi = linker.link(policy()).world.strimzi
+    strimzi = connector.link(policy()).world.strimzi
     assert strimzi is not None
     assert (strimzi.name, strimzi.user, strimzi.pods) == ("my-cluster", "bellwether", {2: Pod("my-cluster-brokers-2")})
     assert [one.security.username for one in connected] == ["bellwether"]
 
 
 def test_a_pause_is_noticed_without_another_connection(
-    linker: Connector, api: MemoryApi, clock: ManualClock, connected: list[Connection]
+    connector: Connector, api: MemoryApi, clock: ManualClock, connected: list[Connection]
 ):
-    link = linker.link(policy())
+    link = connector.link(policy())
     api.put(KAFKAS, kafka(annotations={"strimzi.io/pause-reconciliation": "true"}))
-    assert linker.follow(link, policy()).world.strimzi == link.world.strimzi, "not looked at yet"
-    paused = later(linker, link, clock)
+    assert connector.follow(link, policy()).world.strimzi == link.world.strimzi, "not looked at yet"
+    paused = later(connector, link, clock)
     assert paused.world.strimzi is not None
     assert paused.world.strimzi.paused
     assert paused.world.clusters is link.world.clusters
     api.put(KAFKAS, kafka())
     api.put(REBALANCES, strimzis.rebalance("full", "Rebalancing"))
-    moving = later(linker, paused, clock).world.strimzi
+    moving = later(connector, paused, clock).world.strimzi
     assert moving is not None
     assert (moving.paused, moving.rebalancing) == (False, ("full",))
     assert len(connected) == 1
 
 
-def test_a_settled_cluster_keeps_its_link(linker: Connector, clock: ManualClock):
-    link = linker.link(policy())
-    assert later(linker, link, clock) is link
+def test_a_settled_cluster_keeps_its_link(connector: Connector, clock: ManualClock):
+    link = connector.link(policy())
+    assert later(connector, link, clock) is link
 
 
 def test_another_address_is_connected_to(
-    linker: Connector, api: MemoryApi, clock: ManualClock, connected: list[Connection]
+    connector: Connector, api: MemoryApi, clock: ManualClock, connected: list[Connection]
 ):
-    link = linker.link(policy())
+    link = connector.link(policy())
     api.put(KAFKAS, kafka(bootstrap={"tls": "elsewhere:9093"}))
-    later(linker, link, clock)
+    later(connector, link, clock)
     assert [one.bootstrap for one in connected] == [
         ("my-cluster-kafka-bootstrap.default.svc:9093",),
         ("elsewhere:9093",),
@@ -132,56 +132,58 @@ def test_another_address_is_connected_to(
     ],
 )
 def test_what_is_taken_away_is_said_and_the_connection_goes_on(
-    linker: Connector, api: MemoryApi, clock: ManualClock, taken: Any, reason: Reason, words: str
+    connector: Connector, api: MemoryApi, clock: ManualClock, taken: Any, reason: Reason, words: str
 ):
-    link = linker.link(policy(userName="bellwether"))
+    link = connector.link(policy(userName="bellwether"))
     body = api.get(taken[0], "default", taken[1])
     api.delete(taken[0], "default", taken[1])
-    assert later(linker, link, clock, userName="bellwether") is link
-    said = linker.former_credentials
+    assert later(connector, link, clock, userName="bellwether") is link
+    said = connector.former_credentials
     assert said is not None
     assert (said.reason, words in said.message) == (reason, True)
     api.put(taken[0], body)
-    assert later(linker, link, clock, userName="bellwether") is link
-    assert linker.former_credentials is None
+    assert later(connector, link, clock, userName="bellwether") is link
+    assert connector.former_credentials is None
 
 
-def test_a_pause_is_noticed_while_the_credentials_cannot_be_read(linker: Connector, api: MemoryApi, clock: ManualClock):
-    link = linker.link(policy())
+def test_a_pause_is_noticed_while_the_credentials_cannot_be_read(
+    connector: Connector, api: MemoryApi, clock: ManualClock
+):
+    link = connector.link(policy())
     api.delete(SECRETS, "default", "my-cluster-cluster-ca-cert")
     api.put(KAFKAS, kafka(annotations={"strimzi.io/pause-reconciliation": "true"}))
     api.put(REBALANCES, strimzis.rebalance("full", "Rebalancing"))
-    link = later(linker, link, clock)
-    assert linker.former_credentials is not None
+    link = later(connector, link, clock)
+    assert connector.former_credentials is not None
     assert link.world.strimzi is not None
     assert (link.world.strimzi.paused, link.world.strimzi.rebalancing) == (True, ("full",))
     api.put(KAFKAS, kafka())
-    link = later(linker, link, clock)
+    link = later(connector, link, clock)
     assert link.world.strimzi is not None
     assert not link.world.strimzi.paused, "and so is its end"
 
 
-def test_what_was_lent_is_given_back_until_it_is_lent_again(linker: Connector, api: MemoryApi, clock: ManualClock):
-    link = linker.link(policy(namespace="lender"))
+def test_what_was_lent_is_given_back_until_it_is_lent_again(connector: Connector, api: MemoryApi, clock: ManualClock):
+    link = connector.link(policy(namespace="lender"))
     api.put(KAFKAS, kafka(namespace="lender"))
     clock.advance(CHECK_SECONDS)
     for _ in range(3):  # a turn is tried sooner than Secrets are read again
         with pytest.raises(StrimziUnavailable) as caught:
-            linker.follow(link, policy(namespace="lender"))
+            connector.follow(link, policy(namespace="lender"))
         assert caught.value.reason is Reason.STRIMZI_NOT_SHARED
         clock.advance(1)
     api.put(KAFKAS, kafka(namespace="lender", annotations=SHARED))
-    assert linker.follow(link, policy(namespace="lender")) is link
+    assert connector.follow(link, policy(namespace="lender")) is link
 
 
 def test_why_there_is_no_turn_is_said_in_the_finders_own_word(office: Office):
     loop = office.make()
-    office.linker.trouble = StrimziUnavailable(
+    office.connector.trouble = StrimziUnavailable(
         Reason.STRIMZI_NOT_READY, "Kafka default/my-cluster publishes no address"
     )
     office.step(loop)
     assert office.condition() == ("False", "StrimziNotReady", "Kafka default/my-cluster publishes no address")
-    office.linker.trouble = None
+    office.connector.trouble = None
     office.step(loop)
     assert office.condition()[:2] == ("True", "Settled")
 

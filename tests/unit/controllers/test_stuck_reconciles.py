@@ -53,15 +53,15 @@ def clock() -> ManualClock:
 
 
 def running(
-    office: Office, clock: ManualClock, wrap: Callable[[ClusterReader], Any], pace: Requeue | None = None
+    office: Office, clock: ManualClock, wrap: Callable[[ClusterReader], Any], requeue: Requeue | None = None
 ) -> tuple[PolicyController, PolicyManager]:
     """A loop in its own thread among the loops of a process."""
     office.faults = lambda world: replace(world, clusters=cast(ClusterReader, wrap(world.clusters)))
     made = office.make()
     loop = PolicyController(
-        office.body(), lambda _: cast(Any, office.linker), office.notices, office.custody, clock, pace
+        office.body(), lambda _: cast(Any, office.connector), office.reporter, office.finalizer, clock, requeue
     )
-    loops = PolicyManager(lambda _: loop, office.notices.forget)
+    loops = PolicyManager(lambda _: loop, office.reporter.forget)
     loops.policy("ADDED", office.body())
     office.loops.remove(made)
     return loop, loops
@@ -129,7 +129,7 @@ def test_a_turn_that_is_slow_but_goes_on_is_not_stuck(office: Office, clock: Man
 
 
 def test_kafka_that_is_away_is_no_stuck_loop(office: Office, clock: ManualClock):
-    office.linker.trouble = Transient("no answer")
+    office.connector.trouble = Transient("no answer")
     loop, loops = running(office, clock, lambda inner: inner, Requeue(inbox_seconds=0.05, retry_seconds=0.1))
     try:
         goes_on(loops, clock)

@@ -36,9 +36,9 @@ def loop(office: Office) -> PolicyController:
     """A loop that has just had a turn on what it hears now."""
     made = PolicyController(
         body(),
-        lambda _: office.linker,  # type: ignore[arg-type, return-value]
-        office.notices,
-        office.custody,
+        lambda _: office.connector,  # type: ignore[arg-type, return-value]
+        office.reporter,
+        office.finalizer,
         Ticking(),
         Requeue(inbox_seconds=0.0001),
     )
@@ -113,7 +113,7 @@ def test_evidence_that_goes_stale_ends_it_without_any_news(loop: PolicyControlle
 
 def test_a_status_that_somebody_wrote_over_ends_it_once(loop: PolicyController, monkeypatch: pytest.MonkeyPatch):
     loop.ensure_connected(LeadershipPolicy.read(body()))
-    monkeypatch.setattr(loop._notices, "overwritten", lambda *_: True)
+    monkeypatch.setattr(loop._reporter, "overwritten", lambda *_: True)
     loop.compare(POLICIES, body())
     assert not waited(loop)
     loop.wake()
@@ -121,7 +121,7 @@ def test_a_status_that_somebody_wrote_over_ends_it_once(loop: PolicyController, 
 
 
 def test_who_does_not_lead_leaves_others_their_words(loop: PolicyController, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(loop._notices, "overwritten", lambda *_: True)
+    monkeypatch.setattr(loop._reporter, "overwritten", lambda *_: True)
     loop.compare(POLICIES, body())
     assert waited(loop)
 

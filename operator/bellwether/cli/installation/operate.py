@@ -71,11 +71,11 @@ def operator(
             HealthServer(health, metrics_port, metrics.registry)
         except OSError as error:
             raise click.ClickException(f"--metrics-port {metrics_port}: {error.strerror}; choose another") from None
-    notices = StatusReporter(api, clock, socket.gethostname(), metrics)
-    custody = PolicyFinalizer(api, BaselineExports(api, refuge=lease_namespace))
+    reporter = StatusReporter(api, clock, socket.gethostname(), metrics)
+    finalizer = PolicyFinalizer(api, BaselineExports(api, refuge=lease_namespace))
     times = LeaseTimes(lease_duration, lease_renew)
 
-    def linker(signals: SignalCache) -> Connector:
+    def connector(signals: SignalCache) -> Connector:
         return Connector(
             api, clock, signals, times, lease_namespace, metrics.exchanges.kafka, metrics.exchanges.certificate
         )
@@ -87,10 +87,10 @@ def operator(
 
     def make(body: dict[str, Any]) -> PolicyController:
         metrics.known(body["metadata"]["namespace"], body["metadata"]["name"])
-        return PolicyController(body, linker, notices, custody, clock, desk=desk)
+        return PolicyController(body, connector, reporter, finalizer, clock, desk=desk)
 
     registry = kopf.OperatorRegistry()
-    loops = PolicyManager(make, notices.forget)
+    loops = PolicyManager(make, reporter.forget)
     pulse = Heartbeat("the event loop of the watches", clock.monotonic, begun=False)
     register(registry, loops, pulse=pulse)
     watches = Watches(api, registry, namespaces, lambda: loops.halt(timeout_seconds=20), clock.sleep)
@@ -99,7 +99,7 @@ def operator(
     health.watch(lambda: loops.amiss(stuck_after))
     health.watch(readiness.stuck)
     health.require(readiness.amiss)
-    health.require(notices.amiss)
+    health.require(reporter.amiss)
     if health_port:
         try:
             HealthServer(health, health_port)

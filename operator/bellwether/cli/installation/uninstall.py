@@ -83,14 +83,14 @@ class _Uninstall:
 
     def finish(self) -> list[str]:
         """Do from here what is left, say of each policy how it ended; returns what could not be done."""
-        custody = PolicyFinalizer(
+        finalizer = PolicyFinalizer(
             self.api, BaselineExports(self.api, hand_over=self._hand_over, at_hand=self.export_to is not None)
         )
         troubles = []
         for named, body in self._held().items():
             try:
-                exported = custody.close_record(body)
-                custody.release(body)
+                exported = finalizer.close_record(body)
+                finalizer.release(body)
             except (Transient, Terminal) as error:
                 troubles.append(f"{'/'.join(named)}: {error}")
                 continue

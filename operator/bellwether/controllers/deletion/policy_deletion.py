@@ -57,17 +57,17 @@ class PolicyDeletion:
     """One policy that is being deleted, or that ``asked`` takes out of our hands for a while."""
 
     body: dict[str, Any]
-    custody: PolicyFinalizer
+    finalizer: PolicyFinalizer
     clock: Clock
     asked: UninstallRequest | None = None
 
     @classmethod
-    def of(cls, body: dict[str, Any], custody: PolicyFinalizer, clock: Clock) -> PolicyDeletion | None:
+    def of(cls, body: dict[str, Any], finalizer: PolicyFinalizer, clock: Clock) -> PolicyDeletion | None:
         """The parting of a policy's object; None while nobody deletes it or uninstalls Bellwether."""
         if body["metadata"].get("deletionTimestamp"):
-            return cls(body, custody, clock)
+            return cls(body, finalizer, clock)
         asked = requested_uninstall(body, clock.now())
-        return cls(body, custody, clock, asked) if asked is not None else None
+        return cls(body, finalizer, clock, asked) if asked is not None else None
 
     @property
     def over(self) -> bool:
@@ -121,12 +121,12 @@ class PolicyDeletion:
     def finish(self, left_as_is: str | None) -> float:
         """Export what is left, remove the record and let the policy go."""
         try:
-            exported = self.custody.close_record(self.body, lose=self._abandoned())
+            exported = self.finalizer.close_record(self.body, lose=self._abandoned())
             if exported is not None:
                 log.warning("displaced orders were left as they are", why=left_as_is, exported_to=exported)
                 text = f"{self.occasion}: displaced orders were left as they are ({left_as_is}), exported to {exported}"
-                self.custody.note(self.body, self.clock, text)
-            self.custody.release(self.body)
+                self.finalizer.note(self.body, self.clock, text)
+            self.finalizer.release(self.body)
         except (Transient, Terminal) as error:
             log.warning("the deletion cannot end yet", why=str(error))
             return RETRY_SECONDS

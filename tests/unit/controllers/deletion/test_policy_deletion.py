@@ -143,7 +143,7 @@ def test_an_annotation_of_another_word_asks_for_nothing(office: Office):
 def test_with_kafka_gone_the_deletion_waits_its_time_and_then_ends_with_an_export(office: Office, trouble: Exception):
     loop = demoting(office, deletionTimeoutSeconds=30)
     loop.release()
-    office.linker.trouble = trouble  # type: ignore[assignment]
+    office.connector.trouble = trouble  # type: ignore[assignment]
     delete(office, at=office.site.clock.now().isoformat())
     assert office.step(loop, 30) == RETRY_SECONDS
     assert not gone(office)
@@ -174,7 +174,7 @@ def test_a_broker_that_stays_unwell_keeps_the_deletion_no_longer_than_its_time(o
 def test_who_may_not_act_leaves_it_or_ends_it(office: Office, reason: Reason, ends: bool):
     loop = demoting(office)
     loop.release()
-    office.linker.trouble = PolicyRefused(reason, "so it is")
+    office.connector.trouble = PolicyRefused(reason, "so it is")
     delete(office)
     assert office.step(loop) == (DONE if ends else RETRY_SECONDS)
     assert gone(office) is ends

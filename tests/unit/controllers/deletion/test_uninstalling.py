@@ -97,7 +97,7 @@ def test_asked_for_an_export_it_touches_no_order(office: Office):
 def test_what_is_not_restored_in_time_is_exported(office: Office):
     loop = demoting(office)
     loop.release()
-    office.linker.trouble = Transient("no answer")
+    office.connector.trouble = Transient("no answer")
     ask(office, seconds=30)
     assert office.step(loop, 30) == RETRY_SECONDS
     assert office.body()["metadata"]["finalizers"] == [FINALIZER]

@@ -37,7 +37,7 @@ class Desk:
     def __init__(self) -> None:
         self.api, self.clock, self.metrics = MemoryApi(), ManualClock(), OperatorMetrics()
         self.api.put(POLICIES, apiobjects.policy())
-        self.notices = StatusReporter(self.api, self.clock, "pod-1", self.metrics)
+        self.reporter = StatusReporter(self.api, self.clock, "pod-1", self.metrics)
 
     @property
     def policy(self) -> LeadershipPolicy:
@@ -49,7 +49,7 @@ class Desk:
 
     def publish(self, report: Report | None = None, **generations: int) -> None:
         known = {int(broker.removeprefix("of_")): generation for broker, generation in generations.items()}
-        self.notices.publish(self.policy, report or said(policy=ENFORCE), Memory(record()), 0.1, known)
+        self.reporter.publish(self.policy, report or said(policy=ENFORCE), Memory(record()), 0.1, known)
 
     def events(self) -> list[tuple[str, str, str]]:
         return sorted((e["type"], e["reason"], e["regarding"]["name"]) for e in self.api.all(EVENTS))
@@ -152,7 +152,7 @@ def test_a_status_that_cannot_be_written_is_written_by_the_next_report(desk: Des
 
 def test_trouble_is_a_status_and_a_warning(desk: Desk):
     body = desk.api.get(POLICIES, "default", "main")
-    desk.notices.trouble(body, Reason.CLUSTER_UNREACHABLE, "kafka:9092: refused")
+    desk.reporter.trouble(body, Reason.CLUSTER_UNREACHABLE, "kafka:9092: refused")
     assert desk.status["message"] == "kafka:9092: refused"
     assert desk.events() == [("Warning", "ClusterUnreachable", "main")]
 
@@ -174,7 +174,7 @@ def test_trouble_of_a_policy_that_cannot_be_understood_keeps_the_cluster_that_it
 
 
 def test_two_processes_that_say_the_same_trouble_write_it_once(desk: Desk):
-    desk.notices.trouble(desk.api.get(POLICIES, "default", "main"), Reason.INVALID_POLICY, "spec.mode")
+    desk.reporter.trouble(desk.api.get(POLICIES, "default", "main"), Reason.INVALID_POLICY, "spec.mode")
     desk.clock.advance(60)
     again = StatusReporter(desk.api, desk.clock, "pod-2", OperatorMetrics())
     desk.api.writes.clear()
@@ -185,20 +185,20 @@ def test_two_processes_that_say_the_same_trouble_write_it_once(desk: Desk):
 def test_trouble_while_the_api_is_away_is_no_trouble(desk: Desk):
     body = desk.api.get(POLICIES, "default", "main")
     desk.api.away = True
-    desk.notices.trouble(body, Reason.INVALID_POLICY, "spec.mode")
+    desk.reporter.trouble(body, Reason.INVALID_POLICY, "spec.mode")
 
 
 def test_a_forgotten_policy_leaves_no_metric(desk: Desk):
     desk.publish()
-    desk.notices.leading("default", "main", True)
-    desk.notices.failed("default", "main", "Fenced")
-    desk.notices.forget("default", "main")
+    desk.reporter.leading("default", "main", True)
+    desk.reporter.failed("default", "main", "Fenced")
+    desk.reporter.forget("default", "main")
     assert {s.name for m in desk.metrics.registry.collect() for s in m.samples} == {"bellwether_build_info"}
 
 
 def test_why_no_turn_can_be_taken_is_told_as_a_metric(desk: Desk):
     body = desk.api.get(POLICIES, "default", "main")
-    desk.notices.trouble(body, Reason.CLUSTER_CHANGED, "another cluster")
+    desk.reporter.trouble(body, Reason.CLUSTER_CHANGED, "another cluster")
     labels = {"namespace": "default", "policy": "main", "reason": "ClusterChanged"}
     assert desk.metrics.registry.get_sample_value("bellwether_policy_trouble", labels) == 1
 
@@ -223,7 +223,7 @@ def test_a_process_whose_lease_ran_out_in_the_middle_says_no_more(desk: Desk):
 
     sick = said(policy=ENFORCE, judged=verdicts(snapshot().cluster, sick=[1]))
     desk.api.writes.clear()
-    desk.notices.publish(desk.policy, sick, Memory(record()), 0.1, must_lead=must_lead)
+    desk.reporter.publish(desk.policy, sick, Memory(record()), 0.1, must_lead=must_lead)
     assert len(desk.api.writes) <= 2
     assert desk.status == before
 
@@ -243,14 +243,14 @@ def test_a_definition_that_is_too_old_is_said_in_fields_that_it_knows_and_work_g
     assert (ready["status"], ready["reason"]) == ("False", "DefinitionOutdated")
     assert "kubectl apply -f crds/" in ready["message"]
     assert desk.status["clusterId"], "the policy stays pinned to its cluster"
-    assert desk.notices.amiss() == [str(old)]
+    assert desk.reporter.amiss() == [str(old)]
     assert ("Warning", "DefinitionOutdated", "main") in desk.events()
-    desk.notices.leading("default", "main", False)
-    assert desk.notices.amiss() == [], "whoever leads by now finds out what can be written"
+    desk.reporter.leading("default", "main", False)
+    assert desk.reporter.amiss() == [], "whoever leads by now finds out what can be written"
 
     desk.publish()
-    assert desk.notices.amiss() == [str(old)]
+    assert desk.reporter.amiss() == [str(old)]
     desk.api.apply = real  # type: ignore[method-assign]
     desk.publish()
     assert "plan" in desk.status
-    assert desk.notices.amiss() == []
+    assert desk.reporter.amiss() == []
