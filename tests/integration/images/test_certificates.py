@@ -13,13 +13,31 @@ from typing import Any
 
 import pytest
 
+from bellwether.api.v1alpha1.base_model import GROUP, VERSION
 from images.running import Room, Unpacked
 from realparts.tls import Authority
 from waiting import until
 
 pytestmark = pytest.mark.image
 
-NOTHING = b'{"kind": "APIVersions", "versions": ["v1"], "groups": [], "resources": [], "items": [], "status": {}}'
+VERSIONS = [{"groupVersion": f"{GROUP}/{VERSION}", "version": VERSION}]
+EMPTY = {
+    "kind": "APIVersions",
+    "versions": ["v1"],
+    "groups": [{"name": GROUP, "versions": VERSIONS, "preferredVersion": VERSIONS[0]}],
+    "resources": [],
+    "items": [],
+    "status": {},
+}
+"""Valid as an answer to every question that the operator asks."""
+SERVED = {
+    **EMPTY,
+    "resources": [
+        {"name": name, "singularName": "", "namespaced": True, "kind": kind, "verbs": ["get", "list", "watch", "patch"]}
+        for name, kind in (("leadershippolicies", "LeadershipPolicy"), ("brokerhealths", "BrokerHealth"))
+    ],
+}
+"""Discovery of our group: kopf is started once both kinds are served."""
 
 
 @pytest.fixture
@@ -30,17 +48,18 @@ def asked() -> list[str]:
 
 @pytest.fixture
 def room(asked: list[str], tmp_path: Path) -> Iterator[Room]:
-    """A way into a server that has nothing, by an authority that does not say what its key is for."""
+    """A way into a server that has the kinds and no object, by an authority that does not say what its key is for."""
 
     class Answer(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             asked.append(f"{self.headers.get('User-Agent', '')} {self.path}")
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            answer = json.dumps(SERVED if self.path == f"/apis/{GROUP}/{VERSION}" else EMPTY).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(NOTHING)))
+            self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
-            self.wfile.write(NOTHING)
+            self.wfile.write(answer)
 
         def do_POST(self) -> None:
             self.do_GET()
