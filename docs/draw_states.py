@@ -21,12 +21,12 @@ STANDINGS = {
     HealthState.UNKNOWN: "too little fresh evidence; it moves nothing",
 }
 
-TEXT = """# How a standing changes
+TEXT = """# How a state changes
 
 <!-- Drawn from operator/bellwether/core/detection/health_states.py by docs/draw_states.py (`make generate`). -->
 
 A turn adds the findings on a broker up to one word of evidence, the worst that any kind of signal gives. The evidence,
-the standing before and whether the broker is demoted decide which standing follows.
+the state before and whether the broker is demoted decide which state follows.
 
 ```mermaid
 stateDiagram-v2
@@ -34,17 +34,17 @@ stateDiagram-v2
 {edges}
 ```
 
-| standing | means |
+| state | means |
 |---|---|
-{standings}
+{states}
 
 The table itself; the first row that fits counts.
 
-| evidence | standing before | only if | standing now |
+| evidence | state before | only if | state now |
 |---|---|---|---|
 {rows}
 
-A standing is a judgement and not an action: under `mode: Observe`, over the cap, or while it dwells, a broker is Sick
+A state is a judgement and not an action: under `mode: Observe`, over the cap, or while it dwells, a broker is Sick
 and not demoted. `bellwether explain BROKER` tells which evidence a verdict stands on and what would change it.
 """
 
@@ -76,8 +76,8 @@ def page() -> str:
     for row in TRANSITIONS:
         only_if = row.when.value if row.when is not TransitionGuard.ALWAYS else ""
         rows.append(f"| {row.evidence.value} | {row.before or 'any'} | {only_if} | {row.after} |")
-    standings = [f"| {standing} | {text} |" for standing, text in STANDINGS.items()]
-    return TEXT.format(edges="\n".join(edges()), standings="\n".join(standings), rows="\n".join(rows))
+    states = [f"| {state} | {text} |" for state, text in STANDINGS.items()]
+    return TEXT.format(edges="\n".join(edges()), states="\n".join(states), rows="\n".join(rows))
 
 
 def main() -> None:

@@ -67,7 +67,7 @@ def broker_word(body: Mapping[str, Any]) -> BrokerWord:
             latencies[signal["type"]] = max(latencies.get(signal["type"], 0.0), microseconds / 1000)
     return BrokerWord(
         broker=int(body["spec"]["brokerId"]),
-        verdict=verdict.get("standing", "Unknown"),
+        verdict=verdict.get("state", "Unknown"),
         reason=verdict.get("reason", ""),
         message=verdict.get("message", ""),
         since=verdict.get("since", ""),

@@ -139,12 +139,12 @@ class SidecarAccount(Model):
     policy_namespace: OptionalNamespace = Field(default="", description="The policy's namespace. Empty: the release's.")
 
 
-class Warden(Model):
+class QuarantineAgent(Model):
     """The sidecar that pauses its broker where the policy quarantines it (spec.quarantine)."""
 
     enabled: bool = Field(
         default=False,
-        description="Let a warden stand beside each broker. Its pod shares one process namespace: by inject, or by"
+        description="Let a agent stand beside each broker. Its pod shares one process namespace: by inject, or by"
         " shareProcessNamespace: true in the pod template.",
     )
     run_as_user: int = Field(
@@ -185,7 +185,9 @@ class Sidecars(Model):
     metrics_ports: list[Port] = Field(
         default=[9465, 9466], min_length=2, max_length=2, description="Ports of the metrics: storage's and self's."
     )
-    warden: Warden = Field(default_factory=Warden, description="The sidecar that may pause its broker.")
+    quarantine_agent: QuarantineAgent = Field(
+        default_factory=QuarantineAgent, description="The sidecar that may pause its broker."
+    )
     resources: Resources = Field(default_factory=lambda: asking("20m", "96Mi", "256Mi"), description="CPU and memory.")
 
 

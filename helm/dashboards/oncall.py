@@ -122,7 +122,7 @@ def dashboard() -> Dashboard:
         ),
         graph(
             "Quarantined",
-            "1 while a broker is ordered to be paused, and while its warden says that it has paused it.",
+            "1 while a broker is ordered to be paused, and while its quarantine agent says that it has paused it.",
             Query(
                 f"{_max('bellwether_broker_quarantine_ordered', 'broker')} or vector(0)", "broker {{broker}} ordered"
             ),

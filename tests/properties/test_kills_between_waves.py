@@ -13,7 +13,7 @@ from bellwether.testing.memory_world import MemorySite
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 
-WAVES = PromotionWaves(steps=(30, 60, 100), pause_seconds=5, few_leaders=0)
+WAVES = PromotionWaves(steps=(30, 60, 100), pause_seconds=5, skip_up_to_leaders=0)
 WAVED = replace(POLICY, promotion=replace(POLICY.promotion, waves=WAVES))
 ENOUGH = 75
 

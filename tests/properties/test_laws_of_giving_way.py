@@ -40,9 +40,9 @@ def scenes(draw: st.DrawFn) -> tuple[Snapshot, dict[int, Verdict], Policy]:
     ids = list(range(1, count + 1))
     seen = _ring(ids)
     judged = {
-        b: verdict(b, standing, draw(st.sampled_from(SICK)) if standing is HealthState.SICK else None)
+        b: verdict(b, state, draw(st.sampled_from(SICK)) if state is HealthState.SICK else None)
         for b in ids
-        for standing in [draw(st.sampled_from(HealthState))]
+        for state in [draw(st.sampled_from(HealthState))]
     }
     before = [demoted(b, draw(st.sampled_from(Cause))) for b in draw(st.sets(st.sampled_from([*ids, count + 1])))]
     words: list[Override] = [

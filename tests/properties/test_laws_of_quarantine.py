@@ -1,6 +1,6 @@
 """Quarantine, whatever happens in whatever order: never two at once, never where a loss would hurt, never for good.
 
-Wardens and operator are the real ones; the watcher knows the truth of disks, processes and ISRs, and asks neither.
+Agents and operator are the real ones; the watcher knows the truth of disks, processes and ISRs, and asks neither.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from testkit.quarantinesites import LIMIT_SECONDS, LOSS_SECONDS, LOST_SECONDS, Q
 Event = tuple[str, int, int]
 KINDS = (
     "slow", "slow", "slow", "fast", "kill", "mend", "shrink", "join", "api away", "api back", "kill operator",
-    "take over", "kill warden", "post warden", "min isr", "wait", "wait", "wait",
+    "take over", "kill quarantine agent", "post quarantine agent", "min isr", "wait", "wait", "wait",
 )  # fmt: skip
 
 
@@ -65,9 +65,9 @@ def befall(risk_summary: QuarantineSite, event: Event) -> None:
         risk_summary.kill_operator()
     elif kind == "take over" and risk_summary.api:
         risk_summary.take_over()
-    elif kind == "kill warden":
-        risk_summary.kill_warden(broker)
-    elif kind == "post warden":
+    elif kind == "kill quarantine agent":
+        risk_summary.kill_agent(broker)
+    elif kind == "post quarantine agent":
         risk_summary.post(broker)
     elif kind == "min isr":
         risk_summary.cluster.configure_topic(chosen.topic, "min.insync.replicas", str(1 + number % 3))
@@ -115,7 +115,7 @@ def test_a_slow_broker_that_can_be_spared_is_paused_and_leaves_every_isr():
         pytest.param("kill another", LOSS_SECONDS, id="another broker is lost"),
         pytest.param("shrink", LOSS_SECONDS, id="an ISR shrinks"),
         pytest.param("min isr", LOSS_SECONDS, id="somebody asks for more in-sync replicas"),
-        pytest.param("kill warden", 0.5, id="the warden is killed"),
+        pytest.param("kill quarantine agent", 0.5, id="the quarantine agent is killed"),
         pytest.param("kill operator", LOST_SECONDS, id="the operator is gone"),
         pytest.param("api away", LOST_SECONDS, id="the API is away"),
         pytest.param("nothing", LIMIT_SECONDS, id="the limit"),
@@ -132,8 +132,8 @@ def test_a_paused_broker_is_released(event: str, within: float):
         risk_summary.cluster.shrink_isr(first.name, next(b for b in first.isr if b not in (1, first.leader)))
     elif event == "min isr":
         risk_summary.cluster.configure_topic("orders", "min.insync.replicas", "2")
-    elif event == "kill warden":
-        risk_summary.kill_warden(1)
+    elif event == "kill quarantine agent":
+        risk_summary.kill_agent(1)
     elif event == "kill operator":
         risk_summary.kill_operator()
     elif event == "api away":

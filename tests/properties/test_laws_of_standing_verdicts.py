@@ -46,7 +46,7 @@ DETECTIONS = [
     Detection(reachability=Reachability(vantages=("b", "c"), startup_grace_seconds=5)),
     Detection(storage=StorageLatency(stale_after_seconds=3), replication_lag=ReplicationLag(enabled=False)),
     Detection(
-        reachability=Reachability(disputed_after_seconds=3),
+        reachability=Reachability(vantage_conflict_after_seconds=3),
         prometheus=Prometheus(rules=(RULE, replace(RULE, name="asked", on_failing=OnFailing.SUSPECT))),
     ),
 ]

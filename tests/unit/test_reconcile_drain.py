@@ -139,7 +139,7 @@ def test_a_hold_is_said_by_the_broker_and_by_the_policy(made: MemorySite):
     for condition in (said(operator, "Drained"), said(operator, "Demoted")):
         assert condition is not None
         assert (condition.status, condition.reason) == (False, Reason.NO_LEADER_LEFT)
-    held = operator.reports[-1].condition("DemotionHeld")
+    held = operator.reports[-1].condition("DemotionBlocked")
     assert (held.status, held.reason) == (True, Reason.NO_LEADER_LEFT)
     assert operator.reports[-1].condition("Ready").reason is Reason.SETTLED
 

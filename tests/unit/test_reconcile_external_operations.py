@@ -43,7 +43,7 @@ class Beside:
 
     def waiting(self) -> Condition | None:
         said = self.operator.reports[-1].conditions
-        return next((c for c in said if c.type == "WaitingForOthers"), None)
+        return next((c for c in said if c.type == "WaitingForExternalOperation"), None)
 
     @property
     def orders(self) -> list[tuple[int, ...]]:
@@ -70,7 +70,9 @@ class TestReassignments:
         beside.cluster.foreign_reassign(name, (1, 2, 4))
         beside.demote(1)
         waits = beside.waiting()
-        assert waits == Condition("WaitingForOthers", True, Reason.REASSIGNING, "Reassigning: 1 partition (orders-0)")
+        assert waits == Condition(
+            "WaitingForExternalOperation", True, Reason.REASSIGNING, "Reassigning: 1 partition (orders-0)"
+        )
         assert beside.cluster.partition("orders", 0).leader == 1
         beside.cluster.finish_reassignments()
         beside.turns()

@@ -1,4 +1,4 @@
-"""What metrics say of a whole quarantine, with wardens at their posts or without: the facts that alerts are made of."""
+"""What metrics say of a whole quarantine, with agents at their posts or without: the facts that alerts are made of."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def test_a_disk_that_does_not_recover_is_told_before_the_limit_and_after_it():
     assert watched.value("broker_demoted", broker="1") == 1
 
 
-def test_a_warden_that_dies_is_told_as_an_order_that_nobody_obeys():
+def test_a_agent_that_dies_is_told_as_an_order_that_nobody_obeys():
     watched = Watched()
     watched.until_paused()
-    watched.risk_summary.kill_warden(1)
+    watched.risk_summary.kill_agent(1)
     watched.seconds(30)
     assert (watched.of_broker("ordered"), watched.of_broker("paused")) == (0, 0)
     assert watched.of_broker("ended", reason="NoWarden") == 1

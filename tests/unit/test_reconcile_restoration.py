@@ -13,9 +13,9 @@ from bellwether.testing.memory_world import MemorySite
 from testkit.builders import site
 from testkit.operators import POLICY, Operator
 
-WAVES = PromotionWaves(steps=(10, 50, 100), pause_seconds=20, few_leaders=20, after_down_seconds=0)
+WAVES = PromotionWaves(steps=(10, 50, 100), pause_seconds=20, skip_up_to_leaders=20, min_downtime_seconds=0)
 WAVED = replace(POLICY, promotion=replace(POLICY.promotion, waves=WAVES))
-COLD = replace(POLICY, promotion=replace(POLICY.promotion, waves=replace(WAVES, after_down_seconds=30)))
+COLD = replace(POLICY, promotion=replace(POLICY.promotion, waves=replace(WAVES, min_downtime_seconds=30)))
 
 
 @pytest.fixture

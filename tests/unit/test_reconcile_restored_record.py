@@ -16,7 +16,9 @@ from testkit.builders import site
 from testkit.operators import POLICY, Operator
 
 IN_A = replace(POLICY, placement=Placement(Preference(("a",))))
-DAILY = replace(POLICY, promotion=replace(POLICY.promotion, waves=PromotionWaves(pause_seconds=86400, few_leaders=0)))
+DAILY = replace(
+    POLICY, promotion=replace(POLICY.promotion, waves=PromotionWaves(pause_seconds=86400, skip_up_to_leaders=0))
+)
 
 
 class Watched(Operator):

@@ -6,7 +6,7 @@ set -eu
 health="bh/$1-$3"
 said=""
 while :; do
-    wave=$(kubectl -n "$2" get "$health" -o jsonpath='{.status.returning.wave}')
+    wave=$(kubectl -n "$2" get "$health" -o jsonpath='{.status.restoration.wave}')
     now=$(kubectl -n "$2" get "$health" -o jsonpath='{.status.conditions[?(@.type=="Demoted")].message}')
     if [ "$now" != "$said" ]; then
         echo "$now"

@@ -85,7 +85,7 @@ source and @pod the broker whose id ends the pod's name. In: the root.
 {{- $account := printf "system:serviceaccount:%s:%s" (.namespace | default .policyNamespace | default $.Release.Namespace) .name }}
 {{- $before := get $grants $account | default list }}
 {{- $_ := set $grants $account (concat $before (list (printf "%s/StorageLatency/@pod" .policy) (printf "%s/SelfReachability/@pod" .policy)) | uniq) }}
-{{- if $.Values.sidecars.warden.enabled }}
+{{- if $.Values.sidecars.quarantineAgent.enabled }}
 {{- $_ := set $grants $account (append (get $grants $account) (printf "%s/Quarantine/@pod" .policy) | uniq) }}
 {{- end }}
 {{- end }}

@@ -1,20 +1,20 @@
 {{/*
 The containers that stand beside a broker, as YAML for the containers of its pod. Each takes the broker's id from the
-number that ends the pod's name. The warden's pod must share its process namespace. In: root, policy, namespace (the
+number that ends the pod's name. The quarantine agent's pod must share its process namespace. In: root, policy, namespace (the
 policy's).
 */}}
 {{- define "bellwether.sidecars" -}}
 {{- $sidecars := .root.Values.sidecars }}
 {{- $logging := include "bellwether.logging" .root | fromJsonArray }}
-{{- range $index, $kind := $sidecars.warden.enabled | ternary (list "storage" "self" "warden") (list "storage" "self") }}
-{{- $warden := eq $kind "warden" }}
-{{- $port := $warden | ternary $sidecars.warden.metricsPort (index (append $sidecars.metricsPorts 0) $index) | int }}
-{{- $user := $warden | ternary $sidecars.warden.runAsUser $sidecars.runAsUser | int }}
+{{- range $index, $kind := $sidecars.quarantineAgent.enabled | ternary (list "storage" "self" "quarantine-agent") (list "storage" "self") }}
+{{- $agent := eq $kind "quarantine-agent" }}
+{{- $port := $agent | ternary $sidecars.quarantineAgent.metricsPort (index (append $sidecars.metricsPorts 0) $index) | int }}
+{{- $user := $agent | ternary $sidecars.quarantineAgent.runAsUser $sidecars.runAsUser | int }}
 - name: bellwether-{{ $kind }}
   image: {{ include "bellwether.image" $.root | quote }}
   imagePullPolicy: {{ $.root.Values.image.pullPolicy }}
   args:
-    {{- if not $warden }}
+    {{- if not $agent }}
     - probe
     {{- end }}
     - {{ $kind }}
@@ -33,12 +33,12 @@ policy's).
     - {{ . }}
     {{- end }}
   env:
-    - name: BELLWETHER_{{ $warden | ternary "" "PROBE_" }}{{ upper $kind }}_BROKER
+    - name: BELLWETHER_{{ $agent | ternary "" "PROBE_" }}{{ $kind | upper | replace "-" "_" }}_BROKER
       valueFrom:
         fieldRef:
           fieldPath: metadata.name
   ports:
-    - name: bw-{{ $kind }}
+    - name: bw-{{ $agent | ternary "agent" $kind }}
       containerPort: {{ $port }}
   resources:
     {{- toYaml $sidecars.resources | nindent 4 }}

@@ -116,7 +116,7 @@ class Session:
         found = [self._connector.former_credentials] if self._connector.former_credentials is not None else []
         if self.pods is not None and self.pods.problem:
             text = self.pods.problem[:MESSAGE_LIMIT]
-            found.append(Condition("RestartsWatched", False, Reason.PODS_UNKNOWN, text))
+            found.append(Condition("RestartDetection", False, Reason.PODS_UNKNOWN, text))
         return replace(report, conditions=(*report.conditions, *found)) if found else report
 
     def reconnect(self, policy: LeadershipPolicy) -> BellwetherError | None:

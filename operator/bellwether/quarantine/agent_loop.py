@@ -1,7 +1,7 @@
 """Quarantine agent of one broker: read its order, pause or release the process, and report what was done.
 
 In: where orders stand, the broker's process, settings that may change. Out: the process paused or released, and signals
-of the kind ``Quarantine``, posted on news. Called by ``bellwether warden``. One thread does everything, so that nothing
+of the kind ``Quarantine``. Called by ``bellwether quarantine-agent``. One thread does everything, so that nothing
 is paused by one hand and released by another.
 """
 
@@ -27,7 +27,7 @@ READ_SECONDS = 1.0
 
 
 class Observer(Protocol):
-    """Is told the warden's word, for metrics; ``telemetry`` has the real one."""
+    """Is told the quarantine agent's word, for metrics; ``telemetry`` has the real one."""
 
     def judged(self, signal: Signal) -> None:
         """The word, on news."""
@@ -35,9 +35,9 @@ class Observer(Protocol):
 
 
 class QuarantineAgent:
-    """One broker's warden. ``post`` is called with news, on the warden's own thread.
+    """One broker's quarantine agent. ``post`` is called with news, on the quarantine agent's own thread.
 
-    ``speaks`` tells whether its word is heard: a second warden of the same broker, such as one with a wrong id beside
+    ``speaks`` tells whether its word is heard: a second agent of the same broker, such as one with a wrong id beside
     another, stands by, and nobody would know whom it pauses. Once ``ending`` is set whoever is paused is released.
     """
 
@@ -73,7 +73,7 @@ class QuarantineAgent:
         self._read_due = float("-inf")
         self._beat = clock.monotonic()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="warden", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="quarantine-agent", daemon=True)
 
     @property
     def watch(self) -> AgentState:
@@ -102,7 +102,7 @@ class QuarantineAgent:
         if self._thread.is_alive():
             self._thread.join(timeout_seconds)
         with self._lock:
-            self._relieve("the warden has ended")
+            self._relieve("the quarantine agent has ended")
 
     def turn(self) -> None:
         """Look once, and act."""
@@ -116,7 +116,7 @@ class QuarantineAgent:
             if not self._wanted:
                 self._relieve("the policy no longer quarantines")
             if self._ending.is_set():
-                self._relieve("the warden was asked to end")
+                self._relieve("the quarantine agent was asked to end")
             self._tell()
 
     def _run(self) -> None:
@@ -125,7 +125,7 @@ class QuarantineAgent:
                 self.turn()
             except Exception:
                 # A defect must not leave a broker paused.
-                self._log.exception("the warden's turn failed in a way that it should not")
+                self._log.exception("the quarantine agent's turn failed in a way that it should not")
                 self._give_up()
             self._stop.wait(TICK_SECONDS)
 
@@ -133,7 +133,7 @@ class QuarantineAgent:
         """Release whoever is paused. Where that fails as well the next turn finds them paused, and tries again."""
         try:
             with self._lock:
-                self._relieve("the warden failed")
+                self._relieve("the quarantine agent failed")
         except Exception:
             self._log.exception("the broker could not be released")
 

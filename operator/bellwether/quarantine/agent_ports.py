@@ -8,7 +8,7 @@ from bellwether.core.quarantine.agent import OrderRead, ProcessState
 
 
 class BrokerProcess(Protocol):
-    """The process of the broker that a warden stands beside."""
+    """The process of the broker that a quarantine agent stands beside."""
 
     def state(self) -> ProcessState:
         """How it is now."""
@@ -28,7 +28,7 @@ class BrokerProcess(Protocol):
 
 
 class Orders(Protocol):
-    """Where a warden's orders stand. Raises Transient or Terminal."""
+    """Where a quarantine agent's orders stand. Raises Transient or Terminal."""
 
     def read(self) -> OrderRead:
         """The order that stands for its broker, and whether another broker is paused."""

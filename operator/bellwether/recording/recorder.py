@@ -198,8 +198,8 @@ class Recorder:
             if isinstance(broker, int):
                 statuses[broker] = health.get("status") or {}
         said = said_section(statuses)
-        standings = {b: (row.get("verdict") or {}).get("standing") for b, row in said.items()}
-        self.metadata.suspects = frozenset(int(b) for b, standing in standings.items() if standing in _SUSPECT)
+        states = {b: (row.get("verdict") or {}).get("state") for b, row in said.items()}
+        self.metadata.suspects = frozenset(int(b) for b, state in states.items() if state in _SUSPECT)
         before = self._sections.get("said") or {}
         changed = _demoted_words(before) != _demoted_words(said)
         self._sections["said"] = said

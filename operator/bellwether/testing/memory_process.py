@@ -18,7 +18,7 @@ from bellwether.testing.memory_cluster import MemoryCluster
 
 @dataclass
 class MemoryProcess:
-    """One simulated broker's process. ``keeper`` outlives its warden: ``die`` is a warden killed without a word."""
+    """One simulated broker's process. ``keeper`` outlives its agent: ``die`` kills the agent."""
 
     cluster: MemoryCluster
     broker: int
@@ -52,7 +52,7 @@ class MemoryProcess:
         return self.keeper
 
     def die(self) -> None:
-        """The warden is killed: its keeper releases the broker, if it is there."""
+        """The quarantine agent is killed: its keeper releases the broker, if it is there."""
         if self.keeper:
             self.release()
 

@@ -16,16 +16,16 @@ from demo.observations import Observations
 class Word(NamedTuple):
     """A verdict as it stands in status."""
 
-    standing: str
+    state: str
     reason: str = ""
 
     def matches(self, verdict: str) -> bool:
-        """Whether it is this verdict: a standing, or standing and reason with a slash between."""
-        standing, _, reason = verdict.partition("/")
-        return self.standing == standing and reason in ("", self.reason)
+        """Whether it is this verdict: a state, or state and reason with a slash between."""
+        state, _, reason = verdict.partition("/")
+        return self.state == state and reason in ("", self.reason)
 
     def __str__(self) -> str:
-        return f"{self.standing} ({self.reason})" if self.reason else self.standing
+        return f"{self.state} ({self.reason})" if self.reason else self.state
 
 
 @dataclass

@@ -27,7 +27,7 @@ class Demotion(StrEnum):
 class Expected:
     """What must come of a fault.
 
-    ``verdicts`` are the words of which each of ``brokers`` must get one, and keep it: a standing, or standing and
+    ``verdicts`` are the words of which each of ``brokers`` must get one, and keep it: a state, or state and
     reason (``Sick/StorageSlow``); being called sick otherwise is wrong, but for the words of ``passing``, on the way
     there. ``quiet`` forbids everything that would page a person. ``leaderless`` asks that they lead nothing in the end,
     whoever sees to that.
@@ -106,7 +106,7 @@ def _called_wrongly(expected: Expected, seen: Account) -> list[str]:
     for broker, said in sorted(seen.words.items()):
         forbidden = NEVER_OF_OTHERS if broker not in expected.brokers else ("Sick",)
         may = allowed if broker in expected.brokers else ()
-        bad = (word for _, word in said if word.standing in forbidden and not any(map(word.matches, may)))
+        bad = (word for _, word in said if word.state in forbidden and not any(map(word.matches, may)))
         words = dict.fromkeys(bad)
         found += [f"broker {broker} was called {word}" for word in words]
     return found

@@ -39,7 +39,7 @@ from waiting import until
 
 VANTAGES = ("zone-a", "zone-b", "zone-c")
 TOPICS = {"orders": 30, "clicks": 30}
-QUICK = {"stabilizationSeconds": 2, "flapWindowSeconds": 0, "waves": {"fewLeaders": 1000}}
+QUICK = {"stabilizationSeconds": 2, "flapWindowSeconds": 0, "waves": {"skipUpToLeaders": 1000}}
 """Scenarios follow one another: a broker that is well may lead again at once, and is no flapping one."""
 STEADY_SECONDS = 150.0
 TICK = 0.1

@@ -76,7 +76,7 @@ class Witness:
                 events = self._events() if asked >= self._events_due else {}
                 self._events_due = asked + EVENTS_SECONDS if events else self._events_due
                 held = condition(
-                    self._site.api.get(POLICIES, self._site.namespace, POLICY).get("status") or {}, "DemotionHeld"
+                    self._site.api.get(POLICIES, self._site.namespace, POLICY).get("status") or {}, "DemotionBlocked"
                 )
             except Exception as problem:  # whatever it is, it is shown, and the next look tries again
                 self.problem = str(problem)
@@ -92,7 +92,7 @@ class Witness:
                 for name in events.keys() - self._known_events:
                     self._account.page(events[name])
                 if held.get("status") == "True":
-                    self._account.page(f"DemotionHeld: {held.get('message', '')}")
+                    self._account.page(f"DemotionBlocked: {held.get('message', '')}")
 
     def _hear(self, words: Words, at: float) -> None:
         for broker, said in words.brokers.items():

@@ -30,7 +30,7 @@ from waiting import until
 
 TOPICS = ("orders", "payments", "clicks", "invoices", "telemetry", "audit")
 VANTAGE = "zone-a"
-WAVES = {"steps": [10, 50, 100], "pauseSeconds": 5, "fewLeaders": 5, "afterDownSeconds": 5}
+WAVES = {"steps": [10, 50, 100], "pauseSeconds": 5, "skipUpToLeaders": 5, "minDowntimeSeconds": 5}
 ELECTION = {"intervalSeconds": 10}
 STEADY_SECONDS = 60.0
 

@@ -152,7 +152,7 @@ def test_an_override_is_patched_in_and_taken_away(server: ApiServer):
 
 def test_two_probers_and_the_operator_write_one_status_without_treading_on_each_other(server: ApiServer):
     create(server, apiobjects.health(5, name="shared-5"))
-    verdict = {"standing": "Sick", "reason": "ExternallyUnreachable", "since": "2026-01-02T03:04:05Z"}
+    verdict = {"state": "Sick", "reason": "ExternallyUnreachable", "since": "2026-01-02T03:04:05Z"}
     west, east = apiobjects.entry("west"), apiobjects.entry("east", reading="Passing")
     apply_status(server, "shared-5", {"signals": [west]}, "prober-west")
     apply_status(server, "shared-5", {"signals": [east]}, "prober-east")
@@ -172,7 +172,7 @@ def test_two_probers_and_the_operator_write_one_status_without_treading_on_each_
     apply_status(server, "shared-5", {}, "prober-west")
     left = read(server, "bh", "shared-5")["status"]
     assert [entry["source"] for entry in left["signals"]] == ["east"]
-    assert left["verdict"]["standing"] == "Sick"
+    assert left["verdict"]["state"] == "Sick"
 
 
 def test_a_status_is_written_apart_from_the_spec(server: ApiServer):
@@ -201,7 +201,7 @@ def test_kubectl_get_answers_who_is_sick_why_since_when_and_who_leads(server: Ap
         "message": "disk",
         "lastTransitionTime": "2026-01-02T03:04:05Z",
     }
-    verdict = {"standing": "Sick", "reason": "StorageSlow", "since": "2026-01-02T03:04:05Z", "message": "80 ms"}
+    verdict = {"state": "Sick", "reason": "StorageSlow", "since": "2026-01-02T03:04:05Z", "message": "80 ms"}
     apply_status(server, "oncall-2", {"verdict": verdict, "leaders": 17, "conditions": [demoted]}, "operator")
     ready = {**demoted, "type": "Ready", "reason": "Moving"}
     status = {"conditions": [ready], "brokers": {"sick": 1, "demoted": 2}, "displacedPartitions": 40}

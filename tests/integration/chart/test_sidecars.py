@@ -97,19 +97,19 @@ def test_admission_adds_them_to_brokers_and_to_nobody_else(
         installing.run("uninstall", "sides", "--namespace", restricted, "--no-hooks")
 
 
-def test_a_warden_is_added_to_a_pod_whose_processes_it_then_sees(
+def test_a_agent_is_added_to_a_pod_whose_processes_it_then_sees(
     installing: Helm, chart: Path, chartserver: ApiServer, restricted: str
 ):
-    sidecars = {**INJECTED, "warden": {"enabled": True}}
+    sidecars = {**INJECTED, "quarantineAgent": {"enabled": True}}
     values = {"sidecars": sidecars, "crds": {"install": False}, "admission": {"enabled": False}}
     installing.run("install", "wards", chart, "--namespace", restricted, *installing.given(values))
     try:
         pod = until_changed(chartserver, restricted, 4)
         assert pod["spec"]["shareProcessNamespace"] is True
-        warden = pod["spec"]["containers"][-1]
-        assert (warden["name"], warden["args"][0]) == ("bellwether-warden", "warden")
+        agent = pod["spec"]["containers"][-1]
+        assert (agent["name"], agent["args"][0]) == ("bellwether-quarantine-agent", "quarantine-agent")
         broker = pod["spec"]["containers"][0]["securityContext"]["runAsUser"]
-        assert warden["securityContext"]["runAsUser"] == broker, "or it could not signal it"
+        assert agent["securityContext"]["runAsUser"] == broker, "or it could not signal it"
 
         loosen = {"pod-security.kubernetes.io/enforce": "privileged"}
         chartserver.kubectl("label", "namespace", restricted, "--overwrite", *(f"{k}={v}" for k, v in loosen.items()))

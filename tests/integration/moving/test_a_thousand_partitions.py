@@ -130,7 +130,7 @@ def test_with_another_broker_dead_everything_that_can_moves_and_the_rest_is_name
         (pair, 0): Reason.NO_HEALTHY_ISR_MEMBER,
         (pair, 1): Reason.NO_HEALTHY_ISR_MEMBER,
     }
-    assert said.held_by_reason == {Reason.NO_HEALTHY_ISR_MEMBER: 2, Reason.ONLY_REPLICA: 1}
+    assert said.blocked_by_reason == {Reason.NO_HEALTHY_ISR_MEMBER: 2, Reason.ONLY_REPLICA: 1}
     assert [p.leader for p in seen.partitions if p.leader is None] == []
     moved = [seen.by_key[k] for k, p in baseline.items() if p.leader == 2]
     assert {p.leader for p in moved} == {1, 3}
@@ -140,7 +140,7 @@ def test_with_another_broker_dead_everything_that_can_moves_and_the_rest_is_name
     others.revive(4)
     others.eventually(lambda: all(len(p.isr) == len(p.replicas) for p in site.seen().partitions))
     said = operator.settle(seconds=0.2)
-    assert said.held_by_reason == {Reason.ONLY_REPLICA: 1}
+    assert said.blocked_by_reason == {Reason.ONLY_REPLICA: 1}
     seen = site.eventually(lambda c: c.leaders()[2] == 1)
     assert {p.leader for p in seen.partitions if p.topic == pair} == {4}
     # Who was dead may lead little on its return, and is then given the larger part of what moved.

@@ -114,8 +114,8 @@ def test_a_foreign_order_becomes_the_baseline(site: KafkaSite, others: KafkaSubj
     assert [(n.partition, n.reason) for n in said.notes] == [(0, Reason.CONTESTED)]
     # Re-asserted, after a while.
     said = operator.settle(seconds=0.5)
-    while said.held_by_reason:
-        assert said.held_by_reason == {Reason.CONTESTED: 1}
+    while said.blocked_by_reason:
+        assert said.blocked_by_reason == {Reason.CONTESTED: 1}
         said = operator.settle(seconds=0.5)
     others.eventually(lambda: partition(others, topic).replicas[-1] == 1)
     site.signals.lift(1)
@@ -184,7 +184,7 @@ def test_of_two_demoted_brokers_one_is_promoted_and_the_other_stays_away(
     for broker in (1, 2):
         site.signals.override(broker, OverrideState.DEMOTED)
     said = operator.settle(seconds=0.1)
-    assert said.held_by_reason == {Reason.ALL_REPLICAS_DEMOTED: 2, Reason.ONLY_REPLICA: 1}
+    assert said.blocked_by_reason == {Reason.ALL_REPLICAS_DEMOTED: 2, Reason.ONLY_REPLICA: 1}
     seen = site.eventually(lambda c: c.leaders()[1] + c.leaders()[2] == 3)
     assert {p.topic for p in seen.partitions if p.leader in (1, 2)} == {pair, alone}, "availability before performance"
     assert all(set(p.replicas[-2:]) == {1, 2} for p in seen.held_by(1) if 2 in p.replicas)

@@ -21,7 +21,7 @@ MARK = "leader.replication.throttled.replicas"
 
 
 def waiting(said: Report) -> Condition | None:
-    return next((c for c in said.conditions if c.type == "WaitingForOthers"), None)
+    return next((c for c in said.conditions if c.type == "WaitingForExternalOperation"), None)
 
 
 def turn_until(operator: Operator, holds: Callable[[Report], bool]) -> Report:

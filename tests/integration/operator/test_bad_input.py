@@ -80,13 +80,13 @@ def test_an_override_on_a_broker_that_does_not_exist_is_named(site: Site) -> Non
     }
     site.server.kubectl("apply", "-f", "-", stdin=json.dumps(body))
     site.until(
-        lambda: condition(site.status(), "DemotionHeld").get("reason") == "UnknownBroker", 30, "named", site.status
+        lambda: condition(site.status(), "DemotionBlocked").get("reason") == "UnknownBroker", 30, "named", site.status
     )
-    assert "broker 99" in condition(site.status(), "DemotionHeld")["message"]
+    assert "broker 99" in condition(site.status(), "DemotionBlocked")["message"]
     # Events are posted once the status stands.
     site.until(lambda: "UnknownBroker" in site.kubectl("get", "events"), 30, "an event names it")
     site.kubectl("delete", "bh", "main-99")
-    site.until(lambda: condition(site.status(), "DemotionHeld")["status"] == "False", 30, "forgotten", site.status)
+    site.until(lambda: condition(site.status(), "DemotionBlocked")["status"] == "False", 30, "forgotten", site.status)
 
 
 @pytest.mark.slow
@@ -178,4 +178,4 @@ def led_by_alone(site: Site, broker: int, *topics: str) -> bool:
 
 def reasons(site: Site) -> dict[str, int]:
     """How many of the held partitions each reason holds."""
-    return {one["reason"]: one["count"] for one in site.status().get("heldByReason", [])}
+    return {one["reason"]: one["count"] for one in site.status().get("blockedByReason", [])}

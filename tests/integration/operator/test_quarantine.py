@@ -1,4 +1,4 @@
-"""Quarantine on real brokers, from the slow disk to the leaders' return, with the real prober and the real wardens."""
+"""Quarantine on real brokers, from the slow disk to the leaders' return, with the real prober and the real agents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PARTITIONS = 12
 
 @pytest.fixture
 def guarded(bare_site: Site) -> Site:
-    """The example's policy with shorter times, a prober on each disk and a warden beside each broker."""
+    """The example's policy with shorter times, a prober on each disk and a quarantine agent beside each broker."""
     site = bare_site
     asked: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())["spec"]["quarantine"]
     site.topics({site.topic: PARTITIONS}, configs={"min.insync.replicas": "2"})
@@ -34,8 +34,8 @@ def guarded(bare_site: Site) -> Site:
         beside = ["--policy", POLICY, "-n", site.namespace, "--broker", str(broker.id)]
         probe = [sys.executable, "-m", "bellwether", "probe", "storage", *beside, "--directory", broker.log_dir]
         site.start(f"storage-{broker.id}", probe, site.kafka.slow_disk(broker.id).environment())
-        warden = [sys.executable, "-m", "bellwether", "warden", *beside, "--pid", str(broker.process.pid)]
-        site.start(f"warden-{broker.id}", warden)
+        agent = [sys.executable, "-m", "bellwether", "quarantine-agent", *beside, "--pid", str(broker.process.pid)]
+        site.start(f"agent-{broker.id}", agent)
     site.until(lambda: all(site.verdict(b)[0] == "Healthy" for b in (1, 2, 3)), 60, "all are healthy")
     return site
 

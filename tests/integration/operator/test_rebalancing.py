@@ -162,7 +162,7 @@ def test_from_the_asking_to_the_last_wave_and_demotion_honours_the_new_orders(re
     rebalanced.until("Done")
     rebalanced.until_it_stands(wanted)
     assert {n: sorted(o) for n, o in wanted.items()} == {n: sorted(o) for n, o in before.items()}
-    assert (rebalanced.status["left"], rebalanced.status["applied"]) == (0, plan["moves"] + plan["reorders"])
+    assert (rebalanced.status["skipped"], rebalanced.status["applied"]) == (0, plan["moves"] + plan["reorders"])
     reasons = ("get", "events", "-o", "jsonpath={.items[*].reason}")
     # Events are posted once the status stands.
     site.until(lambda: {"PlanProposed", "PlanApplied"} <= set(site.kubectl(*reasons).split()), 30, "events tell of it")
@@ -185,7 +185,7 @@ def test_an_operator_that_is_killed_in_the_middle_of_the_waves_is_followed_by_on
     site.operator()
     rebalanced.until("Done", 90)
     rebalanced.until_it_stands(wanted)
-    assert rebalanced.status["left"] == 0
+    assert rebalanced.status["skipped"] == 0
     assert len(site.api.list(JOBS, site.namespace)) == 1
 
 

@@ -78,14 +78,14 @@ def judged(path: Path) -> Timeline:
     return timeline
 
 
-def standings(words: object, broker: int) -> list[tuple[str, str, bool]]:
+def states(words: object, broker: int) -> list[tuple[str, str, bool]]:
     """What was said of a broker, one word after another, without what a moment between two vantages made of it."""
     found: list[tuple[str, str, bool]] = []
     for _, said in words:  # type: ignore[attr-defined]
         word = said.get(broker)
-        if word is None or word.standing in ("Unknown", "Suspect"):
+        if word is None or word.state in ("Unknown", "Suspect"):
             continue
-        now = (word.standing, word.reason, word.demoted)
+        now = (word.state, word.reason, word.demoted)
         if not found or found[-1] != now:
             found.append(now)
     return found
@@ -116,11 +116,11 @@ def test_a_cut_listener_and_a_slow_disk_are_judged_the_same_again(
 
     timeline = judged(path)
     for broker, reason in ((2, "ExternallyUnreachable"), (3, "StorageSlow")):
-        then, now = standings(timeline.said, broker), standings(timeline.replayed, broker)
+        then, now = states(timeline.said, broker), states(timeline.replayed, broker)
         assert then == now
         assert ("Sick", reason, True) in now
         assert now[-1] == ("Healthy", "SignalsPassing", False)
-    assert standings(timeline.replayed, 1) == [("Healthy", "SignalsPassing", False)]
+    assert states(timeline.replayed, 1) == [("Healthy", "SignalsPassing", False)]
     assert [str(d) for d in differences(timeline.said, timeline.replayed)] == []
     assert sum(row.what == "moved" for row in timeline.rows) >= 4, "away and back, twice"
     site.tell(f"{path.stat().st_size / 1000:.1f} kB for {timeline.rows[-1].at - timeline.rows[0].at} of trace")
@@ -154,10 +154,10 @@ def test_a_frozen_broker_is_fenced_in_the_replay_as_it_was(
     timeline = judged(path)
     for words in (timeline.said, timeline.replayed):
         # No broker may answer before the fencing: until then it hangs on when each of the two read metadata.
-        found = [(standing, reason) for standing, reason, _ in standings(words, 3)]
+        found = [(state, reason) for state, reason, _ in states(words, 3)]
         assert (found[0], found[-1]) == (("Healthy", "SignalsPassing"),) * 2
         assert ("Down", "Fenced") in found
-        assert {standing for standing, _, _ in standings(words, 1)} == {"Healthy"}
+        assert {state for state, _, _ in states(words, 1)} == {"Healthy"}
     state: dict[str, Any] = {}
     reader = TraceReader(path)
     clusters = []

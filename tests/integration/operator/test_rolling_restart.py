@@ -142,7 +142,7 @@ def test_a_drain_that_is_held_ends_with_its_reason_and_moves_nothing(site: Site)
     assert condition(site.health(3), "Drained")["reason"] == "NoLeaderLeft"
     # The policy's status is written after the brokers'.
     site.until(
-        lambda: condition(site.status(), "DemotionHeld").get("reason") == "NoLeaderLeft", 30, "held", site.status
+        lambda: condition(site.status(), "DemotionBlocked").get("reason") == "NoLeaderLeft", 30, "held", site.status
     )
     over = bellwether(site, "drain", "3", "--end", "--wait", "--timeout", "30s")
     assert over.returncode == 0, over

@@ -70,7 +70,7 @@ def led(site: Site) -> int:
 
 def wave(site: Site) -> dict[str, Any]:
     """How far the way back of broker 1 has come, as its status says; empty while it is not on the way."""
-    return dict(site.health(1).get("returning") or {})
+    return dict(site.health(1).get("restoration") or {})
 
 
 def move_leaders_on(site: Site) -> None:

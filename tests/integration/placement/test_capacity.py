@@ -56,7 +56,7 @@ def test_the_example_as_its_readme_tells_it(policy_site: Site) -> None:
     moved = site.orders()
     site.until(lambda: settled_on(site), 30, "the lower limit is taken up", site.status)
     assert (site.orders(), led(site)) == (moved, [0, 4, 4])
-    assert not site.status().get("heldByReason")
+    assert not site.status().get("blockedByReason")
 
     guide.follow("The end")
     site.until_restored(at_first)

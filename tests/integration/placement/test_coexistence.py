@@ -32,7 +32,7 @@ def orders_of(site: Site) -> list[tuple[int, ...]]:
 
 
 def waits(site: Site) -> bool:
-    return bool(condition(site.status(), "WaitingForOthers"))
+    return bool(condition(site.status(), "WaitingForExternalOperation"))
 
 
 def until_displaced(site: Site) -> None:
@@ -71,7 +71,7 @@ def test_a_throttled_move_is_waited_for_and_left_alone(demoted: tuple[Site, Guid
     site.until(lambda: site.led_by(1) == 0 and site.partitions()[moved].reassigning, 10, "it moves", site.partitions)
     on_its_way = site.partitions()[moved]
     assert (on_its_way.adding, on_its_way.removing) == ((4,), (3,)), "it goes on while it is waited for"
-    assert condition(site.status(), "WaitingForOthers")["reason"] == "OthersRebalancing"
+    assert condition(site.status(), "WaitingForExternalOperation")["reason"] == "OthersRebalancing"
     assert site.led_by(1) == 0
     assert all(p.replicas[-1] == 1 for name, p in site.partitions().items() if name != moved)
 
@@ -120,7 +120,7 @@ def test_a_pause_of_strimzi_holds_the_way_back_and_not_a_persons_word(policy_sit
     site.operator()
     guide = Guide(site, EXAMPLE)
     guide.follow("Strimzi is paused")
-    assert condition(site.status(), "WaitingForOthers")["reason"] == "StrimziPaused"
+    assert condition(site.status(), "WaitingForExternalOperation")["reason"] == "StrimziPaused"
     until_displaced(site)
     guide.follow("Strimzi goes on")
     until_stands(site, [HOME] * 4, by_1=4)

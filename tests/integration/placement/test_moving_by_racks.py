@@ -55,7 +55,7 @@ def test_a_demotion_moves_what_the_others_can_carry_and_names_the_rest(
     # Once every broker shows it, there is nothing else to tell.
     site.everywhere(lambda c: (c.leaders()[2], c.leaders()[3]) == (6, 6))
     said = operator.settle(seconds=0.1)
-    assert said.held_by_reason == {Reason.CAPACITY_REACHED: 8}
+    assert said.blocked_by_reason == {Reason.CAPACITY_REACHED: 8}
     assert said.condition("Ready").message.startswith("8 leaders stay")
     site.signals.lift(1)
     operator.settle(seconds=0.1)
@@ -77,7 +77,7 @@ def test_where_only_demoted_ones_are_left_the_least_sick_leads_and_is_named(
     operator.turns(4, seconds=0.1)
     site.everywhere(lambda c: {p.leader for p in c.partitions if p.topic == pair} == {2})
     said = operator.settle(seconds=0.1)
-    assert said.held_by_reason[Reason.ALL_REPLICAS_DEMOTED] == 4
+    assert said.blocked_by_reason[Reason.ALL_REPLICAS_DEMOTED] == 4
     assert {h.topic for h in said.held_sample} == {pair}
     site.signals.say(1, Reading.PASSING)
     site.signals.lift(2)

@@ -57,7 +57,7 @@ def visitors(*addresses: str) -> Iterator[None]:
 
 def started(bench: Any, kafka: KafkaCluster, *brokers: int) -> None:
     """A sidecar for each broker; only one policy is looked at by several sidecars, each under a source of its own."""
-    patch = {"spec": {"detection": {"selfReachability": {"quietAfterSeconds": QUIET_AFTER}}}}
+    patch = {"spec": {"detection": {"selfReachability": {"idleAfterSeconds": QUIET_AFTER}}}}
     bench.api.merge(POLICIES, bench.namespace, "main", patch)
     for number in brokers:
         listen = kafka.broker(number).external_listen

@@ -42,8 +42,8 @@ def stage(audited: AuditedApiServer) -> Iterator[Stage]:
     made.accounts.remove()
 
 
-VERDICT = {"standing": "Healthy", "reason": "SignalsPassing", "message": "well", "since": "2026-01-01T00:00:00Z"}
-SICK = {**VERDICT, "standing": "Sick", "reason": "ExternallyUnreachable"}
+VERDICT = {"state": "Healthy", "reason": "SignalsPassing", "message": "well", "since": "2026-01-01T00:00:00Z"}
+SICK = {**VERDICT, "state": "Sick", "reason": "ExternallyUnreachable"}
 
 
 def until_bound(stage: Stage, api: KubernetesClient) -> None:

@@ -48,9 +48,12 @@ def held(strimzi: StrimziSite, reason: str, words: str, broker: int = 1) -> None
     """Wait until the policy and the broker say why the promotion waits."""
     site = strimzi.site
     site.until(
-        lambda: condition(site.status(), "DemotionHeld").get("reason") == reason, 30, f"held for {reason}", site.status
+        lambda: condition(site.status(), "DemotionBlocked").get("reason") == reason,
+        30,
+        f"held for {reason}",
+        site.status,
     )
-    assert words in condition(site.status(), "DemotionHeld")["message"]
+    assert words in condition(site.status(), "DemotionBlocked")["message"]
     why = condition(site.health(broker), "Demoted")
     assert why["status"] == "True"
     assert words in why["message"]

@@ -99,7 +99,7 @@ class Release:
     def verdicts(self) -> dict[int, str]:
         """Each broker's verdict."""
         verdicts = {one["spec"]["brokerId"]: one.get("status", {}).get("verdict") for one in self.healths()}
-        return {broker: verdict["standing"] if verdict else "" for broker, verdict in verdicts.items()}
+        return {broker: verdict["state"] if verdict else "" for broker, verdict in verdicts.items()}
 
     def displaced(self) -> int | None:
         """How many partitions are not in the order that they had before; None while the policy says nothing."""

@@ -167,20 +167,20 @@ _USUAL = {
 
 def verdict(
     broker: int = 1,
-    standing: HealthState = HealthState.SICK,
+    state: HealthState = HealthState.SICK,
     reason: Reason | None = None,
     *,
     since: datetime = START,
     severity: int = 0,
     message: str = "so it seems",
 ) -> Verdict:
-    """With the usual reason of its standing."""
-    return Verdict(broker, standing, reason or _USUAL[standing], message, since, severity)
+    """With the usual reason of its state."""
+    return Verdict(broker, state, reason or _USUAL[state], message, since, severity)
 
 
-def verdicts(seen: Cluster, **standings: Sequence[int]) -> dict[int, Verdict]:
-    """Healthy, but for the brokers named by standing: ``verdicts(seen, sick=[1], down=[4])``."""
-    named = {b: HealthState(word.capitalize()) for word, brokers in standings.items() for b in brokers}
+def verdicts(seen: Cluster, **states: Sequence[int]) -> dict[int, Verdict]:
+    """Healthy, but for the brokers named by state: ``verdicts(seen, sick=[1], down=[4])``."""
+    named = {b: HealthState(word.capitalize()) for word, brokers in states.items() for b in brokers}
     return {b: verdict(b, named.get(b, HealthState.HEALTHY)) for b in sorted(seen.named)}
 
 

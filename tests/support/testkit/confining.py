@@ -1,4 +1,4 @@
-"""Scenes of quarantine: broker 1 is demoted for its slow disk, follows everywhere, and has a warden beside it."""
+"""Scenes of quarantine: broker 1 is demoted for its slow disk, follows everywhere, and has a agent beside it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def disk(broker: int = 1, reading: Reading = BAD, age: float | None = 0.0) -> Si
     return Signal(broker, SignalType.STORAGE_LATENCY, f"broker-{broker}", reading, START, age)
 
 
-def warden(broker: int = 1, reading: Reading = GOOD, number: int = 0, age: float | None = 0.0) -> Signal:
-    """The word of the warden beside a broker: on watch, unless told."""
+def agent(broker: int = 1, reading: Reading = GOOD, number: int = 0, age: float | None = 0.0) -> Signal:
+    """The word of the quarantine agent beside a broker: on watch, unless told."""
     return Signal(
         broker, QUARANTINE_AGENT, f"broker-{broker}", reading, START, age, message="so it says", value=float(number)
     )
@@ -50,13 +50,13 @@ def ordered(
     since: datetime = START,
     until: datetime | None = None,
     renewed_at: datetime = NOW,
-    obeyed_at: datetime | None = None,
+    paused_at: datetime | None = None,
     ended_at: datetime | None = None,
     reason: Reason = Reason.QUARANTINE_ORDERED,
 ) -> QuarantineOrder:
     """An order that stands, and was not seen to be obeyed yet."""
     end = until or after(600)
-    return QuarantineOrder(broker, 1, number, since, end, renewed_at, reason, "so it was", obeyed_at, ended_at)
+    return QuarantineOrder(broker, 1, number, since, end, renewed_at, reason, "so it was", paused_at, ended_at)
 
 
 def held_in(seen: Cluster, slow: int = 1, **standings: Sequence[int]) -> dict[int, Verdict]:
@@ -73,9 +73,9 @@ def scene(
     margins: FaultTolerance | None = AMPLE,
     now: datetime = NOW,
 ) -> Snapshot:
-    """Broker 2 leads, broker 1 follows slowly, its prober and its warden report."""
+    """Broker 2 leads, broker 1 follows slowly, its prober and its quarantine agent report."""
     facts = seen or cluster(partition(replicas=(2, 3, 1)))
-    said = signals or (disk(), warden())
+    said = signals or (disk(), agent())
     named: Mapping[int, QuarantineOrder] = {c.broker: c for c in orders}
     return Snapshot(now, facts, record(), said, quarantine_orders=named, fault_tolerance=margins)
 

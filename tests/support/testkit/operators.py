@@ -23,7 +23,7 @@ POLICY = Policy(
     mode=Mode.ENFORCE,
     demotion=Demotion(dwell_seconds=0),  # the turn that finds a broker sick demotes it, unless the dwell is the matter
     # Leaders return at once, unless waves are the matter.
-    promotion=Promotion(stabilization_seconds=10, waves=PromotionWaves(few_leaders=1000)),
+    promotion=Promotion(stabilization_seconds=10, waves=PromotionWaves(skip_up_to_leaders=1000)),
 )
 GRACE_SECONDS = 20.0
 

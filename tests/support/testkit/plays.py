@@ -29,7 +29,7 @@ WAVING = replace(
     GENEROUS,
     promotion=replace(
         GENEROUS.promotion,
-        waves=PromotionWaves(steps=(30, 60, 100), pause_seconds=2, few_leaders=0, after_down_seconds=3),
+        waves=PromotionWaves(steps=(30, 60, 100), pause_seconds=2, skip_up_to_leaders=0, min_downtime_seconds=3),
     ),
     election=Election(interval_seconds=5),
 )

@@ -1,6 +1,6 @@
-"""A simulated cluster with a disk, a prober and a warden beside every broker, and an operator.
+"""A simulated cluster with a disk, a prober and a quarantine agent beside every broker, and an operator.
 
-In: a cluster, a policy, who votes. Out: seconds that pass, in which wardens and operator do their work through the real
+In: a cluster, a policy, who votes. Out: seconds that pass, in which agents and operator do their work through the real
 code, while a watcher that knows the truth, and asks neither, measures how long anything has been as it must not be.
 """
 
@@ -60,7 +60,7 @@ class QuarantineSite:
         self.broken: list[str] = []
         self.pauses = 0
         self.processes = {b: MemoryProcess(cluster, b) for b in cluster.brokers}
-        self.wardens: dict[int, QuarantineAgent] = {}
+        self.agents: dict[int, QuarantineAgent] = {}
         self.operator: Operator | None = None
         self._unheard: dict[int, Signal] = {}
         self._frozen_since: dict[int, float] = {}
@@ -74,21 +74,21 @@ class QuarantineSite:
     # What befalls it.
 
     def post(self, broker: int) -> None:
-        """A warden starts beside a broker."""
-        if broker not in self.wardens:
+        """A quarantine agent starts beside a broker."""
+        if broker not in self.agents:
             heard = self._unheard.__setitem__
-            self.wardens[broker] = QuarantineAgent(
+            self.agents[broker] = QuarantineAgent(
                 broker,
-                f"warden-{broker}",
+                f"agent-{broker}",
                 self.processes[broker],
                 _Orders(self, broker),
                 lambda signal: heard(signal.broker, signal),
                 self.site.clock,
             )
 
-    def kill_warden(self, broker: int) -> None:
-        """A warden dies without a word; its keeper does not."""
-        if self.wardens.pop(broker, None) is not None:
+    def kill_agent(self, broker: int) -> None:
+        """A quarantine agent dies without a word; its keeper does not."""
+        if self.agents.pop(broker, None) is not None:
             self.processes[broker].die()
 
     def take_over(self) -> None:
@@ -123,8 +123,8 @@ class QuarantineSite:
         for turn in range(round(count / TICK_SECONDS)):
             self.site.clock.advance(TICK_SECONDS)
             self._controller()
-            for warden in list(self.wardens.values()):
-                warden.turn()
+            for agent in list(self.agents.values()):
+                agent.turn()
             self._probers()
             if turn % 2 and self.operator is not None and self.api:
                 self._operate(self.operator)
@@ -132,7 +132,7 @@ class QuarantineSite:
 
     @property
     def paused(self) -> set[int]:
-        """Whose process stands still by a warden's hand."""
+        """Whose process stands still by a quarantine agent's hand."""
         return {b for b, process in self.processes.items() if process.stopped}
 
     def _controller(self) -> None:
@@ -155,7 +155,7 @@ class QuarantineSite:
                 self.site.signals.say(broker, reading, type=SignalType.STORAGE_LATENCY, sources=[source])
             if self.api and broker in self._unheard:
                 self.site.signals.put(replace(self._unheard.pop(broker), age_seconds=0.0))
-            for name, speaks in ((source, self.api), (f"warden-{broker}", self.api and broker in self.wardens)):
+            for name, speaks in ((source, self.api), (f"agent-{broker}", self.api and broker in self.agents)):
                 (self.site.signals.resume if speaks else self.site.signals.silence)(name)
 
     def _operate(self, operator: Operator) -> None:
@@ -210,11 +210,11 @@ class QuarantineSite:
             return "its disk is fast"
         if not self.api or self.operator is None:
             return "nobody renews its order"
-        return "" if broker in self.wardens else "nobody stands beside it"
+        return "" if broker in self.agents else "nobody stands beside it"
 
 
 class _Orders:
-    """What a warden reads of the statuses that the operator has written."""
+    """What a quarantine agent reads of the statuses that the operator has written."""
 
     def __init__(self, site: QuarantineSite, broker: int) -> None:
         self._site = site

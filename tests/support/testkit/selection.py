@@ -122,7 +122,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
         "probes/storage/disk_write*",
         *_PROBING,
     ),
-    "integration/probes/test_warden_process.py": ("quarantine/*", "cli/probe/quarantine_agent*"),
+    "integration/probes/test_quarantine_agent_process.py": ("quarantine/*", "cli/probe/quarantine_agent*"),
     "integration/rights/test_nothing_superfluous.py": _RIGHTS,
     "integration/rights/test_probers_need_their_rights.py": _RIGHTS,
     "integration/rights/test_rights_suffice.py": (*_RIGHTS, "controllers/definitions*"),

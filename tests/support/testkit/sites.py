@@ -130,7 +130,7 @@ class Site:
             "spec": {
                 "mode": "Enforce",
                 "kafka": kafka or {"bootstrapServers": self.kafka.bootstrap.split(",")},
-                "promotion": {"stabilizationSeconds": 2, "waves": {"fewLeaders": 1000}},
+                "promotion": {"stabilizationSeconds": 2, "waves": {"skipUpToLeaders": 1000}},
                 **spec,
             },
         }

@@ -46,7 +46,7 @@ def conditions(desked: Desked) -> set[str]:
 
 
 def held(desked: Desked) -> dict[str, int]:
-    return {h["reason"]: h["count"] for h in desked.body()["status"].get("heldByReason", [])}
+    return {h["reason"]: h["count"] for h in desked.body()["status"].get("blockedByReason", [])}
 
 
 def writes(desked: Desked) -> list[str]:
@@ -56,7 +56,7 @@ def writes(desked: Desked) -> list[str]:
 def test_until_loads_were_measured_it_is_said_that_the_limit_cannot_hold_and_nothing_is_held(desked: Desked):
     loop = desked.make(rebalance=SPEC, demotion=limited(1))
     desked.go(loop, 3)
-    status, reason, message = desked.condition("LoadsMeasured")
+    status, reason, message = desked.condition("LoadsAvailable")
     assert (status, reason) == ("False", "LoadsUnknown")
     assert "maxBytesPerSecond of spec.demotion.capacity limits nothing yet, nothing does" in message
     demote(desked, loop)
@@ -66,14 +66,14 @@ def test_until_loads_were_measured_it_is_said_that_the_limit_cannot_hold_and_not
 def test_meanwhile_the_limit_by_number_holds(desked: Desked):
     loop = desked.make(rebalance=SPEC, demotion=limited(1, maxLeaders=4))
     desked.go(loop, 3)
-    assert "maxLeaders alone does" in desked.condition("LoadsMeasured")[2]
+    assert "maxLeaders alone does" in desked.condition("LoadsAvailable")[2]
     demote(desked, loop)
     assert max(desked.site.cluster.snapshot().leaders().values()) <= 4
 
 
 def test_a_broker_is_demoted_in_part_where_the_others_cannot_carry_all_of_it(desked: Desked):
     loop = measured(desked)
-    assert "LoadsMeasured" not in conditions(desked)
+    assert "LoadsAvailable" not in conditions(desked)
     demote(desked, loop)
     assert led_by_1(desked) == [0]
     assert held(desked) == {"CapacityReached": 1}
@@ -119,7 +119,7 @@ def test_a_process_that_takes_over_moves_nothing_before_it_has_read_the_loads(de
     successor = desked.loop()
     desked.step(successor)  # a turn before the desk could do anything
     assert led_by_1(desked) == [0]
-    assert "LoadsMeasured" not in conditions(desked)
+    assert "LoadsAvailable" not in conditions(desked)
     desked.go(successor, 8)
     assert led_by_1(desked) == [0]
     assert held(desked) == {"CapacityReached": 1}
@@ -259,12 +259,12 @@ class TestAStoreThatIsAway:
         away.append(kept)
         successor = desked.loop()
         desked.go(successor, 4)
-        assert desked.condition("LoadsMeasured")[1] == "LoadsUnknown"
+        assert desked.condition("LoadsAvailable")[1] == "LoadsUnknown"
         assert desked.status["reason"] == "StoreUnavailable"
         assert led_by_1(desked) == []  # the limit by number alone applies, and there is none
         away.clear()
         desked.go(successor, 5, seconds=60)
-        assert "LoadsMeasured" not in conditions(desked)
+        assert "LoadsAvailable" not in conditions(desked)
 
 
 def test_a_store_that_hangs_is_waited_for_no_longer_than_told(desked: Desked):
@@ -277,4 +277,4 @@ def test_a_store_that_hangs_is_waited_for_no_longer_than_told(desked: Desked):
     desked.site.clock.advance(AWAITED_SECONDS)
     desked.step(loop, 2)
     assert led_by_1(desked) == []
-    assert desked.condition("LoadsMeasured")[0] == "False"
+    assert desked.condition("LoadsAvailable")[0] == "False"

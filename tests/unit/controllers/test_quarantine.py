@@ -44,7 +44,7 @@ def condition(found: Report) -> tuple[bool | None, str] | None:
     return (told[0].status, str(told[0].reason)) if told else None
 
 
-PAUSED = ordered(obeyed_at=after(9), reason=Reason.QUARANTINED)
+PAUSED = ordered(paused_at=after(9), reason=Reason.QUARANTINED)
 ENDED = replace(PAUSED, ended_at=after(90), reason=Reason.DISK_RECOVERED)
 
 
@@ -73,7 +73,7 @@ def body(found: Report) -> dict[str, Any]:
     return status.broker_status(found.brokers[0], 1, {}, after(0))
 
 
-def test_status_holds_the_order_as_the_warden_reads_it_and_nothing_where_there_is_none():
+def test_status_holds_the_order_as_the_agent_reads_it_and_nothing_where_there_is_none():
     assert "quarantine" not in body(report())
     command = command_of({"status": body(report(PAUSED))})
     assert command is not None
@@ -109,7 +109,7 @@ def test_while_a_broker_is_paused_the_next_turn_comes_soon(order: QuarantineOrde
     assert Requeue().after(report(order), ENFORCE, UNDO, took) == seconds
 
 
-def test_a_wardens_word_wakes_the_loop():
+def test_a_agents_word_wakes_the_loop():
     assert Detection().stale_after(QUARANTINE_AGENT, "broker-1") is not None
 
 

@@ -89,7 +89,7 @@ def test_a_process_that_takes_over_goes_on_where_the_last_one_was(desked: Desked
     desked.until(successor, "Done", most=60)
     desked.go(successor, 5)
     assert len(desked.planner.started) == 1
-    assert desked.status["left"] == 0
+    assert desked.status["skipped"] == 0
 
 
 def test_a_person_of_many_words_is_not_asked_for_again_by_the_next_process(desked: Desked):

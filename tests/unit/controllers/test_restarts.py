@@ -106,13 +106,13 @@ def test_pods_that_cannot_be_told_apart_are_said_in_a_condition_that_goes_away(o
     office.api.put(PODS, pod(1, "controller"))
     office.site.clock.advance(LOOK_SECONDS)
     office.step(loop, 2)
-    status, reason, message = office.condition("RestartsWatched")
+    status, reason, message = office.condition("RestartDetection")
     assert (status, reason) == ("False", "PodsUnknown")
     assert "controller-1, kafka-1 share a number" in message
     office.api.objects.pop(("pods", "default", "controller-1"))
     office.site.clock.advance(LOOK_SECONDS)
     office.step(loop, 2)
-    assert "RestartsWatched" not in {c["type"] for c in office.body()["status"]["conditions"]}
+    assert "RestartDetection" not in {c["type"] for c in office.body()["status"]["conditions"]}
 
 
 def test_a_settled_cluster_with_pods_watched_causes_no_write(office: Office, loop: PolicyController):

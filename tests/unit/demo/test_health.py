@@ -18,7 +18,7 @@ def test_a_sick_broker_is_read_with_its_reason_and_its_worst_latency() -> None:
     ]
     word = broker_word(
         body(
-            verdict={"standing": "Sick", "reason": "StorageSlow", "since": "2026-01-01T10:20:30Z"},
+            verdict={"state": "Sick", "reason": "StorageSlow", "since": "2026-01-01T10:20:30Z"},
             conditions=[{"type": "Demoted", "status": "True"}],
             signals=signals,
         )
@@ -29,7 +29,7 @@ def test_a_sick_broker_is_read_with_its_reason_and_its_worst_latency() -> None:
 
 
 def test_every_broker_must_be_there_and_healthy() -> None:
-    healthy = broker_word(body(verdict={"standing": "Healthy"}))
+    healthy = broker_word(body(verdict={"state": "Healthy"}))
 
     assert Words("", {2: healthy}).all_healthy((2,))
     assert not Words("", {2: healthy}).all_healthy((1, 2))

@@ -125,10 +125,10 @@ def test_a_verdict_that_stood_all_the_time_took_no_seconds() -> None:
 
 def test_a_page_counts_only_where_all_must_be_quiet() -> None:
     seen = told(b1=[HEALTHY], b2=[HEALTHY])
-    seen.page("DemotionHeld: half of the brokers")
+    seen.page("DemotionBlocked: half of the brokers")
     assert wrong(NOBODY, seen) == []
     assert wrong(Expected((1, 2), ("Healthy",), quiet=True), seen) == [
-        "somebody was paged: DemotionHeld: half of the brokers"
+        "somebody was paged: DemotionBlocked: half of the brokers"
     ]
 
 

@@ -1,4 +1,4 @@
-"""A warden at its post: reads orders, pauses and releases, gives its word, and releases at its own end."""
+"""A quarantine agent at its post: reads orders, pauses and releases, gives its word, and releases at its own end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from waiting import until
 
 @dataclass
 class Post:
-    """A warden beside broker 1 of three, on a clock that a test moves."""
+    """A quarantine agent beside broker 1 of three, on a clock that a test moves."""
 
     clock: ManualClock = field(default_factory=ManualClock)
     orders: MemoryOrders = field(default_factory=MemoryOrders)
@@ -35,7 +35,7 @@ class Post:
 
     def __post_init__(self) -> None:
         self.process = MemoryProcess(MemoryCluster(), 1)
-        self.warden = QuarantineAgent(
+        self.agent = QuarantineAgent(
             1,
             "broker-1",
             self.process,
@@ -52,7 +52,7 @@ class Post:
             self.clock.advance(TICK_SECONDS)
             if renewing and self.orders.command is not None and self.clock.monotonic() % 3 == 0:
                 self.orders.command = replace(self.orders.command, renewal=self.clock.now())
-            self.warden.turn()
+            self.agent.turn()
 
     def order(self, number: int = 1) -> None:
         """The operator gives an order."""
@@ -88,7 +88,7 @@ def test_it_releases_when_it_loses_its_orders(away: bool) -> None:
     assert not post.process.stopped
 
 
-def test_a_warden_that_is_started_anew_releases_whom_its_forerunner_paused() -> None:
+def test_a_agent_that_is_started_anew_releases_whom_its_forerunner_paused() -> None:
     post = Post().paused()
     post.process.keeper = False
     post.process.die()
@@ -106,13 +106,13 @@ def test_a_warden_that_is_started_anew_releases_whom_its_forerunner_paused() -> 
 
 def test_it_releases_at_its_own_end() -> None:
     post = Post().paused()
-    post.warden.stop()
+    post.agent.stop()
     assert not post.process.stopped
 
 
 def test_it_releases_when_its_policy_quarantines_no_more() -> None:
     post = Post().paused()
-    post.warden.configure(Quarantine(mode=QuarantineMode.OFF))
+    post.agent.configure(Quarantine(mode=QuarantineMode.OFF))
     post.run(1)
     assert not post.process.stopped
     post.order(2)
@@ -149,7 +149,7 @@ def test_its_word_is_told_on_news_and_again_when_asked() -> None:
     post.run(30)
     assert len(post.said) == 1
     assert post.said[0].since == START + timedelta(seconds=TICK_SECONDS)
-    post.warden.repeat()
+    post.agent.repeat()
     post.run(1)
     assert len(post.said) == 2
     assert post.said[1].since - START < timedelta(seconds=32)
@@ -158,11 +158,11 @@ def test_its_word_is_told_on_news_and_again_when_asked() -> None:
 def test_a_thread_of_its_own_keeps_watch_and_releases_in_the_end() -> None:
     post = Post()
     post.process.stopped = True
-    post.warden.start()
+    post.agent.start()
     until(lambda: not post.process.stopped)
-    assert post.warden.alive()
-    post.warden.stop()
-    assert not post.warden.alive()
+    assert post.agent.alive()
+    post.agent.stop()
+    assert not post.agent.alive()
 
 
 def test_a_defect_leaves_nobody_paused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,14 +172,14 @@ def test_a_defect_leaves_nobody_paused(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyError("a defect")
 
     monkeypatch.setattr(post.process, "state", broken)
-    post.warden.start()
+    post.agent.start()
     until(lambda: not post.process.stopped)
-    post.warden.stop()
+    post.agent.stop()
 
 
 def test_its_word_is_told_for_metrics_with_each_news():
     post, metrics = Post(), ProbeMetrics()
-    post.warden = QuarantineAgent(1, "broker-1", post.process, post.orders, post.said.append, post.clock, metrics)
+    post.agent = QuarantineAgent(1, "broker-1", post.process, post.orders, post.said.append, post.clock, metrics)
 
     def word() -> float | None:
         return metrics.registry.get_sample_value("bellwether_probe_reading", {"broker": "1"})
@@ -210,18 +210,18 @@ def test_a_release_that_fails_in_a_way_that_it_should_not_is_tried_again(monkeyp
 
     monkeypatch.setattr(post.process, "release", scarce)
     monkeypatch.setattr(post.process, "state", unseen)
-    post.warden.start()
+    post.agent.start()
     until(lambda: not post.process.stopped)
-    assert post.warden.alive()
-    post.warden.stop()
+    assert post.agent.alive()
+    post.agent.stop()
 
 
-def test_a_warden_that_stands_by_pauses_nobody() -> None:
+def test_a_agent_that_stands_by_pauses_nobody() -> None:
     post = Post(speaks=False)
     post.run(2)
     post.order()
     post.run(20)
-    assert not post.process.stopped, "another warden reports of this broker: nobody would know of this pause"
+    assert not post.process.stopped, "another quarantine agent reports of this broker: nobody would know of this pause"
     post.speaks = True
     post.run(20)
     assert not post.process.stopped, "the order was another's to obey"
@@ -230,7 +230,7 @@ def test_a_warden_that_stands_by_pauses_nobody() -> None:
     assert post.process.stopped
 
 
-def test_a_warden_whose_word_is_not_heard_any_more_releases_as_without_orders() -> None:
+def test_a_agent_whose_word_is_not_heard_any_more_releases_as_without_orders() -> None:
     post = Post().paused()
     post.speaks = False
     post.run(EXPIRES_AFTER_SECONDS - 6)

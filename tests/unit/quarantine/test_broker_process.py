@@ -23,7 +23,7 @@ SLEEPS = ("-c", "import time; time.sleep(120)")
 # Looks like the broker of nobody else on this machine.
 MINE = rf"(^|.*/)java\0.*\0test\.Kafka{os.getpid()}\0"
 # Pauses the process of that id, and then stands still or ends without a word, as it is told.
-WARDEN = """
+AGENT = """
 import sys, time
 from bellwether.quarantine.broker_process import BrokerProcess
 broker = BrokerProcess(int(sys.argv[1]))
@@ -171,22 +171,22 @@ def test_where_there_are_no_handles_it_is_paused_by_its_number(
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_warden_that_is_killed_while_its_broker_is_paused_leaves_it_running(
+def test_a_agent_that_is_killed_while_its_broker_is_paused_leaves_it_running(
     broker: subprocess.Popen[bytes], number: signal.Signals
 ) -> None:
-    warden = subprocess.Popen([sys.executable, "-c", WARDEN, str(broker.pid)], stdout=subprocess.PIPE)
+    agent = subprocess.Popen([sys.executable, "-c", AGENT, str(broker.pid)], stdout=subprocess.PIPE)
     try:
-        assert warden.stdout is not None
-        assert warden.stdout.readline() == b"True\n"
+        assert agent.stdout is not None
+        assert agent.stdout.readline() == b"True\n"
         assert stopped(broker)
-        warden.send_signal(number)
-        warden.wait()
+        agent.send_signal(number)
+        agent.wait()
         until(lambda: not stopped(broker))
     finally:
-        warden.kill()
-        warden.wait()
-        assert warden.stdout is not None
-        warden.stdout.close()
+        agent.kill()
+        agent.wait()
+        assert agent.stdout is not None
+        agent.stdout.close()
 
 
 def test_a_keeper_that_hears_nothing_releases_the_broker(broker: subprocess.Popen[bytes]) -> None:
@@ -200,7 +200,7 @@ def test_a_keeper_that_hears_nothing_releases_the_broker(broker: subprocess.Pope
         assert keeper.stdout.read(1) == b"r"
         broker.send_signal(signal.SIGSTOP)
         until(lambda: stopped(broker))
-        until(lambda: not stopped(broker)), "its warden is there, and says nothing: it may be frozen"
+        until(lambda: not stopped(broker)), "its quarantine agent is there, and says nothing: it may be frozen"
 
 
 def test_a_keeper_that_is_gone_is_missed(broker: subprocess.Popen[bytes], process: BrokerProcess) -> None:

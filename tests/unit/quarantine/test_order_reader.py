@@ -1,4 +1,4 @@
-"""A warden's orders stand in its broker's BrokerHealth; what cannot be read is no order, and is told."""
+"""A quarantine agent's orders stand in its broker's BrokerHealth; what cannot be read is no order, and is told."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_broken_objects_are_passed_over():
     made = watched()
     health = apiobjects.health(4)
     health["metadata"]["labels"] = {"bellwether.dev/policy": "main"}
-    health["status"] = {"signals": [{"type": 5}, "nonsense"], "verdict": {"standing": 7}, "conditions": [{}]}
+    health["status"] = {"signals": [{"type": 5}, "nonsense"], "verdict": {"state": 7}, "conditions": [{}]}
     made.api.put(BROKER_HEALTHS, health)
     bare = apiobjects.health(5)
     bare["metadata"]["labels"] = {"bellwether.dev/policy": "main"}

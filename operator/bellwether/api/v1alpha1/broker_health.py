@@ -97,7 +97,7 @@ class EvidenceItem(Reported):
     reading: signals.Reading = Field(description="What the source says.")
     since: AwareDatetime | None = Field(default=None, description="Since when the source has said so.")
     message: Message = Field(default="", description="What was seen, and what it was compared with.")
-    passed_over: str = Field(default="", max_length=256, description="Why it did not count; absent when it did.")
+    ignored_reason: str = Field(default="", max_length=256, description="Why it did not count; absent when it did.")
 
 
 class Flapping(Reported):
@@ -112,25 +112,25 @@ class Flapping(Reported):
         return FlapCounter(self.demotions, self.last)
 
 
-class Returning(Reported):
+class Restoration(Reported):
     """How far the broker's way back has come: it gets its leaders in waves."""
 
     wave: Count = Field(description="The step of promotion.waves that it has come to; 0 before the first one.")
     waves: Count = Field(description="How many steps there are.")
     share_percent: Count = Field(description="The share of its leaders that it may lead by now.")
-    withheld: Count = Field(description="Partitions that it gets back with a later wave.")
+    pending_partitions: Count = Field(description="Partitions that it gets back with a later wave.")
     since: AwareDatetime = Field(description="When its return began.")
-    waved_at: AwareDatetime = Field(description="When the step began that it has come to.")
-    waits_for: Message = Field(default="", description="What the next step waits for.")
+    wave_started_at: AwareDatetime = Field(description="When the step began that it has come to.")
+    blocked_by: Message = Field(default="", description="What the next step waits for.")
 
 
 class BrokerVerdict(Reported):
     """What the signals of the broker add up to. A judgement and not an action: a Sick broker may lead."""
 
-    standing: HealthState = Field(description="The verdict.")
+    state: HealthState = Field(description="The verdict.")
     reason: ReasonName = Field(description="Why, in one word.")
     message: Message = Field(default="", description="Why, in one sentence.")
-    since: AwareDatetime = Field(description="Since when standing and reason have been so.")
+    since: AwareDatetime = Field(description="Since when state and reason have been so.")
     evidence: tuple[EvidenceItem, ...] = Field(
         default=(),
         max_length=SIGNAL_LIMIT,
@@ -154,7 +154,7 @@ class BrokerVerdict(Reported):
             return None
         return Verdict(
             broker,
-            self.standing,
+            self.state,
             Reason(self.reason),
             self.message,
             self.since,
@@ -187,12 +187,12 @@ class BrokerHealthStatus(Reported):
     flapping: Flapping | None = Field(
         default=None, description="Absent unless signals demoted the broker lately (promotion.flapWindowSeconds)."
     )
-    returning: Returning | None = Field(
+    restoration: Restoration | None = Field(
         default=None, description="Absent unless the broker gets its leaders back in waves (promotion.waves)."
     )
     quarantine: QuarantineStatus | None = Field(
         default=None,
-        description="The order to pause the broker that stands, or that ended lately; the warden beside it obeys.",
+        description="The order to pause the broker that stands, or that ended lately; the agent beside it obeys.",
     )
     conditions: Conditions = Field(
         default=(),

@@ -100,8 +100,8 @@ class Promotion(Model):
         "A broker that is demoted again within this time of its last promotion flaps: each time it must stay well twice"
         " as long. 0 switches that off.",
     )
-    longest_stabilization_seconds: int = integer(
-        _DEFAULTS.promotion.longest_stabilization_seconds,
+    max_stabilization_seconds: int = integer(
+        _DEFAULTS.promotion.max_stabilization_seconds,
         0,
         604800,
         "The longest that a flapping broker must stay well; stabilizationSeconds where that is longer.",

@@ -51,7 +51,7 @@ def doctor(
     accept_loss: bool,
     **kafka: Any,
 ) -> None:
-    """Say which partitions are at risk, what clients see, what is safe, and what costs what to mend."""
+    """List the partitions at risk, what clients see, what is safe, and what costs what to mend."""
     if accept_loss and not lossy:
         raise click.UsageError("--accept-loss goes with --unclean-election TOPIC-PARTITION")
     if lossy and output != "text":

@@ -69,7 +69,7 @@ def told(health: BrokerHealth, now: datetime) -> Iterator[str]:
     if verdict is None:
         yield f"{name} has not been judged yet: is an operator running, and does the policy say Ready?"
         return
-    yield f"{name} is {verdict.standing}: {verdict.reason}, {_since(verdict.since, now)}"
+    yield f"{name} is {verdict.state}: {verdict.reason}, {_since(verdict.since, now)}"
     yield f"  {verdict.message or DESCRIPTIONS[reason_named(verdict.reason)]}"
     if verdict.change:
         yield f"  what would change it: {verdict.change}"
@@ -84,11 +84,12 @@ def told(health: BrokerHealth, now: datetime) -> Iterator[str]:
         rack = f", in rack {status.rack}" if status.rack else ""
         counts = f"leads {status.leaders} of the {status.replicas} partitions that it holds"
         yield f"It {counts}, first in the replica order of {status.preferred_leaders}{rack}."
-    if (way := status.returning) is not None:
+    if (way := status.restoration) is not None:
         text = f"wave {way.wave} of {way.waves}, {way.share_percent} % of its leaders"
-        yield f"Its leaders return in waves {_since(way.since, now)}: {text}, {way.withheld} partitions still wait."
-        if way.waits_for:
-            yield f"  the next wave waits: {way.waits_for}"
+        pending = f"{way.pending_partitions} partitions still wait"
+        yield f"Its leaders return in waves {_since(way.since, now)}: {text}, {pending}."
+        if way.blocked_by:
+            yield f"  the next wave waits: {way.blocked_by}"
     yield from _history(health, verdict, now)
     yield ""
     yield from _evidence(verdict.evidence, now)
@@ -119,9 +120,9 @@ def _evidence(items: tuple[EvidenceItem, ...], now: datetime) -> Iterator[str]:
         (
             item.type,
             item.source,
-            f"{item.reading}" if not item.passed_over else f"({item.reading})",
+            f"{item.reading}" if not item.ignored_reason else f"({item.reading})",
             _ago(item.since, now) if item.since is not None else "",
-            f"{item.message}; not counted: {item.passed_over}" if item.passed_over else item.message,
+            f"{item.message}; not counted: {item.ignored_reason}" if item.ignored_reason else item.message,
         )
         for item in items
     ]

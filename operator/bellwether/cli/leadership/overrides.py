@@ -79,9 +79,9 @@ def too_many(healths: Iterable[Object], broker: int) -> str | None:
     for health in healths:
         total += 1
         status = health.get("status") or {}
-        standing = (status.get("verdict") or {}).get("standing")
+        state = (status.get("verdict") or {}).get("state")
         demoted = (broker_lookup.condition(health, "Demoted") or {}).get("status") == "True"
-        if demoted or standing in (HealthState.SICK, HealthState.DOWN) or status.get("registered") is False:
+        if demoted or state in (HealthState.SICK, HealthState.DOWN) or status.get("registered") is False:
             ailing.add(health["spec"]["brokerId"])
     if 2 * len(ailing) < total:
         return None

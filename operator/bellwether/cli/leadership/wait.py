@@ -32,7 +32,7 @@ class View:
     demoted: bool | None
     reason: str
     message: str
-    standing: str
+    state: str
     leaders: int
     preferred: int
     settled: bool
@@ -102,7 +102,7 @@ def look(api: KubernetesClient, namespace: str, policy: str, broker: int) -> Vie
         demoted=None if demoted is None else demoted["status"] == "True",
         reason=str((demoted or {}).get("reason")),
         message=str(demoted["message"] if demoted else "not judged yet"),
-        standing=str((status.get("verdict") or {}).get("standing", "")),
+        state=str((status.get("verdict") or {}).get("state", "")),
         leaders=int(status.get("leaders") or 0),
         preferred=int(status.get("preferredLeaders") or 0),
         settled=done and _of_one_turn(found, broker_lookup.healths(api, namespace, policy)),
@@ -152,7 +152,7 @@ def released(was: str | None) -> Outcome:
         if view.demoted and (was != "Demoted" or view.reason not in _OVERRIDDEN):
             why = f"{view.reason}: {view.message}"
             return f"broker {view.broker} stays demoted ({why}); its leaders come back when it is well"
-        if view.demoted is False and was == "Promoted" and view.standing == HealthState.SICK:
+        if view.demoted is False and was == "Promoted" and view.state == HealthState.SICK:
             if view.reason in _UNDECIDED:
                 return None
             return f"broker {view.broker} is sick, and not demoted ({view.reason}: {view.message})"

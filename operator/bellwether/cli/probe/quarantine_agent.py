@@ -1,4 +1,4 @@
-"""``bellwether warden``: the quarantine agent, which pauses its broker on the operator's order and releases it when in
+"""``bellwether quarantine-agent``: the agent, which pauses its broker on the operator's order and releases it when in
 doubt.
 """
 
@@ -27,7 +27,7 @@ from bellwether.quarantine.order_reader import BrokerOrders
 from bellwether.telemetry.logs import configure
 
 
-def warden(
+def quarantine_agent(
     policy: str | None,
     namespace: str,
     broker: int | None,
@@ -72,7 +72,7 @@ def warden(
 
 
 def release_found(process: Beside) -> None:
-    """Release a broker that is found paused; where that fails the warden's turns try again."""
+    """Release a broker that is found paused; where that fails the quarantine agent's turns try again."""
     with suppress(Transient):
         if process.state() is ProcessState.STOPPED:
             process.release()

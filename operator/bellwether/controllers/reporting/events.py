@@ -57,7 +57,7 @@ def news(before: Report | None, now: Report) -> Iterator[News]:
 def _held(report: Report) -> Condition | None:
     """That demotions are held, if they are; not while all the sick have fallen sick just now."""
     dwell_pending = {b.broker for b in report.brokers if b.dwell_pending}
-    held = report.condition("DemotionHeld")
+    held = report.condition("DemotionBlocked")
     return held if held.status and any(h.broker not in dwell_pending for h in report.plan.decisions.held) else None
 
 

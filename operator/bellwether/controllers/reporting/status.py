@@ -43,7 +43,7 @@ def policy_status(
     told = run.conditions if run is not None else ()
     counts = {str(standing).lower(): n for standing, n in report.states.items()}
     demoted = sum(1 for b in report.brokers if b.demoted is not None)
-    returning = sum(1 for b in report.brokers if b.restoration is not None)
+    restoring = sum(1 for b in report.brokers if b.restoration is not None)
     elections = sum(1 for m in report.plan.moves if m.elect)
     ready = report.condition("Ready")
     status = policystatus.LeadershipPolicyStatus(
@@ -53,7 +53,7 @@ def policy_status(
         cluster=_called(report, namespace),
         strimzi=_strimzi(report),
         epoch=report.epoch,
-        brokers=policystatus.BrokerCounts(**counts, demoted=demoted, returning=returning or None),
+        brokers=policystatus.BrokerCounts(**counts, demoted=demoted, restoring=restoring or None),
         displaced_partitions=report.displaced,
         leaders_out_of_place=report.leaders_out_of_place,
         periodic_election=_election(report.election),
@@ -61,7 +61,7 @@ def policy_status(
             digest=report.plan.digest if report.plan.moves else "",
             moves=len(report.plan.moves),
             elections=elections,
-            held=len(report.held),
+            blocked=len(report.held),
         ),
         partitions_at_risk=policystatus.PartitionsAtRisk(
             total=len(report.held),
@@ -71,9 +71,9 @@ def policy_status(
             ),
         ),
         partition_risks=_risks(report),
-        held_by_reason=tuple(
+        blocked_by_reason=tuple(
             policystatus.HeldReason(reason=str(reason), count=n, message=DESCRIPTIONS[reason])
-            for reason, n in report.held_by_reason.items()
+            for reason, n in report.blocked_by_reason.items()
         ),
         would_demote=tuple(_would_demote(report)),
         rebalance=rebalance_status.RebalanceStatus.of(run) if run is not None else None,
@@ -135,7 +135,7 @@ def broker_status(
     status = broker_health.BrokerHealthStatus(
         observed_generation=generation,
         verdict=broker_health.BrokerVerdict(
-            standing=report.verdict.state,
+            state=report.verdict.state,
             reason=str(report.verdict.reason),
             message=_clip(report.verdict.message),
             since=report.verdict.since,
@@ -157,7 +157,7 @@ def broker_status(
             last=report.flaps.at,
             stabilization_seconds=report.stabilization_seconds,
         ),
-        returning=None if report.restoration is None else _returning(report.restoration),
+        restoration=None if report.restoration is None else _returning(report.restoration),
         quarantine=QuarantineStatus.of(report.quarantine_order) if report.quarantine_order is not None else None,
         conditions=rendered(report.conditions, generation, before, now),
     ).body()
@@ -178,15 +178,15 @@ def _election(found: PreferredElectionStatus | None) -> policystatus.PeriodicEle
     )
 
 
-def _returning(way: RestorationProgress) -> broker_health.Returning:
-    return broker_health.Returning(
+def _returning(way: RestorationProgress) -> broker_health.Restoration:
+    return broker_health.Restoration(
         wave=way.number,
         waves=way.waves,
         share_percent=way.returning.share,
-        withheld=way.withheld,
+        pending_partitions=way.withheld,
         since=way.returning.since,
-        waved_at=way.returning.waved_at,
-        waits_for=_clip(way.wait.message) if way.wait is not None else "",
+        wave_started_at=way.returning.waved_at,
+        blocked_by=_clip(way.wait.message) if way.wait is not None else "",
     )
 
 
@@ -272,7 +272,7 @@ def _evidence(fact: EvidenceItem) -> broker_health.EvidenceItem:
         reading=fact.reading,
         since=fact.since,
         message=_clip(fact.message),
-        passed_over=fact.ignored_because,
+        ignored_reason=fact.ignored_because,
     )
 
 

@@ -91,7 +91,7 @@ def advance_restorations(
     rankings = RackRankings(policy.placement, snapshot.cluster) if policy.placement is not None else None
     if fresh:
         due = _leaders_due(fresh, snapshot, rankings)
-        fresh = {b: r for b, r in fresh.items() if b in continuing or due[b] > waves.few_leaders}
+        fresh = {b: r for b, r in fresh.items() if b in continuing or due[b] > waves.skip_up_to_leaders}
     returning, waits = {}, {}
     for broker, wave in sorted({**continuing, **fresh}.items()):
         override = snapshot.override_of(broker)
@@ -131,12 +131,12 @@ def _long_down(snapshot: Snapshot, verdicts: Mapping[int, Verdict], waves: Promo
     None while half of the brokers or more are down (invariant 4) or an external operation runs (invariant 10): then
     Kafka's own behaviour is the safe one.
     """
-    if not waves.after_down_seconds or snapshot.external_operation is not None:
+    if not waves.min_downtime_seconds or snapshot.external_operation is not None:
         return []
     gone = snapshot.cluster.named - snapshot.cluster.live
     if 2 * len(gone) >= len(snapshot.cluster.named):
         return []
-    long = timedelta(seconds=waves.after_down_seconds)
+    long = timedelta(seconds=waves.min_downtime_seconds)
     down = (v for b, v in sorted(verdicts.items()) if b in gone and v.state is HealthState.DOWN)
     return [v.broker for v in down if snapshot.now - v.since >= long]
 

@@ -49,7 +49,7 @@ def reachability(broker: int, index: SignalIndex, session_timeout_seconds: int, 
     quiet = len(words) == len(failing) > 0 and no_external_clients(broker, index)
     if len(failing) + quiet >= need > 0 and (dispute := _disputed(words, index, past)):
         text = f"{_names(failing)} of {total} vantages cannot reach it, and {dispute}"
-        change = "every vantage with fresh evidence failing, or disputedAfterSeconds passing"
+        change = "every vantage with fresh evidence failing, or vantageConflictAfterSeconds passing"
         return Finding(Evidence.DOUBTFUL, Reason.DISPUTED, text, facts=facts, change=change)
     if len(failing) + quiet >= need > 0:
         found = _unreachable(broker, failing, total, index, session_timeout_seconds, past, quiet=len(failing) < need)
@@ -91,7 +91,7 @@ def _disputed(words: Sequence[Signal], index: SignalIndex, past: ReachabilityHis
     reaching = [s.source for s in words if s.reading is Reading.PASSING]
     if not reaching or past.reason is Reason.STILL_UNFENCED:
         return ""
-    patience = timedelta(seconds=index.detection.reachability.disputed_after_seconds)
+    patience = timedelta(seconds=index.detection.reachability.vantage_conflict_after_seconds)
     disputed = past.since if past.reason is Reason.DISPUTED else None
     waited = index.snapshot.now - disputed if disputed is not None else timedelta(0)
     decided = past.reason is Reason.EXTERNALLY_UNREACHABLE or waited >= patience

@@ -21,7 +21,7 @@ EXPIRES_AFTER_SECONDS = 12.0
 class QuarantineOrder:
     """One order to pause a broker, identified by ``epoch`` and ``number``; ``ended_at`` is None while it is active.
 
-    ``obeyed_at`` is when the agent was first seen to have paused the broker. ``reason`` and ``message`` say why the
+    ``paused_at`` is when the agent was first seen to have paused the broker. ``reason`` and ``message`` say why the
     order was given and, once it has ended, why it ended.
     """
 
@@ -33,7 +33,7 @@ class QuarantineOrder:
     renewed_at: datetime
     reason: str
     message: str
-    obeyed_at: datetime | None = None
+    paused_at: datetime | None = None
     ended_at: datetime | None = None
 
     @property

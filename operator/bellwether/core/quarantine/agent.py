@@ -142,7 +142,7 @@ def _after_read(state: AgentState, read: OrderRead, at: float, *, first: bool) -
     if order is None or order.epoch < state.epoch:
         return replace(state, seen=None, advanced=None)
     if first:
-        text = "it stood before this warden did, and was another's to obey"
+        text = "it stood before this quarantine agent did, and was another's to obey"
         return replace(state, seen=order, epoch=order.epoch, done=order.name, why=text)
     if state.seen is None or state.seen.name != order.name:
         return replace(state, seen=order, advanced=None, epoch=order.epoch)
@@ -178,7 +178,7 @@ def _while_paused(
     elif at - state.paused_at >= ordered.limit_seconds:
         why = f"it was paused for {ordered.limit_seconds:.0f} s, the limit"
     elif not guarded:
-        why = "the keeper that would outlive this warden is gone"
+        why = "the keeper that would outlive this quarantine agent is gone"
     return (_end(state, why), AgentAction.RELEASE) if why else (state, AgentAction.NOTHING)
 
 

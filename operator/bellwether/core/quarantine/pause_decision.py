@@ -174,9 +174,9 @@ class _QuarantineContext:
         ending = self.ending(order)
         if ending is not None:
             return replace(order, ended_at=now, reason=ending.reason, message=ending.message)
-        if order.obeyed_at is None and self._paused(order):
+        if order.paused_at is None and self._paused(order):
             text = "paused: acks=all does not wait for it while it is out of every ISR"
-            order = replace(order, obeyed_at=now, reason=Reason.QUARANTINED, message=text)
+            order = replace(order, paused_at=now, reason=Reason.QUARANTINED, message=text)
         # A clock that was set back renews as well: the time only has to differ from the last one.
         if abs((now - order.renewed_at).total_seconds()) >= RENEW_SECONDS:
             order = replace(order, renewed_at=now)
@@ -215,9 +215,11 @@ class _QuarantineContext:
             return BrokerHold(broker, Reason.ANOTHER_QUARANTINED, text)
         word = self._agent_signal(broker)
         if word is None:
-            return BrokerHold(broker, Reason.NO_WARDEN, "no warden beside it reports: run bellwether warden there")
+            return BrokerHold(
+                broker, Reason.NO_WARDEN, "no quarantine agent beside it reports: run bellwether quarantine-agent there"
+            )
         if word.reading is not Reading.PASSING:
-            return BrokerHold(broker, Reason.NO_WARDEN, f"its warden cannot pause it: {word.message}")
+            return BrokerHold(broker, Reason.NO_WARDEN, f"its quarantine agent cannot pause it: {word.message}")
         if before is not None and before.reason not in _WITHOUT_COOLDOWN:
             text = f"left in peace for {settings.limit_seconds} s: its last quarantine ended early ({before.message})"
             return BrokerHold(broker, Reason.QUARANTINE_RESTS, text)
@@ -319,15 +321,19 @@ class _QuarantineContext:
         """Why the agent does not carry out its order, by its own signal."""
         word, waited = self._agent_signal(order.broker), self.snapshot.now - order.since
         if word is None:
-            return BrokerHold(order.broker, Reason.NO_WARDEN, "its warden has gone silent, and releases what it holds")
+            return BrokerHold(
+                order.broker, Reason.NO_WARDEN, "its quarantine agent has gone silent, and releases what it holds"
+            )
         if word.reading is Reading.UNKNOWN:
-            return BrokerHold(order.broker, Reason.NO_WARDEN, f"its warden cannot pause it: {word.message}")
+            return BrokerHold(order.broker, Reason.NO_WARDEN, f"its quarantine agent cannot pause it: {word.message}")
         if word.reading is Reading.PASSING and word.value == order.number:
-            return BrokerHold(order.broker, Reason.WARDEN_RELEASED, f"its warden has released it: {word.message}")
+            return BrokerHold(
+                order.broker, Reason.WARDEN_RELEASED, f"its quarantine agent has released it: {word.message}"
+            )
         if not self._paused(order) and (
-            order.obeyed_at is not None or waited > timedelta(seconds=PAUSE_TIMEOUT_SECONDS)
+            order.paused_at is not None or waited > timedelta(seconds=PAUSE_TIMEOUT_SECONDS)
         ):
-            return BrokerHold(order.broker, Reason.NO_WARDEN, "its warden does not do as ordered")
+            return BrokerHold(order.broker, Reason.NO_WARDEN, "its quarantine agent does not do as ordered")
         return None
 
     def said_paused(self) -> frozenset[int]:

@@ -104,7 +104,7 @@ class BrokerReport:
     def _quarantined(self) -> Iterable[Condition]:
         order = self.quarantine_order
         if order is not None and (order.active or self.unpaused is None):
-            paused = order.active and order.obeyed_at is not None
+            paused = order.active and order.paused_at is not None
             yield Condition("Quarantined", paused, reason_named(order.reason), order.message)
         elif self.unpaused is not None:
             yield Condition("Quarantined", False, self.unpaused.reason, self.unpaused.message)

@@ -48,14 +48,14 @@ def _unmeasured(snapshot: Snapshot, policy: Policy) -> Iterable[Condition]:
     """Condition for a load limit that has no effect; none where it works, or there is none."""
     text = loads_missing_message(policy.demotion.capacity, snapshot.loads)
     if text is not None:
-        yield Condition("LoadsMeasured", False, Reason.LOADS_UNKNOWN, text)
+        yield Condition("LoadsAvailable", False, Reason.LOADS_UNKNOWN, text)
 
 
 def _waiting(plan: Plan, held: tuple[Hold, ...], progress: WaveResult | None) -> Iterable[Condition]:
     """Condition for external operations that the policy waits for; none where nothing waits."""
     waiting = waiting_for_external_operations(plan, held, progress)
     if waiting is not None:
-        yield Condition("WaitingForOthers", True, waiting.reason, waiting.message[:1024])
+        yield Condition("WaitingForExternalOperation", True, waiting.reason, waiting.message[:1024])
 
 
 def _ready(snapshot: Snapshot, policy: Policy, plan: Plan, settled: Condition, would: tuple[int, ...]) -> Condition:
@@ -106,5 +106,5 @@ def _held(plan: Plan) -> Condition:
     held = plan.decisions.held
     if held:
         text = "; ".join(f"broker {h.broker}: {h.message}" for h in held)
-        return Condition("DemotionHeld", True, held[0].reason, text[:1024])
-    return Condition("DemotionHeld", False, Reason.SETTLED, "no broker is held back")
+        return Condition("DemotionBlocked", True, held[0].reason, text[:1024])
+    return Condition("DemotionBlocked", False, Reason.SETTLED, "no broker is held back")

@@ -68,7 +68,7 @@ class Report:
     """How many of the displaced stay so permanently, as the racks of the policy want it."""
 
     @property
-    def held_by_reason(self) -> dict[Reason, int]:
+    def blocked_by_reason(self) -> dict[Reason, int]:
         """How many partitions are held, by reason."""
         return dict(sorted(Counter(h.reason for h in self.held).items()))
 

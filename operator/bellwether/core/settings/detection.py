@@ -49,7 +49,7 @@ class Reachability:
     success_threshold: int = 3
     stale_after_seconds: int = 10
     startup_grace_seconds: int = 180
-    disputed_after_seconds: int = 1800
+    vantage_conflict_after_seconds: int = 1800
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class SelfReachability:
 
     enabled: bool = True
     period_seconds: int = 1
-    quiet_after_seconds: int = 30
+    idle_after_seconds: int = 30
     failure_threshold: int = 3
     success_threshold: int = 3
     stale_after_seconds: int = 10

@@ -73,14 +73,14 @@ class PromotionWaves:
     """Steps in which a broker gets its leaders back.
 
     ``steps`` are rising percentages that end at 100; a step comes at least ``pause_seconds`` after the last one. A
-    broker with at most ``few_leaders`` leaders to get back gets them at once. ``after_down_seconds`` is how long a
-    broker must have been down for its leaders to return in steps as well; 0 leaves them to Kafka.
+    broker with at most ``skip_up_to_leaders`` leaders to get back gets them at once. ``min_downtime_seconds`` is how
+    long a broker must have been down for its leaders to return in steps as well; 0 leaves them to Kafka.
     """
 
     steps: tuple[int, ...] = (10, 50, 100)
     pause_seconds: int = 60
-    few_leaders: int = 20
-    after_down_seconds: int = 0
+    skip_up_to_leaders: int = 20
+    min_downtime_seconds: int = 0
 
     def after(self, share: int) -> int:
         """The share of the next step, in percent."""
@@ -96,19 +96,19 @@ class Promotion:
     """When a demoted broker gets its leaders back.
 
     A broker that is demoted again within ``flap_window_seconds`` of its last promotion must stay healthy twice as long
-    as before, at most ``longest_stabilization_seconds`` (exponential damping, as for BGP route flaps, RFC 2439).
+    as before, at most ``max_stabilization_seconds`` (exponential damping, as for BGP route flaps, RFC 2439).
     """
 
     mode: PromotionMode = PromotionMode.AUTOMATIC
     stabilization_seconds: int = 60
     flap_window_seconds: int = 3600
-    longest_stabilization_seconds: int = 3600
+    max_stabilization_seconds: int = 3600
     waves: PromotionWaves = field(default_factory=PromotionWaves)
 
     def stabilization(self, demotions: int) -> int:
         """Seconds for which a broker must stay healthy, at its nth demotion in short succession."""
         grown = self.stabilization_seconds << min(max(0, demotions - 1), 20)
-        return max(self.stabilization_seconds, min(grown, self.longest_stabilization_seconds))
+        return max(self.stabilization_seconds, min(grown, self.max_stabilization_seconds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

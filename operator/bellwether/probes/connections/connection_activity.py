@@ -58,12 +58,12 @@ class ConnectionActivity:
         heard_at = max(heard, default=None)
         silent = at - max([since, *heard])
         known = replace(self, last=look, since=since, heard_at=heard_at, silent_seconds=silent)
-        quiet_after = settings.quiet_after_seconds
-        if heard_at is not None and at - heard_at <= quiet_after:
+        idle_after = settings.idle_after_seconds
+        if heard_at is not None and at - heard_at <= idle_after:
             return replace(known, silent_seconds=at - heard_at)._counted(True, settings, now)
         if look.blind:
             return self._troubled(known, look.blind, settings, now)
-        if silent <= quiet_after:
+        if silent <= idle_after:
             return replace(known, trouble=_NEW if self.trouble else "", troubles=0)
         return known._counted(False, settings, now)
 
@@ -92,7 +92,7 @@ class ConnectionActivity:
             return f"nothing listens on port {port}: the broker is not up, or --port is not its external listener's"
         if self.trouble:
             return f"cannot tell who is heard of on port {port}: {self.trouble}"
-        if self.silent_seconds > settings.quiet_after_seconds:
+        if self.silent_seconds > settings.idle_after_seconds:
             count = self.last.connections
             connected = f"; {count} {'is' if count == 1 else 'are'} connected and silent" if count else ""
             for_long = f"{self.silent_seconds:.0f} s"

@@ -121,15 +121,15 @@ class SelfReachabilityProbe:
 
 
 def measure_once(table: SocketTable, settings: SelfReachability, clock: Clock) -> tuple[Look, Reading, float]:
-    """Look until somebody is heard of, at most ``quiet_after_seconds``: the last look, its reading, the seconds."""
+    """Look until somebody is heard of, at most ``idle_after_seconds``: the last look, its reading, the seconds."""
     began = clock.monotonic()
     while True:
         look = table.look()
         waited = clock.monotonic() - began
         if look.problem or not look.listening:
             return look, Reading.UNKNOWN, waited
-        if look.heard_seconds is not None and look.heard_seconds <= settings.quiet_after_seconds:
+        if look.heard_seconds is not None and look.heard_seconds <= settings.idle_after_seconds:
             return look, Reading.PASSING, look.heard_seconds
-        if waited >= settings.quiet_after_seconds:
+        if waited >= settings.idle_after_seconds:
             return look, Reading.UNKNOWN if look.blind else Reading.FAILING, waited
-        table.listen(min(_SLICE_SECONDS, settings.quiet_after_seconds - waited))
+        table.listen(min(_SLICE_SECONDS, settings.idle_after_seconds - waited))

@@ -18,20 +18,20 @@ from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.recording.traces.merge_patch import Document, Json
 
-_VERDICT = ("standing", "reason", "message", "since", "restartedAt", "resumedAt")
+_VERDICT = ("state", "reason", "message", "since", "restartedAt", "resumedAt")
 """Of a verdict the part that the next one hangs on; the evidence stands in the signals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One broker's standing and whether it is demoted."""
+    """One broker's state and whether it is demoted."""
 
-    standing: str
+    state: str
     reason: str
     demoted: bool
 
     def __str__(self) -> str:
-        return f"{self.standing} {self.reason}{', demoted' if self.demoted else ''}"
+        return f"{self.state} {self.reason}{', demoted' if self.demoted else ''}"
 
 
 def said_section(healths: Mapping[int, Mapping[str, Any]]) -> dict[str, Json]:
@@ -82,6 +82,6 @@ def words_of(section: Document) -> dict[int, Word]:
         verdict, demoted = row.get("verdict") or {}, row.get("demoted") or {}
         if verdict:
             words[int(broker)] = Word(
-                str(verdict.get("standing")), str(verdict.get("reason")), demoted.get("status") == "True"
+                str(verdict.get("state")), str(verdict.get("reason")), demoted.get("status") == "True"
             )
     return words

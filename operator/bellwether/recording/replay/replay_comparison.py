@@ -62,7 +62,7 @@ def _spoken(words: Words, broker: int) -> list[tuple[datetime, Word]]:
 
 def _heard_out(replayed: list[tuple[datetime, Word]]) -> list[tuple[datetime, Word]]:
     """The replay's words from when it first had evidence: a recorder, too, must first hear each prober's Lease."""
-    first = next((i for i, (_, word) in enumerate(replayed) if word.standing != "Unknown"), 0)
+    first = next((i for i, (_, word) in enumerate(replayed) if word.state != "Unknown"), 0)
     return replayed[first:]
 
 

@@ -38,7 +38,7 @@ _PROBERS = frozenset(
         "thresholdMilliseconds",
         "historyRatio",
         "thresholdSeconds",
-        "quietAfterSeconds",
+        "idleAfterSeconds",
         "url",
         "brokerLabel",
     }

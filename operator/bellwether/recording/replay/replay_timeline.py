@@ -95,10 +95,10 @@ class Timeline:
 
     def _verdict(self, now: datetime, broker: int, word: Word, message: str) -> None:
         before = self._words.get(broker)
-        if before is not None and (before.standing, before.reason) == (word.standing, word.reason):
+        if before is not None and (before.state, before.reason) == (word.state, word.reason):
             return
-        began = f"{before.standing} -> " if before is not None else ""
-        self.rows.append(Row(now, "verdict", f"{began}{word.standing} {word.reason}: {message}", broker))
+        began = f"{before.state} -> " if before is not None else ""
+        self.rows.append(Row(now, "verdict", f"{began}{word.state} {word.reason}: {message}", broker))
 
     def _begins(self, broker: int, what: str, reason: str | None) -> bool:
         """Whether something that lasts begins, or gets another reason; its end is not told."""

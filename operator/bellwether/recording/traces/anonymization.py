@@ -19,7 +19,7 @@ from bellwether.core.model.undo_record import DemotedBroker
 from bellwether.core.signals import Override, Signal
 from bellwether.recording.traces.merge_patch import Document, Json
 
-_KEPT_WORDS = frozenset({"standing", "reason", "since", "status", "restartedAt", "resumedAt", "last"})
+_KEPT_WORDS = frozenset({"state", "reason", "since", "status", "restartedAt", "resumedAt", "last"})
 
 
 class Anonymity:
@@ -62,7 +62,7 @@ class Anonymity:
         )
 
     def said(self, said: Document) -> dict[str, Json]:
-        """What the operator said of a broker: standing, reason, times and numbers."""
+        """What the operator said of a broker: state, reason, times and numbers."""
         kept: dict[str, Json] = {}
         for key, value in said.items():
             if isinstance(value, Mapping):

@@ -1,7 +1,7 @@
 """Trace format: one header line, then one line for every moment in which anything changed.
 
 In: text, one JSON object a line. Out: ``Header`` and ``Instant`` values, and back. What cannot be read is refused with
-the line's number; a newer format is refused by name. Called by ``recording/trace_files``.
+the line's number; another format version is refused by name. Called by ``recording/trace_files``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from bellwether.recording.traces.merge_patch import Json
 
 FORMAT = "bellwether.dev/trace"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MOST_SECONDS = 366 * 86400.0
 FIRST_YEAR, LAST_YEAR = 1970, 9000
 
@@ -76,8 +76,13 @@ def read_header(text: str) -> Header:
         raise UnreadableTrace(f"line 1: version {version!r} is not a positive number")
     if version > FORMAT_VERSION:
         raise UnreadableTrace(
-            f"line 1: the trace has format version {version}, this program reads up to {FORMAT_VERSION}: use the newer "
-            "version of Bellwether that recorded it"
+            f"line 1: the trace has format version {version}, this program reads version {FORMAT_VERSION}: "
+            "use the newer version of Bellwether that recorded it"
+        )
+    if version < FORMAT_VERSION:
+        raise UnreadableTrace(
+            f"line 1: the trace has format version {version}, this program reads version {FORMAT_VERSION}, in which "
+            f"settings and statuses have other names: replay it with Bellwether {found.get('program') or 'of its time'}"
         )
     try:
         return Header(

@@ -142,7 +142,7 @@ class OperatorMetrics:
         counts = report.risk_summary.counts
         risks = {(str(risk),): float(counts.get(risk, 0)) for risk in Risk if risk is not Risk.IN_SYNC}
         self._risks.tell(namespace, policy, risks)
-        held = {(str(reason),): float(count) for reason, count in report.held_by_reason.items()}
+        held = {(str(reason),): float(count) for reason, count in report.blocked_by_reason.items()}
         self._held.tell(namespace, policy, held)
         reasons = [str(hold.reason) for hold in report.plan.decisions.held]
         self._brokers_held.tell(namespace, policy, {(r,): float(reasons.count(r)) for r in reasons})

@@ -1,7 +1,7 @@
 """Prometheus metrics of quarantines: ordered, in force, and how they ended.
 
 Told by ``telemetry.metrics.operator_metrics`` at the end of a turn. Only brokers with an order that stands or ended
-lately, or that their wardens have paused, have series; so a policy that quarantines nobody has next to none.
+lately, or that their quarantine agents have paused, have series; so a policy that quarantines nobody has next to none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class QuarantineMetrics:
         )
         self._paused = gauge(
             "paused",
-            "1 while the warden beside the broker says that it has paused it, 0 while it does not though an order"
+            "1 while the agent beside the broker says that it has paused it, 0 while it does not though an order"
             " stands or ended lately; else absent.",
         )
         self._since = gauge(

@@ -23,8 +23,8 @@ def quarantined(**values: str) -> dict[str, str]:
 
 
 def pausing() -> str:
-    """What the warden beside broker 1 tells: 0 while it pauses it."""
-    return series("probe_reading", broker="1", type="Quarantine", source="broker-1", instance="warden")
+    """What the quarantine agent beside broker 1 tells: 0 while it pauses it."""
+    return series("probe_reading", broker="1", type="Quarantine", source="broker-1", instance="agent")
 
 
 CASES = (
@@ -188,14 +188,14 @@ CASES = (
     ),
     Case(
         "BellwetherQuarantineNotObeyed",
-        "its warden did nothing for 30 s",
+        "its quarantine agent did nothing for 30 s",
         "2m",
         {told("broker_quarantine_ended", reason="NoWarden"): "_x2 1x20", told("broker_demoted"): "1x20"},
         (ONE,),
     ),
     Case(
         "BellwetherQuarantineNotObeyed",
-        "its warden fell silent, and it has been promoted since",
+        "its quarantine agent fell silent, and it has been promoted since",
         "2m",
         {told("broker_quarantine_ended", reason="NoWarden"): "1x20", told("broker_demoted"): "1x4 0x20"},
     ),
@@ -207,14 +207,14 @@ CASES = (
     ),
     Case(
         "BellwetherPausedWithoutOrder",
-        "its order has ended and its warden says on that it is paused",
+        "its order has ended and its quarantine agent says on that it is paused",
         "4m",
         quarantined(paused="1x30", ordered="1x4 0x30"),
         (ONE,),
     ),
     Case(
         "BellwetherPausedWithoutOrder",
-        "the operator is gone, and the warden itself tells",
+        "the operator is gone, and the quarantine agent itself tells",
         "4m",
         {pausing(): "0x30", **quarantined(paused="1x4 stale", ordered="1x4 stale")},
         (ONE,),

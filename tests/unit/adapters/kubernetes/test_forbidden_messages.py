@@ -19,7 +19,7 @@ def refusal(status: int, message: str, what: str = "leadershippolicies kafka/mai
     ("detail", "field"),
     [
         (".status.plan: field not declared in schema", ".status.plan"),
-        ("errors:\\n  .status.plan.held: field not declared in schema\\n  .x: y", ".status.plan.held"),
+        ("errors:\\n  .status.plan.blocked: field not declared in schema\\n  .x: y", ".status.plan.blocked"),
     ],
 )
 def test_a_field_that_the_served_definition_does_not_know_is_named_with_the_remedy(

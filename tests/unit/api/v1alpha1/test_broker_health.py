@@ -29,14 +29,14 @@ def test_an_override_reaches_the_core_with_who_and_until_when():
 
 
 def test_a_verdict_is_carried_over_a_restart():
-    said = {"standing": "Sick", "reason": "StorageSlow", "message": "slow", "since": "2026-01-02T03:04:05Z"}
+    said = {"state": "Sick", "reason": "StorageSlow", "message": "slow", "since": "2026-01-02T03:04:05Z"}
     verdict = BrokerHealth.read({**apiobjects.health(), "status": {"verdict": said}}).status.verdict
     assert verdict is not None
     assert verdict.to_core(1) == Verdict(1, HealthState.SICK, Reason.STORAGE_SLOW, "slow", SINCE)
 
 
 def test_a_verdict_of_a_newer_version_is_not_carried_over():
-    said = {"standing": "Sick", "reason": "CosmicRays", "since": "2026-01-02T03:04:05Z"}
+    said = {"state": "Sick", "reason": "CosmicRays", "since": "2026-01-02T03:04:05Z"}
     verdict = BrokerHealth.read({**apiobjects.health(), "status": {"verdict": said}}).status.verdict
     assert verdict is not None
     assert verdict.to_core(1) is None

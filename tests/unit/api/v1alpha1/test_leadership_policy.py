@@ -68,7 +68,7 @@ def test_a_full_policy_reaches_the_core():
         promotion={
             "mode": "Manual",
             "stabilizationSeconds": 0,
-            "waves": {"steps": [25, 100], "pauseSeconds": 5, "fewLeaders": 0, "afterDownSeconds": 300},
+            "waves": {"steps": [25, 100], "pauseSeconds": 5, "skipUpToLeaders": 0, "minDowntimeSeconds": 300},
         },
         election={"batchSize": 7, "internalBatchSize": 3, "intervalSeconds": 600},
     )
@@ -88,7 +88,9 @@ def test_a_full_policy_reaches_the_core():
         promotion=core_policy.Promotion(
             mode=core_policy.PromotionMode.MANUAL,
             stabilization_seconds=0,
-            waves=core_policy.PromotionWaves(steps=(25, 100), pause_seconds=5, few_leaders=0, after_down_seconds=300),
+            waves=core_policy.PromotionWaves(
+                steps=(25, 100), pause_seconds=5, skip_up_to_leaders=0, min_downtime_seconds=300
+            ),
         ),
         election=core_policy.Election(batch_size=7, internal_batch_size=3, interval_seconds=600),
         session_timeout_seconds=18,

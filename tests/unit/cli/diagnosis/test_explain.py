@@ -89,14 +89,14 @@ class TestText:
     def test_how_far_its_way_back_has_come_is_told(self, api: MemoryApi):
         health = api.find(BROKER_HEALTHS, "default", "main-1")
         assert health is not None
-        health["status"]["returning"] = {
+        health["status"]["restoration"] = {
             "wave": 1,
             "waves": 3,
             "sharePercent": 10,
-            "withheld": 27,
+            "pendingPartitions": 27,
             "since": "2026-01-01T00:00:00Z",
-            "wavedAt": "2026-01-01T00:01:00Z",
-            "waitsFor": "60 s from wave to wave",
+            "waveStartedAt": "2026-01-01T00:01:00Z",
+            "blockedBy": "60 s from wave to wave",
         }
         api.put(BROKER_HEALTHS, health)
         _, said = run("1")
@@ -124,7 +124,7 @@ def test_programs_get_the_same_as_json():
     status, said = run("1", "-o", "json")
     found = json.loads(said)
     assert status == 0
-    assert (found["broker"], found["policy"], found["verdict"]["standing"]) == (1, "default/main", "Sick")
+    assert (found["broker"], found["policy"], found["verdict"]["state"]) == (1, "default/main", "Sick")
     assert len(found["verdict"]["evidence"]) == 3
     assert "signals" not in found
 

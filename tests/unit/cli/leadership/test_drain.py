@@ -225,7 +225,7 @@ class TestEnding:
         assert {p.key: p.replicas for p in office.site.cluster.partitions()} == before
 
     def test_leaders_that_come_back_in_waves_are_waited_for(self, shift: Shift, office: Office):
-        office.change(promotion={"stabilizationSeconds": 3, "waves": {"pauseSeconds": 5, "fewLeaders": 0}})
+        office.change(promotion={"stabilizationSeconds": 3, "waves": {"pauseSeconds": 5, "skipUpToLeaders": 0}})
         run(*ASKED, "--wait")
         found = run(*ASKED, "--end", "--wait")
         assert found.exit_code == 0

@@ -48,16 +48,14 @@ def condition(type_: str, status: str, reason: str, message: str = "so the opera
     return {"type": type_, "status": status, "reason": reason, "message": message}
 
 
-def says(
-    api: MemoryApi, reason: str, leaders: int, *, broker: int = 1, standing: str = "Healthy", why: str = ""
-) -> None:
+def says(api: MemoryApi, reason: str, leaders: int, *, broker: int = 1, state: str = "Healthy", why: str = "") -> None:
     """The operator reports of a broker; every reason but these demotes."""
     leads = reason in ("LeadingAllowed", "Dwelling", "CapReached", "ReturningInWaves")
     status = {
         "conditions": [condition("Demoted", str(not leads), reason, why or "so the operator says")],
         "leaders": leaders,
         "preferredLeaders": leaders,
-        "verdict": {"standing": standing},
+        "verdict": {"state": state},
     }
     api.merge(BROKER_HEALTHS, "default", f"main-{broker}", {"status": status})
 
@@ -134,7 +132,7 @@ def test_a_turn_that_ends_between_two_looks_is_not_taken_for_the_one_before_it(
 
 
 def test_whom_signals_have_demoted_is_said_to_be_so(api: MemoryApi):
-    says(api, "StorageSlow", 0, standing="Sick", why="its disk is slow")
+    says(api, "StorageSlow", 0, state="Sick", why="its disk is slow")
     found = run("demote", 1, "--policy", "main", "--reason", "disk swap")
     assert found.exit_code == 0
     assert "broker 1 is demoted by its signals (StorageSlow); the override keeps it" in words(found)
@@ -204,7 +202,7 @@ def test_a_demotion_that_leaves_half_of_the_brokers_is_warned_of(api: MemoryApi,
 
 
 def test_a_sick_broker_that_leads_counts_for_the_warning(api: MemoryApi):
-    says(api, "CapReached", 4, broker=3, standing="Sick")
+    says(api, "CapReached", 4, broker=3, state="Sick")
     assert "2 of 3 brokers" in words(run("demote", 1, "--policy", "main", "--wait", 0))
 
 
@@ -223,14 +221,14 @@ def test_an_override_ends_at_its_time(api: MemoryApi, given: str, seconds: int):
 
 
 def test_promoting_waits_until_the_leaders_are_back(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
-    says(api, "StorageSlow", 0, standing="Sick")
+    says(api, "StorageSlow", 0, state="Sick")
     settles(api, demoted=1)
     plays(
         monkeypatch,
         # The brokers' statuses are written first: what the policy says is then still of the turn before.
-        lambda: says(api, "LeadingAllowed", 0, standing="Sick"),
+        lambda: says(api, "LeadingAllowed", 0, state="Sick"),
         lambda: settles(api, work="4 partitions are to move"),
-        lambda: says(api, "LeadingAllowed", 3, standing="Sick"),
+        lambda: says(api, "LeadingAllowed", 3, state="Sick"),
         lambda: settles(api),
     )
     found = run("promote", 1, "--policy", "main")
@@ -270,8 +268,8 @@ def test_releasing_takes_the_override_away_and_tells_who_leads_again(api: Memory
 
 def test_releasing_a_sick_broker_says_that_it_stays_demoted(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
     run("demote", 1, "--policy", "main", "--wait", 0)
-    says(api, "OverrideDemoted", 0, standing="Sick")
-    plays(monkeypatch, lambda: says(api, "StorageSlow", 0, standing="Sick", why="its disk is slow"))
+    says(api, "OverrideDemoted", 0, state="Sick")
+    plays(monkeypatch, lambda: says(api, "StorageSlow", 0, state="Sick", why="its disk is slow"))
     found = run("release", 1, "--policy", "main")
     assert found.exit_code == 0
     assert "broker 1 stays demoted (StorageSlow: its disk is slow)" in words(found)
@@ -295,15 +293,15 @@ def test_releasing_a_broker_in_maintenance_tells_what_it_waits_for(api: MemoryAp
 
 def test_releasing_a_promoted_sick_broker_waits_for_what_signals_do(api: MemoryApi, monkeypatch: pytest.MonkeyPatch):
     run("promote", 1, "--policy", "main", "--wait", 0)
-    says(api, "LeadingAllowed", 2, standing="Sick")
+    says(api, "LeadingAllowed", 2, state="Sick")
     plays(
         monkeypatch,
-        lambda: says(api, "Dwelling", 2, standing="Sick"),
-        lambda: says(api, "StorageSlow", 0, standing="Sick", why="its disk is slow"),
+        lambda: says(api, "Dwelling", 2, state="Sick"),
+        lambda: says(api, "StorageSlow", 0, state="Sick", why="its disk is slow"),
     )
     assert "stays demoted (StorageSlow" in words(run("release", 1, "--policy", "main"))
     run("promote", 1, "--policy", "main", "--wait", 0)
-    says(api, "CapReached", 2, standing="Sick", why="the cap is 1")
+    says(api, "CapReached", 2, state="Sick", why="the cap is 1")
     found = run("release", 1, "--policy", "main")
     assert "broker 1 is sick, and not demoted (CapReached: the cap is 1)" in words(found)
 

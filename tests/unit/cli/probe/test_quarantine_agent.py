@@ -1,4 +1,4 @@
-"""``bellwether warden``: what it asks for, and what it says of the process beside it without touching it."""
+"""``bellwether quarantine-agent``: what it asks for, and what it says of the process beside it without touching it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def sleeper() -> Iterator[int]:
 
 
 def test_it_tells_how_the_process_is(sleeper: int) -> None:
-    found = CliRunner().invoke(main, ["warden", "--once", "--pid", str(sleeper)])
+    found = CliRunner().invoke(main, ["quarantine-agent", "--once", "--pid", str(sleeper)])
     assert found.exit_code == 0, found.output
     assert "Running" in found.output
 
 
 def test_a_process_that_is_not_there_cannot_be_paused() -> None:
-    found = CliRunner().invoke(main, ["warden", "--once", "--process", rf"no-such-{os.getpid()}\0"])
+    found = CliRunner().invoke(main, ["quarantine-agent", "--once", "--process", rf"no-such-{os.getpid()}\0"])
     assert found.exit_code == 1
     assert "Absent" in found.output
 
@@ -48,7 +48,7 @@ def test_a_process_that_is_not_there_cannot_be_paused() -> None:
     ],
 )
 def test_what_is_missing_or_wrong_is_named(arguments: list[str], said: str) -> None:
-    found = CliRunner().invoke(main, ["warden", *arguments])
+    found = CliRunner().invoke(main, ["quarantine-agent", *arguments])
     assert found.exit_code != 0
     assert said in found.output
 
@@ -67,7 +67,7 @@ def stopped(pid: int, *, becomes: bool) -> bool:
         pytest.param(["--policy", "main", "--broker", "1", "--metrics-port", "TAKEN"], "choose a free port", id="port"),
     ],
 )
-def test_a_warden_that_cannot_even_start_releases_whom_its_forerunner_paused(
+def test_a_agent_that_cannot_even_start_releases_whom_its_forerunner_paused(
     sleeper: int, fault: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     os.kill(sleeper, signal.SIGSTOP)
@@ -76,7 +76,7 @@ def test_a_warden_that_cannot_even_start_releases_whom_its_forerunner_paused(
     with socket.create_server(("", 0)) as taken:
         port = str(taken.getsockname()[1])
         words = [port if word == "TAKEN" else word for word in fault]
-        found = CliRunner().invoke(main, ["warden", "--pid", str(sleeper), *words])
+        found = CliRunner().invoke(main, ["quarantine-agent", "--pid", str(sleeper), *words])
     assert found.exit_code != 0
     assert said in found.output
     assert not stopped(sleeper, becomes=False)
@@ -85,6 +85,6 @@ def test_a_warden_that_cannot_even_start_releases_whom_its_forerunner_paused(
 def test_asking_how_a_paused_process_is_leaves_it_paused(sleeper: int) -> None:
     os.kill(sleeper, signal.SIGSTOP)
     assert stopped(sleeper, becomes=True)
-    found = CliRunner().invoke(main, ["warden", "--once", "--pid", str(sleeper)])
+    found = CliRunner().invoke(main, ["quarantine-agent", "--once", "--pid", str(sleeper)])
     assert "Stopped" in found.output
     assert stopped(sleeper, becomes=True)

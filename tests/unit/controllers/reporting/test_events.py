@@ -29,12 +29,12 @@ def told(before: Report | None, now: Report) -> list[tuple[str, int | None, bool
     return [(str(n.reason), n.broker, n.warning) for n in news(before, now)]
 
 
-def with_standing(standing: HealthState) -> Report:
-    return said(snapshot(now=after(60)), ENFORCE, {**verdicts(SEEN), 1: verdict(1, standing)})
+def with_standing(state: HealthState) -> Report:
+    return said(snapshot(now=after(60)), ENFORCE, {**verdicts(SEEN), 1: verdict(1, state)})
 
 
 @pytest.mark.parametrize(
-    ("standing", "first", "later"),
+    ("state", "first", "later"),
     [
         pytest.param(HealthState.HEALTHY, [], [], id="healthy"),
         pytest.param(HealthState.UNKNOWN, [], [("NoEvidence", 1, False)], id="unknown"),
@@ -45,9 +45,9 @@ def with_standing(standing: HealthState) -> Report:
     ],
 )
 def test_a_verdict_is_news_when_it_changes_and_after_a_start_when_out_of_the_ordinary(
-    standing: HealthState, first: list[object], later: list[object] | None
+    state: HealthState, first: list[object], later: list[object] | None
 ):
-    now = with_standing(standing)
+    now = with_standing(state)
     assert told(None, now) == first
     assert told(WELL, now) == (first if later is None else later)
     assert told(now, now) == []
@@ -175,7 +175,7 @@ def test_a_restart_in_the_middle_of_a_way_back_is_no_relapse():
     for broker in made.cluster.brokers:
         made.signals.say(broker, Reading.PASSING)
     operator = Operator(
-        made, replace(POLICY, promotion=Promotion(stabilization_seconds=1, waves=PromotionWaves(few_leaders=0)))
+        made, replace(POLICY, promotion=Promotion(stabilization_seconds=1, waves=PromotionWaves(skip_up_to_leaders=0)))
     )
     operator.turns(1)
     made.signals.say(1, Reading.FAILING)

@@ -57,14 +57,14 @@ def test_a_policy_at_rest():
     assert (body["displacedPartitions"], body["leadersOutOfPlace"]) == (0, 0)
     assert body["plan"]["moves"] == 0
     assert body["message"] == DESCRIPTIONS[Reason.SETTLED]
-    assert list(by_type(body)) == ["Connected", "Contested", "DemotionHeld", "Ready", "Settled"]
+    assert list(by_type(body)) == ["Connected", "Contested", "DemotionBlocked", "Ready", "Settled"]
     assert "lastElection" not in body
 
 
 def test_a_plan_is_a_digest_and_counts():
     plan = Plan((move(), move(partition(index=1), elect=False)))
     body = status(said(policy=ENFORCE, plan=plan))
-    assert body["plan"].items() >= {"digest": plan.digest, "moves": 2, "elections": 1, "held": 0}.items()
+    assert body["plan"].items() >= {"digest": plan.digest, "moves": 2, "elections": 1, "blocked": 0}.items()
 
 
 def test_what_is_held_is_a_total_a_sample_and_counts_by_reason():
@@ -72,7 +72,7 @@ def test_what_is_held_is_a_total_a_sample_and_counts_by_reason():
     body = status(said(policy=ENFORCE, plan=Plan(holds=held)))
     assert body["partitionsAtRisk"]["total"] == 30
     assert len(body["partitionsAtRisk"]["sample"]) == 20
-    assert body["heldByReason"] == [
+    assert body["blockedByReason"] == [
         {"reason": "OnlyReplica", "count": 30, "message": DESCRIPTIONS[Reason.ONLY_REPLICA]},
     ]
 
@@ -179,7 +179,7 @@ class TestBrokers:
 
     def test_a_broker_at_rest(self):
         body = self.body()
-        assert body["verdict"]["standing"] == "Healthy"
+        assert body["verdict"]["state"] == "Healthy"
         assert (body["leaders"], body["preferredLeaders"], body["replicas"], body["registered"]) == (1, 1, 1, True)
         assert {t: c["status"] for t, c in by_type(body).items()} == {
             "Healthy": "True",
@@ -208,14 +208,14 @@ class TestReturning:
     def test_how_far_it_has_come_stands_in_its_status(self):
         report = said(policy=ENFORCE, plan=self.PLAN)
         body = rendered_status.broker_status(report.brokers[0], 0, {}, after(0))
-        assert body["returning"] == {
+        assert body["restoration"] == {
             "wave": 1,
             "waves": 3,
             "sharePercent": 10,
-            "withheld": 27,
+            "pendingPartitions": 27,
             "since": "2026-01-01T00:00:00Z",
-            "wavedAt": "2026-01-01T00:00:00Z",
-            "waitsFor": "its log trails",
+            "waveStartedAt": "2026-01-01T00:00:00Z",
+            "blockedBy": "its log trails",
         }
         demoted = by_type(body)["Demoted"]
         assert (demoted["status"], demoted["reason"]) == ("False", "ReturningInWaves")
@@ -225,13 +225,13 @@ class TestReturning:
 
     def test_the_policy_counts_it_and_is_not_settled(self):
         body = status(said(policy=ENFORCE, plan=self.PLAN))
-        assert body["brokers"]["returning"] == 1
+        assert body["brokers"]["restoring"] == 1
         settled = by_type(body)["Settled"]
         assert (settled["status"], settled["reason"]) == ("False", "ReturningInWaves")
 
     def test_nobody_on_the_way_back_is_nothing_to_say(self):
-        assert "returning" not in status(said(policy=ENFORCE))["brokers"]
-        assert "returning" not in rendered_status.broker_status(said().brokers[0], 0, {}, after(0))
+        assert "restoring" not in status(said(policy=ENFORCE))["brokers"]
+        assert "restoration" not in rendered_status.broker_status(said().brokers[0], 0, {}, after(0))
 
     def test_a_dead_broker_whose_leaders_wait_for_it_leaves_a_policy_settled(self):
         seen = snapshot(cluster(partition(replicas=[2, 3, 1], isr=[2, 3]), brokers=[2, 3]))

@@ -73,7 +73,7 @@ def test_a_report_makes_the_brokers_objects_and_says_how_they_are(desk: Desk):
     desk.publish()
     healths = {h["metadata"]["name"]: h for h in desk.api.all(BROKER_HEALTHS)}
     assert list(healths) == ["main-1", "main-2", "main-3"]
-    assert healths["main-1"]["status"]["verdict"]["standing"] == "Healthy"
+    assert healths["main-1"]["status"]["verdict"]["state"] == "Healthy"
     assert desk.status["message"]
 
 

@@ -111,10 +111,10 @@ def test_a_demotion_by_signals_says_why_and_since_when():
     assert made.demoted[1] == DemotedBroker(1, Cause.SIGNALS, why.reason, why.message, after(5))
 
 
-@pytest.mark.parametrize("standing", [s for s in HealthState if s is not HealthState.SICK])
-def test_only_the_sick_are_demoted(standing: HealthState):
+@pytest.mark.parametrize("state", [s for s in HealthState if s is not HealthState.SICK])
+def test_only_the_sick_are_demoted(state: HealthState):
     seen = big()
-    made = decide(snapshot(seen), {**verdicts(seen), 1: verdict(1, standing)}, policy())
+    made = decide(snapshot(seen), {**verdicts(seen), 1: verdict(1, state)}, policy())
     assert dict(made.demoted) == {}
 
 
@@ -165,9 +165,9 @@ class TestFailureDomains:
 
 
 class TestOverrides:
-    def decide(self, *standing: Override, sick: Sequence[int] = (), undo: Sequence[DemotedBroker] = (), cap: int = 1):
+    def decide(self, *state: Override, sick: Sequence[int] = (), undo: Sequence[DemotedBroker] = (), cap: int = 1):
         seen = big()
-        found = snapshot(seen, now=after(100), undo=record(None, *undo), overrides=standing)
+        found = snapshot(seen, now=after(100), undo=record(None, *undo), overrides=state)
         return decide(found, verdicts(seen, sick=sick), policy(cap))
 
     def test_demoted_demotes_the_healthy(self):
@@ -215,7 +215,7 @@ class TestOverrides:
 
 
 @pytest.mark.parametrize(
-    ("standing", "stays"),
+    ("state", "stays"),
     [
         (HealthState.HEALTHY, False),
         (HealthState.RECOVERING, True),
@@ -225,9 +225,9 @@ class TestOverrides:
         (HealthState.UNKNOWN, True),
     ],
 )
-def test_only_health_ends_a_demotion_by_signals(standing: HealthState, stays: bool):
+def test_only_health_ends_a_demotion_by_signals(state: HealthState, stays: bool):
     seen = big(3)
-    made = decide(snapshot(seen, undo=record(None, demoted(1))), {**verdicts(seen), 1: verdict(1, standing)}, policy())
+    made = decide(snapshot(seen, undo=record(None, demoted(1))), {**verdicts(seen), 1: verdict(1, state)}, policy())
     assert (1 in made.demoted, made.promoted) == (stays, () if stays else (1,))
 
 
@@ -265,7 +265,7 @@ def test_a_decommissioned_broker_is_forgotten():
 
 class TestParting:
     @pytest.mark.parametrize(
-        ("cause", "standing", "stays"),
+        ("cause", "state", "stays"),
         [
             pytest.param(Cause.SIGNALS, HealthState.HEALTHY, False, id="signals, healthy"),
             pytest.param(Cause.SIGNALS, HealthState.RECOVERING, False, id="signals, recovering"),
@@ -279,10 +279,10 @@ class TestParting:
             pytest.param(Cause.COMMAND, HealthState.HEALTHY, False, id="a command, healthy"),
         ],
     )
-    def test_only_who_is_not_known_to_be_sick_leads_again(self, cause: Cause, standing: HealthState, stays: bool):
+    def test_only_who_is_not_known_to_be_sick_leads_again(self, cause: Cause, state: HealthState, stays: bool):
         seen = big(3)
         found = snapshot(seen, undo=record(None, demoted(1, cause)))
-        made = decide_on_deletion(found, {**verdicts(seen), 1: verdict(1, standing)}, policy())
+        made = decide_on_deletion(found, {**verdicts(seen), 1: verdict(1, state)}, policy())
         assert (1 in made.demoted, made.promoted) == (stays, () if stays else (1,))
 
     def test_nobody_new_is_demoted(self):

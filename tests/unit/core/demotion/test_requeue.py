@@ -14,7 +14,7 @@ POLICY = Policy(name="main", demotion=Demotion(dwell_seconds=4), promotion=Promo
 
 
 @pytest.mark.parametrize(
-    ("standing", "dwelling", "flaps", "at", "seconds"),
+    ("state", "dwelling", "flaps", "at", "seconds"),
     [
         pytest.param(HealthState.SICK, True, None, 1, 3.0, id="until the dwell is over"),
         pytest.param(HealthState.SICK, False, None, 1, None, id="a demoted one waits for news"),
@@ -27,7 +27,7 @@ POLICY = Policy(name="main", demotion=Demotion(dwell_seconds=4), promotion=Promo
     ],
 )
 def test_an_appointment_is_kept_when_it_is_due(
-    standing: HealthState, dwelling: bool, flaps: FlapCounter | None, at: int, seconds: float | None
+    state: HealthState, dwelling: bool, flaps: FlapCounter | None, at: int, seconds: float | None
 ):
-    found = requeue_after(verdict(1, standing), dwelling=dwelling, flaps=flaps, policy=POLICY, now=after(at))
+    found = requeue_after(verdict(1, state), dwelling=dwelling, flaps=flaps, policy=POLICY, now=after(at))
     assert found == seconds

@@ -33,7 +33,7 @@ from testkit.builders import (
 )
 
 NOW = 500
-SOME = PromotionWaves(few_leaders=5, pause_seconds=60)
+SOME = PromotionWaves(skip_up_to_leaders=5, pause_seconds=60)
 
 
 def away(count: int = 30, *, isr: Sequence[int] = (1, 2, 3), fenced: Sequence[int] = (), brokers: int = 4) -> Cluster:
@@ -108,7 +108,7 @@ class TestBeginning:
         seen = away()
         undo = displaced(seen, demoted())
         assert (
-            decide(seen, undo=undo, promoted=[1], settings=PromotionWaves(steps=(100,), few_leaders=0))
+            decide(seen, undo=undo, promoted=[1], settings=PromotionWaves(steps=(100,), skip_up_to_leaders=0))
             == Restorations()
         )
 
@@ -151,12 +151,12 @@ class TestGoingOn:
         wave = decide(None, returning(1, 10, after(0))).returning[1]
         assert (wave.since, wave.waved_at, wave.share) == (after(0), after(NOW), 50)
 
-    @pytest.mark.parametrize("standing", ["sick", "suspect", "unknown", "recovering"])
-    def test_whoever_is_not_well_waits_and_keeps_what_it_has(self, standing: str):
+    @pytest.mark.parametrize("state", ["sick", "suspect", "unknown", "recovering"])
+    def test_whoever_is_not_well_waits_and_keeps_what_it_has(self, state: str):
         seen = away()
-        made = decide(seen, returning(1, 10), judged=verdicts(seen, **{standing: [1]}))
+        made = decide(seen, returning(1, 10), judged=verdicts(seen, **{state: [1]}))
         assert share(made) == 10
-        assert made.waits[1].reason is verdict(1, verdicts(seen, **{standing: [1]})[1].state).reason
+        assert made.waits[1].reason is verdict(1, verdicts(seen, **{state: [1]})[1].state).reason
 
     def test_a_follower_that_lags_waits_though_it_is_healthy(self):
         seen = away()
@@ -246,7 +246,7 @@ class TestUnjudged:
 
 
 class TestCold:
-    COLD = replace(SOME, after_down_seconds=120)
+    COLD = replace(SOME, min_downtime_seconds=120)
 
     def seen(self) -> Cluster:
         """Broker 1 is dead and first of 30 orders."""
@@ -270,7 +270,7 @@ class TestCold:
         assert self.decide(self.seen(), down_for=119) == Restorations()
 
     def test_it_is_off_unless_the_policy_asks_for_it(self):
-        assert PromotionWaves().after_down_seconds == 0
+        assert PromotionWaves().min_downtime_seconds == 0
         assert self.decide(self.seen(), settings=SOME) == Restorations()
 
     def test_it_stands_from_then_on_as_it_is(self):

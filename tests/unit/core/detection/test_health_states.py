@@ -1,4 +1,4 @@
-"""The table of standings: every situation has exactly one way out, and each way out can be reached."""
+"""The table of states: every situation has exactly one way out, and each way out can be reached."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_row_is_the_answer_to_some_situation():
 
 @pytest.mark.parametrize("before", BEFORE)
 @pytest.mark.parametrize(
-    ("evidence", "standing"),
+    ("evidence", "state"),
     [
         (Evidence.BAD, HealthState.SICK),
         (Evidence.GONE, HealthState.DOWN),
@@ -41,10 +41,10 @@ def test_every_row_is_the_answer_to_some_situation():
     ],
 )
 def test_what_is_not_good_counts_whatever_was_before(
-    before: HealthState | None, evidence: Evidence, standing: HealthState
+    before: HealthState | None, evidence: Evidence, state: HealthState
 ):
     for demoted, stayed_well in product((False, True), repeat=2):
-        assert next_state(before, evidence, demoted=demoted, stayed_well=stayed_well) is standing
+        assert next_state(before, evidence, demoted=demoted, stayed_well=stayed_well) is state
 
 
 @pytest.mark.parametrize("before", BEFORE)

@@ -21,7 +21,7 @@ class TestComingUp:
 
     OUT = words(BAD, BAD)
     BACK = words(GOOD, GOOD)
-    WAS_DOWN = verdict(standing=HealthState.DOWN, reason=Reason.FENCED, since=after(0))
+    WAS_DOWN = verdict(state=HealthState.DOWN, reason=Reason.FENCED, since=after(0))
 
     def test_a_broker_that_comes_up_unreachable_is_given_its_grace(self):
         found = of_one(snapshot(None, *self.OUT, now=after(10)), before=self.WAS_DOWN)
@@ -29,17 +29,17 @@ class TestComingUp:
 
     @pytest.mark.parametrize(("seconds", "reason"), [(179, Reason.STARTING), (180, Reason.EXTERNALLY_UNREACHABLE)])
     def test_the_grace_ends(self, seconds: int, reason: Reason):
-        before = replace(verdict(standing=HealthState.SUSPECT, reason=Reason.STARTING), restarted=after(10))
+        before = replace(verdict(state=HealthState.SUSPECT, reason=Reason.STARTING), restarted=after(10))
         assert of_one(snapshot(None, *self.OUT, now=after(10 + seconds)), before=before).reason is reason
 
     def test_a_broker_that_was_reached_once_has_no_grace_left(self):
-        before = replace(verdict(standing=HealthState.SUSPECT, reason=Reason.STARTING), restarted=after(10))
+        before = replace(verdict(state=HealthState.SUSPECT, reason=Reason.STARTING), restarted=after(10))
         reached = of_one(snapshot(None, *self.BACK, now=after(20)), before=before)
         assert reached.restarted is None
         assert of_one(snapshot(None, *self.OUT, now=after(21)), before=reached).state is HealthState.SICK
 
     def test_a_broker_that_never_was_down_has_none(self):
-        assert of_one(snapshot(None, *self.OUT), before=verdict(standing=HealthState.HEALTHY)).state is HealthState.SICK
+        assert of_one(snapshot(None, *self.OUT), before=verdict(state=HealthState.HEALTHY)).state is HealthState.SICK
 
     def test_a_short_silence_on_the_way_up_does_not_end_the_grace(self):
         blank = of_one(snapshot(None, *words(DUNNO, DUNNO), now=after(5)), before=self.WAS_DOWN)
@@ -67,7 +67,7 @@ class TestLeaving:
             partition("orders", 0, (1, 2, 3), isr=(2, 3), leader=2),
             partition("orders", 1, (2, 1, 3), isr=(2, 3), leader=2),
         )
-        found = of_one(snapshot(seen, *self.OUT), before=verdict(standing=HealthState.HEALTHY))
+        found = of_one(snapshot(seen, *self.OUT), before=verdict(state=HealthState.HEALTHY))
         assert (found.state, found.reason) == (HealthState.SUSPECT, Reason.LEAVING)
 
     def test_a_broker_that_is_in_one_isr_still_is_sick(self):
@@ -103,12 +103,12 @@ class TestDisputes:
 
     SOME = words(BAD, BAD, GOOD)
 
-    DISPUTED = verdict(standing=HealthState.SUSPECT, reason=Reason.DISPUTED, since=after(0))
-    AT_ONCE = replace(POLICY, detection=Detection(reachability=Reachability(disputed_after_seconds=0)))
+    DISPUTED = verdict(state=HealthState.SUSPECT, reason=Reason.DISPUTED, since=after(0))
+    AT_ONCE = replace(POLICY, detection=Detection(reachability=Reachability(vantage_conflict_after_seconds=0)))
 
-    @pytest.mark.parametrize(("seconds", "standing"), [(1799, HealthState.SUSPECT), (1800, HealthState.SICK)])
-    def test_a_dispute_ends_after_its_time(self, seconds: int, standing: HealthState):
-        assert of_one(snapshot(None, *self.SOME, now=after(seconds)), before=self.DISPUTED).state is standing
+    @pytest.mark.parametrize(("seconds", "state"), [(1799, HealthState.SUSPECT), (1800, HealthState.SICK)])
+    def test_a_dispute_ends_after_its_time(self, seconds: int, state: HealthState):
+        assert of_one(snapshot(None, *self.SOME, now=after(seconds)), before=self.DISPUTED).state is state
 
     def test_its_time_begins_with_the_quorum_and_not_with_the_first_vantage_that_failed(self):
         alone = of_one(snapshot(None, *words(BAD, GOOD, GOOD)))
@@ -167,7 +167,7 @@ class TestItsOwnSockets:
         return snapshot(cluster(partition(), partition(index=1, replicas=(2, 3, 1))), *signals)
 
     @pytest.mark.parametrize(
-        ("heard", "standing"),
+        ("heard", "state"),
         [
             pytest.param([BAD, GOOD, GOOD], HealthState.SUSPECT, id="its peers are talked to"),
             pytest.param([BAD, BAD, BAD], HealthState.HEALTHY, id="nobody talks to anybody: a quiet night"),
@@ -176,9 +176,9 @@ class TestItsOwnSockets:
         ],
     )
     def test_alone_it_is_compared_with_peers_and_never_more_than_a_doubt(
-        self, heard: list[Reading], standing: HealthState
+        self, heard: list[Reading], state: HealthState
     ):
-        assert of_one(self.leading(*self.own(*heard))).state is standing
+        assert of_one(self.leading(*self.own(*heard))).state is state
 
     def test_a_broker_that_leads_nothing_may_be_quiet(self):
         follows = snapshot(cluster(partition(replicas=(2, 1, 3))), *self.own(BAD, GOOD, GOOD))

@@ -49,7 +49,7 @@ LAG = said(SignalType.REPLICATION_LAG, "replication")
 
 
 @pytest.mark.parametrize(
-    ("signals", "standing", "reason"),
+    ("signals", "state", "reason"),
     [
         pytest.param([ALERT], HealthState.SICK, Reason.ALERT_FIRING, id="an alert that the policy names"),
         pytest.param([FLUSH], HealthState.SICK, Reason.PROMETHEUS_RULE, id="a rule of the policy"),
@@ -66,9 +66,9 @@ LAG = said(SignalType.REPLICATION_LAG, "replication")
         pytest.param([replace(ALERT, reading=GOOD)], HealthState.HEALTHY, Reason.SIGNALS_PASSING, id="it is resolved"),
     ],
 )
-def test_a_failing_reading_is_all_there_is_to_judge(signals: list[Signal], standing: HealthState, reason: Reason):
+def test_a_failing_reading_is_all_there_is_to_judge(signals: list[Signal], state: HealthState, reason: Reason):
     found = of_one(*signals)
-    assert (found.state, found.reason) == (standing, reason)
+    assert (found.state, found.reason) == (state, reason)
 
 
 @pytest.mark.parametrize(

@@ -100,17 +100,17 @@ def test_disks_of_others_that_have_changed_are_told_anew(before: dict[int, Verdi
     assert found[1].facts[-1].message == "median of its peers 25 ms"
 
 
-@pytest.mark.parametrize("standing", [s for s in HealthState if s is not HealthState.HEALTHY])
-def test_no_other_verdict_stands_by_itself(standing: HealthState):
+@pytest.mark.parametrize("state", [s for s in HealthState if s is not HealthState.HEALTHY])
+def test_no_other_verdict_stands_by_itself(state: HealthState):
     found = {
         HealthState.SUSPECT: snapshot(None, *words(BAD, GOOD)),
         HealthState.SICK: snapshot(None, *words(BAD, BAD)),
         HealthState.DOWN: snapshot(cluster(partition(), fenced=[1]), *words(GOOD, GOOD)),
         HealthState.RECOVERING: snapshot(None, *words(GOOD, GOOD), undo=record(None, demoted(1))),
         HealthState.UNKNOWN: snapshot(None, *words(GOOD, DUNNO)),
-    }[standing]
+    }[state]
     verdict = judge(found, POLICY, {})[1]
-    assert (verdict.state, verdict.inputs) == (standing, None)
+    assert (verdict.state, verdict.inputs) == (state, None)
 
 
 def test_nor_does_that_of_a_well_broker_that_waits_for_a_person():

@@ -35,7 +35,7 @@ def test_a_quorum_is_a_majority_and_two_where_two_exist(vantages: int, needed: i
 
 
 @pytest.mark.parametrize(
-    ("readings", "standing", "reason"),
+    ("readings", "state", "reason"),
     [
         pytest.param([GOOD], HealthState.HEALTHY, Reason.SIGNALS_PASSING, id="the only vantage reaches it"),
         pytest.param([BAD], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="the only vantage does not"),
@@ -55,13 +55,13 @@ def test_a_quorum_is_a_majority_and_two_where_two_exist(vantages: int, needed: i
         pytest.param([BAD, BAD, GOOD, GOOD], HealthState.SUSPECT, Reason.VANTAGES_DISAGREE, id="two of four are none"),
     ],
 )
-def test_vantages_count_by_quorum(readings: list[Reading], standing: HealthState, reason: Reason):
+def test_vantages_count_by_quorum(readings: list[Reading], state: HealthState, reason: Reason):
     found = of_one(snapshot(None, *words(*readings)))
-    assert (found.state, found.reason) == (standing, reason)
+    assert (found.state, found.reason) == (state, reason)
 
 
 @pytest.mark.parametrize(
-    ("configured", "said", "standing"),
+    ("configured", "said", "state"),
     [
         pytest.param(("a", "b"), [BAD], HealthState.UNKNOWN, id="a configured vantage that never spoke is missed"),
         pytest.param(("a", "b", "c"), [BAD, BAD], HealthState.SICK, id="two of three configured are enough"),
@@ -69,15 +69,13 @@ def test_vantages_count_by_quorum(readings: list[Reading], standing: HealthState
         pytest.param(("x", "y"), [], HealthState.UNKNOWN, id="nobody has spoken"),
     ],
 )
-def test_configured_vantages_are_those_that_count(
-    configured: tuple[str, ...], said: list[Reading], standing: HealthState
-):
+def test_configured_vantages_are_those_that_count(configured: tuple[str, ...], said: list[Reading], state: HealthState):
     policy = replace(POLICY, detection=Detection(reachability=Reachability(vantages=configured)))
-    assert of_one(snapshot(None, *words(*said)), policy).state is standing
+    assert of_one(snapshot(None, *words(*said)), policy).state is state
 
 
 @pytest.mark.parametrize(
-    ("age", "standing"),
+    ("age", "state"),
     [
         pytest.param(0.0, HealthState.SICK, id="fresh"),
         pytest.param(POLICY.detection.reachability.stale_after_seconds, HealthState.SICK, id="just fresh"),
@@ -85,8 +83,8 @@ def test_configured_vantages_are_those_that_count(
         pytest.param(None, HealthState.UNKNOWN, id="its prober was never seen alive"),
     ],
 )
-def test_stale_evidence_is_none(age: float | None, standing: HealthState):
-    assert of_one(snapshot(None, *words(BAD, BAD, age=age))).state is standing
+def test_stale_evidence_is_none(age: float | None, state: HealthState):
+    assert of_one(snapshot(None, *words(BAD, BAD, age=age))).state is state
 
 
 def test_a_vantage_that_sees_every_broker_down_has_itself_failed():
@@ -109,7 +107,7 @@ def test_a_dead_broker_does_not_keep_a_vantage_from_being_blind():
 
 
 @pytest.mark.parametrize(
-    ("controls", "standing", "reason"),
+    ("controls", "state", "reason"),
     [
         pytest.param([GOOD, GOOD], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="inside it answers both"),
         pytest.param([GOOD, BAD], HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="inside it answers one"),
@@ -118,11 +116,11 @@ def test_a_dead_broker_does_not_keep_a_vantage_from_being_blind():
         pytest.param([DUNNO, DUNNO], HealthState.SUSPECT, Reason.UNCONFIRMED, id="nobody could ask inside"),
     ],
 )
-def test_the_internal_listener_is_the_control(controls: Sequence[Reading], standing: HealthState, reason: Reason):
+def test_the_internal_listener_is_the_control(controls: Sequence[Reading], state: HealthState, reason: Reason):
     said = [signal(1, BAD, source=s, control=c) for s, c in zip("ab", controls, strict=True)]
     others = [signal(b, GOOD, source=s) for s in "ab" for b in (2, 3)]
     found = of_one(snapshot(None, *said, *others))
-    assert (found.state, found.reason) == (standing, reason)
+    assert (found.state, found.reason) == (state, reason)
 
 
 @pytest.mark.parametrize("control", [pytest.param(BAD, id="silent inside"), pytest.param(DUNNO, id="not asked inside")])
@@ -150,7 +148,7 @@ def test_still_unfenced_stands_while_the_failure_does():
 
 
 def test_silence_that_another_reason_preceded_starts_its_own_patience():
-    before = verdict(standing=HealthState.SUSPECT, since=after(-100))
+    before = verdict(state=HealthState.SUSPECT, since=after(-100))
     assert of_one(snapshot(None, *words(BAD, BAD, control=BAD)), before=before).reason is Reason.UNANSWERING
 
 
@@ -167,7 +165,7 @@ def test_metadata_outweighs_every_signal(seen, reason: Reason):
 
 
 @pytest.mark.parametrize(
-    ("external", "disk", "standing", "reason"),
+    ("external", "disk", "state", "reason"),
     [
         pytest.param([GOOD, GOOD], BAD, HealthState.SICK, Reason.STORAGE_SLOW, id="only the disk is slow"),
         pytest.param([BAD, BAD], BAD, HealthState.SICK, Reason.EXTERNALLY_UNREACHABLE, id="unreachable is the worse"),
@@ -179,10 +177,10 @@ def test_metadata_outweighs_every_signal(seen, reason: Reason):
     ],
 )
 def test_the_worst_kind_of_evidence_makes_the_verdict(
-    external: list[Reading], disk: Reading, standing: HealthState, reason: Reason
+    external: list[Reading], disk: Reading, state: HealthState, reason: Reason
 ):
     found = of_one(snapshot(None, *words(*external), storage(disk)))
-    assert (found.state, found.reason) == (standing, reason)
+    assert (found.state, found.reason) == (state, reason)
 
 
 def test_a_slow_disk_says_how_slow_in_its_probers_words():
@@ -195,7 +193,7 @@ def test_a_storage_prober_that_has_gone_silent_is_not_a_slow_disk():
 
 
 @pytest.mark.parametrize(
-    ("policy", "standing"),
+    ("policy", "state"),
     [
         pytest.param(
             replace(POLICY, detection=Detection(reachability=Reachability(enabled=False))),
@@ -209,8 +207,8 @@ def test_a_storage_prober_that_has_gone_silent_is_not_a_slow_disk():
         ),
     ],
 )
-def test_a_kind_that_is_switched_off_is_not_judged(policy: Policy, standing: HealthState):
-    assert of_one(snapshot(None, *words(BAD, BAD), storage(GOOD)), policy).state is standing
+def test_a_kind_that_is_switched_off_is_not_judged(policy: Policy, state: HealthState):
+    assert of_one(snapshot(None, *words(BAD, BAD), storage(GOOD)), policy).state is state
 
 
 def test_nobody_has_reported_is_unknown():
@@ -254,7 +252,7 @@ class TestStabilization:
         assert self.judged(75, gap, GOOD, GOOD).since == after(75)
 
     def test_who_was_healthy_already_stays_so(self):
-        well = verdict(standing=HealthState.HEALTHY)
+        well = verdict(state=HealthState.HEALTHY)
         assert self.judged(1, well, GOOD, GOOD).state is HealthState.HEALTHY
 
     def test_who_was_never_demoted_is_healthy_at_once(self):
@@ -268,9 +266,9 @@ class TestStabilization:
     ("before", "since"),
     [
         pytest.param(None, after(5), id="the first verdict"),
-        pytest.param(verdict(since=after(-7)), after(-7), id="the same standing and reason"),
+        pytest.param(verdict(since=after(-7)), after(-7), id="the same state and reason"),
         pytest.param(verdict(reason=Reason.STORAGE_SLOW, since=after(-7)), after(5), id="another reason"),
-        pytest.param(verdict(standing=HealthState.HEALTHY, since=after(-7)), after(5), id="another standing"),
+        pytest.param(verdict(state=HealthState.HEALTHY, since=after(-7)), after(5), id="another state"),
     ],
 )
 def test_a_verdict_keeps_its_since_while_it_stands(before: Verdict | None, since):

@@ -1,4 +1,4 @@
-"""What a warden does, turn by turn: pauses only on orders that are being renewed, releases whenever it is not sure."""
+"""What a agent does, turn by turn: pauses only on orders that are being renewed, releases whenever it is not sure."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_a_pause_that_failed_is_not_tried_again_by_the_same_order():
 
 def test_at_its_own_end_it_releases():
     post = Post().paused()
-    watch, act = release_if_paused(post.watch, "the warden ends")
+    watch, act = release_if_paused(post.watch, "the quarantine agent ends")
     assert act is AgentAction.RELEASE
     assert watch.paused is None
     assert release_if_paused(watch, "again")[1] is AgentAction.NOTHING

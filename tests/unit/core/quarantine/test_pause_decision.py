@@ -28,12 +28,12 @@ from testkit.confining import (
     NOW,
     SILENT,
     SLOW,
+    agent,
     disk,
     held_in,
     opted_in,
     ordered,
     scene,
-    warden,
     weighed,
 )
 
@@ -49,13 +49,13 @@ def refused(*args: object, **more: object) -> Reason | None:
 
 def paused(**more: object) -> QuarantineOrder:
     """An order that its quarantine agent obeys."""
-    return ordered(obeyed_at=after(10), **more)  # type: ignore[arg-type]
+    return ordered(paused_at=after(10), **more)  # type: ignore[arg-type]
 
 
 def ended(*signals: Signal, order: QuarantineOrder | None = None, **more: object) -> str | None:
     """Why a standing order ends; None where it goes on."""
     about = order or paused()
-    words = signals or (disk(), warden(1, BAD, 1))
+    words = signals or (disk(), agent(1, BAD, 1))
     policy = more.pop("policy", None) or opted_in()
     judged, left = more.pop("judged", None), more.pop("demoted", (1,))
     known = {name: more.pop(name) for name in ("pods", "overrides") if name in more}
@@ -76,7 +76,7 @@ def test_a_demoted_broker_that_acks_all_waits_for_is_ordered_to_be_paused_for_a_
 
 def test_an_order_has_a_number_that_no_order_and_no_agent_has_used():
     before = ordered(2, 7, ended_at=after(0), reason=Reason.DISK_RECOVERED, renewed_at=after(0))
-    facts = scene(None, disk(), warden(1, GOOD, 4), warden(2, GOOD, 7), orders=[before])
+    facts = scene(None, disk(), agent(1, GOOD, 4), agent(2, GOOD, 7), orders=[before])
     assert weighed(facts).orders[1].number == 8
 
 
@@ -93,7 +93,7 @@ def test_where_the_policy_does_not_ask_for_it_nobody_is_paused_and_nothing_is_sa
     assert not found.orders
     assert not found.held
     undo = record(None, demoted())
-    assert fault_tolerance_query(cluster(ORDINARY), undo, (disk(), warden()), {}, policy) is None
+    assert fault_tolerance_query(cluster(ORDINARY), undo, (disk(), agent()), {}, policy) is None
 
 
 def test_only_a_broker_that_is_demoted_slow_and_awaited_is_in_question():
@@ -108,13 +108,13 @@ def test_only_a_broker_that_is_demoted_slow_and_awaited_is_in_question():
     ("words", "reason"),
     [
         pytest.param([disk()], Reason.NO_WARDEN, id="nobody beside it"),
-        pytest.param([disk(), warden(age=16.0)], Reason.NO_WARDEN, id="a warden that has gone silent"),
-        pytest.param([disk(), warden(age=None)], Reason.NO_WARDEN, id="a warden never heard of"),
-        pytest.param([disk(), warden(1, SILENT)], Reason.NO_WARDEN, id="a warden that may not signal it"),
-        pytest.param([warden(2), warden()], Reason.DISK_UNSEEN, id="nobody on its disk"),
-        pytest.param([disk(age=999.0), warden()], Reason.DISK_UNSEEN, id="a silent prober"),
-        pytest.param([disk(1, GOOD), warden()], Reason.DISK_RECOVERED, id="a fast disk"),
-        pytest.param([disk(), warden(), warden(3, BAD, 9)], Reason.ANOTHER_QUARANTINED, id="another is paused"),
+        pytest.param([disk(), agent(age=16.0)], Reason.NO_WARDEN, id="a quarantine agent that has gone silent"),
+        pytest.param([disk(), agent(age=None)], Reason.NO_WARDEN, id="a quarantine agent never heard of"),
+        pytest.param([disk(), agent(1, SILENT)], Reason.NO_WARDEN, id="a quarantine agent that may not signal it"),
+        pytest.param([agent(2), agent()], Reason.DISK_UNSEEN, id="nobody on its disk"),
+        pytest.param([disk(age=999.0), agent()], Reason.DISK_UNSEEN, id="a silent prober"),
+        pytest.param([disk(1, GOOD), agent()], Reason.DISK_RECOVERED, id="a fast disk"),
+        pytest.param([disk(), agent(), agent(3, BAD, 9)], Reason.ANOTHER_QUARANTINED, id="another is paused"),
     ],
 )
 def test_nobody_is_paused_on_words_that_are_missing(words: list[Signal], reason: Reason):
@@ -226,7 +226,7 @@ def test_who_is_about_to_be_stopped_is_not_paused_and_is_released():
 def test_a_broker_that_leads_again_is_released_as_nobody_else_would_lead_meanwhile():
     made = cluster(ORDINARY, partition(index=1, replicas=(1, 2, 3)))
     assert ended(seen=made) == Reason.STILL_LEADS
-    waiting = [disk(), warden(1, GOOD, 0)]
+    waiting = [disk(), agent(1, GOOD, 0)]
     assert ended(*waiting, seen=made, order=ordered(since=NOW)) == Reason.STILL_LEADS, "not obeyed yet"
 
 
@@ -244,32 +244,32 @@ def test_a_slow_disk_for_which_nobody_waits_is_no_reason_to_pause():
 
 def test_an_order_is_renewed_while_nothing_speaks_against_it():
     late = paused(renewed_at=NOW - timedelta(seconds=RENEW_SECONDS))
-    facts = scene(None, disk(), warden(1, BAD, 1), orders=[late])
+    facts = scene(None, disk(), agent(1, BAD, 1), orders=[late])
     assert weighed(facts).orders[1] == replace(late, renewed_at=NOW)
     lately = paused(renewed_at=NOW - timedelta(seconds=RENEW_SECONDS - 1))
     assert weighed(replace(facts, quarantine_orders={1: lately})).orders[1] == lately, "no write without need"
 
 
 def test_a_broker_is_quarantined_once_its_agent_reports_it():
-    facts = scene(None, disk(), warden(1, BAD, 1), orders=[ordered(since=NOW)])
+    facts = scene(None, disk(), agent(1, BAD, 1), orders=[ordered(since=NOW)])
     order = weighed(facts).orders[1]
-    assert (order.obeyed_at, order.reason) == (NOW, Reason.QUARANTINED)
+    assert (order.paused_at, order.reason) == (NOW, Reason.QUARANTINED)
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        pytest.param([disk(), warden(1, BAD, 1)], None, id="all as it was"),
-        pytest.param([disk(1, GOOD), warden(1, BAD, 1)], Reason.DISK_RECOVERED, id="recovered"),
-        pytest.param([disk(1, GOOD), disk(1, BAD), warden(1, BAD, 1)], None, id="one of two disks still slow"),
-        pytest.param([disk(1, SILENT), warden(1, BAD, 1)], Reason.DISK_UNSEEN, id="the prober does not know"),
-        pytest.param([disk(age=999.0), warden(1, BAD, 1)], Reason.DISK_UNSEEN, id="the prober is silent"),
-        pytest.param([disk()], Reason.NO_WARDEN, id="the warden is gone"),
-        pytest.param([disk(), warden(1, BAD, 1, age=16.0)], Reason.NO_WARDEN, id="the warden is silent"),
-        pytest.param([disk(), warden(1, SILENT, 1)], Reason.NO_WARDEN, id="the warden lost its right"),
-        pytest.param([disk(), warden(1, GOOD, 1)], Reason.WARDEN_RELEASED, id="the warden released it"),
-        pytest.param([disk(), warden(1, GOOD, 0)], Reason.NO_WARDEN, id="the warden has forgotten it"),
-        pytest.param([disk(), warden(1, BAD, 2)], Reason.NO_WARDEN, id="the warden names another order"),
+        pytest.param([disk(), agent(1, BAD, 1)], None, id="all as it was"),
+        pytest.param([disk(1, GOOD), agent(1, BAD, 1)], Reason.DISK_RECOVERED, id="recovered"),
+        pytest.param([disk(1, GOOD), disk(1, BAD), agent(1, BAD, 1)], None, id="one of two disks still slow"),
+        pytest.param([disk(1, SILENT), agent(1, BAD, 1)], Reason.DISK_UNSEEN, id="the prober does not know"),
+        pytest.param([disk(age=999.0), agent(1, BAD, 1)], Reason.DISK_UNSEEN, id="the prober is silent"),
+        pytest.param([disk()], Reason.NO_WARDEN, id="the quarantine agent is gone"),
+        pytest.param([disk(), agent(1, BAD, 1, age=16.0)], Reason.NO_WARDEN, id="the quarantine agent is silent"),
+        pytest.param([disk(), agent(1, SILENT, 1)], Reason.NO_WARDEN, id="the quarantine agent lost its right"),
+        pytest.param([disk(), agent(1, GOOD, 1)], Reason.WARDEN_RELEASED, id="the quarantine agent released it"),
+        pytest.param([disk(), agent(1, GOOD, 0)], Reason.NO_WARDEN, id="the quarantine agent has forgotten it"),
+        pytest.param([disk(), agent(1, BAD, 2)], Reason.NO_WARDEN, id="the quarantine agent names another order"),
     ],
 )
 def test_words_end_a_quarantine(words: list[Signal], reason: Reason | None):
@@ -306,7 +306,7 @@ def test_a_quarantine_ends_on_any_further_loss_in_the_isr_or_the_quorum():
 
 
 def test_an_order_that_is_not_obeyed_is_withdrawn():
-    waiting = [disk(), warden(1, GOOD, 0)]
+    waiting = [disk(), agent(1, GOOD, 0)]
     late = ordered(since=NOW - timedelta(seconds=PAUSE_TIMEOUT_SECONDS + 1))
     assert ended(*waiting, order=ordered(since=NOW - timedelta(seconds=PAUSE_TIMEOUT_SECONDS))) is None
     assert ended(*waiting, order=late) == Reason.NO_WARDEN
@@ -322,12 +322,12 @@ def two_slow(*words: Signal, order: QuarantineOrder) -> Reason | None:
 
 
 def test_one_at_a_time_and_no_other_until_the_former_surely_runs_again():
-    both = [disk(1), disk(2), warden(2)]
-    assert two_slow(*both, warden(1, BAD, 1), order=paused()) is Reason.ANOTHER_QUARANTINED
+    both = [disk(1), disk(2), agent(2)]
+    assert two_slow(*both, agent(1, BAD, 1), order=paused()) is Reason.ANOTHER_QUARANTINED
     gone = paused(ended_at=NOW, reason=Reason.NO_WARDEN, renewed_at=NOW)
     assert two_slow(*both, order=gone) is Reason.ANOTHER_QUARANTINED, "nobody has said that it runs"
-    assert two_slow(*both, warden(1, BAD, 1), order=gone) is Reason.ANOTHER_QUARANTINED, "it is paused still"
-    assert two_slow(*both, warden(1, GOOD, 1), order=gone) is None, "its warden has released it"
+    assert two_slow(*both, agent(1, BAD, 1), order=gone) is Reason.ANOTHER_QUARANTINED, "it is paused still"
+    assert two_slow(*both, agent(1, GOOD, 1), order=gone) is None, "its quarantine agent has released it"
     long_ago = paused(
         ended_at=NOW, reason=Reason.NO_WARDEN, renewed_at=NOW - timedelta(seconds=RELEASE_SECONDS)
     )  # fmt: skip
@@ -336,7 +336,7 @@ def test_one_at_a_time_and_no_other_until_the_former_surely_runs_again():
 
 
 def test_of_two_that_are_sick_neither_is_paused():
-    facts = scene(cluster(partition(replicas=(3, 4, 5, 1, 2)), brokers=5), disk(1), disk(2), warden(1), warden(2))
+    facts = scene(cluster(partition(replicas=(3, 4, 5, 1, 2)), brokers=5), disk(1), disk(2), agent(1), agent(2))
     judged = held_in(facts.cluster, sick=[1, 2])
     judged[2] = replace(judged[2], slow=Reason.STORAGE_SLOW)
     found = weighed(facts, judged=judged, demoted=(1, 2))
@@ -345,7 +345,7 @@ def test_of_two_that_are_sick_neither_is_paused():
 
 
 def test_after_an_early_end_a_broker_is_left_in_peace_for_as_long_as_a_quarantine_may_last():
-    words = [disk(), warden(1, GOOD, 1)]
+    words = [disk(), agent(1, GOOD, 1)]
     stopped = paused(ended_at=NOW - timedelta(seconds=599), reason=Reason.QUARANTINE_LIMIT)
     found = weighed(scene(None, *words, orders=[stopped]))
     assert found.held[1].reason is Reason.QUARANTINE_RESTS
@@ -358,24 +358,24 @@ def test_after_an_early_end_a_broker_is_left_in_peace_for_as_long_as_a_quarantin
 
 def test_margins_are_read_only_where_a_pause_is_in_question():
     undo, seen = record(None, demoted()), cluster(ORDINARY, partition("quiet", replicas=(2, 3)))
-    asked = fault_tolerance_query(seen, undo, (disk(), warden()), {}, opted_in())
+    asked = fault_tolerance_query(seen, undo, (disk(), agent()), {}, opted_in())
     assert asked is not None
     assert (asked.topics, asked.peers) == ({"orders"}, {2, 3})
     assert asked.followed == {1: {ORDINARY.name: 2}}
-    assert fault_tolerance_query(seen, undo, (disk(1, GOOD), warden()), {}, opted_in()) is None, "its disk is well"
+    assert fault_tolerance_query(seen, undo, (disk(1, GOOD), agent()), {}, opted_in()) is None, "its disk is well"
     assert fault_tolerance_query(seen, undo, (disk(),), {}, opted_in()) is None, "nobody could pause it"
-    assert fault_tolerance_query(seen, record(), (disk(), warden()), {}, opted_in()) is None, "it is not demoted"
+    assert fault_tolerance_query(seen, record(), (disk(), agent()), {}, opted_in()) is None, "it is not demoted"
     standing = fault_tolerance_query(seen, record(), (), {1: paused()}, opted_in())
     assert standing is not None
     assert not standing.followed, "who is paused trails, and is not asked"
     assert standing.peers == {2, 3}
     two = record(None, demoted(), demoted(2))
-    both = fault_tolerance_query(seen, two, (disk(), warden(), disk(2), warden(2)), {1: paused()}, opted_in())
+    both = fault_tolerance_query(seen, two, (disk(), agent(), disk(2), agent(2)), {1: paused()}, opted_in())
     assert both is not None
     assert both.peers == {2, 3}, "a slow broker beside the paused one may be lost, too"
 
 
 @pytest.mark.parametrize("policy", [opted_in(), Policy(name="main", mode=Mode.ENFORCE)], ids=["enabled", "off"])
 def test_agents_report_which_brokers_are_paused_whether_or_not_it_was_ordered(policy: Policy):
-    facts = scene(None, disk(), warden(1, BAD, 1), warden(2, GOOD, 1), warden(3, BAD, age=15.1))
+    facts = scene(None, disk(), agent(1, BAD, 1), agent(2, GOOD, 1), agent(3, BAD, age=15.1))
     assert weighed(facts, policy).paused == {1}

@@ -38,12 +38,12 @@ def move(number: int, topic: str = "orders", *, elect: bool = True, leader: int 
     return Move(key, topic, MoveKind.DISPLACE, (1, 2, 3), (2, 3, 1), (1, 2, 3), leader, elect)
 
 
-def verdict(broker: int = 1, standing: HealthState = HealthState.SICK, facts: int = 1) -> Verdict:
+def verdict(broker: int = 1, state: HealthState = HealthState.SICK, facts: int = 1) -> Verdict:
     seen = tuple(
         EvidenceItem("ExternalReachability", f"zone-{n}", Reading.FAILING, START, "refused") for n in range(facts)
     )
-    reason = Reason.EXTERNALLY_UNREACHABLE if standing is HealthState.SICK else Reason.SIGNALS_PASSING
-    made = Verdict(broker, standing, reason, "2 of 2 vantages cannot reach it", START)
+    reason = Reason.EXTERNALLY_UNREACHABLE if state is HealthState.SICK else Reason.SIGNALS_PASSING
+    made = Verdict(broker, state, reason, "2 of 2 vantages cannot reach it", START)
     return replace(made, facts=seen) if facts else made
 
 
@@ -100,7 +100,7 @@ def test_a_persons_override_stands_with_the_person():
 
 def test_a_broker_that_is_well_again_is_promoted_by_its_signals():
     record = replace(NOTHING, demoted={1: demoted(1)})
-    well = verdict(standing=HealthState.HEALTHY)
+    well = verdict(state=HealthState.HEALTHY)
     (change,) = entry(Plan(), record, verdicts={1: well}).changes
     assert (change.demoted, change.word, change.reason) == (False, "signals", "SignalsPassing")
 
@@ -191,15 +191,15 @@ def test_every_wave_of_a_broker_on_its_way_back_stands_with_its_share():
     changes = entry(first, promoted, verdicts=well).changes
     assert [(c.word, c.demoted) for c in changes] == [("signals", False), ("waves", False)]
     assert changes[1].message == "it may lead 10 % of its leaders, 27 partitions wait"
-    standing = replace(NOTHING, returning={1: returning(1, 10)})
-    assert told(first, standing) is None
-    last = entry(Plan(), standing).changes
+    state = replace(NOTHING, returning={1: returning(1, 10)})
+    assert told(first, state) is None
+    last = entry(Plan(), state).changes
     assert [(c.word, c.message) for c in last] == [("waves", "it may lead all of its leaders")]
 
 
 def test_a_wave_that_is_rolled_back_is_told_as_one():
-    standing = replace(NOTHING, returning={1: returning(1, 50)})
-    (change,) = entry(Plan(decisions=Decisions({}, returning={1: returning(1, 0)})), standing).changes
+    state = replace(NOTHING, returning={1: returning(1, 50)})
+    (change,) = entry(Plan(decisions=Decisions({}, returning={1: returning(1, 0)})), state).changes
     assert (change.demoted, change.reason) == (True, "ReturningInWaves")
 
 

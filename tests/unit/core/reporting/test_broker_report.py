@@ -37,13 +37,13 @@ def test_every_broker_has_its_counts():
 
 
 class TestBrokerConditions:
-    def of(self, standing: HealthState = HealthState.HEALTHY, **more: object) -> BrokerReport:
+    def of(self, state: HealthState = HealthState.HEALTHY, **more: object) -> BrokerReport:
         known = dict.fromkeys(("leaders", "preferred_leaders", "replicas"), 0)
         values = {"rack": None, "registered": True, "demoted": None, "hold": None, **known, **more}
-        return BrokerReport(broker=1, verdict=verdict(1, standing), **values)  # type: ignore[arg-type]
+        return BrokerReport(broker=1, verdict=verdict(1, state), **values)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize(
-        ("standing", "status"),
+        ("state", "status"),
         [
             (HealthState.HEALTHY, True),
             (HealthState.SUSPECT, False),
@@ -53,8 +53,8 @@ class TestBrokerConditions:
             (HealthState.UNKNOWN, None),
         ],
     )
-    def test_healthy_is_unknown_where_nobody_knows(self, standing: HealthState, status: bool | None):
-        healthy, *_ = self.of(standing).conditions
+    def test_healthy_is_unknown_where_nobody_knows(self, state: HealthState, status: bool | None):
+        healthy, *_ = self.of(state).conditions
         assert (healthy.type, healthy.status, healthy.message) == ("Healthy", status, "so it seems")
 
     def test_whom_nothing_keeps_may_lead(self):

@@ -104,16 +104,16 @@ def test_contests_are_a_condition_of_their_own():
 
 
 def test_a_held_demotion_is_a_condition_of_its_own():
-    assert said().condition("DemotionHeld").status is False
+    assert said().condition("DemotionBlocked").status is False
     held = decisions(held=[BrokerHold(4, Reason.CAP_REACHED, "the cap is 1"), BrokerHold(5, Reason.CAP_REACHED, "too")])
-    condition = said(plan=Plan(decisions=held)).condition("DemotionHeld")
+    condition = said(plan=Plan(decisions=held)).condition("DemotionBlocked")
     assert (condition.status, condition.reason) == (True, Reason.CAP_REACHED)
     assert condition.message == "broker 4: the cap is 1; broker 5: too"
 
 
 def test_the_message_on_a_hundred_held_brokers_is_bounded():
     held = decisions(held=[BrokerHold(b, Reason.SYSTEMIC_CAUSE, "x" * 50) for b in range(100)])
-    assert len(said(plan=Plan(decisions=held)).condition("DemotionHeld").message) <= 1024
+    assert len(said(plan=Plan(decisions=held)).condition("DemotionBlocked").message) <= 1024
 
 
 def test_an_unknown_condition_is_a_key_error():
@@ -188,15 +188,15 @@ class TestLimitsByLoad:
         return said(replace(snapshot(), loads=loads), policy, plan=plan)
 
     def test_without_loads_the_limit_is_said_not_to_hold(self):
-        found = self.said(None).condition("LoadsMeasured")
+        found = self.said(None).condition("LoadsAvailable")
         assert (found.status, found.reason) == (False, Reason.LOADS_UNKNOWN)
 
     @pytest.mark.parametrize("loads", [Loads(), LOADS_PENDING])
     def test_with_loads_or_while_they_are_awaited_nothing_is_said_of_them(self, loads: Loads):
-        assert "LoadsMeasured" not in {c.type for c in self.said(loads).conditions}
+        assert "LoadsAvailable" not in {c.type for c in self.said(loads).conditions}
 
     def test_a_policy_without_such_a_limit_says_nothing_of_loads(self):
-        assert "LoadsMeasured" not in {c.type for c in self.said(None, ENFORCE).conditions}
+        assert "LoadsAvailable" not in {c.type for c in self.said(None, ENFORCE).conditions}
 
     def test_how_old_the_loads_are_is_told_where_leaders_stay_for_them(self):
         stay = Plan(holds=(hold(0, Reason.CAPACITY_REACHED),))

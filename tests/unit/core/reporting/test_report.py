@@ -39,7 +39,7 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
 def test_a_held_run_counts_its_reasons():
     held = (hold(0), hold(1), hold(2, Reason.REASSIGNING))
     report = said(policy=ENFORCE, plan=Plan(holds=held))
-    assert report.held_by_reason == {Reason.ONLY_REPLICA: 2, Reason.REASSIGNING: 1}
+    assert report.blocked_by_reason == {Reason.ONLY_REPLICA: 2, Reason.REASSIGNING: 1}
     assert report.condition("Ready").message == "partitions held back: 2 OnlyReplica, 1 Reassigning"
 
 

@@ -9,7 +9,7 @@ from bellwether.core.settings.detection import SelfReachability
 from bellwether.core.signals import Reading, SignalType
 from bellwether.probes.connections.connection_activity import ConnectionActivity, Look
 
-SETTINGS = SelfReachability(quiet_after_seconds=30, failure_threshold=3, success_threshold=3)
+SETTINGS = SelfReachability(idle_after_seconds=30, failure_threshold=3, success_threshold=3)
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TALKED_TO = Look(connections=2, heard_seconds=0.1)
 SILENT = Look(connections=2)

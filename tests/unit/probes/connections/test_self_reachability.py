@@ -12,7 +12,7 @@ from bellwether.probes.connections.self_reachability import SelfReachabilityProb
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from waiting import until
 
-QUICK: Any = SelfReachability(period_seconds=0.01, quiet_after_seconds=0.1)  # type: ignore[arg-type]
+QUICK: Any = SelfReachability(period_seconds=0.01, idle_after_seconds=0.1)  # type: ignore[arg-type]
 HEARD = Look(connections=1, heard_seconds=0.0)
 
 
@@ -74,7 +74,7 @@ def test_the_present_word_is_told_again_when_asked_for() -> None:
 def test_another_patience_counts_from_the_next_look_on() -> None:
     bench = Bench()
     until(lambda: bench.readings() == [Reading.PASSING])
-    bench.probe.configure(SelfReachability(period_seconds=0.01, quiet_after_seconds=3600))  # type: ignore[arg-type]
+    bench.probe.configure(SelfReachability(period_seconds=0.01, idle_after_seconds=3600))  # type: ignore[arg-type]
     bench.table.shows = Look(connections=1)
     time.sleep(0.3)
     assert bench.readings() == [Reading.PASSING]

@@ -34,7 +34,7 @@ def test_a_recorded_scenario_is_judged_the_same_again(path: Path):
     watched, reports = recordings.record(scenario)
     timeline = Replay(watched.header).play(watched.kept.instants)
     then = words(reports)
-    now = [{b: (w.standing, w.reason, w.demoted) for b, w in said.items()} for _, said in timeline.replayed]
+    now = [{b: (w.state, w.reason, w.demoted) for b, w in said.items()} for _, said in timeline.replayed]
     assert [n for n in now if not any(s == "Unknown" for s, _, _ in n.values())] == [
         t for t in then if not any(s == "Unknown" for s, _, _ in t.values())
     ]

@@ -11,7 +11,7 @@ from bellwether.recording.replay.recorded_status import Word, flaps_of, said_sec
 T0 = datetime(2026, 11, 21, 9, tzinfo=UTC)
 STATUS: dict[str, Any] = {
     "verdict": {
-        "standing": "Recovering",
+        "state": "Recovering",
         "reason": "Stabilizing",
         "message": "every signal passes",
         "since": "2026-11-21T09:00:00Z",
@@ -58,4 +58,4 @@ def test_words_that_this_version_does_not_know_are_left_out():
     later = {**STATUS, "verdict": {**STATUS["verdict"], "reason": "SolarFlare"}, "flapping": {"demotions": -1}}
     assert (verdicts_of(kept(later)), flaps_of(kept(later))) == ({}, {})
     assert words_of(kept(later))[2].reason == "SolarFlare"
-    assert verdicts_of({"2": {"verdict": {"standing": "Dancing"}}}) == {}
+    assert verdicts_of({"2": {"verdict": {"state": "Dancing"}}}) == {}

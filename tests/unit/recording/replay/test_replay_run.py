@@ -137,7 +137,7 @@ def coming_back() -> tuple[Watched, list[Report | None]]:
     Then it dies. What it had got back is led by others from then on, until it is well again and its first wave comes.
     """
     order = [[1, 2, 3], [1, 3, 4], [1, 4, 2], [1, 2, 4], [1, 3, 2], [1, 4, 3], [1, 2, 3], [1, 3, 4], [2, 3, 1]]
-    waves = {"steps": [20, 60, 100], "pauseSeconds": 600, "fewLeaders": 5, "afterDownSeconds": 5}
+    waves = {"steps": [20, 60, 100], "pauseSeconds": 600, "skipUpToLeaders": 5, "minDowntimeSeconds": 5}
     body = apiobjects.policy(mode="Enforce", promotion={"stabilizationSeconds": 5, "waves": waves})
     made = MemorySite(MemoryCluster(4, cluster_id="memory-cluster"))
     made.cluster.create_topic("orders", assignment=order)

@@ -31,7 +31,7 @@ def test_no_name_and_no_free_text_is_left():
         },
     }
     said = {
-        "verdict": {"standing": "Sick", "reason": "StorageSlow", "message": "kafka-2 is slow", "since": "x"},
+        "verdict": {"state": "Sick", "reason": "StorageSlow", "message": "kafka-2 is slow", "since": "x"},
         "demoted": {"status": "True", "reason": "StorageSlow", "message": "by ann"},
         "flapping": {"demotions": 2, "last": "y"},
     }

@@ -5,7 +5,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bellwether.recording.traces.trace_lines import Header, Instant, UnreadableTrace, read_header, read_instant
+from bellwether.recording.traces.trace_lines import (
+    FORMAT_VERSION,
+    Header,
+    Instant,
+    UnreadableTrace,
+    read_header,
+    read_instant,
+)
 
 AT = datetime(2026, 11, 21, 9, 0, 0, 125000, tzinfo=UTC)
 HEADER = Header("main", "kafka", AT, "cluster-a", "0.1.0", anonymized=True, partitions=False)
@@ -21,7 +28,7 @@ def test_an_instant_is_read_as_it_was_written():
 
 
 def test_a_trace_of_a_newer_version_is_refused_with_the_remedy():
-    newer = json.dumps({**json.loads(HEADER.line()), "version": 2})
+    newer = json.dumps({**json.loads(HEADER.line()), "version": FORMAT_VERSION + 1})
     with pytest.raises(UnreadableTrace, match="use the newer version"):
         read_header(newer)
 
@@ -33,7 +40,7 @@ def test_a_trace_of_a_newer_version_is_refused_with_the_remedy():
         ("[]", "not a JSON object"),
         ("{}", "not a trace"),
         ('{"format":"bellwether.dev/trace","version":"1"}', "not a positive number"),
-        ('{"format":"bellwether.dev/trace","version":1}', "damaged"),
+        ('{"format":"bellwether.dev/trace","version":2}', "damaged"),
         (HEADER.line().replace("2026-11-21T09:00:00.125Z", "2026-11-21T09:00:00"), "time zone"),
         (HEADER.line().replace("2026-", "9999-"), "not of our days"),
     ],

@@ -13,7 +13,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.signals import Signal
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 from testkit.builders import after, said
-from testkit.confining import BAD, GOOD, NOW, disk, opted_in, ordered, scene, warden, weighed
+from testkit.confining import BAD, GOOD, NOW, agent, disk, opted_in, ordered, scene, weighed
 
 POLICY = {"namespace": "default", "policy": "main"}
 SERIES = ("ordered", "paused", "since_timestamp_seconds", "until_timestamp_seconds")
@@ -47,41 +47,41 @@ def told(metrics: OperatorMetrics) -> set[str]:
     return {name for name in names if "quarantine" in name}
 
 
-def test_an_order_is_told_with_its_times_before_its_warden_obeys(metrics: OperatorMetrics):
-    turned(metrics, disk(), warden())
+def test_an_order_is_told_with_its_times_before_its_agent_obeys(metrics: OperatorMetrics):
+    turned(metrics, disk(), agent())
     assert of_broker(metrics) == (1, 0, NOW.timestamp(), NOW.timestamp() + 600)
     assert of_broker(metrics, "2") == (None, None, None, None)
 
 
-def test_a_broker_is_paused_once_its_warden_says_so(metrics: OperatorMetrics):
-    turned(metrics, disk(), warden(1, BAD, 1), order=ordered(since=after(290)))
+def test_a_broker_is_paused_once_its_agent_says_so(metrics: OperatorMetrics):
+    turned(metrics, disk(), agent(1, BAD, 1), order=ordered(since=after(290)))
     assert of_broker(metrics)[:2] == (1, 1)
 
 
-def test_a_warden_that_pauses_without_an_order_is_told_of(metrics: OperatorMetrics):
-    turned(metrics, disk(), warden(1, BAD, 7))
+def test_a_agent_that_pauses_without_an_order_is_told_of(metrics: OperatorMetrics):
+    turned(metrics, disk(), agent(1, BAD, 7))
     assert of_broker(metrics) == (0, 1, None, None)
 
 
-def test_what_a_silent_warden_said_last_is_not_told_for_its_word(metrics: OperatorMetrics):
-    turned(metrics, disk(), warden(1, BAD, 1, age=15.1), order=ordered(obeyed_at=after(10)))
+def test_what_a_silent_agent_said_last_is_not_told_for_its_word(metrics: OperatorMetrics):
+    turned(metrics, disk(), agent(1, BAD, 1, age=15.1), order=ordered(paused_at=after(10)))
     assert of_broker(metrics)[1] == 0
     assert value(metrics, "broker_quarantine_ended", broker="1", reason="NoWarden") == 1
 
 
 def test_a_quarantine_that_ended_is_told_with_its_reason_until_another_may_begin(metrics: OperatorMetrics):
-    over = ordered(obeyed_at=after(10), ended_at=after(100), reason=Reason.QUARANTINE_LIMIT)
-    turned(metrics, disk(), warden(1, GOOD, 1), order=over, seconds=399)
+    over = ordered(paused_at=after(10), ended_at=after(100), reason=Reason.QUARANTINE_LIMIT)
+    turned(metrics, disk(), agent(1, GOOD, 1), order=over, seconds=399)
     assert of_broker(metrics) == (0, 0, None, None)
     assert value(metrics, "broker_quarantine_ended", broker="1", reason="QuarantineLimit") == 1
-    turned(metrics, disk(reading=GOOD), warden(1, GOOD, 1), order=over, seconds=400)
+    turned(metrics, disk(reading=GOOD), agent(1, GOOD, 1), order=over, seconds=400)
     assert value(metrics, "broker_quarantine_ended", broker="1", reason="QuarantineLimit") is None
 
 
 def test_each_order_is_counted_when_it_begins_and_when_it_ends(metrics: OperatorMetrics):
     metrics.leading("default", "main", True)
     assert value(metrics, "quarantines_begun_total") == 0
-    turned(metrics, disk(), warden())
+    turned(metrics, disk(), agent())
     assert (
         value(metrics, "quarantines_begun_total"),
         value(metrics, "quarantines_ended_total", reason="NoWarden"),
@@ -89,11 +89,11 @@ def test_each_order_is_counted_when_it_begins_and_when_it_ends(metrics: Operator
         1,
         0,
     )
-    stands = ordered(since=NOW, obeyed_at=NOW)
-    turned(metrics, disk(), warden(1, BAD, 1), order=stands, seconds=3)
-    turned(metrics, disk(reading=GOOD), warden(1, BAD, 1), order=stands, seconds=4)
+    stands = ordered(since=NOW, paused_at=NOW)
+    turned(metrics, disk(), agent(1, BAD, 1), order=stands, seconds=3)
+    turned(metrics, disk(reading=GOOD), agent(1, BAD, 1), order=stands, seconds=4)
     ended = replace(stands, ended_at=NOW + timedelta(seconds=4), reason=Reason.DISK_RECOVERED)
-    turned(metrics, disk(reading=GOOD), warden(1, GOOD, 1), order=ended, seconds=5)
+    turned(metrics, disk(reading=GOOD), agent(1, GOOD, 1), order=ended, seconds=5)
     assert value(metrics, "quarantines_begun_total") == 1
     counts = {reason: value(metrics, "quarantines_ended_total", reason=str(reason)) for reason in ENDINGS}
     assert counts == dict.fromkeys(ENDINGS, 0.0) | {Reason.DISK_RECOVERED: 1}
@@ -106,12 +106,12 @@ def test_a_policy_that_quarantines_nobody_tells_of_no_broker(metrics: OperatorMe
 
 
 def test_whoever_does_not_lead_keeps_the_counts_and_says_nothing_of_brokers(metrics: OperatorMetrics):
-    turned(metrics, disk(), warden())
+    turned(metrics, disk(), agent())
     metrics.leading("default", "main", False)
     assert told(metrics) == {"bellwether_quarantines_begun_total", "bellwether_quarantines_ended_total"}
 
 
 def test_a_policy_that_is_gone_leaves_nothing(metrics: OperatorMetrics):
-    turned(metrics, disk(), warden())
+    turned(metrics, disk(), agent())
     metrics.forget("default", "main")
     assert told(metrics) == set()

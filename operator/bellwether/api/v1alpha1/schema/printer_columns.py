@@ -44,7 +44,7 @@ LEADERSHIP_POLICY = (
 
 BROKER_HEALTH = (
     Column("Broker", ".spec.brokerId", "The broker's id.", "integer"),
-    Column("Verdict", ".status.verdict.standing", "What the signals add up to."),
+    Column("Verdict", ".status.verdict.state", "What the signals add up to."),
     Column("Reason", ".status.verdict.reason", "Why."),
     Column("Since", ".status.verdict.since", "How long it has been so.", "date"),
     Column("Leaders", ".status.leaders", "Partitions that the broker leads.", "integer"),

@@ -94,8 +94,8 @@ class ExternalReachability(Model):
         " take tens of seconds to register a target. Over as soon as the broker was reachable once.",
     )
 
-    disputed_after_seconds: int = integer(
-        _REACHABILITY.disputed_after_seconds,
+    vantage_conflict_after_seconds: int = integer(
+        _REACHABILITY.vantage_conflict_after_seconds,
         0,
         604800,
         "How long a quorum must have failed before it counts while another vantage still reaches the broker: one at"
@@ -151,8 +151,8 @@ class SelfReachability(Model):
 
     enabled: bool = Field(default=_SELF.enabled, strict=True, description=_ENABLED)
     period_seconds: int = integer(_SELF.period_seconds, 1, 3600, "How often the sidecar looks at the socket table.")
-    quiet_after_seconds: int = integer(
-        _SELF.quiet_after_seconds, 1, 86400, "How long nobody outside may have been heard of before a look fails."
+    idle_after_seconds: int = integer(
+        _SELF.idle_after_seconds, 1, 86400, "How long nobody outside may have been heard of before a look fails."
     )
     failure_threshold: int = integer(_SELF.failure_threshold, 1, 100, _FAILURES)
     success_threshold: int = integer(_SELF.success_threshold, 1, 100, _SUCCESSES)

@@ -1,7 +1,7 @@
 """Quarantine: ``spec.quarantine`` of a policy, and the order in ``status.quarantine`` of a BrokerHealth.
 
 ``Quarantine`` is ``spec.quarantine`` of a LeadershipPolicy, ``QuarantineStatus`` is ``status.quarantine`` of a
-BrokerHealth: written by the operator, obeyed by the warden beside the broker.
+BrokerHealth: written by the operator, obeyed by the quarantine agent beside the broker.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Quarantine(Model):
 
     mode: core_policy.QuarantineMode = Field(
         default=_DEFAULTS.mode,
-        description="Enabled orders the warden beside such a broker to pause it, so that it leaves the ISR, one broker"
-        " at a time; needs bellwether warden and bellwether probe storage beside every broker. Off pauses nobody.",
+        description="Enabled: the quarantine agent of such a broker pauses it, so that it leaves the ISR, one broker"
+        " at a time. Needs `bellwether quarantine-agent` and `bellwether probe storage` in every broker pod.",
     )
     after_seconds: int = integer(
         _DEFAULTS.after_seconds,
@@ -66,10 +66,10 @@ class QuarantineStatus(Reported):
     since: Moment = Field(description="When it was given.")
     until: Moment = Field(description="When it ends at the latest.")
     renewed_at: Moment = Field(
-        description=f"When it was last renewed, every {RENEW_SECONDS:.0f} s. The warden releases the broker when it has"
+        description=f"When it was last renewed, every {RENEW_SECONDS:.0f} s. The agent releases the broker when it has"
         f" seen no other value for {EXPIRES_AFTER_SECONDS:.0f} s."
     )
-    obeyed_at: Moment | None = Field(default=None, description="When the broker was first seen to be paused.")
+    paused_at: Moment | None = Field(default=None, description="When the broker was first seen to be paused.")
     ended_at: Moment | None = Field(default=None, description="When it ended. Absent while it stands.")
     reason: ReasonName = Field(description="Why it stands, or why it ended, in one word.")
     message: Message = Field(default="", description="The same in one sentence.")
@@ -83,7 +83,7 @@ class QuarantineStatus(Reported):
             since=order.since,
             until=order.until,
             renewed_at=order.renewed_at,
-            obeyed_at=order.obeyed_at,
+            paused_at=order.paused_at,
             ended_at=order.ended_at,
             reason=str(order.reason),
             message=order.message,
@@ -100,6 +100,6 @@ class QuarantineStatus(Reported):
             renewed_at=self.renewed_at,
             reason=self.reason,
             message=self.message,
-            obeyed_at=self.obeyed_at,
+            paused_at=self.paused_at,
             ended_at=self.ended_at,
         )

@@ -37,14 +37,14 @@ class Waves(Model):
         "How long to watch a step before the next one. The broker must then be well, not lag, and be in the ISR of"
         " whatever the next step returns.",
     )
-    few_leaders: int = integer(
-        _DEFAULTS.few_leaders,
+    skip_up_to_leaders: int = integer(
+        _DEFAULTS.skip_up_to_leaders,
         0,
         1_000_000,
         "A broker with at most so many leaders to get back gets them at once.",
     )
-    after_down_seconds: int = integer(
-        _DEFAULTS.after_down_seconds,
+    min_downtime_seconds: int = integer(
+        _DEFAULTS.min_downtime_seconds,
         0,
         86400,
         "A broker that was down (fenced or not registered) for so long is cold and gets its leaders back in steps, too:"

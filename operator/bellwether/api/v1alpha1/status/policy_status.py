@@ -35,7 +35,7 @@ class BrokerCounts(Reported):
     recovering: Count = Field(default=0, description="Brokers judged Recovering.")
     unknown: Count = Field(default=0, description="Brokers without enough fresh evidence.")
     demoted: Count = Field(default=0, description="Brokers kept from leading, whatever their verdict.")
-    returning: Count | None = Field(
+    restoring: Count | None = Field(
         default=None, description="Getting their leaders back in waves; absent while none is."
     )
 
@@ -61,7 +61,7 @@ class PlanSummary(Reported):
     digest: str = Field(default="", max_length=64, description="Fingerprint of the plan's moves; empty without any.")
     moves: Count = Field(default=0, description="Partitions whose order or leader is to change.")
     elections: Count = Field(default=0, description="Moves among them that elect another leader.")
-    held: Count = Field(default=0, description="Partitions whose move is held back.")
+    blocked: Count = Field(default=0, description="Partitions whose move is held back.")
     message: Message = Field(default="", description="The plan in one sentence.")
 
 
@@ -162,7 +162,7 @@ class LeadershipPolicyStatus(Reported):
         default=(),
         description="Ready sums up: the policy does its work. Connected: the pinned Kafka cluster answers."
         " Settled: nothing is left to move. Contested: somebody"
-        " else reorders what the policy displaced. DemotionHeld: a broker's demotion or promotion is held back."
+        " else reorders what the policy displaced. DemotionBlocked: a broker's demotion or promotion is held back."
         " RebalanceProposed: a load plan waits for approval. Rebalancing: one is being applied."
         " PlacementFits: the racks that it prefers are there. PlacementMet: they lead.",
     )
@@ -198,7 +198,7 @@ class LeadershipPolicyStatus(Reported):
         description="Partitions that miss replicas in sync, or a leader. Absent when none does. `bellwether doctor`"
         " says what to do.",
     )
-    held_by_reason: tuple[HeldReason, ...] = Field(
+    blocked_by_reason: tuple[HeldReason, ...] = Field(
         default=(),
         max_length=REASON_LIMIT,
         description="Moves held back, by reason.",

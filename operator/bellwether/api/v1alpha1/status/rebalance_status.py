@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import Reported, as_map
-from bellwether.core.model.undo_record import SkippedPartition
+from bellwether.core.model import undo_record
 from bellwether.core.reasons import reason_named
 from bellwether.core.rebalance import lifecycle
 from bellwether.core.rebalance.waves import SAMPLE_SIZE
@@ -25,14 +25,14 @@ ReasonName = Annotated[str, Field(min_length=1, max_length=128, pattern="^[A-Za-
 Percent = Annotated[str, Field(max_length=32, pattern=r"^-?[0-9]+(\.[0-9]+)?$")]
 
 
-class LeftReason(Reported):
+class SkippedReason(Reported):
     """How many partitions of the plan one reason left out."""
 
     reason: ReasonName = Field(description="The reason.")
     count: Count = Field(description="How many partitions it left out.")
 
 
-class LeftPartition(Reported):
+class SkippedPartition(Reported):
     """One partition of the plan that was left out."""
 
     topic: str = Field(max_length=249, description="Topic.")
@@ -106,11 +106,11 @@ class RebalanceStatus(Reported):
     made_at: AwareDatetime | None = Field(default=None, description="What moment of the cluster the plan is for.")
     plan: PlanFigures | None = Field(default=None, description="The plan in figures.")
     applied: Count = Field(default=0, description="Partitions of the plan that got its order, or had it.")
-    left: Count = Field(default=0, description="Partitions of the plan that were left out.")
-    left_by_reason: tuple[LeftReason, ...] = Field(
+    skipped: Count = Field(default=0, description="Partitions of the plan that were left out.")
+    skipped_by_reason: tuple[SkippedReason, ...] = Field(
         default=(), max_length=REASON_LIMIT, description="The same by reason.", json_schema_extra=as_map("reason")
     )
-    left_sample: tuple[LeftPartition, ...] = Field(
+    skipped_sample: tuple[SkippedPartition, ...] = Field(
         default=(),
         max_length=SAMPLE_SIZE,
         description="The first of them.",
@@ -120,7 +120,7 @@ class RebalanceStatus(Reported):
     @classmethod
     def of(cls, run: lifecycle.RebalanceRun) -> RebalanceStatus:
         """A run as status has it."""
-        left = sum(run.left.values())
+        skipped = sum(run.left.values())
         return cls(
             state=run.state,
             reason=str(run.reason),
@@ -132,11 +132,11 @@ class RebalanceStatus(Reported):
             digest=run.digest,
             made_at=run.made_at,
             plan=PlanFigures.of(run.figures) if run.figures is not None else None,
-            applied=run.taken_up - left,
-            left=left,
-            left_by_reason=tuple(LeftReason(reason=reason, count=n) for reason, n in sorted(run.left.items())),
-            left_sample=tuple(
-                LeftPartition(topic=one.topic, partition=one.partition, reason=one.reason) for one in run.sample
+            applied=run.taken_up - skipped,
+            skipped=skipped,
+            skipped_by_reason=tuple(SkippedReason(reason=reason, count=n) for reason, n in sorted(run.left.items())),
+            skipped_sample=tuple(
+                SkippedPartition(topic=one.topic, partition=one.partition, reason=one.reason) for one in run.sample
             ),
         )
 
@@ -153,7 +153,9 @@ class RebalanceStatus(Reported):
             digest=self.digest,
             made_at=self.made_at,
             figures=self.plan.to_core() if self.plan is not None else None,
-            taken_up=self.applied + self.left,
-            left={one.reason: one.count for one in self.left_by_reason},
-            sample=tuple(SkippedPartition(one.topic, one.partition, one.reason) for one in self.left_sample),
+            taken_up=self.applied + self.skipped,
+            left={one.reason: one.count for one in self.skipped_by_reason},
+            sample=tuple(
+                undo_record.SkippedPartition(one.topic, one.partition, one.reason) for one in self.skipped_sample
+            ),
         )

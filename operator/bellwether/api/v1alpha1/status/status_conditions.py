@@ -18,10 +18,10 @@ class PolicyCondition(StrEnum):
     CREDENTIALS_CURRENT = "CredentialsCurrent"
     SETTLED = "Settled"
     CONTESTED = "Contested"
-    DEMOTION_HELD = "DemotionHeld"
-    WAITING_FOR_OTHERS = "WaitingForOthers"
-    RESTARTS_WATCHED = "RestartsWatched"
-    LOADS_MEASURED = "LoadsMeasured"
+    DEMOTION_BLOCKED = "DemotionBlocked"
+    WAITING_FOR_EXTERNAL_OPERATION = "WaitingForExternalOperation"
+    RESTART_DETECTION = "RestartDetection"
+    LOADS_AVAILABLE = "LoadsAvailable"
 
 
 class BrokerCondition(StrEnum):

@@ -26,7 +26,7 @@ SHOWN = 10
 )
 @click.option("--accept-loss", is_flag=True, help="Accept that loss; it is still asked for by name.")
 def doctor(**options: Any) -> None:
-    """Say which partitions are at risk, and what to do about them.
+    """List the partitions at risk, and what to do about each.
 
     Says what clients see, what is safe, and what each way out costs.
 

@@ -1,4 +1,4 @@
-"""Options shared by every verb of ``bellwether probe`` and by ``bellwether warden``."""
+"""Options shared by every verb of ``bellwether probe`` and by ``bellwether quarantine-agent``."""
 
 from __future__ import annotations
 

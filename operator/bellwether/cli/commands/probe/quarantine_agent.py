@@ -1,4 +1,4 @@
-"""``bellwether warden``: the quarantine agent, which pauses its broker on the operator's order."""
+"""``bellwether quarantine-agent``: the quarantine agent, which pauses its broker on the operator's order."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from bellwether.cli.commands.probe.prober_options import shared_options
     metavar="REGEX",
     help="What the broker's arguments, each ended by a zero byte, match.  [default: java kafka.Kafka]",
 )
-def warden(**options: Any) -> None:
+def quarantine_agent(**options: Any) -> None:
     """Pause the broker's process while the operator orders it.
 
     The policy's spec.quarantine says when; afterwards the process is released. It needs the broker's process namespace,
     and its user or the capability KILL. A broker that is found paused at the start is released. --once tells how the
     process is.
     """
-    from bellwether.cli.probe.quarantine_agent import warden as run
+    from bellwether.cli.probe.quarantine_agent import quarantine_agent as run
 
     run(**options)

@@ -22,7 +22,7 @@ def waves(**asked: Any) -> PromotionWaves:
 
 def test_the_example_of_waves_is_a_policy():
     found = LeadershipPolicy.read(yaml.safe_load((EXAMPLES / "waves" / "policy.yaml").read_text())).policy()
-    assert found.promotion.waves == PromotionWaves(pause_seconds=120, after_down_seconds=300)
+    assert found.promotion.waves == PromotionWaves(pause_seconds=120, min_downtime_seconds=300)
 
 
 def test_the_example_of_a_periodic_election_is_a_policy():

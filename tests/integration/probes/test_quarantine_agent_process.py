@@ -1,4 +1,4 @@
-"""``bellwether warden`` beside a real broker: an order pauses it, and its end, or the warden's, wakes it."""
+"""``bellwether quarantine-agent`` beside a real broker: an order pauses it, and its end, or the agent's, wakes it."""
 
 from __future__ import annotations
 
@@ -27,18 +27,28 @@ pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 
 
 class Post:
-    """Broker 1, its warden, and somebody who writes orders as the operator does."""
+    """Broker 1, its quarantine agent, and somebody who writes orders as the operator does."""
 
     def __init__(self, bench: Any, kafka: KafkaCluster) -> None:
         self.bench, self.kafka = bench, kafka
         self.pid = kafka.broker(1).process.pid
         patch = {"spec": {"quarantine": {"mode": "Enabled"}}}
         bench.api.merge(POLICIES, bench.namespace, "main", patch)
-        self.warden = self.start()
+        self.agent = self.start()
         bench.until(lambda: self.word() == "Passing", 60)
 
     def start(self) -> subprocess.Popen[bytes]:
-        arguments = ["warden", "--policy", "main", "-n", self.bench.namespace, "--broker", "1", "--pid", str(self.pid)]
+        arguments = [
+            "quarantine-agent",
+            "--policy",
+            "main",
+            "-n",
+            self.bench.namespace,
+            "--broker",
+            "1",
+            "--pid",
+            str(self.pid),
+        ]
         log = self.bench.directory / f"prober-{len(self.bench.processes)}.log"
         with log.open("wb") as out:
             made = subprocess.Popen(
@@ -99,15 +109,15 @@ def test_a_broker_is_paused_by_an_order_and_runs_again_whatever_ends_it(post: Po
     post.bench.until(lambda: not post.paused, 60)  # nobody renews
     post.pause(3)
     post.bench.until(lambda: post.word() == "Failing", 40)  # so that the next one's first word is news
-    post.warden.kill()
-    post.warden.wait()
+    post.agent.kill()
+    post.agent.wait()
     post.bench.until(lambda: not post.paused, 30)
     os.kill(post.pid, signal.SIGSTOP)
-    post.warden = post.start()
+    post.agent = post.start()
     post.bench.until(lambda: not post.paused, 90)  # as after a death with its whole container
     post.bench.until(lambda: post.word() == "Passing", 60)
     post.pause(9)
-    post.warden.send_signal(signal.SIGTERM)
-    assert post.warden.wait(limit(60)) == 0, post.bench.logs()
+    post.agent.send_signal(signal.SIGTERM)
+    assert post.agent.wait(limit(60)) == 0, post.bench.logs()
     assert not post.paused
     post.kafka.broker(1).wait_ready()
