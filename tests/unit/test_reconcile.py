@@ -71,7 +71,7 @@ def test_one_turn_takes_every_leader_from_a_sick_broker():
     ("policy", "ready"),
     [
         pytest.param(WATCHING, (True, "Observing"), id="Observe"),
-        pytest.param(FROZEN, (False, "Suspended"), id="suspend"),
+        pytest.param(FROZEN, (True, "Suspended"), id="suspend"),
     ],
 )
 def test_who_only_watches_touches_nothing_and_says_what_it_would_do(policy: Policy, ready: tuple[bool, str]):

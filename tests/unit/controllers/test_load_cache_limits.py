@@ -78,7 +78,7 @@ def test_a_broker_is_demoted_in_part_where_the_others_cannot_carry_all_of_it(des
     assert led_by_1(desked) == [0]
     assert held(desked) == {"CapacityReached": 1}
     status, reason, message = desked.condition("Ready")
-    assert (status, reason) == ("True", "CapacityReached")
+    assert (status, reason) == ("False", "CapacityReached")
     assert message.startswith("1 leaders stay where they are")
     assert message.endswith(f"(loads as of {desked.status['madeAt']})")
 

@@ -231,6 +231,7 @@ def test_a_cluster_that_cannot_be_reached_is_said_and_tried_again(office: Office
     office.connector.trouble = trouble  # type: ignore[assignment]
     assert office.step(loop) == PACE.retry_seconds
     assert office.condition() == ("False", "ClusterUnreachable", str(trouble))
+    assert "Stalled" not in {one["type"] for one in office.body()["status"]["conditions"]}
     assert office.condition("Connected")[0] == "False"
     office.connector.trouble = None
     office.step(loop)
@@ -306,6 +307,7 @@ def test_a_policy_that_cannot_be_understood_is_told_which_field(office: Office):
     status, reason, message = office.condition()
     assert (status, reason) == ("False", "InvalidPolicy")
     assert "spec.demotion.maxBrokers" in message
+    assert office.condition("Stalled") == ("True", reason, message)
 
 
 def test_the_same_trouble_is_written_once(office: Office):
@@ -322,6 +324,7 @@ def test_a_mended_policy_goes_on(office: Office):
     office.change(demotion={"maxBrokers": 1})
     office.step(loop)
     assert office.condition()[:2] == ("True", "Settled")
+    assert "Stalled" not in {one["type"] for one in office.body()["status"]["conditions"]}
 
 
 def test_another_connection_makes_another_link(office: Office):

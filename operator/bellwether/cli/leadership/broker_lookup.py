@@ -12,8 +12,8 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, 
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import Terminal
 
-# A policy that was told not to act is not in trouble.
-_CALM = frozenset({str(Reason.SUSPENDED), str(Reason.CLUSTER_EMPTY)})
+# A sick broker leads on, and the policy is reconciled all the same.
+_RECONCILED = frozenset({str(r) for r in (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE, Reason.CAPACITY_REACHED)})
 
 
 def find_policy(api: KubernetesClient, namespace: str, policy: str) -> Object:
@@ -49,7 +49,7 @@ def trouble(policy: Object) -> str | None:
     ready = condition(policy, "Ready")
     if ready is None:
         return "no operator has looked at the policy yet: is one running, and does it watch this namespace?"
-    if ready["status"] == "True" or ready.get("reason") in _CALM:
+    if ready["status"] == "True" or ready.get("reason") in _RECONCILED:
         return None
     return f"the policy is not Ready: {ready.get('reason')}: {ready.get('message')}"
 

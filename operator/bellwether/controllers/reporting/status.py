@@ -84,6 +84,17 @@ def policy_status(
     return status
 
 
+STALLED = frozenset(
+    {
+        Reason.INVALID_POLICY,
+        Reason.CLUSTER_CHANGED,
+        Reason.CLUSTER_CLAIMED,
+        Reason.STRIMZI_LISTENER_UNFIT,
+    }
+)
+"""Reasons that last until somebody edits the policy: condition ``Stalled``, as kstatus, Argo CD and Flux know it."""
+
+
 def trouble_status(
     reason: Reason,
     message: str,
@@ -94,11 +105,13 @@ def trouble_status(
 ) -> Object:
     """A policy's status when no turn could be made: what stood stays, ``Ready`` and ``Connected`` say why."""
     unreachable = reason in (Reason.CLUSTER_UNREACHABLE, Reason.CREDENTIALS_UNUSABLE)
-    said = (
+    said = [
         Condition("Ready", False, reason, message),
         Condition("Connected", False if unreachable else None, reason, message),
-    )
-    kept = {name: value for name, value in before.items() if name not in ("Ready", "Connected")}
+    ]
+    if reason in STALLED:
+        said.append(Condition("Stalled", True, reason, message))
+    kept = {name: value for name, value in before.items() if name not in ("Ready", "Connected", "Stalled")}
     new = rendered(said, generation, before, now)
     all_conditions = [c.body() for c in (*new, *kept.values())]
     return {

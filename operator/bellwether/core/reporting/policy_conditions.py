@@ -62,18 +62,19 @@ def _ready(snapshot: Snapshot, policy: Policy, plan: Plan, settled: Condition, w
     if not snapshot.cluster.partitions:
         return Condition("Ready", True, Reason.CLUSTER_EMPTY, DESCRIPTIONS[Reason.CLUSTER_EMPTY])
     if policy.suspend:
-        return Condition("Ready", False, Reason.SUSPENDED, DESCRIPTIONS[Reason.SUSPENDED])
+        # A decision, not a failure: tools that wait for Ready (kstatus, Argo CD, Flux) must not wait for its end.
+        return Condition("Ready", True, Reason.SUSPENDED, DESCRIPTIONS[Reason.SUSPENDED])
     if policy.mode is Mode.OBSERVE:
         named = ", ".join(str(b) for b in would)
         text = f"would demote {named}" if would else "would demote nobody"
         return Condition("Ready", True, Reason.OBSERVING, text)
     for hold in plan.decisions.held:
         if hold.reason in (Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE) and hold.broker not in snapshot.maintenance:
-            return Condition("Ready", True, hold.reason, f"broker {hold.broker} is sick and leads on: {hold.message}")
+            return Condition("Ready", False, hold.reason, f"broker {hold.broker} is sick and leads on: {hold.message}")
     if stay := sum(h.reason is Reason.CAPACITY_REACHED for h in plan.holds):
         text = f"{stay} leaders stay where they are: the others carry as much as spec.demotion.capacity allows"
         text += measured_at_suffix(policy.demotion.capacity, snapshot.loads)
-        return Condition("Ready", True, Reason.CAPACITY_REACHED, text)
+        return Condition("Ready", False, Reason.CAPACITY_REACHED, text)
     return Condition("Ready", True, settled.reason, settled.message)
 
 

@@ -70,7 +70,7 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
             replace(ENFORCE, suspend=True),
             Plan(),
             ExecutionResult(),
-            (False, Reason.SUSPENDED),
+            (True, Reason.SUSPENDED),
             (True, Reason.SETTLED),
             id="suspended",
         ),
@@ -78,7 +78,7 @@ def hold(index: int = 0, reason: Reason = Reason.ONLY_REPLICA, topic: str = "ord
             replace(OBSERVE, suspend=True),
             Plan(),
             ExecutionResult(),
-            (False, Reason.SUSPENDED),
+            (True, Reason.SUSPENDED),
             (True, Reason.SETTLED),
             id="suspended while observing",
         ),
@@ -128,11 +128,11 @@ def test_what_would_be_done_is_said_to_whoever_only_watches():
 
 
 @pytest.mark.parametrize("reason", [Reason.CAP_REACHED, Reason.SYSTEMIC_CAUSE])
-def test_a_policy_that_lets_a_sick_broker_lead_on_does_not_look_as_if_all_were_well(reason: Reason):
+def test_a_policy_is_not_ready_while_a_sick_broker_leads_on(reason: Reason):
     held = said(policy=ENFORCE, plan=Plan(decisions=decisions(held=[BrokerHold(1, reason, "too many")])))
     ready = held.condition("Ready")
     assert (ready.status, ready.reason, ready.message) == (
-        True,
+        False,
         reason,
         "broker 1 is sick and leads on: too many",
     )
@@ -176,7 +176,7 @@ class TestPreferredRacks:
 def test_leaders_that_nobody_has_room_for_are_told_with_the_field_that_says_so():
     stay = Plan(holds=tuple(hold(i, Reason.CAPACITY_REACHED) for i in range(7)))
     ready = said(policy=ENFORCE, plan=stay).condition("Ready")
-    assert (ready.status, ready.reason) == (True, Reason.CAPACITY_REACHED)
+    assert (ready.status, ready.reason) == (False, Reason.CAPACITY_REACHED)
     assert ready.message.startswith("7 leaders stay")
     assert "spec.demotion.capacity" in ready.message
 

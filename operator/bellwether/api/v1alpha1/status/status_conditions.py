@@ -1,4 +1,4 @@
-"""Status conditions in Kubernetes' form, and the names of ours. Filled from ``core.reporting``, read by people."""
+"""Status conditions in Kubernetes' form. Filled from ``core.reporting``, read by people."""
 
 from __future__ import annotations
 
@@ -8,29 +8,6 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from bellwether.api.v1alpha1.base_model import Reported, as_map
-
-
-class PolicyCondition(StrEnum):
-    """The conditions of a LeadershipPolicy; each describes a state, never a transition."""
-
-    READY = "Ready"
-    CONNECTED = "Connected"
-    CREDENTIALS_CURRENT = "CredentialsCurrent"
-    SETTLED = "Settled"
-    CONTESTED = "Contested"
-    DEMOTION_BLOCKED = "DemotionBlocked"
-    WAITING_FOR_EXTERNAL_OPERATION = "WaitingForExternalOperation"
-    RESTART_DETECTION = "RestartDetection"
-    LOADS_AVAILABLE = "LoadsAvailable"
-
-
-class BrokerCondition(StrEnum):
-    """The conditions of a BrokerHealth."""
-
-    HEALTHY = "Healthy"
-    DEMOTED = "Demoted"
-    DRAINED = "Drained"
-    OVERRIDDEN = "Overridden"
 
 
 class ConditionStatus(StrEnum):
