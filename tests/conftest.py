@@ -23,8 +23,8 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from testkit.lots import begins, lot_of
-from testkit.selection import chosen_files
+from testkit.processes.slow_test_selection import chosen_files
+from testkit.processes.xdist_groups import begins, lot_of
 from waiting import limit
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def four() -> Iterator[KafkaCluster]:
     from confluent_kafka import Consumer, KafkaException, TopicPartition
 
     from realparts.kafka import KafkaCluster
-    from testkit.kafkasites import KafkaSite
+    from testkit.kafka.kafka_site import KafkaSite
 
     with KafkaCluster(4, controllers=1, proxied=False, sasl_ssl=True) as cluster:
         # Whoever asks for a group's coordinator makes __consumer_offsets; the answer may come before it serves.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sourcetree import ROOT, files
-from testkit.selection import SOURCES, chosen_files, shard_files, touched, tree_pattern
+from testkit.processes.slow_test_selection import SOURCES, chosen_files, shard_files, touched, tree_pattern
 
 TESTS = ROOT / "tests"
 SLOW = re.compile(r"\bmark\.slow\b")

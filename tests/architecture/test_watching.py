@@ -14,7 +14,7 @@ import yaml
 
 from dashboards import generate as dashboards
 from sourcetree import ROOT
-from testkit import alertrules
+from testkit.alerts import alert_rules
 
 METRIC = re.compile(r"\bbellwether_[a-z_]+\b")
 LISTED = re.compile(r"^\| `(bellwether_[a-z_]+)` \| (\w+) \|", re.MULTILINE)
@@ -41,7 +41,7 @@ def expressions() -> list[str]:
     """All PromQL of the rule files and of the dashboards."""
     rules = [
         rule["expr"]
-        for path in alertrules.files()
+        for path in alert_rules.files()
         for group in yaml.safe_load(path.read_text())["groups"]
         for rule in group["rules"]
     ]
@@ -54,11 +54,11 @@ def expressions() -> list[str]:
     return rules + targets
 
 
-def faults(rule: alertrules.Rule) -> list[str]:
+def faults(rule: alert_rules.Rule) -> list[str]:
     """What an alert lacks that every alert has."""
     annotations, labels = rule["annotations"], rule["labels"]
     found = [name for name in ("summary", "description", "runbook_url") if not annotations.get(name)]
-    if annotations.get("runbook_url") != f"{alertrules.RUNBOOKS}{rule['alert']}.md":
+    if annotations.get("runbook_url") != f"{alert_rules.RUNBOOKS}{rule['alert']}.md":
         found.append("runbook_url")
     if labels.get("severity") not in SEVERITIES:
         found.append("severity")
@@ -92,13 +92,13 @@ def test_a_metric_that_nobody_serves_is_found() -> None:
     assert unknown_metrics(asked, page) == ["bellwether_turn_seconds"]
 
 
-@pytest.mark.parametrize("rule", alertrules.alerts(), ids=lambda rule: rule["alert"])
-def test_every_alert_says_what_it_is_how_bad_it_is_and_where_to_read_on(rule: alertrules.Rule) -> None:
+@pytest.mark.parametrize("rule", alert_rules.alerts(), ids=lambda rule: rule["alert"])
+def test_every_alert_says_what_it_is_how_bad_it_is_and_where_to_read_on(rule: alert_rules.Rule) -> None:
     assert faults(rule) == []
 
 
 def test_an_alert_that_says_too_little_is_found() -> None:
-    told = {"summary": "x", "description": "", "runbook_url": f"{alertrules.RUNBOOKS}Other.md"}
+    told = {"summary": "x", "description": "", "runbook_url": f"{alert_rules.RUNBOOKS}Other.md"}
     assert faults({"alert": "A", "annotations": told, "labels": {"severity": "page"}}) == [
         "description",
         "runbook_url",
@@ -107,7 +107,7 @@ def test_an_alert_that_says_too_little_is_found() -> None:
 
 
 def test_every_alert_has_its_page_and_every_page_its_alert() -> None:
-    assert unmatched((rule["alert"] for rule in alertrules.alerts()), alertrules.PAGES) == []
+    assert unmatched((rule["alert"] for rule in alert_rules.alerts()), alert_rules.PAGES) == []
 
 
 def test_a_missing_a_left_over_and_an_unlisted_page_are_found(tmp_path: Path) -> None:
@@ -117,11 +117,11 @@ def test_a_missing_a_left_over_and_an_unlisted_page_are_found(tmp_path: Path) ->
     assert unmatched(["Listed", "Missing", "Unlisted"], tmp_path) == ["Missing", "Old", "Unlisted"]
 
 
-@pytest.mark.parametrize("page", sorted(alertrules.PAGES.glob("Bellwether*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", sorted(alert_rules.PAGES.glob("Bellwether*.md")), ids=lambda page: page.stem)
 def test_a_runbook_page_tells_all_that_is_needed_at_night(page: Path) -> None:
     text = page.read_text()
     assert incomplete(text) == []
-    [severity] = {rule["labels"]["severity"] for rule in alertrules.alerts() if rule["alert"] == page.stem}
+    [severity] = {rule["labels"]["severity"] for rule in alert_rules.alerts() if rule["alert"] == page.stem}
     assert text.startswith(f"# {page.stem}\n\n{severity}, ")
 
 
@@ -132,7 +132,7 @@ def test_a_page_that_tells_too_little_is_found() -> None:
 
 def test_every_alert_is_told_by_policy_but_for_those_of_a_whole_process() -> None:
     whole = {"BellwetherKubernetesWritesFail"}
-    for rule in alertrules.alerts():
+    for rule in alert_rules.alerts():
         if rule["alert"] not in whole:
             assert "namespace_policy:" in rule["expr"] or "namespace, policy" in rule["expr"], rule["alert"]
 

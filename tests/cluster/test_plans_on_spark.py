@@ -26,8 +26,8 @@ from node.kubectl import eventually
 from nodeparts import release
 from nodeparts.release import HISTORY, HISTORY_CLAIM, NAMESPACE, POLICY, SPARK_IMAGE
 from realparts.kafka_topics import create_topics
-from testkit.kafkasites import PATIENT
-from testkit.skewed import records_a_minute, write_skewed_history
+from testkit.kafka.kafka_site import PATIENT
+from testkit.loads.skewed_loads import records_a_minute, write_skewed_history
 from waiting import limit
 
 if TYPE_CHECKING:

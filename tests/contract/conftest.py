@@ -1,4 +1,4 @@
-"""One suite, two subjects: see ``testkit.subjects``."""
+"""One suite, two subjects: see ``testkit.kafka.contract_clusters``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from testkit.subjects import KafkaSubject, MemorySubject, Subject
+from testkit.kafka.contract_clusters import KafkaSubject, MemorySubject, Subject
 
 
 @pytest.fixture(scope="module", params=["memory", pytest.param("kafka", marks=pytest.mark.kafka)])

@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports.kafka import Reorder
-from testkit.subjects import Subject, partition
+from testkit.kafka.contract_clusters import Subject, partition
 
 pytestmark = pytest.mark.usefixtures("dead_four")
 

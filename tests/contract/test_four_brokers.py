@@ -6,7 +6,7 @@ import pytest
 
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports.kafka import Reorder
-from testkit.subjects import Subject, partition
+from testkit.kafka.contract_clusters import Subject, partition
 
 
 def first(topic: str) -> TopicPartition:

@@ -15,8 +15,8 @@ from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
 from bellwether.sampling.asking import Ends
 from bellwether.sampling.rounds import Sources
-from testkit.kafkasites import PATIENT
-from testkit.sampledsites import Site, partition
+from testkit.kafka.kafka_site import PATIENT
+from testkit.kafka.sampled_cluster import Site, partition
 from waiting import until
 
 RECORD = 1000

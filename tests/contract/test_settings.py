@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testkit.subjects import Subject
+from testkit.kafka.contract_clusters import Subject
 
 MIN_ISR, UNCLEAN, BALANCING = (
     "min.insync.replicas",

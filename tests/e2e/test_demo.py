@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from testkit.processtrees import Process, children_of, left_running
+from testkit.processes.process_trees import Process, children_of, left_running
 from waiting import limit, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]

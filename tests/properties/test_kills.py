@@ -11,8 +11,8 @@ from bellwether.core.settings.policy import Election
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.testing.fault_injection import Interruptions, Killed
 from bellwether.testing.memory_world import MemorySite
-from testkit.builders import site
-from testkit.operators import POLICY, Operator
+from testkit.simulation.operators import POLICY, Operator
+from testkit.values.builders import site
 
 # Small batches, so that there are many side effects to die at.
 SMALL = replace(POLICY, election=Election(batch_size=2, internal_batch_size=1))

@@ -10,8 +10,8 @@ from bellwether.core.settings.policy import PromotionWaves
 from bellwether.core.signals import Reading
 from bellwether.testing.fault_injection import Interruptions, Killed
 from bellwether.testing.memory_world import MemorySite
-from testkit.builders import site
-from testkit.operators import POLICY, Operator
+from testkit.simulation.operators import POLICY, Operator
+from testkit.values.builders import site
 
 WAVES = PromotionWaves(steps=(30, 60, 100), pause_seconds=5, skip_up_to_leaders=0)
 WAVED = replace(POLICY, promotion=replace(POLICY.promotion, waves=WAVES))

@@ -12,9 +12,9 @@ from bellwether.core.settings.policy import Election
 from bellwether.core.signals import Reading
 from bellwether.testing.fault_injection import Interruptions, Killed
 from bellwether.testing.memory_world import MemorySite
-from testkit.builders import site
-from testkit.operators import POLICY, Operator
-from testkit.rebalancing import accepted, loadmove, settings
+from testkit.loads.approved_plans import accepted, loadmove, settings
+from testkit.simulation.operators import POLICY, Operator
+from testkit.values.builders import site
 
 # Waves of three, in batches of two: there is much to die at.
 SMALL = replace(POLICY, election=Election(batch_size=2, internal_batch_size=1), rebalance=settings(3))

@@ -13,7 +13,7 @@ from bellwether_load.planning.blocks import Block
 from bellwether_load.planning.brokers import Brokers
 from bellwether_load.planning.caps import capped
 from bellwether_load.planning.rounds import TOLERANCE, balance
-from testkit.choicearrays import best_possible, carried, heaviest_item, leaders, pool, problems
+from testkit.loads.small_problems import best_possible, carried, heaviest_item, leaders, pool, problems
 
 Problem = tuple[Brokers, Block]
 

@@ -14,7 +14,8 @@ from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.rebalance.problem import BrokerInput, Problem
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan, move_of
 from bellwether.core.settings.objective import Objective
-from testkit.loadplanning import (
+from testkit.loads.plan_verification import load_problems, rechecked
+from testkit.loads.small_planner import (
     Loads,
     again,
     bound,
@@ -25,7 +26,6 @@ from testkit.loadplanning import (
     slot,
     weigh,
 )
-from testkit.rechecking import load_problems, rechecked
 
 Posed = tuple[Problem, dict[PartitionKey, tuple[float, float | None]]]
 

@@ -20,10 +20,10 @@ from bellwether.core.settings.policy import Demotion, Policy
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.testing.fault_injection import Killed
 from bellwether.testing.memory_cluster import MemoryCluster
-from testkit.operators import Operator
-from testkit.plays import WAVING, Play, Step, befalling, maintaining, perform, scripts, trouble
-from testkit.rebalancing import accepted, loadmove, settings
-from testkit.strategies import memory_clusters, placements
+from testkit.loads.approved_plans import accepted, loadmove, settings
+from testkit.simulation.operators import Operator
+from testkit.simulation.scenario_driver import WAVING, Play, Step, befalling, maintaining, perform, scripts, trouble
+from testkit.values.strategies import memory_clusters, placements
 
 LASTING = 10**8
 """Seconds that a rebalance plan is valid: these tests live for long."""

@@ -18,7 +18,7 @@ from bellwether.core.model.undo_record import Cause
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionMode
 from bellwether.core.signals import Override, OverrideState
-from testkit.builders import cluster, demoted, override, partition, record, snapshot, verdict
+from testkit.values.builders import cluster, demoted, override, partition, record, snapshot, verdict
 
 SICK = (
     *sorted(HARD_FAULTS),

@@ -15,8 +15,8 @@ from bellwether.core.detection.verdicts import judge
 from bellwether.core.settings.detection import Detection, Reachability
 from bellwether.core.settings.policy import Demotion, Mode, Policy
 from bellwether.testing.memory_world import ManualClock
-from testkit import apiobjects
-from testkit.builders import cluster, partition, snapshot
+from testkit.kubernetes import api_objects
+from testkit.values.builders import cluster, partition, snapshot
 
 POLICY = Policy(
     name="main",
@@ -24,8 +24,8 @@ POLICY = Policy(
     demotion=Demotion(dwell_seconds=0),
     detection=Detection(reachability=Reachability(vantages=("a", "b", "c"))),
 )
-LEASE = apiobjects.entry("a")["leaseName"]
-HOLDER = apiobjects.entry("a")["proberUID"]
+LEASE = api_objects.entry("a")["leaseName"]
+HOLDER = api_objects.entry("a")["proberUID"]
 
 
 def lease(second: int) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def entries(draw: st.DrawFn) -> Any:
     """An entry as a hostile or broken writer leaves it: one that would count, with something wrong in it."""
     if draw(st.booleans()):
         return draw(SCRAPS)
-    body: dict[str, Any] = apiobjects.entry("a", reading="Failing")
+    body: dict[str, Any] = api_objects.entry("a", reading="Failing")
     for name in draw(st.lists(st.sampled_from(sorted(ODD)), min_size=1, max_size=4, unique=True)):
         body[name] = draw(ODD[name])
     return body
@@ -71,7 +71,7 @@ def entries(draw: st.DrawFn) -> Any:
 def test_no_hostile_entry_demotes_anybody(said: list[list[Any]], renewed: bool):
     book = SignalCache(ManualClock())
     for broker, found in enumerate(said, 1):
-        book.on_broker_health({**apiobjects.health(broker), "status": {"signals": found}})
+        book.on_broker_health({**api_objects.health(broker), "status": {"signals": found}})
     if renewed:
         for second in range(2):
             book.on_lease(lease(second))
@@ -85,7 +85,7 @@ def test_no_hostile_entry_demotes_anybody(said: list[list[Any]], renewed: bool):
 @given(st.lists(entries(), min_size=1, max_size=20))
 def test_what_cannot_be_read_is_named_and_takes_nobody_down_with_it(said: list[Any]):
     book = SignalCache(ManualClock())
-    good = apiobjects.entry("b")
-    book.on_broker_health({**apiobjects.health(1), "status": {"signals": [*said, good]}})
+    good = api_objects.entry("b")
+    book.on_broker_health({**api_objects.health(1), "status": {"signals": [*said, good]}})
     assert "b" in {s.source for s in book.signals()}
     assert all(len(problem) < 2000 for problem in book.problems())

@@ -11,10 +11,10 @@ from bellwether.core.model.undo_record import EntryState
 from bellwether.core.settings.policy import Demotion
 from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
 from bellwether.testing.memory_cluster import MemoryCluster
-from testkit.builders import site
-from testkit.operators import POLICY, Operator
-from testkit.plays import Play
-from testkit.strategies import memory_clusters
+from testkit.simulation.operators import POLICY, Operator
+from testkit.simulation.scenario_driver import Play
+from testkit.values.builders import site
+from testkit.values.strategies import memory_clusters
 
 
 @given(st.integers(3, 9), st.data(), st.integers(1, 3) | st.sampled_from(["10%", "20%", "40%"]))

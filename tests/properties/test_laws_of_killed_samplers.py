@@ -14,8 +14,8 @@ from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples import sample_files
 from bellwether.adapters.store.samples.compaction import LINGER, Compactor
 from bellwether.adapters.store.samples.retention import expire
-from testkit.mortalstores import Killed, folder, mortal
-from testkit.sampled import CLUSTER, DAY, MIDNIGHT, held, rows, told
+from testkit.loads.crashing_store import Killed, folder, mortal
+from testkit.loads.sample_rounds import CLUSTER, DAY, MIDNIGHT, held, rows, told
 
 
 def ignore(path: object, why: str) -> None:

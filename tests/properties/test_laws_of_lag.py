@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.probes.replication.lag_attribution import weigh
 from bellwether.probes.replication.offset_history import MOST_POINTS, Lag, OffsetHistory
-from testkit.lagging import Word
+from testkit.kafka.log_ends import Word
 
 NAME = TopicPartition("t", 0)
 

@@ -19,8 +19,8 @@ from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.objective import WHOLE
 from bellwether.core.settings.placement import Placement
 from bellwether.core.settings.policy import Demotion, Policy
-from testkit.builders import after, cluster, decisions, demoted, partition, record, snapshot, verdicts
-from testkit.strategies import placements
+from testkit.values.builders import after, cluster, decisions, demoted, partition, record, snapshot, verdicts
+from testkit.values.strategies import placements
 
 RACKS = {b: f"rack-{b % 3}" for b in range(1, 6)}
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from bellwether_load.histories.measures import Levels, Measures
 from bellwether_load.histories.samples import Samples
-from testkit.histories import Sample, measured, samples
+from testkit.loads.load_histories import Sample, measured, samples
 
 Mishap = Callable[[list[Sample]], list[Sample]]
 

@@ -13,10 +13,10 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Demotion, Promotion, PromotionWaves
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_cluster import MemoryCluster
-from testkit.builders import site
-from testkit.operators import POLICY, Operator
-from testkit.plays import Play, Step, befalling, maintaining, perform, scripts, trouble
-from testkit.strategies import memory_clusters
+from testkit.simulation.operators import POLICY, Operator
+from testkit.simulation.scenario_driver import Play, Step, befalling, maintaining, perform, scripts, trouble
+from testkit.values.builders import site
+from testkit.values.strategies import memory_clusters
 
 AT_ONCE = replace(POLICY, promotion=Promotion(stabilization_seconds=5, waves=PromotionWaves(steps=(100,))))
 FEWER = settings(max_examples=settings().max_examples // 3)

@@ -13,8 +13,8 @@ from bellwether.adapters.store.plans import plan_files
 from bellwether.adapters.store.plans.plan_store import FilePlanStore
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.rebalance.problem import NOBODY, Problem
-from testkit.loadplanning import planned, write_loads
-from testkit.rechecking import load_problems
+from testkit.loads.plan_verification import load_problems
+from testkit.loads.small_planner import planned, write_loads
 
 NAME = "kafka.main.at-1"
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from bellwether.core.execution.recovery import project_baseline
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_cluster import MemoryCluster
-from testkit.builders import site
-from testkit.operators import Operator
-from testkit.plays import Play
-from testkit.watchers import Watcher
+from testkit.simulation.invariant_watcher import Watcher
+from testkit.simulation.operators import Operator
+from testkit.simulation.scenario_driver import Play
+from testkit.values.builders import site
 
 
 @given(st.permutations([1, 2, 3]), st.integers(0, 5), st.integers(0, 30))

@@ -20,10 +20,10 @@ from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Policy
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_cluster import MemoryCluster
-from testkit.builders import cluster, decisions, demoted, record, snapshot, verdicts
-from testkit.operators import Operator
-from testkit.plays import WAVING, Play, Step, befalling, perform, racing, scripts, trouble
-from testkit.strategies import memory_clusters, partitions, placements
+from testkit.simulation.operators import Operator
+from testkit.simulation.scenario_driver import WAVING, Play, Step, befalling, perform, racing, scripts, trouble
+from testkit.values.builders import cluster, decisions, demoted, record, snapshot, verdicts
+from testkit.values.strategies import memory_clusters, partitions, placements
 
 
 class Placed(Play):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bellwether.core.settings.policy import Policy
 from bellwether.testing.memory_cluster import MemoryCluster
-from testkit.quarantinesites import LIMIT_SECONDS, LOSS_SECONDS, LOST_SECONDS, QuarantineSite, strict
+from testkit.simulation.quarantine_simulation import LIMIT_SECONDS, LOSS_SECONDS, LOST_SECONDS, QuarantineSite, strict
 
 Event = tuple[str, int, int]
 KINDS = (

@@ -17,10 +17,10 @@ from bellwether.core.rebalance.rebalance_plan import RebalanceMove
 from bellwether.core.rebalance.waves import ApprovedPlan, RebalanceInput
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_cluster import MemoryCluster
-from testkit.operators import Operator
-from testkit.plays import GENEROUS, Play, Step, befalling, perform, racing, scripts, trouble
-from testkit.rebalancing import accepted, loadmove, settings
-from testkit.strategies import memory_clusters
+from testkit.loads.approved_plans import accepted, loadmove, settings
+from testkit.simulation.operators import Operator
+from testkit.simulation.scenario_driver import GENEROUS, Play, Step, befalling, perform, racing, scripts, trouble
+from testkit.values.strategies import memory_clusters
 
 LASTING = 10**8
 """Seconds that a plan is valid: these tests live for long."""

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from bellwether.kafka_connection import Connection, Mechanism, Protocol, Security
 from bellwether.testing.fault_injection import Killed
 from bellwether.testing.memory_cluster import MemoryCluster
-from testkit.plays import Play, Step, befalling, perform, scripts, trouble
-from testkit.strategies import memory_clusters
+from testkit.simulation.scenario_driver import Play, Step, befalling, perform, scripts, trouble
+from testkit.values.strategies import memory_clusters
 
 
 @given(memory_clusters(), scripts(befalling(), trouble()))

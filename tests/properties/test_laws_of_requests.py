@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_cluster import MemoryCluster
-from testkit.plays import Play, Step, befalling, perform, racing, scripts, trouble
-from testkit.strategies import memory_clusters
+from testkit.simulation.scenario_driver import Play, Step, befalling, perform, racing, scripts, trouble
+from testkit.values.strategies import memory_clusters
 
 
 @given(memory_clusters(), scripts(befalling(), trouble()))

@@ -11,8 +11,18 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_cluster import MemoryCluster
-from testkit.plays import WAVING, Play, Step, befalling, passing_time, perform, scripts, sickness, trouble
-from testkit.strategies import memory_clusters
+from testkit.simulation.scenario_driver import (
+    WAVING,
+    Play,
+    Step,
+    befalling,
+    passing_time,
+    perform,
+    scripts,
+    sickness,
+    trouble,
+)
+from testkit.values.strategies import memory_clusters
 
 
 def said(play: Play) -> list[Report]:

@@ -26,7 +26,7 @@ from bellwether.core.settings.detection import (
 )
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Reading, Signal, SignalType
-from testkit.builders import after, cluster, demoted, partition, record
+from testkit.values.builders import after, cluster, demoted, partition, record
 
 BROKERS = (1, 2, 3, 4)
 RULE = PrometheusRule(name="idle", query="up", threshold=1.0)

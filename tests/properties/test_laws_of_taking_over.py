@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from bellwether.core.signals import Reading
 from bellwether.testing.fault_injection import Fate, Faults
 from bellwether.testing.memory_cluster import MemoryCluster
-from testkit.builders import site
-from testkit.operators import GRACE_SECONDS, Operator
-from testkit.plays import Play, Step, perform, scripts, trouble
-from testkit.strategies import memory_clusters
+from testkit.simulation.operators import GRACE_SECONDS, Operator
+from testkit.simulation.scenario_driver import Play, Step, perform, scripts, trouble
+from testkit.values.builders import site
+from testkit.values.strategies import memory_clusters
 
 
 @given(memory_clusters(), scripts(trouble()))

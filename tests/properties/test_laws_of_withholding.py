@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.restoration_waves import ReturningBroker
 from bellwether.core.planning.plan import build_plan
-from testkit.builders import START, decisions, record, snapshot, verdicts
-from testkit.strategies import clusters
+from testkit.values.builders import START, decisions, record, snapshot, verdicts
+from testkit.values.strategies import clusters
 
 BROKERS = st.integers(1, 5)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testkit import scenarios
+from testkit.simulation import scenarios
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("[0-9][0-9]-*.yaml"))

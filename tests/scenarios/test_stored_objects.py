@@ -18,7 +18,7 @@ from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.core.signals import Reading
 from bellwether.recording.traces.trace_lines import UnreadableTrace, read_header
-from testkit.offices import Office
+from testkit.simulation.operator_fixture import MemoryOperator
 
 STORED = Path(__file__).parent / "stored" / "broker-1-demoted.jsonl"
 KINDS = {"LeadershipPolicy": POLICIES, "BrokerHealth": BROKER_HEALTHS, "ConfigMap": CONFIG_MAPS}
@@ -29,27 +29,27 @@ def stored() -> list[dict[str, Any]]:
     return [json.loads(line) for line in STORED.read_text().splitlines()]
 
 
-def orders(office: Office) -> dict[int, tuple[int, ...]]:
-    return {one.key.partition: one.replicas for one in office.site.cluster.snapshot().partitions}
+def orders(operator: MemoryOperator) -> dict[int, tuple[int, ...]]:
+    return {one.key.partition: one.replicas for one in operator.site.cluster.snapshot().partitions}
 
 
 @pytest.fixture
-def upgraded() -> Iterator[Office]:
+def upgraded() -> Iterator[MemoryOperator]:
     """An operator of this version over the stored objects; Kafka is as the earlier version left it."""
-    earlier = Office.well()
+    earlier = MemoryOperator.well()
     before = orders(earlier)
     earlier.site.signals.say(1, Reading.FAILING)
     earlier.step(earlier.make(), 12)
     earlier.close()
     assert orders(earlier) != before == BASELINES
-    office = Office(earlier.site, holder="operator-b")
+    operator = MemoryOperator(earlier.site, holder="operator-b")
     for body in stored():
-        office.api.put(KINDS[body["kind"]], body)
-    yield office
-    office.close()
+        operator.api.put(KINDS[body["kind"]], body)
+    yield operator
+    operator.close()
 
 
-def test_a_demotion_goes_on_after_the_upgrade(upgraded: Office) -> None:
+def test_a_demotion_goes_on_after_the_upgrade(upgraded: MemoryOperator) -> None:
     displaced = orders(upgraded)
     loop = upgraded.loop()
     upgraded.step(loop, 3)
@@ -61,7 +61,7 @@ def test_a_demotion_goes_on_after_the_upgrade(upgraded: Office) -> None:
     assert (verdict["state"], verdict["reason"]) == ("Sick", "ExternallyUnreachable")
 
 
-def test_baselines_of_the_stored_undo_record_are_restored(upgraded: Office) -> None:
+def test_baselines_of_the_stored_undo_record_are_restored(upgraded: MemoryOperator) -> None:
     loop = upgraded.loop()
     upgraded.step(loop, 3)
     upgraded.site.signals.say(1, Reading.PASSING)
@@ -71,13 +71,13 @@ def test_baselines_of_the_stored_undo_record_are_restored(upgraded: Office) -> N
     assert not loop.record.demoted
 
 
-def test_every_stored_status_is_replaced_by_one_with_the_present_names(upgraded: Office) -> None:
+def test_every_stored_status_is_replaced_by_one_with_the_present_names(upgraded: MemoryOperator) -> None:
     upgraded.step(upgraded.loop(), 3)
     for body in upgraded.api.all(BROKER_HEALTHS):
         assert BrokerHealth.read(body).status.verdict is not None, body["metadata"]["name"]
 
 
-def test_the_stored_audit_log_is_listed(upgraded: Office) -> None:
+def test_the_stored_audit_log_is_listed(upgraded: MemoryOperator) -> None:
     (entry,) = ConfigMapAuditLog(upgraded.api, "default", "main", upgraded.site.clock).read()
     assert entry.epoch == 1
 

@@ -13,8 +13,8 @@ import pytest
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.problem_files import write_problem
 from realparts.sparkcluster import SparkCluster
-from testkit.loadplanning import write_loads
-from testkit.posed import posed
+from testkit.loads.random_problems import posed
+from testkit.loads.small_planner import write_loads
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

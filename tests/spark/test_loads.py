@@ -19,8 +19,8 @@ from bellwether_load.histories.rules import Rules
 from bellwether_load.jobs import loads as job
 from bellwether_load.jobs import reading, writing
 from bellwether_load.transforms import loads as transform
-from testkit.histories import History, deleted, led, measured, steady
-from testkit.samplefiles import Histories, write_compacted, write_rounds
+from testkit.loads.load_histories import History, deleted, led, measured, steady
+from testkit.loads.sample_files import Histories, write_compacted, write_rounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,8 +20,8 @@ from bellwether.adapters.store.store_errors import StoreMissing
 from bellwether.cli.main import main
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.rebalance.problem import BrokerInput, Problem
-from testkit.loadplanning import loads, problem, slot, write_loads
-from testkit.posed import posed
+from testkit.loads.random_problems import posed
+from testkit.loads.small_planner import loads, problem, slot, write_loads
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,8 +12,8 @@ import pytest
 
 from bellwether.adapters.store.filesystems import Store
 from sourcetree import ROOT
-from testkit.histories import steady
-from testkit.samplefiles import write_rounds
+from testkit.loads.load_histories import steady
+from testkit.loads.sample_files import write_rounds
 from waiting import limit
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

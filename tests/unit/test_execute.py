@@ -15,8 +15,8 @@ from bellwether.execute import READ_BACK_TRIES
 from bellwether.testing.fault_injection import Fate, FaultyReader, Interruptions, Killed
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_world import MemorySite
-from testkit.builders import name
-from testkit.operators import Operator
+from testkit.simulation.operators import Operator
+from testkit.values.builders import name
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from bellwether.ports.kafka import Outcome, Reorder
 from bellwether.ports.world import World
 from bellwether.testing.fault_injection import Fate, Faults, Interruptions
 from bellwether.testing.memory_world import MemorySite
-from testkit.builders import decisions, name, site, verdicts
+from testkit.values.builders import decisions, name, site, verdicts
 
 BATCHES = Policy(name="main", election=Election(batch_size=2))
 

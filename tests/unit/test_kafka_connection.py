@@ -8,7 +8,7 @@ import traceback
 import pytest
 
 from bellwether.kafka_connection import Connection, Security, join_address, split_address
-from testkit.securities import BY_TOKEN, FULL, OAUTH
+from testkit.values.security_settings import BY_TOKEN, FULL, OAUTH
 
 
 def test_the_password_is_printed_nowhere() -> None:

@@ -23,8 +23,8 @@ from bellwether.ports.errors import Terminal, Transient, WrongCluster
 from bellwether.ports.kafka import ClusterReader
 from bellwether.reconcile import reconcile
 from bellwether.testing.memory_world import MemorySite
-from testkit.builders import site
-from testkit.operators import POLICY, Operator
+from testkit.simulation.operators import POLICY, Operator
+from testkit.values.builders import site
 
 WATCHING = replace(POLICY, mode=Mode.OBSERVE)
 FROZEN = replace(POLICY, suspend=True)

@@ -11,8 +11,8 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_world import MemorySite
-from testkit.builders import site
-from testkit.operators import POLICY, Operator
+from testkit.simulation.operators import POLICY, Operator
+from testkit.values.builders import site
 
 EVERY_30 = replace(POLICY, election=replace(POLICY.election, interval_seconds=30))
 

@@ -16,7 +16,7 @@ from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_world import MemorySite
-from testkit.operators import POLICY, Operator
+from testkit.simulation.operators import POLICY, Operator
 
 MARK = "leader.replication.throttled.replicas"
 ROUND = [(1, 2, 3), (2, 3, 1), (3, 1, 2)]

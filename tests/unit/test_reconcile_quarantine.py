@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 from bellwether.testing.memory_cluster import MemoryCluster
-from testkit.quarantinesites import LIMIT_SECONDS, QuarantineSite
+from testkit.simulation.quarantine_simulation import LIMIT_SECONDS, QuarantineSite
 
 
 class Watched:

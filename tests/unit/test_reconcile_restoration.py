@@ -10,8 +10,8 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Mode, Policy, PromotionWaves
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.testing.memory_world import MemorySite
-from testkit.builders import site
-from testkit.operators import POLICY, Operator
+from testkit.simulation.operators import POLICY, Operator
+from testkit.values.builders import site
 
 WAVES = PromotionWaves(steps=(10, 50, 100), pause_seconds=20, skip_up_to_leaders=20, min_downtime_seconds=0)
 WAVED = replace(POLICY, promotion=replace(POLICY.promotion, waves=WAVES))

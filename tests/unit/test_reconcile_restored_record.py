@@ -12,8 +12,8 @@ from bellwether.core.signals import OverrideState, Reading
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_world import MemorySite
-from testkit.builders import site
-from testkit.operators import POLICY, Operator
+from testkit.simulation.operators import POLICY, Operator
+from testkit.values.builders import site
 
 IN_A = replace(POLICY, placement=Placement(Preference(("a",))))
 DAILY = replace(

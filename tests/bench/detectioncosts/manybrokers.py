@@ -20,7 +20,7 @@ from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigs
 from kafka.protocol.admin.topics import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
 
-from testkit.scriptedbroker import versions
+from testkit.kafka.scripted_broker import versions
 
 CLUSTER_ID = "detection-costs-bench0"
 _HEAD = struct.Struct(">hhi")

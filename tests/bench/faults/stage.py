@@ -33,8 +33,8 @@ from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
 from realparts.toxiproxy import Toxiproxy
 from realparts.wrongclock import WrongClock
-from testkit.kafkasites import PATIENT
-from testkit.sites import POLICY, Site
+from testkit.kafka.kafka_site import PATIENT
+from testkit.processes.sites import POLICY, Site
 from waiting import until
 
 VANTAGES = ("zone-a", "zone-b", "zone-c")

@@ -15,7 +15,7 @@ from bellwether.adapters.kubernetes.api_client import EVENTS, POLICIES
 from demo.health import Health, Words
 from demo.watch import Watch
 from faults.accounts import Account, Word, displaced
-from testkit.sites import POLICY, Site, condition
+from testkit.processes.sites import POLICY, Site, condition
 
 POLL_SECONDS = 0.2
 EVENTS_SECONDS = 1.0

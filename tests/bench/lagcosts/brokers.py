@@ -19,7 +19,7 @@ from kafka.protocol.admin.topics import ListPartitionReassignmentsRequest, ListP
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
 
-from testkit.scriptedbroker import versions
+from testkit.kafka.scripted_broker import versions
 
 PER_TOPIC = 20
 END = 1_000_000

@@ -22,7 +22,7 @@ from bellwether.probes.reachability.broker_watch import HASTE
 from bellwether.probes.reachability.reachability_state import Round, Sighting
 from bellwether.probes.result_window import Streak
 from monthsim.episodes import Path, PathEffect
-from testkit.answers import Said
+from testkit.kafka.request_outcomes import Said
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 RETRY_SECONDS = 1.0

@@ -19,7 +19,7 @@ from bellwether.core.settings.policy import Election, Policy
 from bellwether.core.signals import OverrideState
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_world import MemorySite
-from testkit.operators import POLICY, Operator
+from testkit.simulation.operators import POLICY, Operator
 
 RACKS = ("a", "b", "c")
 TOPIC_SIZE = 100

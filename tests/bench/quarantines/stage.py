@@ -22,8 +22,8 @@ from bellwether.quarantine.pause_watchdog import STOPPED, state_of
 from quarantines.traffic import Traffic
 from realparts.apiserver import ApiServer
 from realparts.kafka import KafkaCluster
-from testkit.kafkasites import PATIENT
-from testkit.sites import POLICY, Site, condition, demoted
+from testkit.kafka.kafka_site import PATIENT
+from testkit.processes.sites import POLICY, Site, condition, demoted
 from waiting import until
 
 TOPIC, PARTITIONS, PER_SECOND = "orders", 12, 60.0

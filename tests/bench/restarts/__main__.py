@@ -24,8 +24,8 @@ from restarts.figures import figures
 from restarts.rolling import roll
 from restarts.settings import KAFKA_CHECKS_SECONDS, ROOT, Settings, parse
 from restarts.table import table
-from testkit.kafkasites import KafkaSite
-from testkit.sites import Site
+from testkit.kafka.kafka_site import KafkaSite
+from testkit.processes.sites import Site
 from waiting import until
 
 TOPICS = ("orders", "payments", "clicks", "invoices", "telemetry", "audit")

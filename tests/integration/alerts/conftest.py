@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
     from realparts.kafka import KafkaCluster
-    from testkit.firing import WatchedSite
+    from testkit.alerts.monitored_site import WatchedSite
 
 ROOT = Path(__file__).parents[3]
 
@@ -27,8 +27,8 @@ def watched_site(
     definitions: None, apiserver: ApiServer, kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WatchedSite]:
     """An enforcing policy with two vantages, probers of three kinds, and an operator; all of it scraped."""
-    from testkit.firing import ZONES, WatchedSite
-    from testkit.sites import Site
+    from testkit.alerts.monitored_site import ZONES, WatchedSite
+    from testkit.processes.sites import Site
 
     directory = tmp_path_factory.mktemp("watched")
     site = Site(apiserver, kafka, directory)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from testkit import alertrules
+from testkit.alerts import alert_rules
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
-    from testkit.firing import WatchedSite
+    from testkit.alerts.monitored_site import WatchedSite
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.prometheus]
 
@@ -40,7 +40,7 @@ def test_a_broker_cut_off_is_told_until_it_is_well_and_every_panel_shows_somethi
 
     # A scrape that comes too late leaves a gap, and whatever is asked within it is empty.
     site.until(told, 60, "the alerts name the broker and its partitions", watched.annotations)
-    silent = set(alertrules.panels())
+    silent = set(alert_rules.panels())
 
     def shown() -> bool:
         silent.difference_update([one for one in silent if watched.ask(one[1])])

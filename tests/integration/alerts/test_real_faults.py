@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from testkit import alertrules
+from testkit.alerts import alert_rules
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
-    from testkit.firing import WatchedSite
+    from testkit.alerts.monitored_site import WatchedSite
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.prometheus, pytest.mark.slow]
 
@@ -25,7 +25,7 @@ def cut(kafka: KafkaCluster, *brokers: int) -> None:
 def test_promtool_has_nothing_to_say_against_what_is_really_served(watched: WatchedSite) -> None:
     for name in watched.processes:
         served = watched.site.scrape(watched.ports[name])
-        done = alertrules.promtool("check", "metrics", "--lint=all", stdin=served)
+        done = alert_rules.promtool("check", "metrics", "--lint=all", stdin=served)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), name
 
 

@@ -15,7 +15,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.api.v1alpha1.status.signal_entries import read_entries
 from realparts.apiserver import ApiServer, KubectlFailed
-from testkit import apiobjects
+from testkit.kubernetes import api_objects
 
 pytestmark = pytest.mark.apiserver
 
@@ -31,7 +31,7 @@ def server(apiserver: ApiServer) -> ApiServer:
     return apiserver
 
 
-def here(body: apiobjects.Body, name: str = "") -> apiobjects.Body:
+def here(body: api_objects.Body, name: str = "") -> api_objects.Body:
     placed = copy.deepcopy(body)
     placed["metadata"]["namespace"] = NAMESPACE
     if name:
@@ -39,10 +39,10 @@ def here(body: apiobjects.Body, name: str = "") -> apiobjects.Body:
     return placed
 
 
-def create(server: ApiServer, body: apiobjects.Body, *options: str) -> apiobjects.Body:
+def create(server: ApiServer, body: api_objects.Body, *options: str) -> api_objects.Body:
     """Create it, or only try (``--dry-run=server``); the object as the server has it."""
     text = server.kubectl("create", "-f", "-", "-o", "json", *options, stdin=json.dumps(here(body)))
-    created: apiobjects.Body = json.loads(text)
+    created: api_objects.Body = json.loads(text)
     return created
 
 
@@ -58,8 +58,8 @@ def apply_status(server: ApiServer, name: str, status: dict[str, Any], manager: 
     server.kubectl("apply", *options, "-f", "-", stdin=json.dumps(body))
 
 
-def read(server: ApiServer, kind: str, name: str) -> apiobjects.Body:
-    found: apiobjects.Body = json.loads(server.kubectl("get", kind, name, "-n", NAMESPACE, "-o", "json"))
+def read(server: ApiServer, kind: str, name: str) -> api_objects.Body:
+    found: api_objects.Body = json.loads(server.kubectl("get", kind, name, "-n", NAMESPACE, "-o", "json"))
     return found
 
 
@@ -74,8 +74,8 @@ def test_a_definition_is_established_and_all_of_its_schema_accepted(server: ApiS
 
 
 def test_the_smallest_policy_gets_every_default_of_the_core(server: ApiServer):
-    created = create(server, apiobjects.policy("smallest"), "--dry-run=server")
-    given = LeadershipPolicy.read(here(apiobjects.policy("smallest")))
+    created = create(server, api_objects.policy("smallest"), "--dry-run=server")
+    given = LeadershipPolicy.read(here(api_objects.policy("smallest")))
     assert LeadershipPolicy.read(created).policy() == given.policy()
     wanted = given.spec.body()
     for empty in ("bootstrapServers", "vantages"):
@@ -84,22 +84,22 @@ def test_the_smallest_policy_gets_every_default_of_the_core(server: ApiServer):
     assert created["spec"] == wanted
 
 
-@pytest.mark.parametrize(("body", "field"), apiobjects.BAD_POLICIES.values(), ids=apiobjects.BAD_POLICIES)
-def test_a_bad_policy_is_refused_and_the_field_named(server: ApiServer, body: apiobjects.Body, field: str):
+@pytest.mark.parametrize(("body", "field"), api_objects.BAD_POLICIES.values(), ids=api_objects.BAD_POLICIES)
+def test_a_bad_policy_is_refused_and_the_field_named(server: ApiServer, body: api_objects.Body, field: str):
     with pytest.raises(KubectlFailed) as refused:
         create(server, body, "--dry-run=server")
     assert field in str(refused.value)
 
 
-@pytest.mark.parametrize(("body", "field"), apiobjects.BAD_HEALTHS.values(), ids=apiobjects.BAD_HEALTHS)
-def test_a_bad_broker_health_is_refused_and_the_field_named(server: ApiServer, body: apiobjects.Body, field: str):
+@pytest.mark.parametrize(("body", "field"), api_objects.BAD_HEALTHS.values(), ids=api_objects.BAD_HEALTHS)
+def test_a_bad_broker_health_is_refused_and_the_field_named(server: ApiServer, body: api_objects.Body, field: str):
     with pytest.raises(KubectlFailed) as refused:
         create(server, body, "--dry-run=server")
     assert field in str(refused.value)
 
 
-@pytest.mark.parametrize(("body", "field"), apiobjects.UNKNOWN_FIELDS.values(), ids=apiobjects.UNKNOWN_FIELDS)
-def test_an_unknown_field_is_refused_under_strict_validation(server: ApiServer, body: apiobjects.Body, field: str):
+@pytest.mark.parametrize(("body", "field"), api_objects.UNKNOWN_FIELDS.values(), ids=api_objects.UNKNOWN_FIELDS)
+def test_an_unknown_field_is_refused_under_strict_validation(server: ApiServer, body: api_objects.Body, field: str):
     with pytest.raises(KubectlFailed, match=f'unknown field ".*{field}"'):
         create(server, body, "--dry-run=server", "--validate=strict")
 
@@ -115,7 +115,7 @@ def test_an_unknown_field_is_refused_under_strict_validation(server: ApiServer, 
     ],
 )
 def test_both_sides_judge_an_address_alike(server: ApiServer, server_name: str, accepted: bool):
-    body = apiobjects.policy(kafka={"bootstrapServers": [server_name]})
+    body = api_objects.policy(kafka={"bootstrapServers": [server_name]})
     if accepted:
         assert LeadershipPolicy.read(create(server, body, "--dry-run=server"))
     else:
@@ -133,14 +133,14 @@ def test_the_examples_are_accepted(server: ApiServer):
 
 
 def test_a_broker_health_stays_with_its_broker_and_policy(server: ApiServer):
-    create(server, apiobjects.health(7, name="fixed-7"))
+    create(server, api_objects.health(7, name="fixed-7"))
     for patch, field in (({"brokerId": 8}, "spec.brokerId"), ({"policyRef": {"name": "other"}}, "spec.policyRef")):
         with pytest.raises(KubectlFailed, match=rf"{field}.*is immutable"):
             server.kubectl("patch", "bh", "fixed-7", "-n", NAMESPACE, "--type=merge", "-p", json.dumps({"spec": patch}))
 
 
 def test_an_override_is_patched_in_and_taken_away(server: ApiServer):
-    create(server, apiobjects.health(6, name="held-6"))
+    create(server, api_objects.health(6, name="held-6"))
     patch = ("patch", "bh", "held-6", "-n", NAMESPACE, "--type=merge", "-p")
     server.kubectl(*patch, '{"spec":{"override":{"state":"Demoted","reason":"disk"}}}')
     override = BrokerHealth.read(read(server, "bh", "held-6")).override_()
@@ -151,9 +151,9 @@ def test_an_override_is_patched_in_and_taken_away(server: ApiServer):
 
 
 def test_two_probers_and_the_operator_write_one_status_without_treading_on_each_other(server: ApiServer):
-    create(server, apiobjects.health(5, name="shared-5"))
+    create(server, api_objects.health(5, name="shared-5"))
     verdict = {"state": "Sick", "reason": "ExternallyUnreachable", "since": "2026-01-02T03:04:05Z"}
-    west, east = apiobjects.entry("west"), apiobjects.entry("east", reading="Passing")
+    west, east = api_objects.entry("west"), api_objects.entry("east", reading="Passing")
     apply_status(server, "shared-5", {"signals": [west]}, "prober-west")
     apply_status(server, "shared-5", {"signals": [east]}, "prober-east")
     apply_status(server, "shared-5", {"verdict": verdict, "leaders": 3}, "operator")
@@ -168,7 +168,7 @@ def test_two_probers_and_the_operator_write_one_status_without_treading_on_each_
     assert not bad
     assert found["leaders"] == 0
     with pytest.raises(KubectlFailed, match="prober-west"):
-        apply_status(server, "shared-5", {"signals": [apiobjects.entry("west")]}, "prober-east")
+        apply_status(server, "shared-5", {"signals": [api_objects.entry("west")]}, "prober-east")
     apply_status(server, "shared-5", {}, "prober-west")
     left = read(server, "bh", "shared-5")["status"]
     assert [entry["source"] for entry in left["signals"]] == ["east"]
@@ -176,24 +176,24 @@ def test_two_probers_and_the_operator_write_one_status_without_treading_on_each_
 
 
 def test_a_status_is_written_apart_from_the_spec(server: ApiServer):
-    create(server, {**apiobjects.health(4, name="apart-4"), "status": {"leaders": 9}})
+    create(server, {**api_objects.health(4, name="apart-4"), "status": {"leaders": 9}})
     assert "status" not in read(server, "bh", "apart-4")
     apply_status(server, "apart-4", {"leaders": 9}, "operator")
     assert read(server, "bh", "apart-4")["metadata"]["generation"] == 1
 
 
 def test_a_status_has_its_bounds(server: ApiServer):
-    create(server, apiobjects.health(3, name="bound-3"))
-    many = [apiobjects.entry(f"v{n}") for n in range(65)]
+    create(server, api_objects.health(3, name="bound-3"))
+    many = [api_objects.entry(f"v{n}") for n in range(65)]
     with pytest.raises(KubectlFailed, match=r"status\.signals"):
         apply_status(server, "bound-3", {"signals": many}, "prober")
     with pytest.raises(KubectlFailed, match="source"):
-        apply_status(server, "bound-3", {"signals": [apiobjects.without(apiobjects.entry(), "source")]}, "prober")
+        apply_status(server, "bound-3", {"signals": [api_objects.without(api_objects.entry(), "source")]}, "prober")
 
 
 def test_kubectl_get_answers_who_is_sick_why_since_when_and_who_leads(server: ApiServer):
-    create(server, apiobjects.policy("oncall"))
-    create(server, apiobjects.health(2, name="oncall-2", override={"state": "Demoted", "reason": "disk"}))
+    create(server, api_objects.policy("oncall"))
+    create(server, api_objects.health(2, name="oncall-2", override={"state": "Demoted", "reason": "disk"}))
     demoted = {
         "type": "Demoted",
         "status": "True",

@@ -15,7 +15,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 from bellwether.ports.errors import Terminal
 from bellwether.ports.jobs import JobState
-from testkit import apiobjects
+from testkit.kubernetes import api_objects
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
@@ -37,7 +37,7 @@ RUNNERS: dict[str, dict[str, Any]] = {
 
 
 def asked(namespace: str, name: str = "main", **spec: Any) -> tuple[LeadershipPolicy, Rebalance]:
-    body = apiobjects.rebalance(**spec)
+    body = api_objects.rebalance(**spec)
     body["metadata"] |= {"namespace": namespace, "name": name, "uid": "3f0c2a9b-0000-4000-8000-000000000000"}
     policy = LeadershipPolicy.read(body)
     assert policy.spec.rebalance is not None

@@ -15,7 +15,7 @@ from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Transient
 from bellwether.ports.kafka import Reorder
 from realparts.kafka import KafkaCluster
-from testkit.kafkasites import PATIENT
+from testkit.kafka.kafka_site import PATIENT
 from waiting import limit
 
 pytestmark = pytest.mark.kafka

@@ -13,7 +13,7 @@ from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
 from realparts.kafka import create_topics
-from testkit.kafkasites import KafkaSite
+from testkit.kafka.kafka_site import KafkaSite
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster

@@ -12,7 +12,7 @@ from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.core.model.cluster import Partition, TopicPartition
 from bellwether.ports.kafka import Reorder
 from realparts.kafka import KafkaCluster, create_topics
-from testkit.kafkasites import KafkaSite
+from testkit.kafka.kafka_site import KafkaSite
 from waiting import until
 
 pytestmark = pytest.mark.kafka

@@ -15,7 +15,7 @@ from bellwether.core.model.cluster import Partition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Transient
 from realparts.kafka import KafkaCluster, create_topics
-from testkit.kafkasites import KafkaSite
+from testkit.kafka.kafka_site import KafkaSite
 from waiting import limit, until
 
 pytestmark = pytest.mark.kafka

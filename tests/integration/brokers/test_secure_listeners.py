@@ -21,7 +21,7 @@ from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from realparts.kafka import KafkaCluster
 from realparts.tls import Authority
-from testkit.kafkasites import PATIENT
+from testkit.kafka.kafka_site import PATIENT
 from waiting import limit
 
 pytestmark = pytest.mark.kafka

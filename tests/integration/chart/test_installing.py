@@ -15,8 +15,8 @@ from realparts.apiserver import ApiServer, KubectlFailed
 from realparts.helm import Helm, HelmFailed
 from realparts.ports import HeldPorts
 from realparts.processes import ManagedProcess
-from testkit import errands
-from testkit.errands import Errands
+from testkit.kubernetes import fake_kubelet
+from testkit.kubernetes.fake_kubelet import Errands
 from waiting import done, until
 
 pytestmark = [pytest.mark.chart, pytest.mark.apiserver]
@@ -163,9 +163,9 @@ def test_helm_test_asks_the_operator_itself(
     arguments = found["spec"]["template"]["spec"]["containers"][0]["args"]
     operator = ManagedProcess(
         "operator",
-        errands.command(outside(arguments)),
+        fake_kubelet.command(outside(arguments)),
         log=tmp_path / "operator.log",
-        environment=errands.environment(chartserver, release, account),
+        environment=fake_kubelet.environment(chartserver, release, account),
     )
     try:
         with Errands(chartserver, release, outside) as errand:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from bellwether.core.model.cluster import Partition
-from testkit.kafkasites import KafkaSite
-from testkit.riskclients import TAKEN, consume, produce
+from testkit.kafka.kafka_site import KafkaSite
+from testkit.kafka.risk_clients import TAKEN, consume, produce
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
 

@@ -17,7 +17,7 @@ import pytest
 from bellwether.core.doctor.risks import Risk
 from bellwether.core.model.cluster import TopicPartition
 from realparts.kafka import KafkaCluster
-from testkit.riskmatrix import ELECTED, LOWERED, TRAPPED, Walk, table
+from testkit.kafka.risk_matrix import ELECTED, LOWERED, TRAPPED, Walk, table
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from testkit.riskmatrix import Walk
+from testkit.kafka.risk_matrix import Walk
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 

@@ -20,7 +20,7 @@ from images.unpacking import opened
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
     from realparts.kafka import KafkaCluster
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 Start = Callable[..., Container]
 
@@ -86,7 +86,7 @@ def access(apiserver: ApiServer, tmp_path: Path) -> Room:
 @pytest.fixture
 def site(apiserver: ApiServer, breakable_kafka: KafkaCluster, tmp_path: Path) -> Iterator[Site]:
     """A namespace on the real API with a topic on real brokers, and no process yet."""
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
     apiserver.apply(recipe.ROOT / "crds")
     site = Site(apiserver, breakable_kafka, tmp_path)

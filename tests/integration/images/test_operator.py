@@ -15,7 +15,7 @@ from images import measuring
 from images.recipe import ROOT
 from images.running import Container, Room, Unpacked
 from realparts.ports import HeldPorts
-from testkit.sites import Site
+from testkit.processes.sites import Site
 from waiting import until
 
 if TYPE_CHECKING:

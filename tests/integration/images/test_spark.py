@@ -13,8 +13,8 @@ from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.problem_files import write_problem
 from images import measuring
 from images.running import Room, Unpacked
-from testkit.loadplanning import write_loads
-from testkit.posed import posed
+from testkit.loads.random_problems import posed
+from testkit.loads.small_planner import write_loads
 
 pytestmark = pytest.mark.image
 

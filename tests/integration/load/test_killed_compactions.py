@@ -11,7 +11,7 @@ from pathlib import Path
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples import sample_files
 from bellwether.adapters.store.samples.compaction import LINGER, Compactor
-from testkit.sampled import CLUSTER, DAY, held, rows, told
+from testkit.loads.sample_rounds import CLUSTER, DAY, held, rows, told
 from waiting import until
 
 # Enough for a compaction to take a while.

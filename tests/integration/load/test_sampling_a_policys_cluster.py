@@ -24,7 +24,7 @@ from bellwether.adapters.store.samples import sample_files
 from realparts.kafka import create_topics
 from realparts.kafka_topics import delete_topics
 from realparts.ports import HeldPorts
-from testkit.writers import SteadyWriter
+from testkit.kafka.producer import SteadyWriter
 from waiting import limit, until
 
 if TYPE_CHECKING:

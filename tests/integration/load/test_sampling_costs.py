@@ -19,8 +19,8 @@ from bellwether.adapters.store.samples import sample_files
 from bellwether.adapters.store.samples.sample_writer import SampleWriter
 from bellwether.sampling import filenames
 from bellwether.sampling.rounds import Rounds
-from testkit.sampled import CLUSTER, MIDNIGHT
-from testkit.sampledsites import Site, partition
+from testkit.kafka.sampled_cluster import Site, partition
+from testkit.loads.sample_rounds import CLUSTER, MIDNIGHT
 
 pytestmark = pytest.mark.slow
 

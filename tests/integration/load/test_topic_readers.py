@@ -11,7 +11,7 @@ from bellwether.adapters.prometheus.query_client import PrometheusClient
 from bellwether.adapters.prometheus.topic_consumption import TopicReaders
 from bellwether.ports.errors import Terminal
 from realparts.prometheus import PrometheusServer
-from testkit.exporters import Line, past
+from testkit.processes.exporters import Line, past
 
 pytestmark = pytest.mark.prometheus
 

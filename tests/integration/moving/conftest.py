@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from realparts.kafka import KafkaCluster
-from testkit.kafkasites import KafkaSite, Race
-from testkit.operators import Operator
-from testkit.subjects import KafkaSubject
-from testkit.watchers import Watcher
+from testkit.kafka.contract_clusters import KafkaSubject
+from testkit.kafka.kafka_site import KafkaSite, Race
+from testkit.simulation.invariant_watcher import Watcher
+from testkit.simulation.operators import Operator
 
 GRACE_SECONDS = 1.5
 

@@ -10,9 +10,9 @@ import pytest
 from bellwether.adapters.kafka.connection.broker_pool import Limits
 from bellwether.core.signals import OverrideState
 from realparts.kafka import KafkaCluster
-from testkit.kafkasites import KafkaSite
-from testkit.operators import Operator
-from testkit.subjects import KafkaSubject
+from testkit.kafka.contract_clusters import KafkaSubject
+from testkit.kafka.kafka_site import KafkaSite
+from testkit.simulation.operators import Operator
 
 pytestmark = pytest.mark.kafka
 

@@ -14,10 +14,10 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState
 from realparts.kafka import KafkaCluster, create_topics
 from realparts.kafka_topics import delete_topics
-from testkit.kafkasites import KafkaSite
-from testkit.operators import Operator
-from testkit.subjects import KafkaSubject, partition
-from testkit.watchers import Watcher
+from testkit.kafka.contract_clusters import KafkaSubject, partition
+from testkit.kafka.kafka_site import KafkaSite
+from testkit.simulation.invariant_watcher import Watcher
+from testkit.simulation.operators import Operator
 
 pytestmark = pytest.mark.kafka
 

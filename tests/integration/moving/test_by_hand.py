@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from realparts.kafka import KafkaCluster
-from testkit.kafkasites import KafkaSite
-from testkit.mortal import REACHED
-from testkit.subjects import KafkaSubject, partition
+from testkit.kafka.contract_clusters import KafkaSubject, partition
+from testkit.kafka.kafka_site import KafkaSite
+from testkit.processes.crash_points import REACHED
 from waiting import limit
 
 pytestmark = pytest.mark.kafka
@@ -42,7 +42,7 @@ def bellwether(whole: KafkaCluster, record: Path) -> Bellwether:
     def run(
         verb: str, broker: int = 2, *options: str, bootstrap: str = "", dies_at: str = "", to: Path = record
     ) -> Said:
-        command = ["-m", "testkit.mortal" if dies_at else "bellwether", verb, str(broker)]
+        command = ["-m", "testkit.processes.crash_points" if dies_at else "bellwether", verb, str(broker)]
         done = subprocess.run(
             [sys.executable, *command, "--bootstrap", bootstrap or whole.bootstrap, "--record", str(to), *options],
             env=os.environ | ({"DIES_AT": dies_at} if dies_at else {}),
@@ -185,7 +185,7 @@ def frozen_demotion(whole: KafkaCluster, topic: str, record: Path) -> Iterator[s
         [
             sys.executable,
             "-m",
-            "testkit.mortal",
+            "testkit.processes.crash_points",
             "demote",
             "2",
             "--bootstrap",

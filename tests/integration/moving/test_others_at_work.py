@@ -11,9 +11,9 @@ from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState
-from testkit.kafkasites import KafkaSite
-from testkit.operators import Operator
-from testkit.subjects import KafkaSubject, partition
+from testkit.kafka.contract_clusters import KafkaSubject, partition
+from testkit.kafka.kafka_site import KafkaSite
+from testkit.simulation.operators import Operator
 
 pytestmark = pytest.mark.kafka
 

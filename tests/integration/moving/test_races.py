@@ -15,9 +15,9 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.signals import OverrideState
 from bellwether.ports.kafka import Reorder
 from realparts.kafka import KafkaCluster
-from testkit.kafkasites import KafkaSite, Race
-from testkit.operators import Operator
-from testkit.subjects import KafkaSubject, partition
+from testkit.kafka.contract_clusters import KafkaSubject, partition
+from testkit.kafka.kafka_site import KafkaSite, Race
+from testkit.simulation.operators import Operator
 
 pytestmark = pytest.mark.kafka
 

@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
     from realparts.kafka import KafkaCluster
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 ROOT = Path(__file__).parents[3]
 
@@ -25,7 +25,7 @@ def crds(apiserver: ApiServer) -> None:
 @pytest.fixture
 def bare_site(crds: None, apiserver: ApiServer, breakable_kafka: KafkaCluster, tmp_path: Path) -> Iterator[Site]:
     """A namespace in which nothing runs; faults are mended before it is closed."""
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
     site = Site(apiserver, breakable_kafka, tmp_path)
     try:

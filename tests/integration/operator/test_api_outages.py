@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from testkit.healthprobes import answers, ask
-from testkit.mortal import REACHED, WENT_ON
+from testkit.processes.crash_points import REACHED, WENT_ON
+from testkit.processes.health_requests import answers, ask
 
 if TYPE_CHECKING:
     from bellwether.core.model.cluster import TopicPartition
     from realparts.apiserver import ApiServer
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
@@ -97,7 +97,7 @@ def test_a_run_stops_before_its_next_batch_when_the_api_goes_away(
     site.topics()
     site.policy(election={"batchSize": BATCH})
     before = site.orders()
-    process = site.operator(program="testkit.mortal", FREEZES_AT="after elect 1")
+    process = site.operator(program="testkit.processes.crash_points", FREEZES_AT="after elect 1")
     site.until_reported()
     site.demote(1)
     site.until(lambda: REACHED in process.log.read_text(), 30, "one batch is done")

@@ -11,7 +11,7 @@ import pytest
 from realparts.processes import whole_lines
 
 if TYPE_CHECKING:
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS
-from testkit.mortal import REACHED, WENT_ON
-from testkit.sites import condition
+from testkit.processes.crash_points import REACHED, WENT_ON
+from testkit.processes.sites import condition
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
@@ -124,7 +124,7 @@ def test_a_topic_made_anew_in_the_middle_of_a_demotion_is_demoted_as_a_new_one(b
     site = bare_site
     site.topics()
     site.policy(election={"batchSize": 15})
-    operator = site.operator(program="testkit.mortal", FREEZES_AT="after reorder 1")
+    operator = site.operator(program="testkit.processes.crash_points", FREEZES_AT="after reorder 1")
     site.until_reported()
     site.demote(1)
     site.until(lambda: REACHED in operator.log.read_text(), 30, "the operator is frozen between two requests")

@@ -14,7 +14,7 @@ from bellwether.core.signals import Reading
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from testkit.healthprobes import answers, ask
+from testkit.processes.health_requests import answers, ask
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
@@ -82,7 +82,12 @@ def test_a_loop_that_hangs_in_a_turn_is_told(bare_site: Site, port: int) -> None
     site.topics()
     site.policy()
     site.operator(
-        "--health-port", str(port), "--stuck-after", str(BOUND), program="testkit.mortal", HANGS_AT="before reorder 1"
+        "--health-port",
+        str(port),
+        "--stuck-after",
+        str(BOUND),
+        program="testkit.processes.crash_points",
+        HANGS_AT="before reorder 1",
     )
     site.until_reported()
     site.demote(1)
@@ -97,7 +102,12 @@ def test_a_loop_that_hangs_in_a_turn_is_told(bare_site: Site, port: int) -> None
 def test_an_event_loop_that_hangs_is_told(bare_site: Site, port: int) -> None:
     site = bare_site
     site.operator(
-        "--health-port", str(port), "--stuck-after", str(BOUND), program="testkit.mortal", HANGS_AT="event loop 1"
+        "--health-port",
+        str(port),
+        "--stuck-after",
+        str(BOUND),
+        program="testkit.processes.crash_points",
+        HANGS_AT="event loop 1",
     )
     site.until(lambda: answers(port), 60, "health is served")
     site.until(lambda: ask(port, "/healthz")[0] == 503, 60, "the frozen event loop is told")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bellwether.core.signals import Reading
-from testkit.sites import demoted
+from testkit.processes.sites import demoted
 
 if TYPE_CHECKING:
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 

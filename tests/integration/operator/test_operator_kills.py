@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from testkit.mortal import REACHED
+from testkit.processes.crash_points import REACHED
 
 if TYPE_CHECKING:
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
@@ -25,7 +25,7 @@ def test_a_demotion_is_finished_though_three_operators_are_killed_in_the_middle_
     site.topics()
     site.policy(election={"batchSize": 15})
     before = site.orders()
-    site.operator(*QUICK, program="testkit.mortal", DIES_AT=POINTS[0])
+    site.operator(*QUICK, program="testkit.processes.crash_points", DIES_AT=POINTS[0])
     site.until_reported()
     die_one_after_another(site, lambda: site.demote(1))
     site.until_demoted(1, before)
@@ -45,7 +45,7 @@ def test_a_promotion_is_finished_though_three_operators_are_killed_in_the_middle
     site.until_demoted(1, before)
     first.stop()
     epoch = site.status()["epoch"]
-    site.operator(*QUICK, program="testkit.mortal", DIES_AT=POINTS[0])
+    site.operator(*QUICK, program="testkit.processes.crash_points", DIES_AT=POINTS[0])
     site.until(lambda: site.status()["epoch"] > epoch, 30, "the next operator has taken over")
     assert site.displaced(1, before)
     die_one_after_another(site, lambda: site.lift(1))
@@ -61,7 +61,7 @@ def die_one_after_another(site: Site, begin: Callable[[], None]) -> None:
         if following is None:
             successor = site.operator(*QUICK)
         else:
-            successor = site.operator(*QUICK, program="testkit.mortal", DIES_AT=following)
+            successor = site.operator(*QUICK, program="testkit.processes.crash_points", DIES_AT=following)
         point = POINTS[number]
         site.until(lambda one=dying: not one.alive, 60, f"an operator is dead: {point}")  # type: ignore[misc]
         assert f"{REACHED} {point}" in dying.log.read_text()

@@ -13,12 +13,12 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.core.signals import Reading
-from testkit.sites import condition, demoted
+from testkit.processes.sites import condition, demoted
 from waiting import limit
 
 if TYPE_CHECKING:
     from bellwether.core.model.cluster import TopicPartition
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 

@@ -10,10 +10,10 @@ import pytest
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.plans.plan_files import read_plan
 from bellwether.core.model.undo_record import ApplicationEnd, PlanApplication
-from testkit.skewed import records_a_minute, write_skewed_history
+from testkit.loads.skewed_loads import records_a_minute, write_skewed_history
 
 if TYPE_CHECKING:
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -11,10 +11,10 @@ import yaml
 
 from bellwether.quarantine.pause_watchdog import STOPPED, state_of
 from quarantines.traffic import Traffic
-from testkit.sites import POLICY, condition, demoted
+from testkit.processes.sites import POLICY, condition, demoted
 
 if TYPE_CHECKING:
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bellwether.core.signals import Reading
-from testkit.sites import condition, demoted
+from testkit.processes.sites import condition, demoted
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 

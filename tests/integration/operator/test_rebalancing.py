@@ -21,13 +21,13 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import JOBS
 from bellwether.adapters.store.filesystems import Store
 from bellwether.core.model.cluster import TopicPartition
-from testkit.desks import Planner
-from testkit.mortal import REACHED
-from testkit.sites import condition
+from testkit.processes.crash_points import REACHED
+from testkit.processes.sites import condition
+from testkit.simulation.rebalance_fixture import Planner
 from waiting import limit
 
 if TYPE_CHECKING:
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
@@ -177,7 +177,7 @@ def test_from_the_asking_to_the_last_wave_and_demotion_honours_the_new_orders(re
 def test_an_operator_that_is_killed_in_the_middle_of_the_waves_is_followed_by_one_that_goes_on(
     rebalanced: Rebalanced,
 ) -> None:
-    rebalanced.begin(program="testkit.mortal", DIES_AT="after reorder 2")
+    rebalanced.begin(program="testkit.processes.crash_points", DIES_AT="after reorder 2")
     site, digest = rebalanced.site, rebalanced.proposed()
     wanted = rebalanced.wanted(digest)
     rebalanced.annotate(approve_plan=digest)

@@ -23,13 +23,13 @@ from bellwether.recording.replay.replay_timeline import Timeline
 from bellwether.recording.trace_files import TraceReader
 from bellwether.recording.traces.cluster_section import read_cluster
 from bellwether.recording.traces.merge_patch import patched
-from testkit.sites import demoted
+from testkit.processes.sites import demoted
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
     from realparts.kafka import KafkaCluster
     from realparts.processes import ManagedProcess
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 

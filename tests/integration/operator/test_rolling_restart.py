@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bellwether.ports.errors import Transient
-from testkit.brokerpods import pod
-from testkit.sites import condition, demoted
+from testkit.kubernetes.broker_pods import pod
+from testkit.processes.sites import condition, demoted
 from waiting import TooLate, limit
 
 if TYPE_CHECKING:
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from testkit.guides import Guide
-from testkit.sites import demoted
+from testkit.processes.readme_runner import Guide
+from testkit.processes.sites import demoted
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
@@ -36,7 +36,7 @@ def until_led(site: Site, **wanted: list[int]) -> None:
 def site(crds: None, apiserver: ApiServer, tmp_path: Path) -> Iterator[Site]:
     """On brokers of its own: the README tells how many partitions each leads, and other tests leave some behind."""
     from realparts.kafka import KafkaCluster
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
     with KafkaCluster(3, directory=tmp_path / "kafka", controllers=1) as kafka:
         site = Site(apiserver, kafka, tmp_path)

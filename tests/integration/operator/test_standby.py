@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from testkit.mortal import REACHED, WENT_ON
+from testkit.processes.crash_points import REACHED, WENT_ON
 
 if TYPE_CHECKING:
     from realparts.processes import ManagedProcess
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
@@ -63,7 +63,7 @@ def test_an_operator_frozen_before_its_request_and_continued_later_loses_no_base
     site.topics()
     site.policy()
     before = site.orders()
-    frozen = site.operator(*QUICK, program="testkit.mortal", FREEZES_AT="before reorder 1")
+    frozen = site.operator(*QUICK, program="testkit.processes.crash_points", FREEZES_AT="before reorder 1")
     site.until_reported()
     site.demote(1)
     site.until(lambda: REACHED in frozen.log.read_text(), 30, "the first operator is frozen")

@@ -14,7 +14,7 @@ from bellwether.adapters.undo_record_codec import import_record
 
 if TYPE_CHECKING:
     from realparts.processes import ManagedProcess
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 

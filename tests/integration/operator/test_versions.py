@@ -13,11 +13,11 @@ import yaml
 
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS
 from bellwether.core.model.undo_record import FORMAT_VERSION
-from testkit.healthprobes import ask
+from testkit.processes.health_requests import ask
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 

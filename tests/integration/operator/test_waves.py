@@ -19,13 +19,13 @@ from bellwether.core.signals import Reading
 from bellwether.kafka_connection import Connection
 from bellwether.ports.kafka import Reorder
 from realparts import kubernetes_binaries
-from testkit.kafkasites import PATIENT
-from testkit.sites import condition, demoted
+from testkit.kafka.kafka_site import PATIENT
+from testkit.processes.sites import condition, demoted
 from waiting import TooLate, limit
 
 if TYPE_CHECKING:
-    from testkit.sites import Site
-    from testkit.voices import Voice
+    from testkit.processes.fake_prober import FakeProber
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
@@ -37,7 +37,7 @@ QUICK = ("--lease-duration", "6", "--lease-renew", "0.5")
 
 
 @pytest.fixture
-def waved(bare_site: Site) -> tuple[Site, Voice]:
+def waved(bare_site: Site) -> tuple[Site, FakeProber]:
     """Ninety partitions, of which each broker leads thirty; they return as in the example, and sooner."""
     site = bare_site
     orders = [[1 + (i + k) % 3 for k in range(3)] for i in range(3 * LEADS)]
@@ -90,7 +90,7 @@ def move_leaders_on(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, Voice]) -> None:
+def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, FakeProber]) -> None:
     site, voice = waved
     before = site.orders()
     voice.says(1, Reading.FAILING)
@@ -133,7 +133,7 @@ def test_a_wave_is_rolled_back_by_a_relapse_and_begins_anew(waved: tuple[Site, V
 
 
 @pytest.mark.slow
-def test_another_operator_goes_on_with_the_wave_that_it_finds(waved: tuple[Site, Voice]) -> None:
+def test_another_operator_goes_on_with_the_wave_that_it_finds(waved: tuple[Site, FakeProber]) -> None:
     site, voice = waved
     before = site.orders()
     voice.says(1, Reading.FAILING)

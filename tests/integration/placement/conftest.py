@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from testkit.kafkasites import KafkaSite
-from testkit.operators import Operator
-from testkit.watchers import Watcher
+from testkit.kafka.kafka_site import KafkaSite
+from testkit.simulation.invariant_watcher import Watcher
+from testkit.simulation.operators import Operator
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
     from realparts.kafka import KafkaCluster
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 ROOT = Path(__file__).parents[3]
 GRACE_SECONDS = 1.0
@@ -41,7 +41,7 @@ def stretched(six: KafkaCluster) -> Iterator[KafkaCluster]:
 @pytest.fixture
 def policy_site(apiserver: ApiServer, stretched: KafkaCluster, tmp_path: Path) -> Iterator[Site]:
     """A namespace in which nothing runs yet."""
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
     apiserver.apply(ROOT / "crds")
     site = Site(apiserver, stretched, tmp_path)

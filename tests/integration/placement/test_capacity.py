@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from testkit.guides import Guide
+from testkit.processes.readme_runner import Guide
 
 if TYPE_CHECKING:
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 

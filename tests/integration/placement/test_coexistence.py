@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bellwether.core.model.cluster import TopicPartition
-from testkit import strimzis
-from testkit.guides import Guide
-from testkit.sites import condition
-from testkit.strimzisites import StrimziSite
+from testkit.kubernetes import strimzi_objects
+from testkit.kubernetes.strimzi_fixture import StrimziSite
+from testkit.processes.readme_runner import Guide
+from testkit.processes.sites import condition
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
@@ -113,9 +113,9 @@ def test_a_pause_of_strimzi_holds_the_way_back_and_not_a_persons_word(policy_sit
 
     apiserver.apply(strimzi.definitions())
     site = policy_site
-    played, plain = StrimziSite(site, site.kafka), strimzis.listener("plain", 9092, tls=False)
+    played, plain = StrimziSite(site, site.kafka), strimzi_objects.listener("plain", 9092, tls=False)
     addresses = {"plain": site.kafka.bootstrap}
-    played.put(played.kafkas, strimzis.kafka(namespace=site.namespace, listeners=(plain,), bootstrap=addresses))
+    played.put(played.kafkas, strimzi_objects.kafka(namespace=site.namespace, listeners=(plain,), bootstrap=addresses))
     site.topics({"orders": 4}, assignments={"orders": [list(HOME)] * 4})
     site.operator()
     guide = Guide(site, EXAMPLE)

@@ -13,8 +13,8 @@ from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.core.settings.policy import Demotion
 from bellwether.core.signals import OverrideState, Reading
-from testkit.kafkasites import KafkaSite
-from testkit.operators import POLICY, Operator
+from testkit.kafka.kafka_site import KafkaSite
+from testkit.simulation.operators import POLICY, Operator
 
 pytestmark = pytest.mark.kafka
 

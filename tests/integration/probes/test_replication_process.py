@@ -15,7 +15,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import POLICIES
 from realparts.kafka import create_topics
-from testkit.writers import SteadyWriter
+from testkit.kafka.producer import SteadyWriter
 from waiting import limit
 
 if TYPE_CHECKING:

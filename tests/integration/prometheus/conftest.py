@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from realparts.prometheus import PrometheusServer
-from testkit.exporters import Site, host, node_by_address, node_by_name, node_of_host, past, pod_monitor
+from testkit.processes.exporters import Site, host, node_by_address, node_by_name, node_of_host, past, pod_monitor
 
 # Each answers by the exporters that it has; every one has broker 1 ill.
 SITES: dict[str, Callable[[float], Site]] = {

@@ -23,8 +23,8 @@ from bellwether.api.v1alpha1.spec.query_presets import (
 from bellwether.core.settings.detection import PrometheusRule
 from bellwether.probes.prometheus.prometheus_rules import figures, judge
 from realparts.prometheus import PrometheusServer
-from testkit.apiobjects import prometheus
-from testkit.exporters import BROKERS
+from testkit.kubernetes.api_objects import prometheus
+from testkit.processes.exporters import BROKERS
 
 pytestmark = pytest.mark.prometheus
 

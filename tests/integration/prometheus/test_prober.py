@@ -30,8 +30,8 @@ from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerH
 from realparts.apiserver import ApiServer
 from realparts.prometheus import PrometheusServer
 from realparts.tls import Authority
-from testkit import apiobjects
-from testkit.exporters import BROKERS, Site, page, pod_monitor
+from testkit.kubernetes import api_objects
+from testkit.processes.exporters import BROKERS, Site, page, pod_monitor
 from waiting import limit, until
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.apiserver]
@@ -84,7 +84,7 @@ class Bench:
 
     def policy(self, url: str, *rules: dict[str, Any], **settings: Any) -> None:
         said = {"url": url, "rules": list(rules), "periodSeconds": 1, "timeoutSeconds": 1, "staleAfterSeconds": 4}
-        body = apiobjects.policy(detection={"prometheus": {**said, **settings}})
+        body = api_objects.policy(detection={"prometheus": {**said, **settings}})
         body["metadata"]["namespace"] = self.namespace
         BrokerHealths(self.api, SystemClock()).ensure_broker_healths(
             self.api.create(POLICIES, self.namespace, body), list(BROKERS)

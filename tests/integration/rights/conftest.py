@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from realparts.auditing import AuditedApiServer
     from realparts.kafka import KafkaCluster
-    from testkit.crews import Crew
+    from testkit.kubernetes.service_accounts import Crew
 
 ROOT = Path(__file__).parents[3]
 
@@ -29,7 +29,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditedApiServ
 @pytest.fixture
 def crew(audited: AuditedApiServer, breakable_kafka: KafkaCluster, tmp_path: Path) -> Iterator[Crew]:
     """Accounts with the chart's rights in the namespace of one policy; nothing runs yet."""
-    from testkit.crews import Crew
+    from testkit.kubernetes.service_accounts import Crew
 
     made = Crew(audited, breakable_kafka, tmp_path)
     try:
@@ -42,7 +42,7 @@ def crew(audited: AuditedApiServer, breakable_kafka: KafkaCluster, tmp_path: Pat
 @pytest.fixture
 def crew_everywhere(audited: AuditedApiServer, breakable_kafka: KafkaCluster, tmp_path: Path) -> Iterator[Crew]:
     """The same with rights in all namespaces."""
-    from testkit.crews import Crew
+    from testkit.kubernetes.service_accounts import Crew
 
     made = Crew(audited, breakable_kafka, tmp_path, everywhere=True)
     try:

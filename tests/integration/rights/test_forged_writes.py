@@ -13,8 +13,8 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, LEASES, Ku
 from bellwether.adapters.kubernetes.leases import POLICY_ANNOTATION
 from bellwether.adapters.kubernetes.objects.signal_writer import SOURCE_ANNOTATION, TYPE_ANNOTATION
 from bellwether.ports.errors import Terminal
-from testkit.accounts import OPERATOR
-from testkit.bound import RULES, SIDECARS, STRANGER, ZONE_A, ZONE_B, Stage, entry
+from testkit.kubernetes.chart_accounts import OPERATOR
+from testkit.kubernetes.forged_writes_fixture import RULES, SIDECARS, STRANGER, ZONE_A, ZONE_B, Stage, entry
 from waiting import until
 
 if TYPE_CHECKING:

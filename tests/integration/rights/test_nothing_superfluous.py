@@ -14,10 +14,10 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAP
 from bellwether.adapters.kubernetes.permissions import OPERATOR as TABLE
 from bellwether.adapters.kubernetes.permissions import Only, Where
 from bellwether.core.signals import Reading
-from testkit.accounts import OPERATOR
-from testkit.crews import Crew
-from testkit.lacks import Key, Lack, needs
-from testkit.sites import POLICY
+from testkit.kubernetes.chart_accounts import OPERATOR
+from testkit.kubernetes.missing_permissions import Key, Lack, needs
+from testkit.kubernetes.service_accounts import Crew
+from testkit.processes.sites import POLICY
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.chart, pytest.mark.slow]
 

@@ -9,10 +9,10 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import LEASES
 from bellwether.adapters.kubernetes.permissions import PROBER, SAMPLER, Only, Where
-from testkit import accounts
-from testkit.crews import CREDENTIALS, RULES, SIDECARS, Crew
-from testkit.lacks import Key, Lack, needs, nothing
-from testkit.sites import POLICY
+from testkit.kubernetes import chart_accounts
+from testkit.kubernetes.missing_permissions import Key, Lack, needs, nothing
+from testkit.kubernetes.service_accounts import CREDENTIALS, RULES, SIDECARS, Crew
+from testkit.processes.sites import POLICY
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.chart, pytest.mark.slow]
 
@@ -82,10 +82,10 @@ def test_a_prober_needs(crew: Crew, key: Key) -> None:
 def test_the_sampler_needs_each_of_its_verbs(crew: Crew, tmp_path: Path) -> None:
     crew.site.topics({crew.site.topic: 6})
     crew.policy(kafka=crew.secured())
-    kubeconfig = crew.accounts.kubeconfig(accounts.SAMPLER)
+    kubeconfig = crew.chart_accounts.kubeconfig(chart_accounts.SAMPLER)
     command = ("sample", "--policy", f"{crew.site.namespace}/{POLICY}", "--store", str(tmp_path / "s"), "--once")
     for (_, resource, verb), group in needs(need for need in SAMPLER if need.only is not Only.STRIMZI).items():
-        with crew.accounts.without(accounts.SAMPLER, group, resource, verb):
+        with crew.chart_accounts.without(chart_accounts.SAMPLER, group, resource, verb):
             done = crew.ran(kubeconfig, *command)
         assert done.returncode == 1
         assert f"lacks the verb '{verb}' on {resource}" in " ".join(done.stderr.split())

@@ -11,9 +11,18 @@ import pytest
 from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, CONFIG_MAPS, JOBS, PODS
 from realparts.auditing import AuditedApiServer
-from testkit.accounts import OPERATOR, SAMPLER
-from testkit.crews import ALERTS, CREDENTIALS, REACHABILITY, REPLICATION, RULES, SIDECARS, TOKEN, Crew
-from testkit.sites import POLICY
+from testkit.kubernetes.chart_accounts import OPERATOR, SAMPLER
+from testkit.kubernetes.service_accounts import (
+    ALERTS,
+    CREDENTIALS,
+    REACHABILITY,
+    REPLICATION,
+    RULES,
+    SIDECARS,
+    TOKEN,
+    Crew,
+)
+from testkit.processes.sites import POLICY
 
 if TYPE_CHECKING:
     from realparts.kafka import KafkaCluster

@@ -12,11 +12,11 @@ from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.adapters.kubernetes.permissions import OPERATOR as TABLE
 from bellwether.adapters.kubernetes.permissions import SAMPLER as SAMPLERS
 from bellwether.adapters.kubernetes.permissions import Need, Only
-from testkit.accounts import OPERATOR, SAMPLER
-from testkit.crews import CREDENTIALS, Crew
-from testkit.sites import POLICY
-from testkit.strimzis import CLUSTER
-from testkit.strimzisites import CA, USER, StrimziSite
+from testkit.kubernetes.chart_accounts import OPERATOR, SAMPLER
+from testkit.kubernetes.service_accounts import CREDENTIALS, Crew
+from testkit.kubernetes.strimzi_fixture import CA, USER, StrimziSite
+from testkit.kubernetes.strimzi_objects import CLUSTER
+from testkit.processes.sites import POLICY
 
 if TYPE_CHECKING:
     from realparts.auditing import AuditedApiServer

@@ -9,8 +9,8 @@ import pytest
 
 from bellwether.adapters.kubernetes.permissions import OPERATOR as OPERATORS
 from bellwether.adapters.kubernetes.permissions import PROBER, SAMPLER, Need, Only, Where
-from testkit.accounts import FULL, OPERATOR, granted, rendered
-from testkit.accounts import SAMPLER as SAMPLERS
+from testkit.kubernetes.chart_accounts import FULL, OPERATOR, granted, rendered
+from testkit.kubernetes.chart_accounts import SAMPLER as SAMPLERS
 
 pytestmark = pytest.mark.chart
 

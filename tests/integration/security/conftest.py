@@ -15,7 +15,7 @@ import yaml
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
     from realparts.secured import Acl, SecuredKafka
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 ROOT = Path(__file__).parents[3]
 
@@ -38,7 +38,7 @@ def crds(apiserver: ApiServer) -> None:
 @pytest.fixture
 def site(crds: None, apiserver: ApiServer, secured: SecuredKafka, tmp_path: Path) -> Iterator[Site]:
     """A namespace of the secured cluster in which nothing runs."""
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
     made = Site(apiserver, secured.kafka, tmp_path)
     try:

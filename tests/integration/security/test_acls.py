@@ -24,12 +24,12 @@ from bellwether.kafka_connection import Connection, Mechanism, Protocol, Securit
 from bellwether.ports.errors import Unauthorized
 from bellwether.ports.kafka import Reorder
 from realparts.secured import Acl
-from testkit.sites import condition
+from testkit.processes.sites import condition
 from waiting import limit, until
 
 if TYPE_CHECKING:
     from realparts.secured import SecuredKafka
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = pytest.mark.kafka
 

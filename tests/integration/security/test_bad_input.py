@@ -14,12 +14,12 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from realparts.secured import TOKEN_CLIENT, TOKEN_SECRET, Acl
 from realparts.tls import Authority
-from testkit.forwarder import Forwarder
-from testkit.sites import condition
+from testkit.kafka.tcp_forwarder import Forwarder
+from testkit.processes.sites import condition
 
 if TYPE_CHECKING:
     from realparts.secured import SecuredKafka
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 

@@ -25,7 +25,7 @@ from waiting import limit
 
 if TYPE_CHECKING:
     from realparts.secured import SecuredKafka
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver, pytest.mark.slow]
 

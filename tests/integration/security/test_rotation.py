@@ -10,12 +10,12 @@ import pytest
 
 from bellwether.core.model.cluster import TopicPartition
 from realparts.secured import TOKEN_CLIENT, Acl
-from testkit.mortal import REACHED
-from testkit.sites import condition
+from testkit.processes.crash_points import REACHED
+from testkit.processes.sites import condition
 
 if TYPE_CHECKING:
     from realparts.secured import SecuredKafka
-    from testkit.sites import Site
+    from testkit.processes.sites import Site
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
@@ -118,7 +118,9 @@ def test_a_password_renewed_in_the_middle_of_a_run_leaves_nothing_half_done(
     secured.grant(user, ALL)
     before = site.orders()
     site.policy(kafka=scram, election={"batchSize": 15})
-    operator = site.operator("--lease-duration", "60", program="testkit.mortal", FREEZES_AT="after reorder 1")
+    operator = site.operator(
+        "--lease-duration", "60", program="testkit.processes.crash_points", FREEZES_AT="after reorder 1"
+    )
     site.until_reported()
     site.demote(1)
     site.until(lambda: REACHED in operator.log.read_text(), 30, "the operator is frozen between two requests")

@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
     from realparts.kafka import KafkaCluster
-    from testkit.strimzisites import StrimziSite
+    from testkit.kubernetes.strimzi_fixture import StrimziSite
 
 ROOT = Path(__file__).parents[3]
 
@@ -29,7 +29,7 @@ def strimzi_api(apiserver: ApiServer) -> ApiServer:
 def strimzi_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """Three brokers in three racks, listening to clients inside and outside over TLS, for users with passwords."""
     from realparts.kafka import KafkaCluster
-    from testkit.strimzisites import LISTENER_NAMES
+    from testkit.kubernetes.strimzi_fixture import LISTENER_NAMES
 
     with KafkaCluster(
         3,
@@ -46,8 +46,8 @@ def strimzi_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaClu
 @pytest.fixture
 def bare(strimzi_api: ApiServer, strimzi_kafka: KafkaCluster, tmp_path: Path) -> Iterator[StrimziSite]:
     """A namespace with nothing of Strimzi's in it yet; faults are mended before it is closed."""
-    from testkit.sites import Site
-    from testkit.strimzisites import StrimziSite
+    from testkit.kubernetes.strimzi_fixture import StrimziSite
+    from testkit.processes.sites import Site
 
     site = Site(strimzi_api, strimzi_kafka, tmp_path)
     try:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bellwether.core.signals import Reading
-from testkit.sites import condition, demoted
+from testkit.processes.sites import condition, demoted
 
 if TYPE_CHECKING:
-    from testkit.strimzisites import StrimziSite
+    from testkit.kubernetes.strimzi_fixture import StrimziSite
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bellwether.adapters.kubernetes.api_client import SECRETS
-from testkit.sites import condition
-from testkit.strimzis import CLUSTER, kafka_user, listener, not_ready, scram_secret
-from testkit.strimzisites import CA, PASSWORD, USER
+from testkit.kubernetes.strimzi_fixture import CA, PASSWORD, USER
+from testkit.kubernetes.strimzi_objects import CLUSTER, kafka_user, listener, not_ready, scram_secret
+from testkit.processes.sites import condition
 
 if TYPE_CHECKING:
-    from testkit.strimzisites import StrimziSite
+    from testkit.kubernetes.strimzi_fixture import StrimziSite
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 

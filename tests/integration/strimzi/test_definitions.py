@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from realparts.apiserver import KubectlFailed
-from testkit import strimzis
+from testkit.kubernetes import strimzi_objects
 
 if TYPE_CHECKING:
     from realparts.apiserver import ApiServer
@@ -26,16 +26,16 @@ ACLS = [
     {"resource": {"type": "topic", "name": "*", "patternType": "literal"}, "operations": ["Describe"]},
 ]
 BODIES = {
-    "Kafka": strimzis.kafka(
+    "Kafka": strimzi_objects.kafka(
         namespace=NAMESPACE, certificates=["PEM"], annotations={"bellwether.dev/policies-from": "*"}
     ),
-    "Kafka that is not ready": strimzis.kafka(
-        "creating", NAMESPACE, conditions=[strimzis.not_ready("Creating", "soon")]
+    "Kafka that is not ready": strimzi_objects.kafka(
+        "creating", NAMESPACE, conditions=[strimzi_objects.not_ready("Creating", "soon")]
     ),
-    "KafkaUser": strimzis.kafka_user(namespace=NAMESPACE, acls=ACLS),
-    "KafkaUser with a certificate": strimzis.kafka_user("reader", "tls", namespace=NAMESPACE),
-    "KafkaNodePool": strimzis.pool("brokers", [1, 2, 3], NAMESPACE),
-    "KafkaRebalance": strimzis.rebalance("full", "Rebalancing", NAMESPACE),
+    "KafkaUser": strimzi_objects.kafka_user(namespace=NAMESPACE, acls=ACLS),
+    "KafkaUser with a certificate": strimzi_objects.kafka_user("reader", "tls", namespace=NAMESPACE),
+    "KafkaNodePool": strimzi_objects.pool("brokers", [1, 2, 3], NAMESPACE),
+    "KafkaRebalance": strimzi_objects.rebalance("full", "Rebalancing", NAMESPACE),
 }
 
 
@@ -101,7 +101,7 @@ def test_the_user_that_the_document_shows_may_do_all_that_is_needed_and_no_more(
 
 
 def test_strimzi_has_no_field_for_further_containers(server: ApiServer) -> None:
-    body = {"apiVersion": "kafka.strimzi.io/v1", "kind": "Kafka", **strimzis.kafka("sidecars", NAMESPACE)}
+    body = {"apiVersion": "kafka.strimzi.io/v1", "kind": "Kafka", **strimzi_objects.kafka("sidecars", NAMESPACE)}
     template = {"pod": {"volumes": [{"name": "more", "emptyDir": {}}]}}
     body["spec"]["kafka"]["template"] = template
     accept(server, body)

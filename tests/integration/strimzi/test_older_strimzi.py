@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[3]
 def test_strimzi_may_come_later_and_be_an_older_one(strimzi_kafka: KafkaCluster, tmp_path: Path) -> None:
     from realparts import strimzi
     from realparts.apiserver import ApiServer
-    from testkit.sites import Site
-    from testkit.strimzisites import StrimziSite
+    from testkit.kubernetes.strimzi_fixture import StrimziSite
+    from testkit.processes.sites import Site
 
     with ApiServer(tmp_path / "apiserver") as server:
         server.apply(ROOT / "crds")

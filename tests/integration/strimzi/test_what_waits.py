@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from testkit.sites import condition
+from testkit.processes.sites import condition
 
 if TYPE_CHECKING:
-    from testkit.strimzisites import StrimziSite
+    from testkit.kubernetes.strimzi_fixture import StrimziSite
 
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 

@@ -1,7 +1,7 @@
 """Kafka's command line tools under the names that Kafka ships them by, for examples that people follow.
 
 In: a folder. Out: the same with a script for each tool, to be put on the PATH. The tools are one jar more than the
-brokers need. Called by ``testkit.guides``.
+brokers need. Called by ``testkit.processes.readme_runner``.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import pytest
 from bellwether.adapters import audit_codec
 from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange, MoveSummary, PlanStep
 from bellwether.ports.errors import Terminal
-from testkit.builders import START, after
+from testkit.values.builders import START, after
 
 WHOLE = AuditEntry(
     at=START,

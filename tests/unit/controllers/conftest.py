@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from testkit.desks import Desked
-from testkit.offices import Office
+from testkit.simulation.operator_fixture import MemoryOperator
+from testkit.simulation.rebalance_fixture import Desked
 
 
 @pytest.fixture
-def office() -> Iterator[Office]:
-    made = Office.well()
+def operator() -> Iterator[MemoryOperator]:
+    made = MemoryOperator.well()
     yield made
     made.close()
 

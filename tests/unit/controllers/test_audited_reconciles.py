@@ -12,29 +12,29 @@ from bellwether.core.reporting.audit import AuditEntry
 from bellwether.core.signals import OverrideState, Reading
 from bellwether.ports.errors import Terminal
 from bellwether.testing.fault_injection import Faults, Killed
-from testkit.offices import Office
+from testkit.simulation.operator_fixture import MemoryOperator
 
 
 @pytest.fixture
-def office() -> Iterator[Office]:
-    made = Office(audited=True)
+def operator() -> Iterator[MemoryOperator]:
+    made = MemoryOperator(audited=True)
     for broker in made.site.cluster.brokers:
         made.site.signals.say(broker, Reading.PASSING)
     yield made
     made.close()
 
 
-def trail(office: Office) -> list[AuditEntry]:
-    return ConfigMapAuditLog(office.api, "default", "main", office.site.clock).read()
+def trail(operator: MemoryOperator) -> list[AuditEntry]:
+    return ConfigMapAuditLog(operator.api, "default", "main", operator.site.clock).read()
 
 
-def test_a_demotion_and_its_end_stand_with_their_reasons(office: Office):
-    loop = office.make(promotion={"stabilizationSeconds": 1})
-    office.step(loop)
-    assert trail(office) == []
-    office.site.signals.say(1, Reading.FAILING)
-    office.step(loop, 2)
-    (fallen,) = trail(office)
+def test_a_demotion_and_its_end_stand_with_their_reasons(operator: MemoryOperator):
+    loop = operator.make(promotion={"stabilizationSeconds": 1})
+    operator.step(loop)
+    assert trail(operator) == []
+    operator.site.signals.say(1, Reading.FAILING)
+    operator.step(loop, 2)
+    (fallen,) = trail(operator)
     assert [(c.broker, c.demoted, c.word) for c in fallen.changes] == [(1, True, "signals")]
     assert fallen.changes[0].evidence
     assert fallen.moves is not None
@@ -42,73 +42,73 @@ def test_a_demotion_and_its_end_stand_with_their_reasons(office: Office):
     assert fallen.outcome is not None
     assert (fallen.outcome.reordered, fallen.outcome.elected) == (4, 2)
 
-    office.site.signals.say(1, Reading.PASSING)
-    office.step(loop, 6)
-    risen = trail(office)[1]
+    operator.site.signals.say(1, Reading.PASSING)
+    operator.step(loop, 6)
+    risen = trail(operator)[1]
     assert [(c.broker, c.demoted, c.word) for c in risen.changes] == [(1, False, "signals")]
     assert risen.moves is not None
     assert risen.moves.restores == risen.moves.reorders == 4
 
 
-def test_a_settled_cluster_writes_nothing_whether_or_not_somebody_is_demoted(office: Office):
-    loop = office.make()
-    office.site.signals.say(1, Reading.FAILING)
-    office.step(loop, 4)
-    before = [m["metadata"]["resourceVersion"] for m in office.api.all(CONFIG_MAPS)]
-    office.step(loop, 20, seconds=10)
-    assert [m["metadata"]["resourceVersion"] for m in office.api.all(CONFIG_MAPS)] == before
+def test_a_settled_cluster_writes_nothing_whether_or_not_somebody_is_demoted(operator: MemoryOperator):
+    loop = operator.make()
+    operator.site.signals.say(1, Reading.FAILING)
+    operator.step(loop, 4)
+    before = [m["metadata"]["resourceVersion"] for m in operator.api.all(CONFIG_MAPS)]
+    operator.step(loop, 20, seconds=10)
+    assert [m["metadata"]["resourceVersion"] for m in operator.api.all(CONFIG_MAPS)] == before
 
 
-def test_a_persons_override_is_told_by_its_reason(office: Office):
-    loop = office.make()
-    office.step(loop)
-    office.site.signals.override(2, OverrideState.DEMOTED, "its disk is replaced")
-    office.step(loop)
-    (change,) = trail(office)[0].changes
+def test_a_persons_override_is_told_by_its_reason(operator: MemoryOperator):
+    loop = operator.make()
+    operator.step(loop)
+    operator.site.signals.override(2, OverrideState.DEMOTED, "its disk is replaced")
+    operator.step(loop)
+    (change,) = trail(operator)[0].changes
     assert (change.word, change.message) == ("override", "its disk is replaced")
 
 
-def test_who_observes_moves_nothing_and_tells_nothing(office: Office):
-    loop = office.make(mode="Observe")
-    office.site.signals.say(1, Reading.FAILING)
-    office.step(loop, 3)
-    assert trail(office) == []
+def test_who_observes_moves_nothing_and_tells_nothing(operator: MemoryOperator):
+    loop = operator.make(mode="Observe")
+    operator.site.signals.say(1, Reading.FAILING)
+    operator.step(loop, 3)
+    assert trail(operator) == []
 
 
-def test_a_trail_that_cannot_be_written_holds_no_demotion(office: Office):
-    loop = office.make()
-    office.step(loop)
-    office.api.refuse("create", CONFIG_MAPS, Terminal("quota"))
-    office.site.signals.say(1, Reading.FAILING)
-    office.step(loop, 2)
-    assert office.site.cluster.snapshot().leaders()[1] == 0
-    assert trail(office) == []
+def test_a_trail_that_cannot_be_written_holds_no_demotion(operator: MemoryOperator):
+    loop = operator.make()
+    operator.step(loop)
+    operator.api.refuse("create", CONFIG_MAPS, Terminal("quota"))
+    operator.site.signals.say(1, Reading.FAILING)
+    operator.step(loop, 2)
+    assert operator.site.cluster.snapshot().leaders()[1] == 0
+    assert trail(operator) == []
 
 
-def test_a_process_killed_in_the_middle_leaves_its_intent(office: Office):
+def test_a_process_killed_in_the_middle_leaves_its_intent(operator: MemoryOperator):
     faults = Faults()
 
     def die() -> None:
         raise Killed
 
     faults.race("reorder", die)
-    office.faults = faults.around
-    loop = office.make()
-    office.site.signals.say(1, Reading.FAILING)
+    operator.faults = faults.around
+    loop = operator.make()
+    operator.site.signals.say(1, Reading.FAILING)
     with pytest.raises(Killed):
-        office.step(loop)
-    (entry,) = trail(office)
+        operator.step(loop)
+    (entry,) = trail(operator)
     assert entry.outcome is None
     assert entry.moves is not None
 
 
-def test_the_end_of_a_policy_is_told_and_the_trail_stays(office: Office):
-    loop = office.make()
-    office.site.signals.say(1, Reading.FAILING)
-    office.step(loop, 2)
-    office.api.delete(POLICIES, "default", "main")
-    office.step(loop, 30)
-    assert office.api.find(POLICIES, "default", "main") is None
-    last = trail(office)[-1]
+def test_the_end_of_a_policy_is_told_and_the_trail_stays(operator: MemoryOperator):
+    loop = operator.make()
+    operator.site.signals.say(1, Reading.FAILING)
+    operator.step(loop, 2)
+    operator.api.delete(POLICIES, "default", "main")
+    operator.step(loop, 30)
+    assert operator.api.find(POLICIES, "default", "main") is None
+    last = trail(operator)[-1]
     assert last.occasion.startswith("the policy is being deleted: displaced orders were left as they are")
     assert "exported to default/bellwether-undo-main-export-" in last.occasion

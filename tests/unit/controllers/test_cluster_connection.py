@@ -22,8 +22,8 @@ from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.testing.memory_world import START, ManualClock
 from realparts.tls import Authority
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
 
 SASL = {"mechanism": "PLAIN", "username": "u", "passwordSecretRef": {"name": "kafka-user", "key": "password"}}
 
@@ -40,7 +40,7 @@ def connector(monkeypatch: pytest.MonkeyPatch) -> Connector:
 
 
 def policy(cluster_id: str = "", **kafka: Any) -> LeadershipPolicy:
-    body = apiobjects.policy(kafka=apiobjects.kafka(**kafka))
+    body = api_objects.policy(kafka=api_objects.kafka(**kafka))
     return LeadershipPolicy.read({**body, "status": {"clusterId": cluster_id}} if cluster_id else body)
 
 

@@ -25,14 +25,16 @@ from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.testing.memory_world import ManualClock
 from realparts.tls import Authority
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
-from testkit.offices import Office
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
+from testkit.simulation.operator_fixture import MemoryOperator
 
 PACE = Requeue()
 POLICY = LeadershipPolicy.read(
-    apiobjects.policy(
-        kafka=apiobjects.kafka(tls={"caSecretRef": {"name": "ca"}}, sasl={**apiobjects.SASL, "username": "bellwether"})
+    api_objects.policy(
+        kafka=api_objects.kafka(
+            tls={"caSecretRef": {"name": "ca"}}, sasl={**api_objects.SASL, "username": "bellwether"}
+        )
     )
 )
 
@@ -166,47 +168,51 @@ def test_a_link_follows_its_secrets_and_keeps_its_lease_and_its_record(
         pytest.param(Unauthorized("grant Alter on Cluster"), "AclMissing", id="what we ask is not allowed"),
     ],
 )
-def test_what_a_person_must_grant_or_renew_has_a_reason_of_its_own(office: Office, trouble: Terminal, reason: str):
-    loop = office.make()
-    office.connector.trouble = trouble
-    assert office.step(loop) == PACE.retry_seconds
-    assert office.condition() == ("False", reason, str(trouble))
-    assert office.condition("Connected")[:2] == ("False" if reason == "CredentialsUnusable" else "Unknown", reason)
-    office.connector.trouble = None
-    office.step(loop)
-    assert office.condition()[:2] == ("True", "Settled")
+def test_what_a_person_must_grant_or_renew_has_a_reason_of_its_own(
+    operator: MemoryOperator, trouble: Terminal, reason: str
+):
+    loop = operator.make()
+    operator.connector.trouble = trouble
+    assert operator.step(loop) == PACE.retry_seconds
+    assert operator.condition() == ("False", reason, str(trouble))
+    assert operator.condition("Connected")[:2] == ("False" if reason == "CredentialsUnusable" else "Unknown", reason)
+    operator.connector.trouble = None
+    operator.step(loop)
+    assert operator.condition()[:2] == ("True", "Settled")
 
 
-def test_who_is_refused_again_and_again_asks_ever_less_often_and_at_once_again_when_it_was_let_in(office: Office):
-    loop = office.make()
-    office.connector.trouble = Unauthenticated("user 'u' is refused")
-    assert [office.step(loop) for _ in range(5)] == [5, 10, 20, 30, 30]
-    office.connector.trouble = Unauthorized("grant Alter on Cluster")
-    assert office.step(loop) == 5, "another trouble"
-    office.connector.trouble = None
-    office.step(loop)
-    office.connector.trouble = Transient("no answer")
+def test_who_is_refused_again_and_again_asks_ever_less_often_and_at_once_again_when_it_was_let_in(
+    operator: MemoryOperator,
+):
+    loop = operator.make()
+    operator.connector.trouble = Unauthenticated("user 'u' is refused")
+    assert [operator.step(loop) for _ in range(5)] == [5, 10, 20, 30, 30]
+    operator.connector.trouble = Unauthorized("grant Alter on Cluster")
+    assert operator.step(loop) == 5, "another trouble"
+    operator.connector.trouble = None
+    operator.step(loop)
+    operator.connector.trouble = Transient("no answer")
     loop.release()
-    assert [office.step(loop) for _ in range(3)] == [5, 5, 5], "whom nobody refuses need not wait"
+    assert [operator.step(loop) for _ in range(3)] == [5, 5, 5], "whom nobody refuses need not wait"
 
 
-def test_that_former_credentials_are_in_use_is_said_and_stops_nothing(office: Office):
-    loop = office.make()
+def test_that_former_credentials_are_in_use_is_said_and_stops_nothing(operator: MemoryOperator):
+    loop = operator.make()
     why = "connected with what was read before: spec.kafka.tls.caSecretRef: secret default/ca does not exist"
-    office.step(loop)
-    office.connector.former_credentials = Condition("CredentialsCurrent", False, Reason.CREDENTIALS_UNUSABLE, why)
-    office.step(loop, times=2)
-    assert office.condition("CredentialsCurrent") == ("False", "CredentialsUnusable", why)
-    assert office.condition()[:2] == ("True", "Settled")
-    told = [e["note"] for e in office.api.all(EVENTS) if e["reason"] == "CredentialsUnusable"]
+    operator.step(loop)
+    operator.connector.former_credentials = Condition("CredentialsCurrent", False, Reason.CREDENTIALS_UNUSABLE, why)
+    operator.step(loop, times=2)
+    assert operator.condition("CredentialsCurrent") == ("False", "CredentialsUnusable", why)
+    assert operator.condition()[:2] == ("True", "Settled")
+    told = [e["note"] for e in operator.api.all(EVENTS) if e["reason"] == "CredentialsUnusable"]
     assert told == [why], "once"
-    office.connector.former_credentials = None
-    office.step(loop)
-    assert "CredentialsCurrent" not in {c["type"] for c in office.body()["status"]["conditions"]}
+    operator.connector.former_credentials = None
+    operator.step(loop)
+    assert "CredentialsCurrent" not in {c["type"] for c in operator.body()["status"]["conditions"]}
 
 
-def test_a_transient_trouble_is_no_matter_of_credentials(office: Office):
-    loop = office.make()
-    office.connector.trouble = Transient("the token endpoint does not answer in time")
-    office.step(loop)
-    assert office.condition()[1] == "ClusterUnreachable"
+def test_a_transient_trouble_is_no_matter_of_credentials(operator: MemoryOperator):
+    loop = operator.make()
+    operator.connector.trouble = Transient("the token endpoint does not answer in time")
+    operator.step(loop)
+    assert operator.condition()[1] == "ClusterUnreachable"

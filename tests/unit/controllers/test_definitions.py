@@ -14,7 +14,7 @@ import structlog
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, NotFound
 from bellwether.controllers.definitions import SETTLE_SECONDS, WAIT_SECONDS, Watches, await_definitions
 from bellwether.ports.errors import Terminal, Transient
-from testkit.apistores import MemoryApi
+from testkit.kubernetes.memory_api import MemoryApi
 
 
 @pytest.mark.parametrize("kind", [POLICIES, BROKER_HEALTHS])

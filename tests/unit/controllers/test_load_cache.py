@@ -16,8 +16,8 @@ from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.testing.memory_world import ManualClock
-from testkit import apiobjects
-from testkit.builders import after
+from testkit.kubernetes import api_objects
+from testkit.values.builders import after
 
 PREFIX = "kafka.main."
 WISH = LoadQuery(PREFIX, "/store", Objective(), {})
@@ -208,7 +208,7 @@ def test_a_policy_that_no_longer_asks_for_them_has_them_forgotten_and_read_anew_
 
 class TestWhatIsWished:
     def policy(self, **capacity: int) -> LeadershipPolicy:
-        body = apiobjects.rebalance()
+        body = api_objects.rebalance()
         if capacity:
             body["spec"]["demotion"] = {"capacity": capacity}
         return LeadershipPolicy.read(body)

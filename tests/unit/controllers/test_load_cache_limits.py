@@ -12,7 +12,7 @@ from bellwether.adapters.store.store_errors import StoreUnavailable
 from bellwether.controllers.load_cache import AWAITED_SECONDS
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.core.signals import OverrideState
-from testkit.desks import SPEC, Desked, Planner
+from testkit.simulation.rebalance_fixture import SPEC, Desked, Planner
 
 # Every broker follows all: 2718. Leading partition i costs 2000 / (1 + i): of broker 1, 2000, 500 and 286, so that
 # brokers 2 and 3 carry 4368 and 3718.

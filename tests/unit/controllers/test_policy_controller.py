@@ -19,52 +19,52 @@ from bellwether.core.signals import OverrideState, Reading
 from bellwether.ports.errors import BellwetherError, Terminal, Transient
 from bellwether.ports.kafka import ClusterReader
 from bellwether.testing.fault_injection import Faults
-from testkit.apiobjects import kafka
-from testkit.offices import Office
+from testkit.kubernetes.api_objects import kafka
+from testkit.simulation.operator_fixture import MemoryOperator
 
 PACE = Requeue()
 
 
-def sick(office: Office, broker: int = 1) -> None:
-    office.site.signals.say(broker, Reading.FAILING)
+def sick(operator: MemoryOperator, broker: int = 1) -> None:
+    operator.site.signals.say(broker, Reading.FAILING)
 
 
-def test_the_first_step_adopts_the_policy_and_reports(office: Office):
-    loop = office.make()
-    assert office.step(loop) == PACE.idle_seconds
-    assert office.body()["metadata"]["finalizers"] == [FINALIZER]
-    assert office.condition()[:2] == ("True", "Settled")
-    assert office.condition("Connected")[0] == "True"
-    assert office.body()["status"]["clusterId"] == office.site.cluster_id
+def test_the_first_step_adopts_the_policy_and_reports(operator: MemoryOperator):
+    loop = operator.make()
+    assert operator.step(loop) == PACE.idle_seconds
+    assert operator.body()["metadata"]["finalizers"] == [FINALIZER]
+    assert operator.condition()[:2] == ("True", "Settled")
+    assert operator.condition("Connected")[0] == "True"
+    assert operator.body()["status"]["clusterId"] == operator.site.cluster_id
 
 
-def test_a_settled_policy_causes_no_write_at_all(office: Office):
-    loop = office.make()
-    office.step(loop, 2)
-    office.api.writes.clear()
-    before = office.site.cluster.mutations
-    assert office.step(loop, 5, seconds=10) == PACE.idle_seconds
-    assert [w for w in office.api.writes if " leases " not in w] == []
-    assert office.site.cluster.mutations == before
+def test_a_settled_policy_causes_no_write_at_all(operator: MemoryOperator):
+    loop = operator.make()
+    operator.step(loop, 2)
+    operator.api.writes.clear()
+    before = operator.site.cluster.mutations
+    assert operator.step(loop, 5, seconds=10) == PACE.idle_seconds
+    assert [w for w in operator.api.writes if " leases " not in w] == []
+    assert operator.site.cluster.mutations == before
 
 
-def test_a_sick_broker_loses_its_leaders_in_one_step_and_the_next_looks_at_once(office: Office):
-    loop = office.make()
-    office.step(loop)
-    sick(office)
-    assert office.step(loop) == 0.0
-    assert office.site.cluster.snapshot().leaders()[1] == 0
-    assert office.step(loop) == PACE.busy_seconds
-    assert office.body()["status"]["displacedPartitions"] == 4
+def test_a_sick_broker_loses_its_leaders_in_one_step_and_the_next_looks_at_once(operator: MemoryOperator):
+    loop = operator.make()
+    operator.step(loop)
+    sick(operator)
+    assert operator.step(loop) == 0.0
+    assert operator.site.cluster.snapshot().leaders()[1] == 0
+    assert operator.step(loop) == PACE.busy_seconds
+    assert operator.body()["status"]["displacedPartitions"] == 4
 
 
-def test_a_recovering_broker_is_looked_at_when_its_time_comes(office: Office):
-    loop = office.make(promotion={"stabilizationSeconds": 3})
-    sick(office)
-    office.step(loop, 2)
-    office.site.signals.say(1, Reading.PASSING)
-    assert office.step(loop) == 3.0
-    assert office.step(loop) == 2.0
+def test_a_recovering_broker_is_looked_at_when_its_time_comes(operator: MemoryOperator):
+    loop = operator.make(promotion={"stabilizationSeconds": 3})
+    sick(operator)
+    operator.step(loop, 2)
+    operator.site.signals.say(1, Reading.PASSING)
+    assert operator.step(loop) == 3.0
+    assert operator.step(loop) == 2.0
 
 
 @pytest.mark.parametrize(
@@ -74,34 +74,34 @@ def test_a_recovering_broker_is_looked_at_when_its_time_comes(office: Office):
         pytest.param({"suspend": True}, "Suspended", id="suspended"),
     ],
 )
-def test_who_only_watches_reports_and_moves_nobody(office: Office, spec: dict[str, object], reason: str):
-    loop = office.make(**spec)
-    sick(office)
-    before = office.site.cluster.mutations
-    office.step(loop, 3)
-    assert office.site.cluster.mutations == before
-    assert office.condition()[1] == reason
-    assert [w["brokerId"] for w in office.body()["status"]["wouldDemote"]] == [1]
+def test_who_only_watches_reports_and_moves_nobody(operator: MemoryOperator, spec: dict[str, object], reason: str):
+    loop = operator.make(**spec)
+    sick(operator)
+    before = operator.site.cluster.mutations
+    operator.step(loop, 3)
+    assert operator.site.cluster.mutations == before
+    assert operator.condition()[1] == reason
+    assert [w["brokerId"] for w in operator.body()["status"]["wouldDemote"]] == [1]
 
 
-def test_a_process_that_does_not_hold_the_lease_stands_by_in_silence(office: Office):
-    first = office.make()
-    office.step(first)
-    second = Office(office.site, office.api, holder="operator-b")
+def test_a_process_that_does_not_hold_the_lease_stands_by_in_silence(operator: MemoryOperator):
+    first = operator.make()
+    operator.step(first)
+    second = MemoryOperator(operator.site, operator.api, holder="operator-b")
     loop = second.loop()
-    sick(office)
-    office.api.writes.clear()
+    sick(operator)
+    operator.api.writes.clear()
     assert second.step(loop) == PACE.lease_retry_seconds
-    assert office.api.writes == []
+    assert operator.api.writes == []
     assert loop.record is None
 
 
-def test_a_process_that_stands_by_takes_over_when_the_other_leaves(office: Office):
-    sick(office)
-    first = office.make()
-    office.step(first, 2)
+def test_a_process_that_stands_by_takes_over_when_the_other_leaves(operator: MemoryOperator):
+    sick(operator)
+    first = operator.make()
+    operator.step(first, 2)
     first.release()
-    second = Office(office.site, office.api, holder="operator-b")
+    second = MemoryOperator(operator.site, operator.api, holder="operator-b")
     loop = second.loop()
     try:
         second.step(loop, 2)
@@ -112,34 +112,34 @@ def test_a_process_that_stands_by_takes_over_when_the_other_leaves(office: Offic
         second.close()
 
 
-def test_a_broker_that_has_turned_sick_is_demoted_when_its_dwell_is_over(office: Office):
-    loop = office.make(demotion={"dwellSeconds": 3})
-    sick(office)
-    assert office.step(loop) == 3.0
-    assert office.step(loop) == 2.0
+def test_a_broker_that_has_turned_sick_is_demoted_when_its_dwell_is_over(operator: MemoryOperator):
+    loop = operator.make(demotion={"dwellSeconds": 3})
+    sick(operator)
+    assert operator.step(loop) == 3.0
+    assert operator.step(loop) == 2.0
     assert loop.record is not None
     assert not loop.record.demoted
-    office.step(loop, 2)
+    operator.step(loop, 2)
     assert list(loop.record.demoted) == [1]
 
 
-def test_a_broker_that_flaps_must_stay_well_for_longer_whoever_leads(office: Office):
+def test_a_broker_that_flaps_must_stay_well_for_longer_whoever_leads(operator: MemoryOperator):
     promotion = {"stabilizationSeconds": 5, "flapWindowSeconds": 600}
-    first = office.make(promotion=promotion)
+    first = operator.make(promotion=promotion)
     for _ in range(2):
-        sick(office)
-        office.step(first, 2)
-        office.site.signals.say(1, Reading.PASSING)
-        office.step(first, 20)
-    sick(office)
-    office.step(first, 2)
+        sick(operator)
+        operator.step(first, 2)
+        operator.site.signals.say(1, Reading.PASSING)
+        operator.step(first, 20)
+    sick(operator)
+    operator.step(first, 2)
     first.release()
-    second = Office(office.site, office.api, holder="operator-b")
+    second = MemoryOperator(operator.site, operator.api, holder="operator-b")
     try:
         loop = second.loop()
-        office.site.signals.say(1, Reading.PASSING)
+        operator.site.signals.say(1, Reading.PASSING)
         assert second.step(loop, 3) <= 5.0
-        flapping = office.api.get(BROKER_HEALTHS, "default", "main-1")["status"]["flapping"]
+        flapping = operator.api.get(BROKER_HEALTHS, "default", "main-1")["status"]["flapping"]
         assert (flapping["demotions"], flapping["stabilizationSeconds"]) == (3, 20)
         second.step(loop, 15)
         assert loop.record is not None
@@ -150,20 +150,20 @@ def test_a_broker_that_flaps_must_stay_well_for_longer_whoever_leads(office: Off
         second.close()
 
 
-def test_the_grace_after_a_restart_is_carried_over_a_take_over(office: Office):
-    first = office.make()
-    office.step(first)
-    office.site.cluster.kill(1)
-    office.step(first)
-    office.site.cluster.revive(1)
-    sick(office)
-    office.step(first)
+def test_the_grace_after_a_restart_is_carried_over_a_take_over(operator: MemoryOperator):
+    first = operator.make()
+    operator.step(first)
+    operator.site.cluster.kill(1)
+    operator.step(first)
+    operator.site.cluster.revive(1)
+    sick(operator)
+    operator.step(first)
     first.release()
-    second = Office(office.site, office.api, holder="operator-b")
+    second = MemoryOperator(operator.site, operator.api, holder="operator-b")
     try:
         loop = second.loop()
         second.step(loop, 5)
-        verdict = office.api.get(BROKER_HEALTHS, "default", "main-1")["status"]["verdict"]
+        verdict = operator.api.get(BROKER_HEALTHS, "default", "main-1")["status"]["verdict"]
         assert verdict["reason"] == "Starting"
         assert loop.record is not None
         assert not loop.record.demoted
@@ -173,69 +173,71 @@ def test_the_grace_after_a_restart_is_carried_over_a_take_over(office: Office):
         second.close()
 
 
-def test_since_times_are_carried_over_a_take_over(office: Office):
-    sick(office)
-    first = office.make()
-    office.step(first, 2)
-    healths = {h["metadata"]["name"]: h["status"]["verdict"] for h in office.api.all(BROKER_HEALTHS)}
+def test_since_times_are_carried_over_a_take_over(operator: MemoryOperator):
+    sick(operator)
+    first = operator.make()
+    operator.step(first, 2)
+    healths = {h["metadata"]["name"]: h["status"]["verdict"] for h in operator.api.all(BROKER_HEALTHS)}
     first.release()
-    office.site.clock.advance(100)
-    second = Office(office.site, office.api, holder="operator-b")
+    operator.site.clock.advance(100)
+    second = MemoryOperator(operator.site, operator.api, holder="operator-b")
     try:
         second.step(second.loop())
-        assert {h["metadata"]["name"]: h["status"]["verdict"] for h in office.api.all(BROKER_HEALTHS)} == healths
+        assert {h["metadata"]["name"]: h["status"]["verdict"] for h in operator.api.all(BROKER_HEALTHS)} == healths
     finally:
         second.close()
 
 
-def test_taking_over_a_settled_cluster_neither_asks_for_a_brokers_object_nor_writes_one(office: Office):
-    first = office.make()
-    office.step(first)
+def test_taking_over_a_settled_cluster_neither_asks_for_a_brokers_object_nor_writes_one(operator: MemoryOperator):
+    first = operator.make()
+    operator.step(first)
     first.release()
-    second = Office(office.site, office.api, holder="operator-b")  # the first to be told of the objects' generations
-    third = Office(office.site, office.api, holder="operator-c")
+    second = MemoryOperator(
+        operator.site, operator.api, holder="operator-b"
+    )  # the first to be told of the objects' generations
+    third = MemoryOperator(operator.site, operator.api, holder="operator-c")
     try:
         before = second.loop()
         second.step(before)
         before.release()
-        office.api.writes.clear()
-        office.api.refuse("get", BROKER_HEALTHS, Transient("they were listed"))
+        operator.api.writes.clear()
+        operator.api.refuse("get", BROKER_HEALTHS, Transient("they were listed"))
         assert third.step(third.loop()) == PACE.idle_seconds
-        assert [w for w in office.api.writes if "brokerhealths" in w] == []
+        assert [w for w in operator.api.writes if "brokerhealths" in w] == []
     finally:
         second.close()
         third.close()
 
 
-def test_a_second_policy_for_the_same_cluster_is_told_who_has_it(office: Office):
-    office.step(office.make())
-    other = office.make("other")
-    assert office.step(other) == PACE.lease_retry_seconds
-    status, reason, message = office.condition(name="other")
+def test_a_second_policy_for_the_same_cluster_is_told_who_has_it(operator: MemoryOperator):
+    operator.step(operator.make())
+    other = operator.make("other")
+    assert operator.step(other) == PACE.lease_retry_seconds
+    status, reason, message = operator.condition(name="other")
     assert (status, reason) == ("False", "ClusterClaimed")
     assert "default/main" in message
     assert "delete one of the two" in message
-    assert office.condition()[:2] == ("True", "Settled")
+    assert operator.condition()[:2] == ("True", "Settled")
 
 
-def test_another_cluster_behind_the_bootstrap_is_refused_with_both_ids(office: Office):
-    loop = office.make()
-    office.connector.trouble = PolicyRefused(Reason.CLUSTER_CHANGED, "they lead to X, and this policy is pinned to Y")
-    assert office.step(loop) == PACE.retry_seconds
-    assert office.condition() == ("False", "ClusterChanged", "they lead to X, and this policy is pinned to Y")
+def test_another_cluster_behind_the_bootstrap_is_refused_with_both_ids(operator: MemoryOperator):
+    loop = operator.make()
+    operator.connector.trouble = PolicyRefused(Reason.CLUSTER_CHANGED, "they lead to X, and this policy is pinned to Y")
+    assert operator.step(loop) == PACE.retry_seconds
+    assert operator.condition() == ("False", "ClusterChanged", "they lead to X, and this policy is pinned to Y")
 
 
 @pytest.mark.parametrize("trouble", [Transient("no answer from kafka:9092"), Terminal("kafka:9092: not a broker")])
-def test_a_cluster_that_cannot_be_reached_is_said_and_tried_again(office: Office, trouble: Exception):
-    loop = office.make()
-    office.connector.trouble = trouble  # type: ignore[assignment]
-    assert office.step(loop) == PACE.retry_seconds
-    assert office.condition() == ("False", "ClusterUnreachable", str(trouble))
-    assert "Stalled" not in {one["type"] for one in office.body()["status"]["conditions"]}
-    assert office.condition("Connected")[0] == "False"
-    office.connector.trouble = None
-    office.step(loop)
-    assert office.condition()[:2] == ("True", "Settled")
+def test_a_cluster_that_cannot_be_reached_is_said_and_tried_again(operator: MemoryOperator, trouble: Exception):
+    loop = operator.make()
+    operator.connector.trouble = trouble  # type: ignore[assignment]
+    assert operator.step(loop) == PACE.retry_seconds
+    assert operator.condition() == ("False", "ClusterUnreachable", str(trouble))
+    assert "Stalled" not in {one["type"] for one in operator.body()["status"]["conditions"]}
+    assert operator.condition("Connected")[0] == "False"
+    operator.connector.trouble = None
+    operator.step(loop)
+    assert operator.condition()[:2] == ("True", "Settled")
 
 
 class Refusing:
@@ -263,148 +265,150 @@ class Refusing:
         pytest.param(Transient("the API is away"), "the API is away", id="nobody can say what its Secrets are"),
     ],
 )
-def test_refused_credentials_are_read_again_and_said(office: Office, trouble: BellwetherError | None, message: str):
-    office.faults = lambda world: replace(world, clusters=Refusing(world.clusters))  # type: ignore[arg-type]
-    loop = office.make()
-    office.step(loop)
-    office.connector.trouble = trouble
-    assert office.step(loop) == PACE.retry_seconds
-    assert office.connector.renewed == 1
-    assert office.condition() == ("False", "ClusterUnreachable", message)
+def test_refused_credentials_are_read_again_and_said(
+    operator: MemoryOperator, trouble: BellwetherError | None, message: str
+):
+    operator.faults = lambda world: replace(world, clusters=Refusing(world.clusters))  # type: ignore[arg-type]
+    loop = operator.make()
+    operator.step(loop)
+    operator.connector.trouble = trouble
+    assert operator.step(loop) == PACE.retry_seconds
+    assert operator.connector.renewed == 1
+    assert operator.condition() == ("False", "ClusterUnreachable", message)
 
 
-def test_whoever_stands_by_says_nothing_of_its_own_trouble(office: Office):
-    loop = office.make()
-    office.connector.trouble, office.connector.led_by_another = Transient("no answer"), True
-    office.api.writes.clear()
-    assert office.step(loop) == PACE.retry_seconds
-    assert office.api.writes == []
+def test_whoever_stands_by_says_nothing_of_its_own_trouble(operator: MemoryOperator):
+    loop = operator.make()
+    operator.connector.trouble, operator.connector.led_by_another = Transient("no answer"), True
+    operator.api.writes.clear()
+    assert operator.step(loop) == PACE.retry_seconds
+    assert operator.api.writes == []
 
 
-def test_a_record_that_cannot_be_taken_over_is_said(office: Office):
-    office.api.refuse("list", CONFIG_MAPS, Terminal("not allowed to get or list configmaps"))
-    loop = office.make()
-    assert office.step(loop) == PACE.retry_seconds
-    assert office.condition() == ("False", "RecordUnavailable", "not allowed to get or list configmaps")
+def test_a_record_that_cannot_be_taken_over_is_said(operator: MemoryOperator):
+    operator.api.refuse("list", CONFIG_MAPS, Terminal("not allowed to get or list configmaps"))
+    loop = operator.make()
+    assert operator.step(loop) == PACE.retry_seconds
+    assert operator.condition() == ("False", "RecordUnavailable", "not allowed to get or list configmaps")
 
 
-def test_a_turn_without_an_answer_is_said_and_tried_again(office: Office):
+def test_a_turn_without_an_answer_is_said_and_tried_again(operator: MemoryOperator):
     faults = Faults()
-    office.faults = faults.around
-    loop = office.make()
-    office.step(loop)
+    operator.faults = faults.around
+    loop = operator.make()
+    operator.step(loop)
     faults.fail_next("read")
-    assert office.step(loop) == PACE.retry_seconds
-    assert office.condition()[1] == "NoAnswer"
-    assert office.condition("Connected")[0] == "Unknown"
-    office.step(loop)
-    assert office.condition()[1] == "Settled"
+    assert operator.step(loop) == PACE.retry_seconds
+    assert operator.condition()[1] == "NoAnswer"
+    assert operator.condition("Connected")[0] == "Unknown"
+    operator.step(loop)
+    assert operator.condition()[1] == "Settled"
 
 
-def test_a_policy_that_cannot_be_understood_is_told_which_field(office: Office):
-    loop = office.make(demotion={"maxBrokers": 0})
-    assert office.step(loop) == PACE.idle_seconds
-    status, reason, message = office.condition()
+def test_a_policy_that_cannot_be_understood_is_told_which_field(operator: MemoryOperator):
+    loop = operator.make(demotion={"maxBrokers": 0})
+    assert operator.step(loop) == PACE.idle_seconds
+    status, reason, message = operator.condition()
     assert (status, reason) == ("False", "InvalidPolicy")
     assert "spec.demotion.maxBrokers" in message
-    assert office.condition("Stalled") == ("True", reason, message)
+    assert operator.condition("Stalled") == ("True", reason, message)
 
 
-def test_the_same_trouble_is_written_once(office: Office):
-    loop = office.make(demotion={"maxBrokers": 0})
-    office.step(loop, 1)
-    office.api.writes.clear()
-    office.step(loop, 5)
-    assert office.api.writes == []
+def test_the_same_trouble_is_written_once(operator: MemoryOperator):
+    loop = operator.make(demotion={"maxBrokers": 0})
+    operator.step(loop, 1)
+    operator.api.writes.clear()
+    operator.step(loop, 5)
+    assert operator.api.writes == []
 
 
-def test_a_mended_policy_goes_on(office: Office):
-    loop = office.make(demotion={"maxBrokers": 0})
-    office.step(loop)
-    office.change(demotion={"maxBrokers": 1})
-    office.step(loop)
-    assert office.condition()[:2] == ("True", "Settled")
-    assert "Stalled" not in {one["type"] for one in office.body()["status"]["conditions"]}
+def test_a_mended_policy_goes_on(operator: MemoryOperator):
+    loop = operator.make(demotion={"maxBrokers": 0})
+    operator.step(loop)
+    operator.change(demotion={"maxBrokers": 1})
+    operator.step(loop)
+    assert operator.condition()[:2] == ("True", "Settled")
+    assert "Stalled" not in {one["type"] for one in operator.body()["status"]["conditions"]}
 
 
-def test_another_connection_makes_another_link(office: Office):
-    loop = office.make()
-    office.step(loop, 2)
-    assert office.connector.linked == 1
-    office.change(kafka=kafka(bootstrapServers=["other.example:9092"]))
-    office.step(loop)
-    assert office.connector.linked == 2
+def test_another_connection_makes_another_link(operator: MemoryOperator):
+    loop = operator.make()
+    operator.step(loop, 2)
+    assert operator.connector.linked == 1
+    operator.change(kafka=kafka(bootstrapServers=["other.example:9092"]))
+    operator.step(loop)
+    assert operator.connector.linked == 2
 
 
-def test_whoever_is_fenced_forgets_everything_and_starts_anew(office: Office):
-    loop = office.make()
-    office.step(loop)
+def test_whoever_is_fenced_forgets_everything_and_starts_anew(operator: MemoryOperator):
+    loop = operator.make()
+    operator.step(loop)
     before = loop.record
     # Another writer has the record: the shards carry another epoch.
-    thief = Office(office.site, office.api, holder="thief").connector.link
+    thief = MemoryOperator(operator.site, operator.api, holder="thief").connector.link
     assert before is not None
-    sick(office)
-    thief(LeadershipPolicy.read(office.body())).records.take_over(office.site.cluster_id)
-    mutations = office.site.cluster.mutations
-    assert office.step(loop) == 0.0
-    assert (loop.record, office.site.cluster.mutations) == (None, mutations)
-    office.step(loop)
+    sick(operator)
+    thief(LeadershipPolicy.read(operator.body())).records.take_over(operator.site.cluster_id)
+    mutations = operator.site.cluster.mutations
+    assert operator.step(loop) == 0.0
+    assert (loop.record, operator.site.cluster.mutations) == (None, mutations)
+    operator.step(loop)
     assert loop.record is not None
     assert loop.record.epoch == 3
 
 
-def test_a_settled_policy_hears_of_a_record_that_a_person_took_over(office: Office):
-    loop = office.make()
-    office.step(loop, 2)
-    ConfigMapRecords(office.api, "default", "main").take_over(office.site.cluster_id)
-    assert office.step(loop) == 0.0
-    office.step(loop)
+def test_a_settled_policy_hears_of_a_record_that_a_person_took_over(operator: MemoryOperator):
+    loop = operator.make()
+    operator.step(loop, 2)
+    ConfigMapRecords(operator.api, "default", "main").take_over(operator.site.cluster_id)
+    assert operator.step(loop) == 0.0
+    operator.step(loop)
     assert loop.record is not None
     assert loop.record.epoch == 3
 
 
-def test_an_api_that_is_away_stops_new_moves_and_nothing_is_lost(office: Office):
-    loop = office.make()
-    office.step(loop)
-    sick(office)
-    office.api.refuse("replace", CONFIG_MAPS, Transient("the API is away"))
-    before = office.site.cluster.mutations
-    office.step(loop)
-    assert office.site.cluster.mutations == before
-    office.api.refuse("replace", CONFIG_MAPS, None)
-    office.step(loop)
-    assert office.site.cluster.snapshot().leaders()[1] == 0
+def test_an_api_that_is_away_stops_new_moves_and_nothing_is_lost(operator: MemoryOperator):
+    loop = operator.make()
+    operator.step(loop)
+    sick(operator)
+    operator.api.refuse("replace", CONFIG_MAPS, Transient("the API is away"))
+    before = operator.site.cluster.mutations
+    operator.step(loop)
+    assert operator.site.cluster.mutations == before
+    operator.api.refuse("replace", CONFIG_MAPS, None)
+    operator.step(loop)
+    assert operator.site.cluster.snapshot().leaders()[1] == 0
 
 
-def test_news_that_cannot_be_written_do_not_hold_a_demotion_up(office: Office):
-    loop = office.make()
-    office.step(loop)
-    sick(office)
+def test_news_that_cannot_be_written_do_not_hold_a_demotion_up(operator: MemoryOperator):
+    loop = operator.make()
+    operator.step(loop)
+    sick(operator)
     for resource in (POLICIES, EVENTS):
-        office.api.refuse("apply", resource, Transient("away"))
-    office.step(loop)
-    assert office.site.cluster.snapshot().leaders()[1] == 0
+        operator.api.refuse("apply", resource, Transient("away"))
+    operator.step(loop)
+    assert operator.site.cluster.snapshot().leaders()[1] == 0
 
 
-def test_a_persons_override_reaches_the_turn(office: Office):
-    loop = office.make()
-    office.site.signals.override(2, OverrideState.DEMOTED, "disk swap")
-    office.step(loop)
+def test_a_persons_override_reaches_the_turn(operator: MemoryOperator):
+    loop = operator.make()
+    operator.site.signals.override(2, OverrideState.DEMOTED, "disk swap")
+    operator.step(loop)
     assert loop.record is not None
     assert list(loop.record.demoted) == [2]
     assert {e.state for e in loop.record.entries.values()} == {EntryState.DISPLACED}
 
 
-def test_a_lease_of_the_cluster_stands_where_all_operators_look(office: Office):
-    office.step(office.make())
-    (lease,) = office.api.all(LEASES)
+def test_a_lease_of_the_cluster_stands_where_all_operators_look(operator: MemoryOperator):
+    operator.step(operator.make())
+    (lease,) = operator.api.all(LEASES)
     assert (lease["metadata"]["namespace"], lease["spec"]["holderIdentity"]) == ("operators", "operator-a")
-    office.close()
-    assert office.api.all(LEASES)[0]["spec"]["holderIdentity"] == ""
+    operator.close()
+    assert operator.api.all(LEASES)[0]["spec"]["holderIdentity"] == ""
 
 
-def test_a_defect_in_one_turn_neither_ends_the_loop_nor_keeps_the_lease(office: Office):
-    loop = office.make()
+def test_a_defect_in_one_turn_neither_ends_the_loop_nor_keeps_the_lease(operator: MemoryOperator):
+    loop = operator.make()
     calls = []
 
     def step() -> float:
@@ -417,7 +421,7 @@ def test_a_defect_in_one_turn_neither_ends_the_loop_nor_keeps_the_lease(office: 
     loop.wait = lambda _: False  # type: ignore[method-assign, assignment]
     loop.run()
     assert len(calls) == 2
-    assert office.connector.closed == 1
-    assert office.metrics.registry.get_sample_value(
+    assert operator.connector.closed == 1
+    assert operator.metrics.registry.get_sample_value(
         "bellwether_errors_total", {"namespace": "default", "policy": "main", "kind": "Defect"}
     )

@@ -14,7 +14,7 @@ from bellwether.controllers import policy_manager
 from bellwether.controllers.policy_manager import PolicyManager, register
 from bellwether.telemetry.heartbeat import Heartbeat
 from bellwether.testing.memory_world import ManualClock
-from testkit import apiobjects
+from testkit.kubernetes import api_objects
 
 
 class Book:
@@ -83,7 +83,7 @@ def lease(policy: str = "main") -> dict[str, Any]:
     return {"metadata": {"name": "lease-a", "namespace": "default", "labels": {"bellwether.dev/policy": policy}}}
 
 
-POLICY, HEALTH, LEASE = apiobjects.policy(), apiobjects.health(), lease()
+POLICY, HEALTH, LEASE = api_objects.policy(), api_objects.health(), lease()
 
 
 def test_a_policy_starts_a_loop_and_later_events_update_it(hall: Hall):
@@ -139,7 +139,7 @@ def test_a_renewal_that_says_nothing_new_wakes_nobody(hall: Hall):
 
 def test_another_policys_objects_are_not_told(hall: Hall):
     hall.loops.policy("ADDED", POLICY)
-    hall.loops.health("ADDED", apiobjects.health(policyRef={"name": "other"}))
+    hall.loops.health("ADDED", api_objects.health(policyRef={"name": "other"}))
     hall.loops.lease("ADDED", lease("other"))
     assert hall.made[0].heard == ["start"]
 
@@ -168,7 +168,7 @@ def test_a_loop_that_has_ended_is_made_anew(hall: Hall):
 def test_at_the_end_all_are_halted_before_any_is_waited_for(hall: Hall):
     order: list[str] = []
     for name in ("main", "other"):
-        hall.loops.policy("ADDED", apiobjects.policy(name))
+        hall.loops.policy("ADDED", api_objects.policy(name))
     for loop in hall.made:
         loop.heard = order
     hall.loops.halt(1)

@@ -26,10 +26,10 @@ from bellwether.gather import Memory
 from bellwether.quarantine.order_reader import command_of
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 from bellwether.testing.memory_world import ManualClock
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
-from testkit.builders import after, demoted, record, said
-from testkit.confining import opted_in, ordered
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
+from testkit.values.builders import after, demoted, record, said
+from testkit.values.quarantine_inputs import opted_in, ordered
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 UNDO = record(None, demoted())
@@ -116,7 +116,7 @@ def test_a_agents_word_wakes_the_loop():
 def test_a_new_operator_knows_the_orders_that_stand_in_status():
     api, clock = MemoryApi(), ManualClock()
     reporter = StatusReporter(api, clock, "pod-1", OperatorMetrics())
-    policy = LeadershipPolicy.read(apiobjects.policy())
+    policy = LeadershipPolicy.read(api_objects.policy())
     reporter.publish(policy, report(PAUSED), Memory(record()), 0.1)
     known = reporter.orders([*api.all(BROKER_HEALTHS), {"kind": "BrokerHealth", "metadata": {"name": "broken"}}])
     assert known == {1: PAUSED}
@@ -125,7 +125,7 @@ def test_a_new_operator_knows_the_orders_that_stand_in_status():
 def test_an_order_is_written_once_a_renewal_and_not_in_between():
     api, clock = MemoryApi(), ManualClock()
     reporter = StatusReporter(api, clock, "pod-1", OperatorMetrics())
-    policy = LeadershipPolicy.read(apiobjects.policy())
+    policy = LeadershipPolicy.read(api_objects.policy())
     for found in (report(PAUSED), report(PAUSED), report(PAUSED), report(replace(PAUSED, renewed_at=after(303)))):
         before = len(api.writes)
         reporter.publish(policy, found, Memory(record()), 0.1)
@@ -139,10 +139,10 @@ def test_an_order_is_written_once_a_renewal_and_not_in_between():
 )
 def test_bad_input_names_the_field(field: str, value: object):
     with pytest.raises(InvalidObject, match=rf"spec\.quarantine\.{field}"):
-        LeadershipPolicy.read(apiobjects.policy(quarantine={field: value}))
+        LeadershipPolicy.read(api_objects.policy(quarantine={field: value}))
 
 
 def test_what_is_asked_for_reaches_the_core_and_nothing_is_off():
     asked = {"mode": "Enabled", "afterSeconds": 30, "limitSeconds": 600, "spareIsrMembers": 1}
-    assert LeadershipPolicy.read(apiobjects.policy(quarantine=asked)).policy().quarantine == opted_in().quarantine
-    assert LeadershipPolicy.read(apiobjects.policy()).policy().quarantine.mode is QuarantineMode.OFF
+    assert LeadershipPolicy.read(api_objects.policy(quarantine=asked)).policy().quarantine == opted_in().quarantine
+    assert LeadershipPolicy.read(api_objects.policy()).policy().quarantine.mode is QuarantineMode.OFF

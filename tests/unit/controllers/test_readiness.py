@@ -10,8 +10,8 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, 
 from bellwether.controllers.readiness import TRAILS_SECONDS, Readiness
 from bellwether.ports.errors import Terminal
 from bellwether.testing.memory_world import ManualClock
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
 from waiting import limit
 
 MAIN = ("default", "main")
@@ -20,7 +20,7 @@ MAIN = ("default", "main")
 @pytest.fixture
 def api() -> MemoryApi:
     made = MemoryApi()
-    made.put(POLICIES, apiobjects.policy())
+    made.put(POLICIES, api_objects.policy())
     return made
 
 
@@ -116,7 +116,7 @@ def test_a_watch_may_trail_for_a_moment_and_not_for_long(
 ) -> None:
     known.add(MAIN)
     readiness.ask()
-    api.put(POLICIES, apiobjects.policy("second"))
+    api.put(POLICIES, api_objects.policy("second"))
     readiness.ask()
     assert readiness.amiss() == []
     clock.advance(TRAILS_SECONDS)

@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import EVENTS
 from bellwether.core.signals import Reading
-from testkit.desks import SPEC, Desked
+from testkit.simulation.rebalance_fixture import SPEC, Desked
 
 
 def conditions(desked: Desked) -> dict[str, tuple[str, str]]:

@@ -14,7 +14,7 @@ from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.store_errors import StoreUnavailable
 from bellwether.core.signals import OverrideState
 from bellwether.ports.errors import Terminal, Transient
-from testkit.desks import SPEC, Desked, Planner
+from testkit.simulation.rebalance_fixture import SPEC, Desked, Planner
 from waiting import limit
 
 

@@ -15,8 +15,8 @@ from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_world import MemorySite
-from testkit.builders import decisions, returning, said, site
-from testkit.operators import POLICY, Operator
+from testkit.simulation.operators import POLICY, Operator
+from testkit.values.builders import decisions, returning, said, site
 
 PACE = Requeue()
 

@@ -22,16 +22,16 @@ from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.testing.memory_world import ManualClock
 from realparts.tls import Authority
-from testkit import apiobjects, strimzis
-from testkit.apistores import MemoryApi
-from testkit.offices import Office
-from testkit.strimzis import KAFKAS, REBALANCES, USERS, kafka
+from testkit.kubernetes import api_objects, strimzi_objects
+from testkit.kubernetes.memory_api import MemoryApi
+from testkit.kubernetes.strimzi_objects import KAFKAS, REBALANCES, USERS, kafka
+from testkit.simulation.operator_fixture import MemoryOperator
 
 SHARED = {"bellwether.dev/policies-from": "default"}
 
 
 def policy(**fields: Any) -> LeadershipPolicy:
-    return LeadershipPolicy.read(apiobjects.policy(kafka=apiobjects.strimzi(**fields)))
+    return LeadershipPolicy.read(api_objects.policy(kafka=api_objects.strimzi(**fields)))
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def api(tmp_path: Path) -> MemoryApi:
     made = MemoryApi()
     authority = Authority(tmp_path / "tls").path.read_text()
     for namespace in ("default", "lender"):
-        strimzis.put_cluster(made, authority, "hunter2", namespace, SHARED)
+        strimzi_objects.put_cluster(made, authority, "hunter2", namespace, SHARED)
     return made
 
 
@@ -77,7 +77,7 @@ def later(connector: Connector, link: ClusterConnection, clock: ManualClock, **f
 
 
 def test_a_link_knows_its_cluster_and_its_pods(connector: Connector, api: MemoryApi, connected: list[Connection]):
-    api.put(PODS, strimzis.pod(2))
+    api.put(PODS, strimzi_objects.pod(2))
     strimzi = connector.link(policy()).world.strimzi
     assert strimzi is not None
     assert (strimzi.name, strimzi.user, strimzi.pods) == ("my-cluster", "bellwether", {2: Pod("my-cluster-brokers-2")})
@@ -95,7 +95,7 @@ def test_a_pause_is_noticed_without_another_connection(
     assert paused.world.strimzi.paused
     assert paused.world.clusters is link.world.clusters
     api.put(KAFKAS, kafka())
-    api.put(REBALANCES, strimzis.rebalance("full", "Rebalancing"))
+    api.put(REBALANCES, strimzi_objects.rebalance("full", "Rebalancing"))
     moving = later(connector, paused, clock).world.strimzi
     assert moving is not None
     assert (moving.paused, moving.rebalancing) == (False, ("full",))
@@ -152,7 +152,7 @@ def test_a_pause_is_noticed_while_the_credentials_cannot_be_read(
     link = connector.link(policy())
     api.delete(SECRETS, "default", "my-cluster-cluster-ca-cert")
     api.put(KAFKAS, kafka(annotations={"strimzi.io/pause-reconciliation": "true"}))
-    api.put(REBALANCES, strimzis.rebalance("full", "Rebalancing"))
+    api.put(REBALANCES, strimzi_objects.rebalance("full", "Rebalancing"))
     link = later(connector, link, clock)
     assert connector.former_credentials is not None
     assert link.world.strimzi is not None
@@ -176,16 +176,16 @@ def test_what_was_lent_is_given_back_until_it_is_lent_again(connector: Connector
     assert connector.follow(link, policy(namespace="lender")) is link
 
 
-def test_why_there_is_no_turn_is_said_in_the_finders_own_word(office: Office):
-    loop = office.make()
-    office.connector.trouble = StrimziUnavailable(
+def test_why_there_is_no_turn_is_said_in_the_finders_own_word(operator: MemoryOperator):
+    loop = operator.make()
+    operator.connector.trouble = StrimziUnavailable(
         Reason.STRIMZI_NOT_READY, "Kafka default/my-cluster publishes no address"
     )
-    office.step(loop)
-    assert office.condition() == ("False", "StrimziNotReady", "Kafka default/my-cluster publishes no address")
-    office.connector.trouble = None
-    office.step(loop)
-    assert office.condition()[:2] == ("True", "Settled")
+    operator.step(loop)
+    assert operator.condition() == ("False", "StrimziNotReady", "Kafka default/my-cluster publishes no address")
+    operator.connector.trouble = None
+    operator.step(loop)
+    assert operator.condition()[:2] == ("True", "Settled")
 
 
 def test_every_other_trouble_keeps_its_reason():

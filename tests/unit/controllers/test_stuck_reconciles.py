@@ -19,7 +19,7 @@ from bellwether.ports.errors import Transient
 from bellwether.ports.kafka import ClusterReader
 from bellwether.ports.world import World
 from bellwether.testing.memory_world import ManualClock
-from testkit.offices import Office
+from testkit.simulation.operator_fixture import MemoryOperator
 from waiting import limit, until
 
 BOUND = 1.0
@@ -53,17 +53,17 @@ def clock() -> ManualClock:
 
 
 def running(
-    office: Office, clock: ManualClock, wrap: Callable[[ClusterReader], Any], requeue: Requeue | None = None
+    operator: MemoryOperator, clock: ManualClock, wrap: Callable[[ClusterReader], Any], requeue: Requeue | None = None
 ) -> tuple[PolicyController, PolicyManager]:
     """A loop in its own thread among the loops of a process."""
-    office.faults = lambda world: replace(world, clusters=cast(ClusterReader, wrap(world.clusters)))
-    made = office.make()
+    operator.faults = lambda world: replace(world, clusters=cast(ClusterReader, wrap(world.clusters)))
+    made = operator.make()
     loop = PolicyController(
-        office.body(), lambda _: cast(Any, office.connector), office.reporter, office.finalizer, clock, requeue
+        operator.body(), lambda _: cast(Any, operator.connector), operator.reporter, operator.finalizer, clock, requeue
     )
-    loops = PolicyManager(lambda _: loop, office.reporter.forget)
-    loops.policy("ADDED", office.body())
-    office.loops.remove(made)
+    loops = PolicyManager(lambda _: loop, operator.reporter.forget)
+    loops.policy("ADDED", operator.body())
+    operator.loops.remove(made)
     return loop, loops
 
 
@@ -76,7 +76,7 @@ def goes_on(loops: PolicyManager, clock: ManualClock) -> None:
 
 
 def test_a_thread_that_hangs_in_a_turn_is_told_with_its_policy_and_recovers(
-    office: Office, clock: ManualClock, go: threading.Event
+    operator: MemoryOperator, clock: ManualClock, go: threading.Event
 ):
     readers: list[Reader] = []
 
@@ -84,7 +84,7 @@ def test_a_thread_that_hangs_in_a_turn_is_told_with_its_policy_and_recovers(
         readers.append(Reader(inner, go))
         return readers[-1]
 
-    loop, loops = running(office, clock, wrap, Requeue(inbox_seconds=0.05))
+    loop, loops = running(operator, clock, wrap, Requeue(inbox_seconds=0.05))
     try:
         until(lambda: readers and readers[0].asked.is_set())
         assert loops.amiss(BOUND) == []
@@ -99,7 +99,9 @@ def test_a_thread_that_hangs_in_a_turn_is_told_with_its_policy_and_recovers(
         loop.join(limit(10))
 
 
-def test_a_turn_that_is_slow_but_goes_on_is_not_stuck(office: Office, clock: ManualClock, go: threading.Event):
+def test_a_turn_that_is_slow_but_goes_on_is_not_stuck(
+    operator: MemoryOperator, clock: ManualClock, go: threading.Event
+):
     go.set()
     amiss: list[str] = []
 
@@ -117,9 +119,9 @@ def test_a_turn_that_is_slow_but_goes_on_is_not_stuck(office: Office, clock: Man
             return self._inner.partitions(topics)
 
     # Ten batches, each of which lasts as long as the loop may be silent for: the turn lasts for many bounds.
-    office.make(election={"batchSize": 1})
-    office.site.signals.say(1, Reading.FAILING)
-    loop, loops = running(office, clock, lambda inner: Slow(inner, go), Requeue(inbox_seconds=0.05))
+    operator.make(election={"batchSize": 1})
+    operator.site.signals.say(1, Reading.FAILING)
+    loop, loops = running(operator, clock, lambda inner: Slow(inner, go), Requeue(inbox_seconds=0.05))
     try:
         until(lambda: clock.monotonic() > 6 * BOUND)
         assert amiss == []
@@ -128,9 +130,9 @@ def test_a_turn_that_is_slow_but_goes_on_is_not_stuck(office: Office, clock: Man
         loop.join(limit(30))
 
 
-def test_kafka_that_is_away_is_no_stuck_loop(office: Office, clock: ManualClock):
-    office.connector.trouble = Transient("no answer")
-    loop, loops = running(office, clock, lambda inner: inner, Requeue(inbox_seconds=0.05, retry_seconds=0.1))
+def test_kafka_that_is_away_is_no_stuck_loop(operator: MemoryOperator, clock: ManualClock):
+    operator.connector.trouble = Transient("no answer")
+    loop, loops = running(operator, clock, lambda inner: inner, Requeue(inbox_seconds=0.05, retry_seconds=0.1))
     try:
         goes_on(loops, clock)
     finally:
@@ -138,22 +140,24 @@ def test_kafka_that_is_away_is_no_stuck_loop(office: Office, clock: ManualClock)
         loop.join(limit(10))
 
 
-def test_an_api_that_is_away_is_no_stuck_loop(office: Office, clock: ManualClock):
-    loop, loops = running(office, clock, lambda inner: inner, Requeue(inbox_seconds=0.05, retry_seconds=0.1))
-    office.api.away = True
+def test_an_api_that_is_away_is_no_stuck_loop(operator: MemoryOperator, clock: ManualClock):
+    loop, loops = running(operator, clock, lambda inner: inner, Requeue(inbox_seconds=0.05, retry_seconds=0.1))
+    operator.api.away = True
     try:
         goes_on(loops, clock)
     finally:
-        office.api.away = False
+        operator.api.away = False
         loop.halt()
         loop.join(limit(10))
 
 
-def test_an_idle_loop_is_not_stuck(office: Office, clock: ManualClock, go: threading.Event):
+def test_an_idle_loop_is_not_stuck(operator: MemoryOperator, clock: ManualClock, go: threading.Event):
     go.set()
-    loop, loops = running(office, clock, lambda inner: Reader(inner, go), Requeue(inbox_seconds=0.1, idle_seconds=600))
+    loop, loops = running(
+        operator, clock, lambda inner: Reader(inner, go), Requeue(inbox_seconds=0.1, idle_seconds=600)
+    )
     try:
-        until(lambda: office.body().get("status"))
+        until(lambda: operator.body().get("status"))
         goes_on(loops, clock)
     finally:
         loop.halt()
@@ -165,27 +169,29 @@ class Fatal(BaseException):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_thread_that_died_while_its_policy_stands_is_told(office: Office, clock: ManualClock):
+def test_a_thread_that_died_while_its_policy_stands_is_told(operator: MemoryOperator, clock: ManualClock):
     class Dying(Reader):
         def read(self) -> Cluster:
             raise Fatal
 
-    loop, loops = running(office, clock, lambda inner: Dying(inner, threading.Event()))
+    loop, loops = running(operator, clock, lambda inner: Dying(inner, threading.Event()))
     loop.join(limit(10))
     assert "the loop of policy default/main has died" in loops.amiss(BOUND)
 
 
-def test_a_loop_that_was_told_to_end_is_missed_by_nobody(office: Office, clock: ManualClock, go: threading.Event):
+def test_a_loop_that_was_told_to_end_is_missed_by_nobody(
+    operator: MemoryOperator, clock: ManualClock, go: threading.Event
+):
     go.set()
-    loop, loops = running(office, clock, lambda inner: Reader(inner, go))
+    loop, loops = running(operator, clock, lambda inner: Reader(inner, go))
     loop.halt()
     loop.join(limit(10))
     assert loops.amiss(BOUND) == []
 
 
-def test_a_lease_whose_renewal_died_is_told(office: Office, clock: ManualClock):
-    loop = office.make()
-    office.step(loop)
+def test_a_lease_whose_renewal_died_is_told(operator: MemoryOperator, clock: ManualClock):
+    loop = operator.make()
+    operator.step(loop)
     link = loop._session.link
     assert link is not None
     lease = link.lease
@@ -199,20 +205,20 @@ def test_a_lease_whose_renewal_died_is_told(office: Office, clock: ManualClock):
     assert lease.amiss() is None, "a Lease that was given up is renewed by nobody"
 
 
-def test_a_lease_whose_renewal_hangs_is_told(office: Office, clock: ManualClock):
-    loop = office.make()
-    office.step(loop)
+def test_a_lease_whose_renewal_hangs_is_told(operator: MemoryOperator, clock: ManualClock):
+    loop = operator.make()
+    operator.step(loop)
     link = loop._session.link
     assert link is not None
-    office.site.clock.advance(100)
+    operator.site.clock.advance(100)
     found = link.lease.amiss(50)
     assert found is not None
     assert "has been stuck for 1" in found
 
 
-def test_a_world_is_attended_without_being_changed(office: Office, clock: ManualClock):
-    loop = office.make()
-    office.step(loop)
+def test_a_world_is_attended_without_being_changed(operator: MemoryOperator, clock: ManualClock):
+    loop = operator.make()
+    operator.step(loop)
     link = loop._session.link
     assert link is not None
 

@@ -11,8 +11,8 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.controllers.policy_controller import PolicyController
 from bellwether.controllers.requeue import Requeue
 from bellwether.testing.memory_world import ManualClock
-from testkit import apiobjects
-from testkit.offices import Office
+from testkit.kubernetes import api_objects
+from testkit.simulation.operator_fixture import MemoryOperator
 
 LONG = 100.0
 
@@ -26,19 +26,19 @@ class Ticking(ManualClock):
 
 
 def body(**metadata: Any) -> dict[str, Any]:
-    made = apiobjects.policy()
+    made = api_objects.policy()
     made["metadata"] = {**made["metadata"], "generation": 1, **metadata}
     return made
 
 
 @pytest.fixture
-def loop(office: Office) -> PolicyController:
+def loop(operator: MemoryOperator) -> PolicyController:
     """A loop that has just had a turn on what it hears now."""
     made = PolicyController(
         body(),
-        lambda _: office.connector,  # type: ignore[arg-type, return-value]
-        office.reporter,
-        office.finalizer,
+        lambda _: operator.connector,  # type: ignore[arg-type, return-value]
+        operator.reporter,
+        operator.finalizer,
         Ticking(),
         Requeue(inbox_seconds=0.0001),
     )
@@ -96,7 +96,7 @@ def test_a_write_that_changes_nothing_for_us_does_not(loop: PolicyController, me
 
 
 def test_a_changed_override_ends_it(loop: PolicyController):
-    loop.signals.on_broker_health(apiobjects.health(override={"state": "Demoted", "reason": "disk swap"}))
+    loop.signals.on_broker_health(api_objects.health(override={"state": "Demoted", "reason": "disk swap"}))
     loop.wake()
     assert not waited(loop)
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from testkit.builders import after, override, snapshot
+from testkit.values.builders import after, override, snapshot
 
 
 @pytest.mark.parametrize(

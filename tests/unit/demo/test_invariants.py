@@ -2,7 +2,7 @@ import pytest
 
 from demo.invariants import broken
 from demo.report import fault_figures
-from testkit.demoruns import control, fault, observed, report
+from testkit.processes.demo_runs import control, fault, observed, report
 
 
 def kept(**acks_all: int) -> dict[str, dict[str, int]]:

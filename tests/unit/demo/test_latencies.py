@@ -2,7 +2,7 @@ import pytest
 
 from demo.latencies import Latency, much_slower, percentile, spoken, summarise
 from demo.samples import Kind
-from testkit.demoruns import sample
+from testkit.processes.demo_runs import sample
 
 
 @pytest.mark.parametrize(

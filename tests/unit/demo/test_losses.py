@@ -1,6 +1,6 @@
 from demo.losses import losses
 from demo.samples import Kind, key_of
-from testkit.demoruns import sample
+from testkit.processes.demo_runs import sample
 
 
 def test_an_acknowledged_record_that_is_not_found_is_lost_and_named() -> None:

@@ -1,5 +1,5 @@
 from demo.observations import Observations, Seen
-from testkit.demoruns import NAME, observed
+from testkit.processes.demo_runs import NAME, observed
 
 OTHER = ("orders", 1)
 

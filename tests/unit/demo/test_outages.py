@@ -1,6 +1,6 @@
 from demo.outages import outage, seen_by_clients, union_seconds
 from demo.samples import Kind
-from testkit.demoruns import sample
+from testkit.processes.demo_runs import sample
 
 
 def test_overlapping_waits_count_once() -> None:

@@ -8,7 +8,7 @@ from demo.losses import Loss
 from demo.observations import Observations
 from demo.report import fault_figures, held_back_by, loss_figures, repeated, save
 from demo.samples import Kind
-from testkit.demoruns import control, fault, observed, report, sample
+from testkit.processes.demo_runs import control, fault, observed, report, sample
 
 
 def test_the_report_has_every_figure_that_is_promised(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ import pytest
 from demo import story
 from demo.faults import FaultKind
 from demo.samples import Kind, Sample
-from testkit.demoruns import control, fault, sample
+from testkit.processes.demo_runs import control, fault, sample
 
 
 def slow(*samples: tuple[float, float], kind: Kind = Kind.ACKS_1) -> list[Sample]:

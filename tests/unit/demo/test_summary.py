@@ -5,7 +5,7 @@ from rich.console import Console
 from demo import summary
 from demo.faults import FaultKind
 from demo.report import Report, fault_figures
-from testkit.demoruns import control, fault, observed, report, sample
+from testkit.processes.demo_runs import control, fault, observed, report, sample
 
 
 def compared() -> Report:

@@ -6,7 +6,7 @@ from demo.health import BrokerWord, Words
 from demo.latencies import Latency
 from demo.samples import Kind
 from demo.table import Scene, drawn, logged, recent
-from testkit.demoruns import sample
+from testkit.processes.demo_runs import sample
 
 SICK = BrokerWord(1, "Sick", "ExternallyUnreachable", "", "2026-01-01T10:20:30Z", True, {"StorageLatency": 1.0})
 

@@ -15,7 +15,7 @@ from bellwether.adapters.kafka.metadata_reader import KafkaReader
 from bellwether.kafka_connection import Connection
 from detectioncosts.manybrokers import CLUSTER_ID, ManyBrokers, address, broker_at, serve
 from realparts.ports import HeldPorts, accepts
-from testkit.kafkasites import PATIENT
+from testkit.kafka.kafka_site import PATIENT
 from waiting import limit, until
 
 

@@ -15,7 +15,7 @@ from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.objective import Objective
 from bellwether.pages.plan_page import plan_page
 from bellwether.pages.plan_summary import tell
-from testkit.planpages import former, needs, plan_of_size, said, small_plan, taken_apart
+from testkit.loads.plan_pages import former, needs, plan_of_size, said, small_plan, taken_apart
 
 SIZES = [1, 3, 12, 48, 49, 1000]
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from bellwether.core.rebalance.problem import NOBODY
 from bellwether.core.rebalance.rebalance_plan import move_of
 from bellwether.pages.plan_summary import FORMER, HEAVIEST, Flow, tell
-from testkit.loadplanning import slot
-from testkit.planpages import former, plan_of_size, small_plan
+from testkit.loads.plan_pages import former, plan_of_size, small_plan
+from testkit.loads.small_planner import slot
 
 
 def test_the_heaviest_moves_are_kept_the_heaviest_first() -> None:

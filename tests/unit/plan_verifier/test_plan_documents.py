@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bellwether.plan_verifier.plan_documents import Unreadable, plan_of, problem_of
-from testkit.loadplanning import loads, planned, problem, slot
+from testkit.loads.small_planner import loads, planned, problem, slot
 
 POSED = problem(slot(0), slot(1))
 KNOWN = loads(POSED, 10.0, 20.0)

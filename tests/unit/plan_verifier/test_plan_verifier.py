@@ -11,8 +11,8 @@ from bellwether.core.rebalance.problem import NOBODY, BrokerInput, PartitionInpu
 from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan, move_of
 from bellwether.core.settings.objective import Objective
 from bellwether.plan_verifier.check_report import Report
-from testkit.loadplanning import Loads, again, loads, planned, problem, slot
-from testkit.rechecking import rechecked
+from testkit.loads.plan_verification import rechecked
+from testkit.loads.small_planner import Loads, again, loads, planned, problem, slot
 
 BROKERS = (BrokerInput(1, "a"), BrokerInput(2, "b"), BrokerInput(3, "c"), BrokerInput(4, "c", open=False, why="Sick"))
 

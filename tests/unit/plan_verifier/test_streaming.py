@@ -10,7 +10,7 @@ from bellwether.core.rebalance.rebalance_plan import RebalanceMove
 from bellwether.plan_verifier.load_table import LoadTable
 from bellwether.plan_verifier.plan_documents import plan_of, problem_of
 from bellwether.plan_verifier.plan_verifier import verify
-from testkit.loadplanning import loads, planned, problem, slot
+from testkit.loads.small_planner import loads, planned, problem, slot
 
 MANY = 60_000
 

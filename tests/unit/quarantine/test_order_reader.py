@@ -16,10 +16,10 @@ from bellwether.core.settings.detection import QUARANTINE_AGENT
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.quarantine.order_reader import BrokerOrders
 from bellwether.testing.memory_world import START
-from testkit.apiobjects import entry, health
-from testkit.apistores import MemoryApi
-from testkit.builders import after
-from testkit.confining import ordered
+from testkit.kubernetes.api_objects import entry, health
+from testkit.kubernetes.memory_api import MemoryApi
+from testkit.values.builders import after
+from testkit.values.quarantine_inputs import ordered
 
 ORDER = ordered(since=START, until=after(600), renewed_at=after(9))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testkit.guides import Step, steps
+from testkit.processes.readme_runner import Step, steps
 
 README = """# A title
 

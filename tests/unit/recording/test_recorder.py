@@ -14,9 +14,9 @@ from bellwether.core.signals import Reading
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.recording.recorder import METADATA_SECONDS, Metadata
 from bellwether.testing.memory_world import ManualClock
-from testkit import apiobjects
-from testkit.builders import cluster, returning, site
-from testkit.recordings import Watched
+from testkit.kubernetes import api_objects
+from testkit.simulation.recordings import Watched
+from testkit.values.builders import cluster, returning, site
 
 
 def watched(seconds: int = 3) -> Watched:
@@ -142,11 +142,11 @@ def say_demoted(made: Watched, message: str) -> None:
 
 def test_broken_objects_are_passed_over():
     made = watched()
-    health = apiobjects.health(4)
+    health = api_objects.health(4)
     health["metadata"]["labels"] = {"bellwether.dev/policy": "main"}
     health["status"] = {"signals": [{"type": 5}, "nonsense"], "verdict": {"state": 7}, "conditions": [{}]}
     made.api.put(BROKER_HEALTHS, health)
-    bare = apiobjects.health(5)
+    bare = api_objects.health(5)
     bare["metadata"]["labels"] = {"bellwether.dev/policy": "main"}
     bare["spec"] = {}
     made.api.put(BROKER_HEALTHS, bare)

@@ -11,7 +11,7 @@ import pytest
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.ports.errors import Terminal, Transient, WrongCluster
 from bellwether.sampling.rounds import Round, Rounds
-from testkit.sampledsites import Site, partition
+from testkit.kafka.sampled_cluster import Site, partition
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)

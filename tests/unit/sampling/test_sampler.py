@@ -20,7 +20,7 @@ from bellwether.sampling.sampler import MOST_KEPT, Sampler
 from bellwether.sampling.schedules import Schedule
 from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
 from bellwether.testing.memory_world import ManualClock
-from testkit.sampledsites import Site, partition
+from testkit.kafka.sampled_cluster import Site, partition
 from waiting import limit
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

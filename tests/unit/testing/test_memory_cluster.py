@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwether.testing.memory_cluster import MemoryCluster, place
-from testkit.builders import name
-from testkit.strategies import Act, deeds, memory_clusters
+from testkit.values.builders import name
+from testkit.values.strategies import Act, deeds, memory_clusters
 
 
 @pytest.fixture

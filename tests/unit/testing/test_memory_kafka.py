@@ -8,8 +8,8 @@ from bellwether.ports.errors import Transient
 from bellwether.ports.kafka import Reorder
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_kafka import MAX_RECORDS_PER_USER_OPERATION, MemoryMover, MemoryReader, MemoryRoute
-from testkit.builders import name
-from testkit.strategies import Act, deeds, memory_clusters
+from testkit.values.builders import name
+from testkit.values.strategies import Act, deeds, memory_clusters
 
 
 @pytest.fixture

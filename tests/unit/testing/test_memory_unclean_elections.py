@@ -5,7 +5,7 @@ import pytest
 from bellwether.ports.errors import Transient
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_unclean_elections import MemoryUnclean
-from testkit.builders import name
+from testkit.values.builders import name
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from bellwether.testing.memory_world import (
     MemorySignals,
     memory_world,
 )
-from testkit.builders import demoted, record, signal, site
+from testkit.values.builders import demoted, record, signal, site
 
 
 def test_a_new_world_is_three_brokers_without_topics():

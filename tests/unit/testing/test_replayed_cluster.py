@@ -12,7 +12,7 @@ from bellwether.ports.kafka import Reorder
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_kafka import MemoryMover
 from bellwether.testing.replayed_cluster import ReplayedCluster
-from testkit import strategies
+from testkit.values import strategies
 
 ORDERS = TopicPartition("orders", 0)
 

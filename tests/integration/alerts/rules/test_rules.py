@@ -17,9 +17,9 @@ from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.telemetry.metrics.query_metrics import QueryMetrics
 from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
 from bellwether.telemetry.metrics.webhook_metrics import WebhookMetrics
-from testkit import alertrules
-from testkit.alertcases import ALL
-from testkit.alertcases.cases import Case, of_policy, series
+from testkit.alerts import alert_rules
+from testkit.alerts.cases import ALL
+from testkit.alerts.cases.alert_case import Case, of_policy, series
 
 pytestmark = pytest.mark.prometheus
 
@@ -32,13 +32,13 @@ def called(cases: Sequence[Case]) -> str:
 
 def untested(cases: Sequence[Case]) -> set[str]:
     """Alerts without a case in which they fire, or without one in which they do not."""
-    wanted = {rule["alert"] for rule in alertrules.alerts()}
+    wanted = {rule["alert"] for rule in alert_rules.alerts()}
     return (wanted - {c.alert for c in cases if c.fires}) | (wanted - {c.alert for c in cases if not c.fires})
 
 
 @pytest.mark.parametrize("cases", GROUPS, ids=called)
 def test_an_alert_fires_when_it_should_and_only_then(cases: list[Case], tmp_path: Path) -> None:
-    assert alertrules.verdict(cases, tmp_path) == ""
+    assert alert_rules.verdict(cases, tmp_path) == ""
 
 
 def test_every_alert_has_a_case_in_which_it_fires_and_a_harmless_one() -> None:
@@ -55,42 +55,42 @@ def test_an_alert_without_a_harmless_case_is_found() -> None:
 def test_a_case_that_does_not_come_about_is_found(values: str, fires: tuple[dict[str, str]], tmp_path: Path) -> None:
     sick = series("broker_verdict", broker="1", verdict="Sick")
     case = Case("BellwetherBrokerSick", "x", "2m", {sick: values}, fires)
-    assert "FAILED" in alertrules.verdict([case], tmp_path)
+    assert "FAILED" in alert_rules.verdict([case], tmp_path)
 
 
 @pytest.mark.parametrize("every", sorted({case.every for case in ALL}))
 def test_what_alerts_say_is_said_in_whole(every: str, tmp_path: Path) -> None:
     cases = [case for case in ALL if case.fires and case.every == every]
-    said = alertrules.told(cases, tmp_path)
+    said = alert_rules.told(cases, tmp_path)
     for case in cases:
-        assert f"{alertrules.RUNBOOKS}{case.alert}.md" in said
+        assert f"{alert_rules.RUNBOOKS}{case.alert}.md" in said
     assert "<no value>" not in said
     assert "error expanding" not in said
 
 
 def test_the_rules_are_sound() -> None:
-    done = alertrules.promtool("check", "rules", "--lint=all", "--lint-fatal", *alertrules.files())
+    done = alert_rules.promtool("check", "rules", "--lint=all", "--lint-fatal", *alert_rules.files())
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_rules_shortened_for_tests_are_sound_and_the_same_but_for_their_times(tmp_path: Path) -> None:
-    copies = alertrules.shortened(tmp_path, hold=3, pace=60, silence=8)
-    assert alertrules.promtool("check", "rules", *copies).returncode == 0
+    copies = alert_rules.shortened(tmp_path, hold=3, pace=60, silence=8)
+    assert alert_rules.promtool("check", "rules", *copies).returncode == 0
     times = re.compile(r"\[\w+\]|> (45|8)\b")
-    for rule, copy in zip(alertrules.alerts(), alertrules.alerts(tmp_path), strict=True):
+    for rule, copy in zip(alert_rules.alerts(), alert_rules.alerts(tmp_path), strict=True):
         assert times.sub("", copy["expr"]) == times.sub("", rule["expr"])
         assert copy.get("for") == ("3s" if "for" in rule else None)
-    fast = [rule["expr"] for rule in alertrules.alerts(tmp_path) if rule["labels"].get("window") == "1h"]
+    fast = [rule["expr"] for rule in alert_rules.alerts(tmp_path) if rule["labels"].get("window") == "1h"]
     assert all("[60s]" in expr and "[20s]" in expr for expr in fast)
 
 
 def test_every_query_of_the_dashboards_is_promql(tmp_path: Path) -> None:
-    queries = [query for _, query in alertrules.panels()]
+    queries = [query for _, query in alert_rules.panels()]
     assert len(queries) > 50
     rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(queries)]
     path = tmp_path / "queries.yaml"
     path.write_text(json.dumps({"groups": [{"name": "dashboards", "rules": rules}]}))
-    done = alertrules.promtool("check", "rules", "--lint=none", path)
+    done = alert_rules.promtool("check", "rules", "--lint=none", path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -119,12 +119,12 @@ def webhook() -> ProbeMetrics:
 
 @pytest.mark.parametrize("served", [used(sampler()), used(webhook())], ids=["sampler", "webhook"])
 def test_promtool_has_nothing_to_say_against_metrics(served: str) -> None:
-    done = alertrules.promtool("check", "metrics", "--lint=all", stdin=served)
+    done = alert_rules.promtool("check", "metrics", "--lint=all", stdin=served)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_promtool_does_find_metrics_that_are_named_badly() -> None:
-    done = alertrules.promtool(
+    done = alert_rules.promtool(
         "check", "metrics", stdin="# TYPE bellwether_milliseconds counter\nbellwether_milliseconds 1\n"
     )
     assert done.returncode != 0

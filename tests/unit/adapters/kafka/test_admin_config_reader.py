@@ -16,7 +16,7 @@ from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthorized
-from testkit.scriptedbroker import ScriptedBroker
+from testkit.kafka.scripted_broker import ScriptedBroker
 
 PATIENT = Limits(opening_seconds=20, finding_seconds=20, request_seconds=20, read_seconds=60)
 MIN_ISR = "min.insync.replicas"

@@ -16,7 +16,7 @@ from bellwether.adapters.kafka.connection.broker_pool import BrokerPool, Limits
 from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthorized
-from testkit.scriptedbroker import ScriptedBroker, versions
+from testkit.kafka.scripted_broker import ScriptedBroker, versions
 
 PATIENT = Limits(opening_seconds=300, finding_seconds=300, request_seconds=300, read_seconds=900)
 MIN_ISR = "min.insync.replicas"

@@ -14,10 +14,10 @@ from bellwether.adapters.kafka.connection import oauth_tokens
 from bellwether.adapters.kafka.connection.oauth_tokens import TokenSource
 from bellwether.adapters.kafka.connection.token_endpoint import Grant
 from bellwether.kafka_connection import Connection, Hidden
-from testkit import securities
-from testkit.securities import FULL, OAUTH
+from testkit.values import security_settings
+from testkit.values.security_settings import FULL, OAUTH
 
-BY_TOKEN = Connection(("a:1",), securities.BY_TOKEN)
+BY_TOKEN = Connection(("a:1",), security_settings.BY_TOKEN)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from bellwether.adapters.kafka.fault_tolerance_reader import KafkaFaultTolerance
 from bellwether.core.model.cluster import Broker, TopicPartition
 from bellwether.core.model.fault_tolerance import Quorum
 from bellwether.kafka_connection import Connection
-from testkit.scriptedbroker import ScriptedBroker, versions
+from testkit.kafka.scripted_broker import ScriptedBroker, versions
 
 PATIENT = Limits(opening_seconds=300, finding_seconds=300, request_seconds=300, read_seconds=900)
 TOPIC = DescribeQuorumResponse.TopicData

@@ -20,7 +20,7 @@ from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.ports.kafka import Outcome, Reorder
-from testkit.scriptedbroker import ScriptedBroker, hanging_up, silent, versions
+from testkit.kafka.scripted_broker import ScriptedBroker, hanging_up, silent, versions
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 PATIENT = Limits(opening_seconds=2, finding_seconds=20, request_seconds=20)

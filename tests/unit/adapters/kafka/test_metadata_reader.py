@@ -22,7 +22,7 @@ from bellwether.adapters.kafka.metadata_reader import KafkaReader, topic_id
 from bellwether.core.model.cluster import Broker, Partition, PartitionKey
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthorized
-from testkit.scriptedbroker import ScriptedBroker, versions
+from testkit.kafka.scripted_broker import ScriptedBroker, versions
 
 ID = UUID("e42f1285-8d55-4f11-9d4f-494cd7c59edc")
 KEPT = topic_id(ID)

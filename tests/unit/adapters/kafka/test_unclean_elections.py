@@ -14,8 +14,8 @@ from bellwether.adapters.kafka.unclean_elections import KafkaUnclean
 from bellwether.kafka_connection import Connection
 from bellwether.ports.errors import Terminal, Transient, Unauthorized
 from bellwether.ports.kafka import Outcome
-from testkit.builders import name
-from testkit.scriptedbroker import ScriptedBroker, versions
+from testkit.kafka.scripted_broker import ScriptedBroker, versions
+from testkit.values.builders import name
 
 PATIENT = Limits(opening_seconds=300, finding_seconds=300, request_seconds=300, read_seconds=900)
 UNCLEAN = 1

@@ -9,8 +9,8 @@ from bellwether.adapters.store.samples import sample_files
 from bellwether.adapters.store.samples.compaction import Compactor, Stopped
 from bellwether.adapters.store.samples.retention import expire
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing, StoreUnavailable, StoreUnusable
-from testkit.buckets import KEY, SECRET, Bucket
-from testkit.sampled import CLUSTER, DAY, MIDNIGHT, held, rows, told
+from testkit.loads.object_store import KEY, SECRET, Bucket
+from testkit.loads.sample_rounds import CLUSTER, DAY, MIDNIGHT, held, rows, told
 
 NEXT_DAY = MIDNIGHT + timedelta(days=1, minutes=10)
 

@@ -13,31 +13,31 @@ from bellwether.core.detection.health_states import HealthState
 from bellwether.core.detection.verdicts import Verdict
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Reading, Signal, SignalType
-from testkit import apiobjects
+from testkit.kubernetes import api_objects
 
 SINCE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def test_a_broker_without_an_override_has_none():
-    assert BrokerHealth.read(apiobjects.health()).override_() is None
+    assert BrokerHealth.read(api_objects.health()).override_() is None
 
 
 def test_an_override_reaches_the_core_with_who_and_until_when():
     said = {"state": "Promoted", "reason": "it is well", "by": "ann", "until": "2026-01-02T03:04:05Z"}
-    override = BrokerHealth.read(apiobjects.health(override=said)).override_()
+    override = BrokerHealth.read(api_objects.health(override=said)).override_()
     assert override == Override(1, OverrideState.PROMOTED, "it is well (ann)", SINCE)
 
 
 def test_a_verdict_is_carried_over_a_restart():
     said = {"state": "Sick", "reason": "StorageSlow", "message": "slow", "since": "2026-01-02T03:04:05Z"}
-    verdict = BrokerHealth.read({**apiobjects.health(), "status": {"verdict": said}}).status.verdict
+    verdict = BrokerHealth.read({**api_objects.health(), "status": {"verdict": said}}).status.verdict
     assert verdict is not None
     assert verdict.to_core(1) == Verdict(1, HealthState.SICK, Reason.STORAGE_SLOW, "slow", SINCE)
 
 
 def test_a_verdict_of_a_newer_version_is_not_carried_over():
     said = {"state": "Sick", "reason": "CosmicRays", "since": "2026-01-02T03:04:05Z"}
-    verdict = BrokerHealth.read({**apiobjects.health(), "status": {"verdict": said}}).status.verdict
+    verdict = BrokerHealth.read({**api_objects.health(), "status": {"verdict": said}}).status.verdict
     assert verdict is not None
     assert verdict.to_core(1) is None
 
@@ -68,24 +68,24 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "no object": ("nonsense", "(not an object)"),
     "nothing": (None, "(not an object)"),
     "a list": ([1], "(not an object)"),
-    "no reading": (apiobjects.without(apiobjects.entry("b"), "reading"), "ExternalReachability/b"),
-    "an unknown reading": (apiobjects.entry("b", reading="Perhaps"), "ExternalReachability/b"),
-    "a type that is no name": (apiobjects.entry("b", type="moon phase"), "moon phase/b"),
-    "a value that is no number": (apiobjects.entry("b", value="NaN"), "ExternalReachability/b"),
-    "a time without a zone": (apiobjects.entry("b", since="2026-01-02T03:04:05"), "ExternalReachability/b"),
-    "a time that is none": (apiobjects.entry("b", since="yesterday"), "ExternalReachability/b"),
-    "a negative latency": (apiobjects.entry("b", latencyMicroseconds=-1), "ExternalReachability/b"),
-    "a message without end": (apiobjects.entry("b", message="x" * 513), "ExternalReachability/b"),
+    "no reading": (api_objects.without(api_objects.entry("b"), "reading"), "ExternalReachability/b"),
+    "an unknown reading": (api_objects.entry("b", reading="Perhaps"), "ExternalReachability/b"),
+    "a type that is no name": (api_objects.entry("b", type="moon phase"), "moon phase/b"),
+    "a value that is no number": (api_objects.entry("b", value="NaN"), "ExternalReachability/b"),
+    "a time without a zone": (api_objects.entry("b", since="2026-01-02T03:04:05"), "ExternalReachability/b"),
+    "a time that is none": (api_objects.entry("b", since="yesterday"), "ExternalReachability/b"),
+    "a negative latency": (api_objects.entry("b", latencyMicroseconds=-1), "ExternalReachability/b"),
+    "a message without end": (api_objects.entry("b", message="x" * 513), "ExternalReachability/b"),
 }
 
 
 @pytest.mark.parametrize(("broken", "name"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_entry_is_passed_over_and_named_and_the_others_stay(broken: Any, name: str):
-    good, bad = read_entries([apiobjects.entry("a"), broken, apiobjects.entry("c")])
+    good, bad = read_entries([api_objects.entry("a"), broken, api_objects.entry("c")])
     assert [entry.source for entry in good] == ["a", "c"]
     assert [str(b).split(" is passed over")[0] for b in bad] == [f"status.signals[1] {name}"]
-    status = {"signals": [apiobjects.entry("a"), broken, apiobjects.entry("c")]}
-    assert BrokerHealth.read({**apiobjects.health(), "status": status}).status.signals == good
+    status = {"signals": [api_objects.entry("a"), broken, api_objects.entry("c")]}
+    assert BrokerHealth.read({**api_objects.health(), "status": status}).status.signals == good
 
 
 @pytest.mark.parametrize("entries", [None, "text", 7, {}, []])
@@ -94,5 +94,5 @@ def test_signals_that_are_no_list_are_no_signals(entries: Any):
 
 
 def test_more_signals_than_the_api_allows_do_not_stop_the_operator():
-    status = {"signals": [apiobjects.entry(f"v{n}") for n in range(99)]}
-    assert len(BrokerHealth.read({**apiobjects.health(), "status": status}).status.signals) == 64
+    status = {"signals": [api_objects.entry(f"v{n}") for n in range(99)]}
+    assert len(BrokerHealth.read({**api_objects.health(), "status": status}).status.signals) == 64

@@ -12,7 +12,7 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS
 from bellwether.core.settings import detection
 from bellwether.core.settings import policy as core_policy
-from testkit import apiobjects
+from testkit.kubernetes import api_objects
 
 PLACES = {
     "reachability": ("externalReachability",),
@@ -50,16 +50,16 @@ def test_a_default_in_the_crd_is_the_cores():
 
 
 def test_the_smallest_policy_is_the_cores_default():
-    assert LeadershipPolicy.read(apiobjects.policy()).policy() == core_policy.Policy(name="main")
+    assert LeadershipPolicy.read(api_objects.policy()).policy() == core_policy.Policy(name="main")
 
 
 def test_a_full_policy_reaches_the_core():
-    body = apiobjects.policy(
+    body = api_objects.policy(
         mode="Enforce",
         suspend=True,
         deletionPolicy="Abandon",
         deletionTimeoutSeconds=5,
-        kafka=apiobjects.kafka(brokerSessionTimeoutSeconds=18),
+        kafka=api_objects.kafka(brokerSessionTimeoutSeconds=18),
         detection={
             "externalReachability": {"vantages": ["a", "b"], "listener": "OUT", "bootstrapServers": ["lb:9094"]},
             "storageLatency": {"enabled": False, "thresholdMilliseconds": 80},
@@ -99,15 +99,15 @@ def test_a_full_policy_reaches_the_core():
 
 @pytest.mark.parametrize(("cap", "brokers", "allowed"), [(1, 3, 1), (2, 9, 2), ("1%", 3, 1), ("49%", 10, 4)])
 def test_a_cap_that_the_api_accepts_is_a_number_of_brokers(cap: int | str, brokers: int, allowed: int):
-    policy = LeadershipPolicy.read(apiobjects.policy(demotion={"maxBrokers": cap})).policy()
+    policy = LeadershipPolicy.read(api_objects.policy(demotion={"maxBrokers": cap})).policy()
     assert policy.demotion.cap(brokers) == allowed
 
 
 @pytest.mark.parametrize("server", ["kafka:1", "10.0.0.1:65535", "[2001:db8::1]:9092", "a.b-c.example:9092", "k_1:80"])
 def test_a_usable_bootstrap_server_is_accepted(server: str):
-    LeadershipPolicy.read(apiobjects.policy(kafka={"bootstrapServers": [server]}))
+    LeadershipPolicy.read(api_objects.policy(kafka={"bootstrapServers": [server]}))
 
 
 def test_sasl_without_tls_is_accepted_when_a_person_says_so():
-    sasl = {**apiobjects.SASL, "allowPlaintext": True}
-    assert LeadershipPolicy.read(apiobjects.policy(kafka=apiobjects.kafka(sasl=sasl))).spec.kafka.tls is None
+    sasl = {**api_objects.SASL, "allowPlaintext": True}
+    assert LeadershipPolicy.read(api_objects.policy(kafka=api_objects.kafka(sasl=sasl))).spec.kafka.tls is None

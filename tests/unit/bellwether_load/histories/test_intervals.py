@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from bellwether_load.histories.intervals import Intervals, between
-from testkit.histories import MIDNIGHT, History, Sample, led, samples, steady
+from testkit.loads.load_histories import MIDNIGHT, History, Sample, led, samples, steady
 
 
 def intervals(*histories: History, longest: int = 600) -> Intervals:

@@ -8,7 +8,7 @@ import pytest
 
 from bellwether_load.histories.measures import Levels, measure
 from bellwether_load.histories.rules import Rules
-from testkit.histories import Sample, measured, rates, samples, steady
+from testkit.loads.load_histories import Sample, measured, rates, samples, steady
 
 DAY = 1440
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bellwether_load.histories.order import usable
-from testkit.histories import MIDNIGHT, Sample, samples, steady
+from testkit.loads.load_histories import MIDNIGHT, Sample, samples, steady
 
 
 def kept(*histories: list[Sample], shortest: int = 30) -> list[list[tuple[int, int]]]:

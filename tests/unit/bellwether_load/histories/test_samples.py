@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bellwether_load.histories.samples import counted, inner, summed
-from testkit.histories import Sample, samples
+from testkit.loads.load_histories import Sample, samples
 
 
 def test_each_row_belongs_to_its_partition():

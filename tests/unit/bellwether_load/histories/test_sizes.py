@@ -7,7 +7,7 @@ import pytest
 
 from bellwether_load.histories.intervals import between
 from bellwether_load.histories.sizes import produced
-from testkit.histories import History, Sample, deleted, led, rates, samples, steady
+from testkit.loads.load_histories import History, Sample, deleted, led, rates, samples, steady
 
 
 def bytes_of(history: History) -> list[float]:

@@ -11,10 +11,10 @@ from bellwether.adapters.store.samples.sample_files import write_round
 from bellwether.ports.errors import Terminal
 from bellwether.sampling.rows import Rows
 from bellwether_load.jobs.choosing import Choice, Period, choose, moment
-from testkit.histories import steady
-from testkit.samplefiles import rounds, write_compacted, write_rounds
+from testkit.loads.load_histories import steady
+from testkit.loads.sample_files import rounds, write_compacted, write_rounds
 
-# The day of testkit.histories.MIDNIGHT.
+# The day of testkit.loads.load_histories.MIDNIGHT.
 DAY = date(2026, 11, 20)
 FOLDER = "samples/date=2026-11-20"
 HISTORIES = {("apples", 0): steady(3), ("apples", 1): steady(3)}

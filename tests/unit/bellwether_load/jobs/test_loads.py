@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from bellwether.adapters.store.filesystems import Store
 from bellwether_load.__main__ import main
 from bellwether_load.jobs.writing import SCHEMA
-from testkit.histories import steady
-from testkit.samplefiles import write_rounds
+from testkit.loads.load_histories import steady
+from testkit.loads.sample_files import write_rounds
 
 
 def run(*arguments: str) -> Result:

@@ -16,8 +16,8 @@ from bellwether.adapters.store.store_errors import StoreUnavailable
 from bellwether.adapters.store.store_uri import Redacted
 from bellwether_load.jobs.reading import Portion, Source, Window, portions, read_portion, within
 from bellwether_load.transforms.stretches import unpack
-from testkit.histories import MIDNIGHT, Sample, steady
-from testkit.samplefiles import Histories, samples_table, write_compacted, write_rounds
+from testkit.loads.load_histories import MIDNIGHT, Sample, steady
+from testkit.loads.sample_files import Histories, samples_table, write_compacted, write_rounds
 
 HISTORIES: Histories = {("apples", 0): steady(50), ("apples", 1): steady(50, messages=3), ("pears", 7): steady(9)}
 

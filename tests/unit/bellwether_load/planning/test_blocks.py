@@ -6,7 +6,7 @@ import numpy as np
 
 from bellwether_load.planning.arrays import block_row, read_block
 from bellwether_load.planning.blocks import first_choice, joined, spread, sums
-from testkit.choicearrays import block
+from testkit.loads.small_problems import block
 
 
 def test_a_block_tells_what_each_broker_leads():

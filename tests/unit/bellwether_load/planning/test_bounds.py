@@ -9,7 +9,7 @@ import numpy as np
 from bellwether_load.planning.blocks import Block
 from bellwether_load.planning.bounds import Bound, best_prefix, busiest_first, contained, heaviest_item
 from bellwether_load.planning.brokers import Brokers
-from testkit.choicearrays import block, brokers
+from testkit.loads.small_problems import block, brokers
 
 
 def bound(of: Brokers, whole: Block) -> Bound:

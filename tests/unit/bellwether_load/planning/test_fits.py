@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bellwether_load.planning.fits import MOST_PER_BROKER, Fit, choose, fitting, place
-from testkit.choicearrays import block
+from testkit.loads.small_problems import block
 
 
 def ints(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bellwether_load.planning.offers import Pairs, Terms, offered, settle
-from testkit.choicearrays import block
+from testkit.loads.small_problems import block
 
 BROKERS = 3
 

@@ -10,7 +10,7 @@ import pytest
 from bellwether_load.planning.caps import capped
 from bellwether_load.planning.exchanges import exchange
 from bellwether_load.planning.rounds import balance
-from testkit.choicearrays import block, brokers, carried, leaders, pool
+from testkit.loads.small_problems import block, brokers, carried, leaders, pool
 
 
 def expanded(seed: int = 1, partitions: int = 3000, count: int = 12):

@@ -11,7 +11,7 @@ from bellwether.core.rebalance.problem import PartitionInput
 from bellwether.core.rebalance.rebalance_plan import digest_of_lines, problem_digest
 from bellwether_load.planning.choices import Refused
 from bellwether_load.planning.tables import Key, beside, first_key, from_bytes, lines, routed, to_bytes
-from testkit.loadplanning import problem
+from testkit.loads.small_planner import problem
 
 
 def partitions(*keys: tuple[str, int]) -> pa.Table:

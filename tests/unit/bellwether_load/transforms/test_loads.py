@@ -10,8 +10,8 @@ import pytest
 from bellwether_load.histories.rules import Rules
 from bellwether_load.transforms.loads import COLUMNS, measure_batches
 from bellwether_load.transforms.stretches import pack
-from testkit.histories import deleted, led, steady
-from testkit.samplefiles import samples_table
+from testkit.loads.load_histories import deleted, led, steady
+from testkit.loads.sample_files import samples_table
 
 HISTORIES = {
     ("apples", 0): steady(60, messages=100, each=10),

@@ -18,7 +18,7 @@ from bellwether.cli.diagnosis import check as verb
 from bellwether.cli.main import main
 from bellwether.ports.errors import Transient
 from realparts.ports import HeldPorts
-from testkit.apistores import MemoryApi
+from testkit.kubernetes.memory_api import MemoryApi
 
 CLUSTER = "c1uster"
 

@@ -12,8 +12,8 @@ from bellwether.ports.errors import Terminal, Unauthorized
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_configs import MemoryConfigs
 from bellwether.testing.memory_kafka import MemoryReader
-from testkit.builders import START, name
-from testkit.wards import MemoryEnds, MemoryWard, Told
+from testkit.simulation.risk_fixture import MemoryEnds, MemoryWard, Told
+from testkit.values.builders import START, name
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from bellwether.cli.diagnosis.cluster_examination import Examination
 from bellwether.core.doctor.remediation import CommandOptions
 from bellwether.core.doctor.risks import LogEndSample, Risk
 from bellwether.testing.memory_cluster import MemoryCluster
-from testkit.builders import START, name
-from testkit.wards import MemoryWard
+from testkit.simulation.risk_fixture import MemoryWard
+from testkit.values.builders import START, name
 
 TOOLS = CommandOptions("broker:9092")
 

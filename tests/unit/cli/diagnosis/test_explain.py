@@ -20,9 +20,9 @@ from bellwether.core.reporting.report import report
 from bellwether.core.settings.detection import Detection, Reachability
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Reading
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
-from testkit.builders import after, cluster, decisions, demoted, partition, record, signal, snapshot
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
+from testkit.values.builders import after, cluster, decisions, demoted, partition, record, signal, snapshot
 
 POLICY = Policy(
     name="main", mode=Mode.ENFORCE, detection=Detection(reachability=Reachability(vantages=("a", "b", "c")))
@@ -47,12 +47,12 @@ def judged_status() -> dict[str, object]:
 def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     store = MemoryApi()
     ready = {"type": "Ready", "status": "True", "reason": "Settled", "message": ""}
-    store.put(POLICIES, {**apiobjects.policy(), "status": {"conditions": [ready]}})
+    store.put(POLICIES, {**api_objects.policy(), "status": {"conditions": [ready]}})
     override = {"state": "Demoted", "reason": "disk swap", "by": "ann", "until": "2026-01-01T00:30:00Z"}
-    health = apiobjects.health(1, override=override)
+    health = api_objects.health(1, override=override)
     health["metadata"]["labels"] = {"bellwether.dev/policy": "main"}
     store.put(BROKER_HEALTHS, {**health, "status": judged_status()})
-    store.put(BROKER_HEALTHS, apiobjects.health(2))
+    store.put(BROKER_HEALTHS, api_objects.health(2))
     monkeypatch.setattr(verb, "connect", lambda: store)
     monkeypatch.setattr(verb.SystemClock, "now", lambda _: after(125))
     return store
@@ -159,12 +159,12 @@ def test_a_policy_in_trouble_is_named_before_what_was_last_known(api: MemoryApi)
 
 
 def test_a_policy_that_no_operator_has_looked_at_says_so(api: MemoryApi):
-    api.put(POLICIES, apiobjects.policy("new"))
+    api.put(POLICIES, api_objects.policy("new"))
     status, said = run("1", "--policy", "new")
     assert (status, "no operator has looked at the policy yet" in said) == (1, True)
 
 
 def test_of_several_policies_one_must_be_named(api: MemoryApi):
-    api.put(POLICIES, apiobjects.policy("other"))
+    api.put(POLICIES, api_objects.policy("other"))
     status, said = run("1")
     assert (status, "has the policies main, other: name one with --policy" in said) == (1, True)

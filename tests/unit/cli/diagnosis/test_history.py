@@ -13,7 +13,7 @@ from bellwether.cli.diagnosis import history as verb
 from bellwether.cli.main import main
 from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChange, MoveSummary, PlanStep
 from bellwether.testing.memory_world import ManualClock
-from testkit.apistores import MemoryApi
+from testkit.kubernetes.memory_api import MemoryApi
 
 FALL = BrokerChange(2, True, "signals", "StorageSlow", "80 ms", ("StorageLatency b2: Failing: 80 ms",))
 MOVES = MoveSummary(3, 40, 20, 0, "0123456789abcdef", {2: 20}, {1: 12, 3: 8}, ("orders-0: [2, 1, 3] -> [1, 3, 2]",))

@@ -15,9 +15,9 @@ from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRe
 from bellwether.cli.installation import undo_record as verb
 from bellwether.cli.main import main
 from bellwether.core.model.undo_record import ApplicationEnd, UndoRecord
-from testkit.apistores import MemoryApi
-from testkit.builders import CLUSTER_ID, demoted, entry, partition, returning
-from testkit.rebalancing import application
+from testkit.kubernetes.memory_api import MemoryApi
+from testkit.loads.approved_plans import application
+from testkit.values.builders import CLUSTER_ID, demoted, entry, partition, returning
 
 OF_MAIN = ["--policy", "main"]
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from bellwether.cli.main import main
 from bellwether.cli.offline import offline_leadership
 from bellwether.testing.memory_world import MemorySite
-from testkit.builders import name, site
-from testkit.handwork import Route, lead_to
+from testkit.simulation.offline_fixture import Route, lead_to
+from testkit.values.builders import name, site
 
 BOOTSTRAP = ["--bootstrap", "kafka.example:9092"]
 

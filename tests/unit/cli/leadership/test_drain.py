@@ -12,7 +12,7 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.cli.leadership import drain
 from bellwether.cli.main import main
 from bellwether.core.signals import Override, Reading
-from testkit.offices import Office
+from testkit.simulation.operator_fixture import MemoryOperator
 
 pytestmark = pytest.mark.usefixtures("shift")
 ASKED = ("drain", 2, "--policy", "main")
@@ -21,9 +21,9 @@ ASKED = ("drain", 2, "--policy", "main")
 class Shift:
     """An operator that takes turns while the command waits; ``after`` so many waits something happens."""
 
-    def __init__(self, office: Office) -> None:
-        self.office = office
-        self.loop = office.make(promotion={"stabilizationSeconds": 3})
+    def __init__(self, operator: MemoryOperator) -> None:
+        self.operator = operator
+        self.loop = operator.make(promotion={"stabilizationSeconds": 3})
         self.waits = 0
         self.events: dict[int, list[object]] = {}
         self.asleep = False
@@ -32,15 +32,15 @@ class Shift:
 
     def turn(self) -> None:
         """One turn of the operator, with what people have written into the API."""
-        signals = self.office.site.signals
-        for health in self.office.api.all(BROKER_HEALTHS):
+        signals = self.operator.site.signals
+        for health in self.operator.api.all(BROKER_HEALTHS):
             self.loop.signals.on_broker_health(health)
-        for broker in self.office.site.cluster.brokers:
+        for broker in self.operator.site.cluster.brokers:
             signals.lift(broker)
         for override in self.loop.signals.overrides():
             said: Override = override
             signals.override(said.broker, said.state, said.reason, said.until, said.purpose)
-        self.office.step(self.loop)
+        self.operator.step(self.loop)
 
     def wait(self, _: float = 0.0) -> None:
         self.waits += 1
@@ -52,19 +52,19 @@ class Shift:
 
 
 @pytest.fixture
-def office() -> Office:
-    return Office.well()
+def operator() -> MemoryOperator:
+    return MemoryOperator.well()
 
 
 @pytest.fixture
-def shift(office: Office, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shift]:
-    made = Shift(office)
-    monkeypatch.setattr(drain, "connect", lambda: office.api)
-    monkeypatch.setattr(drain, "SystemClock", lambda: office.site.clock)
+def shift(operator: MemoryOperator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shift]:
+    made = Shift(operator)
+    monkeypatch.setattr(drain, "connect", lambda: operator.api)
+    monkeypatch.setattr(drain, "SystemClock", lambda: operator.site.clock)
     monkeypatch.setattr(drain.time, "sleep", made.wait)
-    monkeypatch.setattr(drain.time, "monotonic", office.site.clock.monotonic)
+    monkeypatch.setattr(drain.time, "monotonic", operator.site.clock.monotonic)
     yield made
-    office.close()
+    operator.close()
 
 
 def run(*arguments: object) -> Result:
@@ -75,16 +75,16 @@ def words(found: Result) -> str:
     return " ".join(found.output.split())
 
 
-def override(office: Office, broker: int = 2) -> dict[str, str] | None:
-    return office.api.get(BROKER_HEALTHS, "default", f"main-{broker}")["spec"].get("override")
+def override(operator: MemoryOperator, broker: int = 2) -> dict[str, str] | None:
+    return operator.api.get(BROKER_HEALTHS, "default", f"main-{broker}")["spec"].get("override")
 
 
-def put_override(office: Office, **said: str) -> None:
-    office.api.merge(BROKER_HEALTHS, "default", "main-2", {"spec": {"override": said}})
+def put_override(operator: MemoryOperator, **said: str) -> None:
+    operator.api.merge(BROKER_HEALTHS, "default", "main-2", {"spec": {"override": said}})
 
 
-def leaders(office: Office) -> int:
-    return office.site.cluster.snapshot().leaders()[2]
+def leaders(operator: MemoryOperator) -> int:
+    return operator.site.cluster.snapshot().leaders()[2]
 
 
 @pytest.mark.parametrize(
@@ -104,20 +104,20 @@ def test_a_mistake_is_answered_with_the_option_and_the_remedy(arguments: list[ob
 
 
 class TestBeginning:
-    def test_the_override_names_purpose_reason_and_end(self, office: Office):
+    def test_the_override_names_purpose_reason_and_end(self, operator: MemoryOperator):
         run(*ASKED, "--until", "45m", "--reason", "kernel")
-        said = override(office)
+        said = override(operator)
         assert said is not None
         assert (said["state"], said["purpose"], said["reason"]) == ("Demoted", "Maintenance", "kernel")
-        ends = datetime.fromisoformat(said["until"]) - office.site.clock.now()
+        ends = datetime.fromisoformat(said["until"]) - operator.site.clock.now()
         assert timedelta(minutes=44) < ends < timedelta(minutes=46)
 
-    def test_waiting_ends_when_the_broker_may_be_stopped(self, office: Office):
+    def test_waiting_ends_when_the_broker_may_be_stopped(self, operator: MemoryOperator):
         found = run(*ASKED, "--wait")
         assert found.exit_code == 0
         assert found.output.splitlines()[-1] == "broker 2 is drained: it may be stopped"
-        assert leaders(office) == 0
-        assert {p.replicas[-1] for p in office.site.cluster.partitions() if 2 in p.replicas} == {2}
+        assert leaders(operator) == 0
+        assert {p.replicas[-1] for p in operator.site.cluster.partitions() if 2 in p.replicas} == {2}
 
     def test_progress_is_told(self):
         found = run(*ASKED, "--wait")
@@ -128,19 +128,19 @@ class TestBeginning:
         assert found.exit_code == 0
         assert "kubectl wait --for=condition=Drained bh/main-2 -n default" in words(found)
 
-    def test_a_second_time_only_moves_the_end(self, office: Office):
+    def test_a_second_time_only_moves_the_end(self, operator: MemoryOperator):
         run(*ASKED, "--wait")
-        before = office.site.cluster.mutations
+        before = operator.site.cluster.mutations
         found = run(*ASKED, "--wait", "--until", "2h")
-        assert (found.exit_code, office.site.cluster.mutations) == (0, before)
+        assert (found.exit_code, operator.site.cluster.mutations) == (0, before)
 
-    def test_an_override_that_has_ended_is_in_nobodys_way(self, office: Office):
-        put_override(office, state="Promoted", reason="well", until="2020-01-01T00:00:00Z")
+    def test_an_override_that_has_ended_is_in_nobodys_way(self, operator: MemoryOperator):
+        put_override(operator, state="Promoted", reason="well", until="2020-01-01T00:00:00Z")
         assert run(*ASKED, "--wait").exit_code == 0
 
     @pytest.mark.parametrize("state", ["Promoted", "Demoted"])
-    def test_a_persons_other_word_is_not_overwritten(self, office: Office, state: str):
-        put_override(office, state=state, reason="mine")
+    def test_a_persons_other_word_is_not_overwritten(self, operator: MemoryOperator, state: str):
+        put_override(operator, state=state, reason="mine")
         found = run(*ASKED)
         assert found.exit_code == 1
         assert f"has an override {state} already (mine): take it away first" in words(found)
@@ -153,10 +153,10 @@ class TestBeginning:
 
 
 class TestHolding:
-    def test_the_last_healthy_broker_is_refused_at_once(self, shift: Shift, office: Office):
+    def test_the_last_healthy_broker_is_refused_at_once(self, shift: Shift, operator: MemoryOperator):
         for broker in (1, 3):
-            office.site.cluster.kill(broker)
-            office.site.signals.say(broker, Reading.FAILING)
+            operator.site.cluster.kill(broker)
+            operator.site.signals.say(broker, Reading.FAILING)
         shift.turn()
         found = run(*ASKED, "--wait", "--timeout", "1h")
         assert found.exit_code == 3
@@ -164,8 +164,8 @@ class TestHolding:
         assert shift.waits < 10
 
     @pytest.mark.parametrize("waiting", [(), ("--wait",)])
-    def test_a_hold_ends_with_its_reason_and_the_way_back(self, office: Office, waiting: tuple[str, ...]):
-        office.site.cluster.create_topic("alone", assignment=[(2,)])
+    def test_a_hold_ends_with_its_reason_and_the_way_back(self, operator: MemoryOperator, waiting: tuple[str, ...]):
+        operator.site.cluster.create_topic("alone", assignment=[(2,)])
         found = run(*ASKED, *waiting, "--timeout", "30s")
         assert found.exit_code == 3
         assert "held: not drained: 1 partitions would be left without a leader without broker 2 (alone-0)" in words(
@@ -173,17 +173,17 @@ class TestHolding:
         )
         assert "(NoLeaderLeft)" in words(found)
         assert "bellwether drain 2 --policy main -n default --end gives it up" in words(found)
-        assert leaders(office) == 3
+        assert leaders(operator) == 3
 
-    def test_waiting_outlasts_a_hold_that_passes(self, shift: Shift, office: Office):
-        name = office.site.cluster.partition("orders", 1).name
+    def test_waiting_outlasts_a_hold_that_passes(self, shift: Shift, operator: MemoryOperator):
+        name = operator.site.cluster.partition("orders", 1).name
         for broker in (1, 3):
-            office.site.cluster.shrink_isr(name, broker)
-        shift.events[6] = [lambda: office.site.cluster.join_isr(name, 1)]
+            operator.site.cluster.shrink_isr(name, broker)
+        shift.events[6] = [lambda: operator.site.cluster.join_isr(name, 1)]
         found = run(*ASKED, "--wait")
         assert found.exit_code == 0
         assert "NoLeaderLeft" in words(found)
-        assert leaders(office) == 0
+        assert leaders(operator) == 0
 
     @pytest.mark.parametrize(
         ("spec", "said"),
@@ -192,46 +192,50 @@ class TestHolding:
             pytest.param({"suspend": True}, "the policy is suspended (spec.suspend)", id="suspended"),
         ],
     )
-    def test_a_policy_that_does_not_act_drains_nobody(self, office: Office, spec: dict[str, object], said: str):
-        office.change(**spec)
+    def test_a_policy_that_does_not_act_drains_nobody(
+        self, operator: MemoryOperator, spec: dict[str, object], said: str
+    ):
+        operator.change(**spec)
         found = run(*ASKED, "--wait")
         assert found.exit_code == 3
         assert f"not drained: {said}" in words(found)
 
-    def test_an_operator_that_is_silent_is_told_from_a_drain_that_takes_long(self, shift: Shift, office: Office):
+    def test_an_operator_that_is_silent_is_told_from_a_drain_that_takes_long(
+        self, shift: Shift, operator: MemoryOperator
+    ):
         shift.asleep = True
-        shift.events = {n: [lambda: office.site.clock.advance(1)] for n in range(1, 400)}
+        shift.events = {n: [lambda: operator.site.clock.advance(1)] for n in range(1, 400)}
         found = run(*ASKED, "--wait", "--timeout", "60s")
         assert found.exit_code == 3
         assert "not drained within 60 s: the operator has not looked yet" in words(found)
 
 
 class TestEnding:
-    def test_the_broker_leads_again_once_it_is_well(self, shift: Shift, office: Office):
-        before = {p.key: p.replicas for p in office.site.cluster.partitions()}
+    def test_the_broker_leads_again_once_it_is_well(self, shift: Shift, operator: MemoryOperator):
+        before = {p.key: p.replicas for p in operator.site.cluster.partitions()}
         run(*ASKED, "--wait")
-        office.site.cluster.kill(2)
-        office.site.signals.say(2, Reading.FAILING)
+        operator.site.cluster.kill(2)
+        operator.site.signals.say(2, Reading.FAILING)
         shift.turn()
-        office.site.cluster.revive(2)
-        shift.events[shift.waits + 5] = [lambda: office.site.signals.say(2, Reading.PASSING)]
+        operator.site.cluster.revive(2)
+        shift.events[shift.waits + 5] = [lambda: operator.site.signals.say(2, Reading.PASSING)]
         found = run(*ASKED, "--end", "--wait")
         assert found.exit_code == 0
         assert "HandingBack" in words(found)
         assert found.output.splitlines()[-1] == "nothing keeps broker 2 from leading"
-        assert override(office) is None
+        assert override(operator) is None
         for _ in range(5):
             shift.turn()
-        assert {p.key: p.replicas for p in office.site.cluster.partitions()} == before
+        assert {p.key: p.replicas for p in operator.site.cluster.partitions()} == before
 
-    def test_leaders_that_come_back_in_waves_are_waited_for(self, shift: Shift, office: Office):
-        office.change(promotion={"stabilizationSeconds": 3, "waves": {"pauseSeconds": 5, "skipUpToLeaders": 0}})
+    def test_leaders_that_come_back_in_waves_are_waited_for(self, shift: Shift, operator: MemoryOperator):
+        operator.change(promotion={"stabilizationSeconds": 3, "waves": {"pauseSeconds": 5, "skipUpToLeaders": 0}})
         run(*ASKED, "--wait")
         found = run(*ASKED, "--end", "--wait")
         assert found.exit_code == 0
         assert "wave 1 of 3" in words(found)
         shift.turn()
-        assert leaders(office) == 2
+        assert leaders(operator) == 2
 
     def test_without_waiting_it_is_enough_that_it_was_said(self):
         run(*ASKED)
@@ -239,9 +243,9 @@ class TestEnding:
         assert found.exit_code == 0
         assert "its maintenance is over; it leads again once it is well" in words(found)
 
-    def test_what_takes_too_long_is_told_with_what_it_waits_for(self, office: Office):
+    def test_what_takes_too_long_is_told_with_what_it_waits_for(self, operator: MemoryOperator):
         run(*ASKED, "--wait")
-        office.site.cluster.kill(2)
+        operator.site.cluster.kill(2)
         found = run(*ASKED, "--end", "--wait", "--timeout", "20s")
         assert found.exit_code == 3
         assert "does not lead again within 20 s" in words(found)
@@ -250,9 +254,9 @@ class TestEnding:
         found = run(*ASKED, "--end")
         assert (found.exit_code, words(found)) == (0, "broker 2 has no maintenance to end")
 
-    def test_an_override_of_another_purpose_is_left_alone(self, office: Office):
-        put_override(office, state="Demoted", reason="mine")
+    def test_an_override_of_another_purpose_is_left_alone(self, operator: MemoryOperator):
+        put_override(operator, state="Demoted", reason="mine")
         found = run(*ASKED, "--end")
         assert found.exit_code == 1
         assert "is not in maintenance: its override Demoted (mine) has another purpose" in words(found)
-        assert override(office) is not None
+        assert override(operator) is not None

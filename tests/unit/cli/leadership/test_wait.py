@@ -13,8 +13,8 @@ from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
 from bellwether.cli.leadership import broker_lookup, demote, overrides, wait
 from bellwether.cli.main import main
 from bellwether.ports.errors import Terminal
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
 
 pytestmark = pytest.mark.usefixtures("api")
 
@@ -33,10 +33,10 @@ def api(monkeypatch: pytest.MonkeyPatch) -> MemoryApi:
     """A policy of brokers 1 to 3, of which nobody is judged yet."""
     made = MemoryApi()
     conditions = [condition("Ready", "True", "Settled"), condition("Settled", "True", "Settled")]
-    policy = {**apiobjects.policy(mode="Enforce"), "status": {"conditions": conditions, "brokers": {"demoted": 0}}}
+    policy = {**api_objects.policy(mode="Enforce"), "status": {"conditions": conditions, "brokers": {"demoted": 0}}}
     made.put(POLICIES, policy)
     for broker in (1, 2, 3):
-        health = apiobjects.health(broker)
+        health = api_objects.health(broker)
         health["metadata"]["labels"] = {"bellwether.dev/policy": "main"}
         made.put(BROKER_HEALTHS, health)
     monkeypatch.setattr(demote, "connect", lambda: made)
@@ -365,7 +365,7 @@ def test_what_is_not_there_is_named(verb: str, broker: int, policy: str, said: s
 @pytest.mark.parametrize("verb", ["demote", "promote", "release"])
 def test_a_cluster_that_was_never_seen_is_why_no_broker_is_known(api: MemoryApi, verb: str):
     ready = condition("Ready", "False", "ClusterClaimed", "policy default/other already manages it")
-    api.put(POLICIES, {**apiobjects.policy("second"), "status": {"conditions": [ready]}})
+    api.put(POLICIES, {**api_objects.policy("second"), "status": {"conditions": [ready]}})
     found = run(verb, 1, "--policy", "second")
     assert found.exit_code == 1
     assert "ClusterClaimed: policy default/other already manages it" in words(found)

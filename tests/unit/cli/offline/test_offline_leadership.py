@@ -13,8 +13,8 @@ from bellwether.cli.main import main
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_world import MemorySite
-from testkit.handwork import lead_to
-from testkit.operators import POLICY, Operator
+from testkit.simulation.offline_fixture import lead_to
+from testkit.simulation.operators import POLICY, Operator
 
 IN_A = replace(POLICY, placement=Placement(Preference(("a",))))
 ORDERS = [(1, 2), (2, 1), (3, 4), (4, 3), (3, 1)]

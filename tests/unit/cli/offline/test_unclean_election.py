@@ -17,9 +17,9 @@ from bellwether.ports.kafka import Outcome
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_unclean_elections import MemoryUnclean
 from bellwether.testing.memory_world import ManualClock
-from testkit.builders import START, name
-from testkit.strategies import Act, deeds, memory_clusters
-from testkit.wards import MemoryWard
+from testkit.simulation.risk_fixture import MemoryWard
+from testkit.values.builders import START, name
+from testkit.values.strategies import Act, deeds, memory_clusters
 
 ORDERS = name("orders")
 

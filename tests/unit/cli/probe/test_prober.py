@@ -16,8 +16,8 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.cli.probe.prober import Prober
 from bellwether.core.signals import Reading, Signal, SignalType
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
-from testkit.apiobjects import health, policy
-from testkit.apistores import MemoryApi
+from testkit.kubernetes.api_objects import health, policy
+from testkit.kubernetes.memory_api import MemoryApi
 from waiting import limit, until
 
 SINCE = datetime(2026, 1, 2, tzinfo=UTC)

@@ -20,8 +20,8 @@ from bellwether.telemetry.health_server import HealthServer
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.testing.memory_world import ManualClock
 from realparts.ports import HeldPorts
-from testkit.apiobjects import policy
-from testkit.apistores import MemoryApi
+from testkit.kubernetes.api_objects import policy
+from testkit.kubernetes.memory_api import MemoryApi
 from waiting import limit, until
 
 BOUND = 0.75  # of a logical clock: sums of it are exact

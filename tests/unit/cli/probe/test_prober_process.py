@@ -18,8 +18,8 @@ from bellwether.cli.probe.prober_process import run_beside_a_broker
 from bellwether.core.settings.detection import StorageLatency
 from bellwether.core.signals import SignalType
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
-from testkit.apiobjects import policy
-from testkit.apistores import MemoryApi
+from testkit.kubernetes.api_objects import policy
+from testkit.kubernetes.memory_api import MemoryApi
 from waiting import limit, until
 
 

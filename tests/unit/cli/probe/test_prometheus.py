@@ -9,8 +9,8 @@ from bellwether.adapters.kubernetes.api_client import POLICIES
 from bellwether.api.v1alpha1.spec.query_presets import PRESETS
 from bellwether.cli.commands.probe.prometheus import prometheus
 from bellwether.cli.probe import prometheus as verb
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
 
 
 @pytest.fixture
@@ -36,14 +36,14 @@ def test_a_policy_is_needed() -> None:
 
 
 def test_a_policy_without_rules_says_which_field_to_add(api: MemoryApi) -> None:
-    api.put(POLICIES, apiobjects.policy())
+    api.put(POLICIES, api_objects.policy())
     said = CliRunner().invoke(prometheus, ["--policy", "main", "--once"])
     assert said.exit_code == 1
     assert "policy default/main has no spec.detection.prometheus: add one" in said.output
 
 
 def test_a_missing_secret_is_named_for_every_rule(api: MemoryApi) -> None:
-    body = apiobjects.prometheus(query="up")
+    body = api_objects.prometheus(query="up")
     body["spec"]["detection"]["prometheus"]["url"] = "https://prometheus:9090"
     body["spec"]["detection"]["prometheus"]["bearerTokenSecretRef"] = {"name": "prom", "key": "token"}
     api.put(POLICIES, body)

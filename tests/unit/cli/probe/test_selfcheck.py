@@ -61,7 +61,7 @@ def test_a_port_that_nobody_listens_on_is_unknown_and_no_success() -> None:
         (["--port", "9094", "--policy", "main"], "'--broker'"),
         (["--port", "0"], "'--port'"),
         (["--port", "9094", "--ignore", "10.0.0.0/99"], "'--ignore'"),
-        (["--port", "9094", "--ignore", "our office"], "give networks such as 10.0.0.0/8"),
+        (["--port", "9094", "--ignore", "our operator"], "give networks such as 10.0.0.0/8"),
     ],
 )
 def test_what_is_missing_or_wrong_is_named_by_its_option(arguments: list[str], complaint: str) -> None:

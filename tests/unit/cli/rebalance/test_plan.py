@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from bellwether.adapters.store.plans.plan_files import write_plan
 from bellwether.cli.main import main
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan
-from testkit.loadplanning import Folders, folders, loads, planned, problem, slot
-from testkit.planpages import former, needs, plan_of_size, said, taken_apart
+from testkit.loads.plan_pages import former, needs, plan_of_size, said, taken_apart
+from testkit.loads.small_planner import Folders, folders, loads, planned, problem, slot
 
 POSED = problem(*(slot(i) for i in range(6)))
 KNOWN = loads(POSED, *(1e6 * (i + 1) for i in range(6)))

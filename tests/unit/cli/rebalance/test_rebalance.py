@@ -20,11 +20,11 @@ from bellwether.cli.rebalance.plan_figures import rate
 from bellwether.core.signals import Reading
 from bellwether.testing.memory_kafka import MemoryMover, MemoryReader, MemoryRoute
 from bellwether.testing.memory_world import MemorySite
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
-from testkit.builders import site
-from testkit.desks import Planner, desk_of
-from testkit.offices import Office
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
+from testkit.simulation.operator_fixture import MemoryOperator
+from testkit.simulation.rebalance_fixture import Planner, desk_of
+from testkit.values.builders import site
 
 BOOTSTRAP = ["--bootstrap", "kafka.example:9092"]
 DONE, FAILED, MISUSED, HELD = 0, 1, 2, 3
@@ -227,24 +227,24 @@ class Served:
     """An operator that works while a command waits: steps of its loop and its desk, in a thread."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, **spec: Any) -> None:
-        self.office = Office(site=site(3, {"orders": 8}))
-        for broker in self.office.site.cluster.brokers:
-            self.office.site.signals.say(broker, Reading.PASSING)
+        self.operator = MemoryOperator(site=site(3, {"orders": 8}))
+        for broker in self.operator.site.cluster.brokers:
+            self.operator.site.signals.say(broker, Reading.PASSING)
         self.desks: list[Any] = []
         self.planner = Planner(Store.open(str(folder)))
-        self.office.desk = desk_of(self.planner, self.office.site.clock, self.desks)
+        self.operator.desk = desk_of(self.planner, self.operator.site.clock, self.desks)
         waves = {"partitions": 2, "pauseSeconds": 0}
-        self.loop = self.office.make(
+        self.loop = self.operator.make(
             rebalance={"history": {"uri": "/somewhere"}, "runner": {"type": "Process"}, "waves": waves, **spec}
         )
-        monkeypatch.setattr(rebalance, "connect", lambda: self.office.api)
+        monkeypatch.setattr(rebalance, "connect", lambda: self.operator.api)
         monkeypatch.setattr(plan_request, "POLL_SECONDS", 0.01)
         self._halt = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def _serve(self) -> None:
         while not self._halt.wait(0.005):
-            self.office.step(self.loop)
+            self.operator.step(self.loop)
             while self.desks and self.desks[-1].step():
                 pass
 
@@ -255,7 +255,7 @@ class Served:
     def __exit__(self, *_: object) -> None:
         self._halt.set()
         self._thread.join()
-        self.office.close()
+        self.operator.close()
 
 
 @pytest.fixture
@@ -292,10 +292,10 @@ class TestThroughTheOperator:
         found = run("--policy", "main", "--approve", "f" * 16)
         assert found.exit_code == FAILED
         assert "does not have plan ffffffffffffffff: it has plan" in words(found)
-        assert "bellwether.dev/approve-plan" not in served.office.body()["metadata"]["annotations"]
+        assert "bellwether.dev/approve-plan" not in served.operator.body()["metadata"]["annotations"]
 
     def test_what_is_not_worth_while_is_told_and_the_exit_status_says_so(self, served: Served):
-        served.office.change(rebalance={"minimumImprovementPercent": 99})
+        served.operator.change(rebalance={"minimumImprovementPercent": 99})
         found = run("--policy", "main")
         assert found.exit_code == HELD
         assert "minimumImprovementPercent is 99" in words(found)
@@ -315,7 +315,7 @@ class TestThroughTheOperator:
 
 def test_a_policy_that_rebalances_nothing_is_told_so(monkeypatch: pytest.MonkeyPatch):
     api = MemoryApi()
-    api.put(POLICIES, apiobjects.policy())
+    api.put(POLICIES, api_objects.policy())
     monkeypatch.setattr(rebalance, "connect", lambda: api)
     found = run("--policy", "main")
     assert found.exit_code == FAILED

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 
 from bellwether.cli.main import main
 from bellwether.core.rebalance.problem import Problem
-from testkit.loadplanning import Folders, folders, loads, planned, problem, slot
-from testkit.rechecking import load_problems
+from testkit.loads.plan_verification import load_problems
+from testkit.loads.small_planner import Folders, folders, loads, planned, problem, slot
 
 POSED = problem(*(slot(i) for i in range(6)), slot(0, topic="payments"))
 KNOWN = loads(POSED, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bellwether.core.rebalance.problem import BrokerInput
-from testkit.loadplanning import folders, loads, planned, problem, slot
+from testkit.loads.small_planner import folders, loads, planned, problem, slot
 from waiting import limit
 
 PARTITIONS = 250_000

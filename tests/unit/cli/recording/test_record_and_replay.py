@@ -20,10 +20,10 @@ from bellwether.core.signals import Reading
 from bellwether.ports.errors import Transient
 from bellwether.recording.trace_files import TraceReader, TraceWriter
 from bellwether.testing.memory_kafka import MemoryReader
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
-from testkit.builders import site
-from testkit.recordings import Watched
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
+from testkit.simulation.recordings import Watched
+from testkit.values.builders import site
 
 
 def run(*arguments: object) -> Result:
@@ -100,12 +100,12 @@ def test_names_are_left_out_when_asked(watched: Watched, tmp_path: Path):
 
 
 def test_no_password_reaches_a_trace(watched: Watched, tmp_path: Path):
-    kafka = apiobjects.kafka(
+    kafka = api_objects.kafka(
         bootstrapServers=["kafka.inside.example:9092"],
         tls={},
         sasl={"mechanism": "PLAIN", "username": "bell", "passwordSecretRef": {"name": "pw", "key": "k"}},
     )
-    watched.api.put(POLICIES, apiobjects.policy(kafka=kafka))
+    watched.api.put(POLICIES, api_objects.policy(kafka=kafka))
     path = tmp_path / "incident.jsonl"
     assert run("record", "--policy", "main", "-o", path, "--duration", "1s").exit_code == 0
     assert [w for w in ("inside", 'bell"', "sasl", "SecretRef") if w in path.read_text()] == []
@@ -172,7 +172,7 @@ def test_a_replay_can_leave_the_plan_out(tmp_path: Path):
 
 
 def test_a_replay_takes_its_settings_from_a_policys_file(tmp_path: Path):
-    body = apiobjects.policy(mode="Enforce", promotion={"stabilizationSeconds": 3})
+    body = api_objects.policy(mode="Enforce", promotion={"stabilizationSeconds": 3})
     (tmp_path / "policy.yaml").write_text(json.dumps(body))
     found = run("replay", recorded(tmp_path), "--policy", tmp_path / "policy.yaml")
     assert "00:00:18 broker 1 may lead again" in found.output
@@ -234,7 +234,7 @@ def test_a_setting_that_a_replay_cannot_follow_is_told(tmp_path: Path, change: s
 
 
 def test_settings_that_limit_brokers_by_load_are_said_to_limit_nothing(tmp_path: Path):
-    body = apiobjects.rebalance()
+    body = api_objects.rebalance()
     body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 1}}
     (tmp_path / "policy.yaml").write_text(json.dumps(body))
     found = run("replay", recorded(tmp_path), "--policy", tmp_path / "policy.yaml")

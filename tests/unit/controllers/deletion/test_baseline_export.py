@@ -7,7 +7,7 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import CONFIG_MAPS, NamespaceEnding, Object, Resource
 from bellwether.controllers.deletion.baseline_export import DOCUMENT, BaselineExports
 from bellwether.ports.errors import Terminal, Transient
-from testkit.apistores import MemoryApi
+from testkit.kubernetes.memory_api import MemoryApi
 
 NAME = "bellwether-undo-main-export-1"
 

@@ -11,15 +11,15 @@ from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRe
 from bellwether.controllers.deletion.finalizer import FINALIZER, PolicyFinalizer
 from bellwether.core.model.undo_record import EntryState
 from bellwether.ports.errors import Terminal, Transient
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
-from testkit.builders import CLUSTER_ID, demoted, entry, partition
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
+from testkit.values.builders import CLUSTER_ID, demoted, entry, partition
 
 
 @pytest.fixture
 def api() -> MemoryApi:
     made = MemoryApi()
-    made.put(POLICIES, apiobjects.policy())
+    made.put(POLICIES, api_objects.policy())
     return made
 
 

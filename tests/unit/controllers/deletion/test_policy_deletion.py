@@ -16,92 +16,92 @@ from bellwether.controllers.policy_controller import PolicyController
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Reading
 from bellwether.ports.errors import Terminal, Transient
-from testkit.offices import Office
+from testkit.simulation.operator_fixture import MemoryOperator
 
 HOME = [(1, 2, 3), (2, 3, 1), (3, 1, 2), (1, 3, 2), (2, 1, 3), (3, 2, 1)]
 
 
-def demoting(office: Office, **spec: Any) -> PolicyController:
+def demoting(operator: MemoryOperator, **spec: Any) -> PolicyController:
     """A policy under which broker 1 is demoted."""
-    loop = office.make(**spec)
-    office.step(loop)
-    office.site.signals.say(1, Reading.FAILING)
-    office.step(loop, 2)
-    assert office.site.cluster.snapshot().leaders()[1] == 0
+    loop = operator.make(**spec)
+    operator.step(loop)
+    operator.site.signals.say(1, Reading.FAILING)
+    operator.step(loop, 2)
+    assert operator.site.cluster.snapshot().leaders()[1] == 0
     return loop
 
 
-def heal(office: Office) -> None:
-    office.site.signals.say(1, Reading.PASSING)
+def heal(operator: MemoryOperator) -> None:
+    operator.site.signals.say(1, Reading.PASSING)
 
 
-def delete(office: Office, at: str = "2026-01-01T00:00:10Z") -> None:
-    office.api.delete(POLICIES, "default", "main")
-    office.api.objects["leadershippolicies", "default", "main"]["metadata"]["deletionTimestamp"] = at
+def delete(operator: MemoryOperator, at: str = "2026-01-01T00:00:10Z") -> None:
+    operator.api.delete(POLICIES, "default", "main")
+    operator.api.objects["leadershippolicies", "default", "main"]["metadata"]["deletionTimestamp"] = at
 
 
-def end(office: Office, loop: PolicyController, most: int = 60) -> None:
+def end(operator: MemoryOperator, loop: PolicyController, most: int = 60) -> None:
     """Steps until the loop says that it is done. Raises AssertionError when it never does."""
     for _ in range(most):
-        if office.step(loop) == DONE:
+        if operator.step(loop) == DONE:
             return
-    raise AssertionError(f"not done after {most} steps: {office.body()}")
+    raise AssertionError(f"not done after {most} steps: {operator.body()}")
 
 
-def gone(office: Office) -> bool:
-    return office.api.find(POLICIES, "default", "main") is None
+def gone(operator: MemoryOperator) -> bool:
+    return operator.api.find(POLICIES, "default", "main") is None
 
 
-def orders(office: Office) -> list[tuple[int, ...]]:
-    return [p.replicas for p in office.site.cluster.partitions()]
+def orders(operator: MemoryOperator) -> list[tuple[int, ...]]:
+    return [p.replicas for p in operator.site.cluster.partitions()]
 
 
-def exports(office: Office) -> list[dict[str, Any]]:
-    return [json.loads(c["data"]["record.json"]) for c in office.api.all(CONFIG_MAPS) if "-export-" in name_of(c)]
+def exports(operator: MemoryOperator) -> list[dict[str, Any]]:
+    return [json.loads(c["data"]["record.json"]) for c in operator.api.all(CONFIG_MAPS) if "-export-" in name_of(c)]
 
 
 def name_of(found: dict[str, Any]) -> str:
     return str(found["metadata"]["name"])
 
 
-def records(office: Office) -> list[str]:
-    names = [name_of(c) for c in office.api.all(CONFIG_MAPS)]
+def records(operator: MemoryOperator) -> list[str]:
+    names = [name_of(c) for c in operator.api.all(CONFIG_MAPS)]
     return [name for name in names if name.startswith("bellwether-undo-") and "-export-" not in name]
 
 
-def test_a_policy_that_displaced_nothing_goes_at_once(office: Office):
-    loop = office.make()
-    office.step(loop)
-    delete(office)
-    end(office, loop, most=1)
-    assert (gone(office), records(office), exports(office)) == (True, [], [])
+def test_a_policy_that_displaced_nothing_goes_at_once(operator: MemoryOperator):
+    loop = operator.make()
+    operator.step(loop)
+    delete(operator)
+    end(operator, loop, most=1)
+    assert (gone(operator), records(operator), exports(operator)) == (True, [], [])
 
 
-def test_a_well_brokers_leaders_are_given_back_before_the_policy_goes(office: Office):
-    loop = demoting(office)
-    heal(office)
-    delete(office)
-    end(office, loop)
-    assert orders(office) == HOME
-    assert office.site.cluster.snapshot().leaders()[1] == 2
-    assert (gone(office), records(office), exports(office)) == (True, [], [])
+def test_a_well_brokers_leaders_are_given_back_before_the_policy_goes(operator: MemoryOperator):
+    loop = demoting(operator)
+    heal(operator)
+    delete(operator)
+    end(operator, loop)
+    assert orders(operator) == HOME
+    assert operator.site.cluster.snapshot().leaders()[1] == 2
+    assert (gone(operator), records(operator), exports(operator)) == (True, [], [])
 
 
-def test_restoring_does_not_wait_for_the_stabilization(office: Office):
-    loop = demoting(office, promotion={"stabilizationSeconds": 86400})
-    heal(office)
-    delete(office)
-    end(office, loop)
-    assert orders(office) == HOME
+def test_restoring_does_not_wait_for_the_stabilization(operator: MemoryOperator):
+    loop = demoting(operator, promotion={"stabilizationSeconds": 86400})
+    heal(operator)
+    delete(operator)
+    end(operator, loop)
+    assert orders(operator) == HOME
 
 
-def test_a_sick_broker_is_left_demoted_and_its_baselines_are_exported(office: Office):
-    loop = demoting(office)
-    away = orders(office)
-    delete(office)
-    end(office, loop)
-    assert (orders(office), gone(office), records(office)) == (away, True, [])
-    (export,) = exports(office)
+def test_a_sick_broker_is_left_demoted_and_its_baselines_are_exported(operator: MemoryOperator):
+    loop = demoting(operator)
+    away = orders(operator)
+    delete(operator)
+    end(operator, loop)
+    assert (orders(operator), gone(operator), records(operator)) == (away, True, [])
+    (export,) = exports(operator)
     assert "[1, 2, 3]" in json.dumps(export)
     assert "demoted" in json.dumps(export)
 
@@ -119,48 +119,52 @@ def test_a_sick_broker_is_left_demoted_and_its_baselines_are_exported(office: Of
         pytest.param(lambda o: o.change(demotion={"maxBrokers": 0}), id="it cannot be understood any more"),
     ],
 )
-def test_what_is_to_be_left_is_left_at_once_and_exported(office: Office, leave: Callable[[Office], object]):
-    loop = demoting(office)
-    heal(office)
-    away, before = orders(office), office.site.cluster.mutations
-    leave(office)
-    delete(office)
-    end(office, loop, most=1)
-    assert (orders(office), office.site.cluster.mutations) == (away, before)
-    assert (gone(office), records(office), len(exports(office))) == (True, [], 1)
+def test_what_is_to_be_left_is_left_at_once_and_exported(
+    operator: MemoryOperator, leave: Callable[[MemoryOperator], object]
+):
+    loop = demoting(operator)
+    heal(operator)
+    away, before = orders(operator), operator.site.cluster.mutations
+    leave(operator)
+    delete(operator)
+    end(operator, loop, most=1)
+    assert (orders(operator), operator.site.cluster.mutations) == (away, before)
+    assert (gone(operator), records(operator), len(exports(operator))) == (True, [], 1)
 
 
-def test_an_annotation_of_another_word_asks_for_nothing(office: Office):
-    loop = demoting(office)
-    heal(office)
-    office.api.merge(POLICIES, "default", "main", {"metadata": {"annotations": {ABANDON: "false"}}})
-    delete(office)
-    end(office, loop)
-    assert orders(office) == HOME
+def test_an_annotation_of_another_word_asks_for_nothing(operator: MemoryOperator):
+    loop = demoting(operator)
+    heal(operator)
+    operator.api.merge(POLICIES, "default", "main", {"metadata": {"annotations": {ABANDON: "false"}}})
+    delete(operator)
+    end(operator, loop)
+    assert orders(operator) == HOME
 
 
 @pytest.mark.parametrize("trouble", [Transient("no answer"), Terminal("wrong credentials")], ids=["away", "refused"])
-def test_with_kafka_gone_the_deletion_waits_its_time_and_then_ends_with_an_export(office: Office, trouble: Exception):
-    loop = demoting(office, deletionTimeoutSeconds=30)
+def test_with_kafka_gone_the_deletion_waits_its_time_and_then_ends_with_an_export(
+    operator: MemoryOperator, trouble: Exception
+):
+    loop = demoting(operator, deletionTimeoutSeconds=30)
     loop.release()
-    office.connector.trouble = trouble  # type: ignore[assignment]
-    delete(office, at=office.site.clock.now().isoformat())
-    assert office.step(loop, 30) == RETRY_SECONDS
-    assert not gone(office)
-    assert office.step(loop, 2) == DONE
-    assert (gone(office), records(office), len(exports(office))) == (True, [], 1)
+    operator.connector.trouble = trouble  # type: ignore[assignment]
+    delete(operator, at=operator.site.clock.now().isoformat())
+    assert operator.step(loop, 30) == RETRY_SECONDS
+    assert not gone(operator)
+    assert operator.step(loop, 2) == DONE
+    assert (gone(operator), records(operator), len(exports(operator))) == (True, [], 1)
 
 
-def test_a_broker_that_stays_unwell_keeps_the_deletion_no_longer_than_its_time(office: Office):
-    loop = demoting(office, deletionTimeoutSeconds=30)
-    heal(office)
+def test_a_broker_that_stays_unwell_keeps_the_deletion_no_longer_than_its_time(operator: MemoryOperator):
+    loop = demoting(operator, deletionTimeoutSeconds=30)
+    heal(operator)
     # Nobody can lead in its place, nor it: the election back is never possible.
-    for p in office.site.cluster.partitions():
+    for p in operator.site.cluster.partitions():
         if p.leader != 1:
-            office.site.cluster.shrink_isr(p.name, 1)
-    delete(office, at=office.site.clock.now().isoformat())
-    end(office, loop, most=40)
-    assert gone(office)
+            operator.site.cluster.shrink_isr(p.name, 1)
+    delete(operator, at=operator.site.clock.now().isoformat())
+    end(operator, loop, most=40)
+    assert gone(operator)
 
 
 @pytest.mark.parametrize(
@@ -171,56 +175,56 @@ def test_a_broker_that_stays_unwell_keeps_the_deletion_no_longer_than_its_time(o
         pytest.param(Reason.CLUSTER_CHANGED, True, id="the bootstrap leads to another cluster"),
     ],
 )
-def test_who_may_not_act_leaves_it_or_ends_it(office: Office, reason: Reason, ends: bool):
-    loop = demoting(office)
+def test_who_may_not_act_leaves_it_or_ends_it(operator: MemoryOperator, reason: Reason, ends: bool):
+    loop = demoting(operator)
     loop.release()
-    office.connector.trouble = PolicyRefused(reason, "so it is")
-    delete(office)
-    assert office.step(loop) == (DONE if ends else RETRY_SECONDS)
-    assert gone(office) is ends
-    assert len(exports(office)) == ends
+    operator.connector.trouble = PolicyRefused(reason, "so it is")
+    delete(operator)
+    assert operator.step(loop) == (DONE if ends else RETRY_SECONDS)
+    assert gone(operator) is ends
+    assert len(exports(operator)) == ends
 
 
-def test_a_policy_whose_finalizer_is_gone_is_none_of_ours_any_more(office: Office):
-    loop = office.make()
+def test_a_policy_whose_finalizer_is_gone_is_none_of_ours_any_more(operator: MemoryOperator):
+    loop = operator.make()
     delete_at = {"deletionTimestamp": "2026-01-01T00:00:10Z", "finalizers": ["somebody.else/finalizer"]}
-    office.api.objects["leadershippolicies", "default", "main"]["metadata"].update(delete_at)
-    office.api.writes.clear()
-    assert office.step(loop) == DONE
-    assert office.api.writes == []
+    operator.api.objects["leadershippolicies", "default", "main"]["metadata"].update(delete_at)
+    operator.api.writes.clear()
+    assert operator.step(loop) == DONE
+    assert operator.api.writes == []
 
 
-def test_another_finalizer_is_left_to_its_owner(office: Office):
-    loop = office.make()
-    office.step(loop)
-    office.api.objects["leadershippolicies", "default", "main"]["metadata"]["finalizers"].append("somebody.else/f")
-    delete(office)
-    end(office, loop)
-    assert office.body()["metadata"]["finalizers"] == ["somebody.else/f"]
+def test_another_finalizer_is_left_to_its_owner(operator: MemoryOperator):
+    loop = operator.make()
+    operator.step(loop)
+    operator.api.objects["leadershippolicies", "default", "main"]["metadata"]["finalizers"].append("somebody.else/f")
+    delete(operator)
+    end(operator, loop)
+    assert operator.body()["metadata"]["finalizers"] == ["somebody.else/f"]
 
 
 @pytest.mark.parametrize("verb", ["create", "merge", "delete"])
-def test_an_api_that_is_away_at_the_end_is_tried_again_and_the_record_stands(office: Office, verb: str):
-    loop = demoting(office)
-    delete(office)
-    office.api.refuse(verb, CONFIG_MAPS, Transient("away"))
-    assert office.step(loop, 3) == RETRY_SECONDS
-    assert FINALIZER in office.body()["metadata"]["finalizers"]
-    assert records(office)
-    office.api.refuse(verb, CONFIG_MAPS, None)
-    end(office, loop)
-    assert (gone(office), records(office), len(exports(office))) == (True, [], 1)
+def test_an_api_that_is_away_at_the_end_is_tried_again_and_the_record_stands(operator: MemoryOperator, verb: str):
+    loop = demoting(operator)
+    delete(operator)
+    operator.api.refuse(verb, CONFIG_MAPS, Transient("away"))
+    assert operator.step(loop, 3) == RETRY_SECONDS
+    assert FINALIZER in operator.body()["metadata"]["finalizers"]
+    assert records(operator)
+    operator.api.refuse(verb, CONFIG_MAPS, None)
+    end(operator, loop)
+    assert (gone(operator), records(operator), len(exports(operator))) == (True, [], 1)
 
 
-def test_a_new_process_finishes_what_a_killed_one_had_begun(office: Office):
-    loop = demoting(office)
-    heal(office)
-    delete(office)
-    office.step(loop)
+def test_a_new_process_finishes_what_a_killed_one_had_begun(operator: MemoryOperator):
+    loop = demoting(operator)
+    heal(operator)
+    delete(operator)
+    operator.step(loop)
     loop.release()
-    successor = Office(office.site, office.api, holder="operator-b")
+    successor = MemoryOperator(operator.site, operator.api, holder="operator-b")
     try:
         end(successor, successor.loop())
     finally:
         successor.close()
-    assert (gone(office), orders(office)) == (True, HOME)
+    assert (gone(operator), orders(operator)) == (True, HOME)

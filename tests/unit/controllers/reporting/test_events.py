@@ -17,8 +17,8 @@ from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy, Promotion, PromotionWaves
 from bellwether.core.signals import Reading
-from testkit.builders import after, cluster, decisions, partition, said, site, snapshot, verdict, verdicts
-from testkit.operators import POLICY, Operator
+from testkit.simulation.operators import POLICY, Operator
+from testkit.values.builders import after, cluster, decisions, partition, said, site, snapshot, verdict, verdicts
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 SEEN = cluster(partition())

@@ -8,7 +8,7 @@ from bellwether.controllers.reporting.events import news
 from bellwether.core.planning.plan import Plan
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
-from testkit.builders import decisions, returning, said
+from testkit.values.builders import decisions, returning, said
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 

@@ -22,7 +22,7 @@ from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.rebalance.lifecycle import RebalanceRun, RunState
 from bellwether.core.reporting.report import Report
 from bellwether.core.settings.policy import Mode, Policy
-from testkit.builders import (
+from testkit.values.builders import (
     CLUSTER_ID,
     after,
     cluster,

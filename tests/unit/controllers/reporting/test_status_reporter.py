@@ -26,9 +26,9 @@ from bellwether.gather import Memory
 from bellwether.ports.errors import Fenced, Terminal, Transient
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
 from bellwether.testing.memory_world import ManualClock
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
-from testkit.builders import after, cluster, decisions, partition, record, said, snapshot, verdict, verdicts
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
+from testkit.values.builders import after, cluster, decisions, partition, record, said, snapshot, verdict, verdicts
 
 ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 
@@ -36,7 +36,7 @@ ENFORCE = Policy(name="main", mode=Mode.ENFORCE)
 class Desk:
     def __init__(self) -> None:
         self.api, self.clock, self.metrics = MemoryApi(), ManualClock(), OperatorMetrics()
-        self.api.put(POLICIES, apiobjects.policy())
+        self.api.put(POLICIES, api_objects.policy())
         self.reporter = StatusReporter(self.api, self.clock, "pod-1", self.metrics)
 
     @property

@@ -16,7 +16,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.policy import Demotion, Mode, Policy, Promotion, PromotionMode, WhenExceeded
 from bellwether.core.signals import Override, OverrideState
-from testkit.builders import after, cluster, demoted, override, partition, record, snapshot, verdict, verdicts
+from testkit.values.builders import after, cluster, demoted, override, partition, record, snapshot, verdict, verdicts
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
 

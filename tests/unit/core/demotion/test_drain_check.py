@@ -15,7 +15,7 @@ from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Demotion, Policy, Promotion, PromotionMode
 from bellwether.core.signals import Override, OverrideState, Signal
-from testkit.builders import (
+from testkit.values.builders import (
     after,
     cluster,
     demoted,

@@ -8,7 +8,7 @@ from bellwether.core.demotion.requeue import SOONEST_SECONDS, requeue_after
 from bellwether.core.detection.health_states import HealthState
 from bellwether.core.model.flap_damping import FlapCounter
 from bellwether.core.settings.policy import Demotion, Policy, Promotion
-from testkit.builders import after, verdict
+from testkit.values.builders import after, verdict
 
 POLICY = Policy(name="main", demotion=Demotion(dwell_seconds=4), promotion=Promotion(stabilization_seconds=10))
 

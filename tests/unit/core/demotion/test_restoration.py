@@ -18,7 +18,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Policy, Promotion, PromotionWaves
 from bellwether.core.signals import OverrideState
-from testkit.builders import (
+from testkit.values.builders import (
     after,
     cluster,
     demoted,

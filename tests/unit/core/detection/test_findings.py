@@ -13,7 +13,7 @@ from bellwether.core.detection.health_states import Evidence
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
 from bellwether.core.signals import Reading, SignalType
-from testkit.builders import cluster, partition, signal, snapshot
+from testkit.values.builders import cluster, partition, signal, snapshot
 
 
 def scene(latencies: dict[int, float], brokers: int = 12) -> SignalIndex:

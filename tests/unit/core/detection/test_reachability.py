@@ -12,8 +12,8 @@ from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection, Reachability
 from bellwether.core.signals import Reading, Signal, SignalType
-from testkit.builders import after, cluster, demoted, partition, record, signal, snapshot, verdict
-from testkit.judgements import BAD, DUNNO, GOOD, POLICY, of_one, words
+from testkit.values.builders import after, cluster, demoted, partition, record, signal, snapshot, verdict
+from testkit.values.vantage_signals import BAD, DUNNO, GOOD, POLICY, of_one, words
 
 
 class TestComingUp:

@@ -12,7 +12,7 @@ from bellwether.core.detection.storage import SLOW_SEVERITY, STALLED_SEVERITY, s
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection
 from bellwether.core.signals import Reading, Signal, SignalType
-from testkit.builders import cluster, partition, signal, snapshot
+from testkit.values.builders import cluster, partition, signal, snapshot
 
 GOOD, BAD = Reading.PASSING, Reading.FAILING
 

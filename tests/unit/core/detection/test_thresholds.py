@@ -21,7 +21,7 @@ from bellwether.core.settings.detection import (
 )
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Reading, Signal, SignalType
-from testkit.builders import demoted, record, signal, snapshot
+from testkit.values.builders import demoted, record, signal, snapshot
 
 GOOD, BAD = Reading.PASSING, Reading.FAILING
 RULE = PrometheusRule(name="flush", query="q", threshold=1)

@@ -13,8 +13,8 @@ from bellwether.core.model.snapshot import Snapshot
 from bellwether.core.settings.detection import Detection, Reachability
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Reading, Signal, SignalType
-from testkit.builders import after, cluster, demoted, partition, record, signal, snapshot
-from testkit.judgements import BAD, DUNNO, GOOD, POLICY, words
+from testkit.values.builders import after, cluster, demoted, partition, record, signal, snapshot
+from testkit.values.vantage_signals import BAD, DUNNO, GOOD, POLICY, words
 
 
 def disks(*latencies: float) -> list[Signal]:

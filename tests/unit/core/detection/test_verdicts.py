@@ -14,8 +14,8 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Detection, Reachability, StorageLatency
 from bellwether.core.settings.policy import Policy, Promotion
 from bellwether.core.signals import OverrideState, Reading, Signal, SignalType
-from testkit.builders import after, cluster, demoted, override, partition, record, signal, snapshot, verdict
-from testkit.judgements import BAD, DUNNO, GOOD, POLICY, of_one, words
+from testkit.values.builders import after, cluster, demoted, override, partition, record, signal, snapshot, verdict
+from testkit.values.vantage_signals import BAD, DUNNO, GOOD, POLICY, of_one, words
 
 STALE = POLICY.detection.reachability.stale_after_seconds + 0.1
 

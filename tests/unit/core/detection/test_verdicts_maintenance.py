@@ -16,7 +16,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.detection import Alertmanager, Detection
 from bellwether.core.settings.policy import Policy
 from bellwether.core.signals import Override, Reading, Signal, SignalType
-from testkit.builders import START, after, cluster, demoted, drain, partition, record, signal, snapshot
+from testkit.values.builders import START, after, cluster, demoted, drain, partition, record, signal, snapshot
 
 POLICY = Policy(name="main")
 GRACE = POLICY.detection.reachability.startup_grace_seconds

@@ -9,7 +9,7 @@ import pytest
 from bellwether.core.doctor.remediation import CommandOptions, RemediationPlan, remediation_plan
 from bellwether.core.doctor.risks import Diagnosis, LogEndSample, Risk, RiskInputs, diagnose
 from bellwether.core.model.cluster import Partition
-from testkit.builders import START, partition
+from testkit.values.builders import START, partition
 
 TOOLS = CommandOptions("broker:9092")
 LIVE = frozenset({1, 2, 3})

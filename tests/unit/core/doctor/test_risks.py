@@ -23,7 +23,7 @@ from bellwether.core.doctor.risks import (
     topics_short_of_replicas,
 )
 from bellwether.core.model.cluster import Partition, PartitionKey
-from testkit.builders import START, after, cluster, name, partition
+from testkit.values.builders import START, after, cluster, name, partition
 
 LIVE = frozenset({1, 2, 3})
 

@@ -22,7 +22,7 @@ from bellwether.core.model.undo_record import EntryState
 from bellwether.core.planning.plan import MoveKind, Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Election
-from testkit.builders import decisions, demoted, entry, move, partition, record
+from testkit.values.builders import decisions, demoted, entry, move, partition, record
 
 AWAY = (2, 3, 1)
 MOVE = move()

@@ -12,7 +12,7 @@ from bellwether.core.model.refusals import CONTEST_LONGEST_SECONDS
 from bellwether.core.model.undo_record import EntryState, UndoEntry, UndoRecord
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
-from testkit.builders import after, cluster, demoted, entry, partition, record
+from testkit.values.builders import after, cluster, demoted, entry, partition, record
 
 HOME, AWAY, EARLIER, FOREIGN = (1, 2, 3), (2, 3, 1), (3, 2, 1), (2, 1, 3)
 INTENDED, DISPLACED, RESTORING, RESTORED = EntryState

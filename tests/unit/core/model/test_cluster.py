@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bellwether.core.model.cluster import PartitionKey, TopicPartition
-from testkit.builders import cluster, partition
+from testkit.values.builders import cluster, partition
 
 
 def test_only_registered_and_unfenced_brokers_live():

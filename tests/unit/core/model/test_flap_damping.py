@@ -6,7 +6,7 @@ import pytest
 
 from bellwether.core.model.flap_damping import FlapCounter, count_flaps
 from bellwether.core.model.undo_record import Cause
-from testkit.builders import after, demoted
+from testkit.values.builders import after, demoted
 
 WINDOW = 100
 SICK = {1: demoted(1)}

@@ -9,7 +9,7 @@ from bellwether.core.model.strimzi import Pod
 from bellwether.core.model.undo_record import Cause, DemotedBroker
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Override, OverrideState, Purpose
-from testkit.builders import START, after, demoted, drain, override, record, snapshot
+from testkit.values.builders import START, after, demoted, drain, override, record, snapshot
 
 RESTARTED = DemotedBroker(2, Cause.MAINTENANCE, Reason.RESTARTING, "pod kafka-2 is terminating", START)
 

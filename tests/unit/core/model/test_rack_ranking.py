@@ -14,7 +14,7 @@ from bellwether.core.model.rack_ranking import (
 )
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
-from testkit.builders import cluster, partition
+from testkit.values.builders import cluster, partition
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
 """Six brokers in three racks."""

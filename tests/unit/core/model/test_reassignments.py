@@ -16,7 +16,7 @@ from bellwether.core.model.reassignments import (
 )
 from bellwether.core.model.undo_record import EntryState
 from bellwether.core.reasons import Reason
-from testkit.builders import cluster, entry, partition, record
+from testkit.values.builders import cluster, entry, partition, record
 
 MOVING = partition("orders", replicas=[1, 2, 3, 4], adding=[4], removing=[1])
 MARK = "leader.replication.throttled.replicas"

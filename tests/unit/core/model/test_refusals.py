@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bellwether.core.model.refusals import contest_delay
-from testkit.builders import entry
+from testkit.values.builders import entry
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.model.restoration_waves import wave_position
-from testkit.builders import returning
+from testkit.values.builders import returning
 
 KEYS = [PartitionKey(f"topic-{number % 40}", number // 40) for number in range(4000)]
 

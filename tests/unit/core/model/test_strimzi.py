@@ -16,8 +16,18 @@ from bellwether.core.rebalance.waves import RebalanceInput, apply_next_wave
 from bellwether.core.settings.policy import Demotion, Mode, Policy, PromotionMode
 from bellwether.core.settings.rebalance import Rebalance
 from bellwether.core.signals import Override, OverrideState
-from testkit.builders import cluster, decisions, demoted, override, partition, record, snapshot, verdict, verdicts
-from testkit.rebalancing import accepted, loadmove
+from testkit.loads.approved_plans import accepted, loadmove
+from testkit.values.builders import (
+    cluster,
+    decisions,
+    demoted,
+    override,
+    partition,
+    record,
+    snapshot,
+    verdict,
+    verdicts,
+)
 
 PLAIN = Listener(name="plain", port=9092)
 SCRAM = Listener(name="scram", port=9093, tls=True, authentication="scram-sha-512")

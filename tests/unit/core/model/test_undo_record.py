@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bellwether.core.model.undo_record import EARLIER_ORDERS, EntryState, UndoRecord
-from testkit.builders import CLUSTER_ID, after, demoted, entry, partition, record
+from testkit.values.builders import CLUSTER_ID, after, demoted, entry, partition, record
 
 ORDERS = [(1, 2, 3, 4), (2, 3, 4, 1), (3, 2, 4, 1), (4, 2, 3, 1), (2, 4, 3, 1), (3, 4, 2, 1), (4, 3, 2, 1)]
 KEY = partition().key

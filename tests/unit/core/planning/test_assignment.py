@@ -11,7 +11,7 @@ from bellwether.core.model.cluster import Partition, PartitionKey
 from bellwether.core.model.loads import LeaderLoads, Loads
 from bellwether.core.planning.assignment import LeaderChoice, assign_leaders, assign_within_capacity, order_with
 from bellwether.core.settings.capacity import Capacity
-from testkit.builders import partition
+from testkit.values.builders import partition
 
 
 def displaced(

@@ -23,7 +23,7 @@ from bellwether.core.planning.guards import (
     remember_refusals,
 )
 from bellwether.core.reasons import Reason
-from testkit.builders import after, cluster, entry, partition, snapshot
+from testkit.values.builders import after, cluster, entry, partition, snapshot
 
 AWAY = (2, 3, 1)
 FOUGHT = replace(entry(), contests=1, contested_at=after(0))

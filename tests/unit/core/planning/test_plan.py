@@ -11,7 +11,7 @@ from bellwether.core.model.cluster import Cluster, Partition
 from bellwether.core.model.undo_record import EntryState, UndoRecord
 from bellwether.core.planning.plan import MoveKind, Plan, build_plan
 from bellwether.core.reasons import Reason
-from testkit.builders import (
+from testkit.values.builders import (
     after,
     cluster,
     decisions,

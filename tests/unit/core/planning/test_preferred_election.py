@@ -25,7 +25,7 @@ from bellwether.core.planning.preferred_election import (
 )
 from bellwether.core.settings.policy import Election, Mode, Policy
 from bellwether.core.signals import OverrideState, Purpose
-from testkit.builders import (
+from testkit.values.builders import (
     after,
     cluster,
     decisions,

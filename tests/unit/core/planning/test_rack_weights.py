@@ -7,7 +7,7 @@ import pytest
 from bellwether.core.model.rack_ranking import RackRanking
 from bellwether.core.planning.rack_weights import RackShares
 from bellwether.core.settings.placement import Preference
-from testkit.builders import cluster, partition
+from testkit.values.builders import cluster, partition
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c"}
 

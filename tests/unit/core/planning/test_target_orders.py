@@ -18,7 +18,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.core.settings.policy import Demotion, Policy
-from testkit.builders import after, cluster, decisions, demoted, entry, partition, record, snapshot, verdicts
+from testkit.values.builders import after, cluster, decisions, demoted, entry, partition, record, snapshot, verdicts
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
 PREFER = Placement(Preference(("a", "b")))

@@ -20,8 +20,8 @@ from bellwether.core.quarantine.pause_decision import (
 from bellwether.core.reasons import Reason
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Signal
-from testkit.builders import after, cluster, demoted, drain, partition, record
-from testkit.confining import (
+from testkit.values.builders import after, cluster, demoted, drain, partition, record
+from testkit.values.quarantine_inputs import (
     BAD,
     CONTROLLERS,
     GOOD,

@@ -29,10 +29,10 @@ from bellwether.core.rebalance.rebalance_plan import RebalancePlan
 from bellwether.core.settings.rebalance import Approval, Rebalance
 from bellwether.core.settings.schedule import Schedule
 from bellwether.testing.memory_world import START
-from testkit.builders import after
-from testkit.loadplanning import loads, problem, slot
-from testkit.loadplanning import planned as plan_for
-from testkit.rebalancing import DIGEST, application
+from testkit.loads.approved_plans import DIGEST, application
+from testkit.loads.small_planner import loads, problem, slot
+from testkit.loads.small_planner import planned as plan_for
+from testkit.values.builders import after
 
 NIGHTLY = Rebalance(schedule=Schedule("0 4 * * *"))
 BY_HAND = Rebalance()

@@ -11,8 +11,8 @@ from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.rebalance.problem import BrokerInput, PartitionInput, Problem, ProblemHeader, validate_partition
 from bellwether.core.settings.objective import Objective, Statistic
 from bellwether.core.strict_json import InvalidDocument
-from testkit.loadplanning import NOON, problem, slot
-from testkit.rechecking import load_problems
+from testkit.loads.plan_verification import load_problems
+from testkit.loads.small_planner import NOON, problem, slot
 
 TERMS = ProblemHeader(
     "c", "kafka/main", NOON, Objective(), (BrokerInput(1, "a"), BrokerInput(2, None, 50, False, "Sick"))

@@ -13,8 +13,8 @@ from bellwether.core.rebalance.problem import NOBODY, BrokerInput, Problem, vali
 from bellwether.core.rebalance.problem_builder import build_problem, ineligible_brokers
 from bellwether.core.settings.objective import Objective
 from bellwether.core.strict_json import InvalidDocument
-from testkit.builders import cluster, demoted, entry, partition, record, verdicts
-from testkit.strategies import clusters, records
+from testkit.values.builders import cluster, demoted, entry, partition, record, verdicts
+from testkit.values.strategies import clusters, records
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ from bellwether.core.rebalance.problem import PartitionInput
 from bellwether.core.rebalance.problem_builder import build_problem
 from bellwether.core.settings.objective import Objective
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
-from testkit.builders import cluster, entry, partition, record
+from testkit.values.builders import cluster, entry, partition, record
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b"}

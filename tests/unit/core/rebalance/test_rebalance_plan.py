@@ -12,8 +12,8 @@ from bellwether.core.rebalance.problem import NOBODY, Problem
 from bellwether.core.rebalance.rebalance_plan import RebalancePlan, is_move, move_of, plan_digest, problem_digest
 from bellwether.core.strict_json import InvalidDocument
 from bellwether.plan_verifier.plan_documents import plan_of, problem_of
-from testkit.loadplanning import loads, planned, problem, slot, weigh
-from testkit.rechecking import load_problems, rechecked
+from testkit.loads.plan_verification import load_problems, rechecked
+from testkit.loads.small_planner import loads, planned, problem, slot, weigh
 
 POSED = problem(slot(0), slot(1, (2, 1), isr=(1,), leader=-1, held="Displaced"), slot(2, (3,)))
 KNOWN = loads(POSED, 100.5, 7.0)

@@ -15,9 +15,9 @@ from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.waves import ApprovedPlan, RebalanceInput, WaveResult, apply_next_wave
 from bellwether.core.settings.policy import Mode, Policy
 from bellwether.testing.memory_world import START
-from testkit.builders import after, cluster, decisions, entry, partition, record, returning, snapshot, verdicts
-from testkit.loadplanning import loads, planned, problem, slot
-from testkit.rebalancing import DIGEST, accepted, application, loadmove, policy, settings
+from testkit.loads.approved_plans import DIGEST, accepted, application, loadmove, policy, settings
+from testkit.loads.small_planner import loads, planned, problem, slot
+from testkit.values.builders import after, cluster, decisions, entry, partition, record, returning, snapshot, verdicts
 
 FIRST = partition(index=0, replicas=(1, 2, 3))
 SECOND = partition(index=1, replicas=(2, 3, 1))

@@ -11,8 +11,8 @@ from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.waves import RebalanceInput, WaveResult, apply_next_wave
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Policy
-from testkit.builders import after, cluster, decisions, entry, partition, record, snapshot, verdicts
-from testkit.rebalancing import accepted, application, loadmove, policy
+from testkit.loads.approved_plans import accepted, application, loadmove, policy
+from testkit.values.builders import after, cluster, decisions, entry, partition, record, snapshot, verdicts
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b"}
 ORDERED = Placement(Preference(("a", "b")))

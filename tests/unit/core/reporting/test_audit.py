@@ -28,7 +28,7 @@ from bellwether.core.reporting.audit import (
     complete_entry,
 )
 from bellwether.core.signals import Override, OverrideState, Reading
-from testkit.builders import CLUSTER_ID, START, after, demoted, returning, snapshot
+from testkit.values.builders import CLUSTER_ID, START, after, demoted, returning, snapshot
 
 NOTHING = UndoRecord(CLUSTER_ID, 3)
 

@@ -12,7 +12,7 @@ from bellwether.core.model.cluster import Cluster
 from bellwether.core.model.condition import Condition
 from bellwether.core.reasons import DESCRIPTIONS, Reason
 from bellwether.core.reporting.broker_report import BrokerReport
-from testkit.builders import (
+from testkit.values.builders import (
     cluster,
     demoted,
     partition,

@@ -11,7 +11,7 @@ from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.rebalance.waves import WaveResult
 from bellwether.core.reporting.external_operations import EXTERNAL_REASONS, waiting_for_external_operations
-from testkit.builders import decisions, record
+from testkit.values.builders import decisions, record
 
 
 def hold(reason: Reason, topic: str = "orders", index: int = 0) -> Hold:

@@ -16,7 +16,7 @@ from bellwether.core.reasons import Reason
 from bellwether.core.reporting.placement_counts import PlacementCounts, count_placements
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
 from bellwether.core.settings.policy import Mode, Policy
-from testkit.builders import cluster, decisions, entry, partition, record, returning, snapshot, verdicts
+from testkit.values.builders import cluster, decisions, entry, partition, record, returning, snapshot, verdicts
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b"}
 IN_A = Policy(name="main", mode=Mode.ENFORCE, placement=Placement(Preference(("a",))))

@@ -17,7 +17,7 @@ from bellwether.core.reporting.report import Report
 from bellwether.core.settings.capacity import Capacity
 from bellwether.core.settings.placement import Placement, Preference
 from bellwether.core.settings.policy import Demotion, Mode, Policy
-from testkit.builders import (
+from testkit.values.builders import (
     after,
     cluster,
     decisions,

@@ -14,7 +14,7 @@ from bellwether.core.planning.plan import Plan
 from bellwether.core.reasons import Reason
 from bellwether.core.reporting.report import SAMPLE_SIZE
 from bellwether.core.settings.policy import Mode, Policy
-from testkit.builders import (
+from testkit.values.builders import (
     after,
     cluster,
     decisions,

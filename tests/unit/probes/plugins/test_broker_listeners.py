@@ -8,7 +8,7 @@ from bellwether.core.model.cluster import Broker
 from bellwether.ports.errors import Transient
 from bellwether.probes.plugins.broker_listeners import Listeners
 from bellwether.testing.memory_world import ManualClock
-from testkit.answers import Said
+from testkit.kafka.request_outcomes import Said
 
 
 class Cluster:

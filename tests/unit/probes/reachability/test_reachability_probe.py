@@ -18,7 +18,7 @@ from bellwether.probes.reachability.round_scheduler import Round, Rounds
 from bellwether.probes.worker_pool import WorkerPool, WorkItem
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 from bellwether.testing.memory_world import ManualClock
-from testkit.answers import Said
+from testkit.kafka.request_outcomes import Said
 from waiting import until
 
 FAST: Any = Reachability(period_seconds=0.05, timeout_seconds=1)  # type: ignore[arg-type]

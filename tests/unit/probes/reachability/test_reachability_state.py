@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from bellwether.core.settings.detection import Reachability
 from bellwether.core.signals import Reading
 from bellwether.probes.reachability.reachability_state import Round, Sighting
-from testkit.answers import Said
+from testkit.kafka.request_outcomes import Said
 
 SETTINGS = Reachability(failure_threshold=3)
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 
 from bellwether.core.model.cluster import Broker, Cluster, Partition, TopicPartition
 from bellwether.probes.replication.offset_history import MOST_POINTS, Lag, OffsetHistory
-from testkit.lagging import Word
+from testkit.kafka.log_ends import Word
 
 ORDERS = TopicPartition("orders", 0)
 

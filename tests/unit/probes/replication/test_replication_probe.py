@@ -18,7 +18,7 @@ from bellwether.probes.replication.lag_round import LagRounds, NoAnswer
 from bellwether.probes.replication.replication_probe import ReplicationProbe, measure_once, reading
 from bellwether.telemetry.metrics.lag_metrics import LagMetrics
 from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
-from testkit.lagging import Word
+from testkit.kafka.log_ends import Word
 from waiting import until
 
 QUICK: Any = ReplicationLag(

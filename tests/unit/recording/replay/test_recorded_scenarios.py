@@ -11,7 +11,7 @@ from bellwether.core.reporting.report import Report
 from bellwether.recording.replay.replay_comparison import differences
 from bellwether.recording.replay.replay_run import Replay
 from sourcetree import ROOT
-from testkit import recordings, scenarios
+from testkit.simulation import recordings, scenarios
 
 FILES = sorted((ROOT / "tests" / "scenarios").glob("[0-9][0-9]-*.yaml"))
 

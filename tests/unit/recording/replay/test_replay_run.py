@@ -20,9 +20,9 @@ from bellwether.recording.traces.anonymization import Anonymity
 from bellwether.recording.traces.trace_lines import Header, Instant, UnreadableTrace
 from bellwether.testing.memory_cluster import MemoryCluster
 from bellwether.testing.memory_world import START, MemorySite
-from testkit import apiobjects
-from testkit.builders import demoted, site
-from testkit.recordings import Watched
+from testkit.kubernetes import api_objects
+from testkit.simulation.recordings import Watched
+from testkit.values.builders import demoted, site
 
 CUT, MENDED, END = 5, 20, 60
 
@@ -108,7 +108,7 @@ def test_without_a_plan_the_verdicts_are_the_same_and_nothing_moves():
 
 def test_an_anonymous_trace_is_judged_the_same():
     policy = {"vantages": ["vantage-a", "vantage-b"]}
-    body = apiobjects.policy(mode="Enforce", detection={"externalReachability": policy})
+    body = api_objects.policy(mode="Enforce", detection={"externalReachability": policy})
     whole = incident(Watched(site(3, {"orders": 6}), body))
     hidden = incident(Watched(site(3, {"orders": 6}), body, Scope(anonymity=Anonymity("memory-cluster"))))
     text = "".join(i.line() for i in hidden.kept.instants)
@@ -138,7 +138,7 @@ def coming_back() -> tuple[Watched, list[Report | None]]:
     """
     order = [[1, 2, 3], [1, 3, 4], [1, 4, 2], [1, 2, 4], [1, 3, 2], [1, 4, 3], [1, 2, 3], [1, 3, 4], [2, 3, 1]]
     waves = {"steps": [20, 60, 100], "pauseSeconds": 600, "skipUpToLeaders": 5, "minDowntimeSeconds": 5}
-    body = apiobjects.policy(mode="Enforce", promotion={"stabilizationSeconds": 5, "waves": waves})
+    body = api_objects.policy(mode="Enforce", promotion={"stabilizationSeconds": 5, "waves": waves})
     made = MemorySite(MemoryCluster(4, cluster_id="memory-cluster"))
     made.cluster.create_topic("orders", assignment=order)
     watched = Watched(made, body)

@@ -20,20 +20,20 @@ from bellwether.recording.replay.replay_settings import (
     without_effect,
 )
 from sourcetree import ROOT
-from testkit import apiobjects
+from testkit.kubernetes import api_objects
 
 FULL = ROOT / "examples" / "policies" / "full.yaml"
 
 
 def section(**spec: Any) -> dict[str, Any]:
-    return settings_section(LeadershipPolicy.read(apiobjects.policy(**spec)))
+    return settings_section(LeadershipPolicy.read(api_objects.policy(**spec)))
 
 
 def test_the_policy_is_read_back_as_it_was():
     policy = LeadershipPolicy.read(
-        apiobjects.policy(
+        api_objects.policy(
             mode="Enforce",
-            kafka=apiobjects.kafka(brokerSessionTimeoutSeconds=18),
+            kafka=api_objects.kafka(brokerSessionTimeoutSeconds=18),
             promotion={"stabilizationSeconds": 7},
             detection={"storageLatency": {"thresholdMilliseconds": 90}},
         )
@@ -55,7 +55,7 @@ class TestALimitByLoad:
     """What partitions carry is not recorded."""
 
     def limited(self, **capacity: int) -> dict[str, Any]:
-        body = apiobjects.rebalance()
+        body = api_objects.rebalance()
         body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 1000, **capacity}}
         return settings_section(LeadershipPolicy.read(body))
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from bellwether.core.signals import Reading, SignalType
 from bellwether.recording.replay.replay_run import Replay
 from bellwether.recording.replay.replay_timeline import Row, Timeline
-from testkit import apiobjects
-from testkit.builders import site
-from testkit.recordings import Watched
+from testkit.kubernetes import api_objects
+from testkit.simulation.recordings import Watched
+from testkit.values.builders import site
 
 AT = datetime(2026, 11, 21, 9, 5, 7, 250000, tzinfo=UTC)
 
@@ -40,7 +40,7 @@ def play(watched: Watched) -> Timeline:
 
 
 def test_brokers_above_the_cap_are_held_and_that_is_told_once():
-    watched = Watched(site(6, {"orders": 12}), apiobjects.policy(mode="Enforce", demotion={"maxBrokers": 1}))
+    watched = Watched(site(6, {"orders": 12}), api_objects.policy(mode="Enforce", demotion={"maxBrokers": 1}))
     for second in range(20):
         for broker in range(1, 7):
             bad = broker in (1, 2) and second > 4

@@ -10,7 +10,7 @@ from bellwether.core.model.cluster import Broker, Cluster, Partition
 from bellwether.recording.traces.cluster_section import cluster_section, partition_row, read_cluster, read_partition
 from bellwether.recording.traces.merge_patch import difference, patched
 from bellwether.recording.traces.trace_lines import UnreadableTrace
-from testkit import strategies
+from testkit.values import strategies
 
 
 def plain(cluster: Cluster) -> Cluster:

@@ -20,7 +20,7 @@ from bellwether.core.settings.policy import Mode, Policy
 from bellwether.core.signals import Reading, SignalType
 from bellwether.telemetry.metrics.broker_metrics import SIGNAL_STATES
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
-from testkit.builders import (
+from testkit.values.builders import (
     after,
     cluster,
     decisions,

@@ -12,8 +12,8 @@ from bellwether.core.quarantine.pause_decision import ENDINGS
 from bellwether.core.reasons import Reason
 from bellwether.core.signals import Signal
 from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
-from testkit.builders import after, said
-from testkit.confining import BAD, GOOD, NOW, agent, disk, opted_in, ordered, scene, weighed
+from testkit.values.builders import after, said
+from testkit.values.quarantine_inputs import BAD, GOOD, NOW, agent, disk, opted_in, ordered, scene, weighed
 
 POLICY = {"namespace": "default", "policy": "main"}
 SERIES = ("ordered", "paused", "since_timestamp_seconds", "until_timestamp_seconds")

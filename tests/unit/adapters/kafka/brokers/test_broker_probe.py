@@ -19,7 +19,7 @@ from bellwether.adapters.kafka.connection.connection_errors import Stage
 from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal, Unauthenticated
 from realparts.ports import HeldPorts
-from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, web_server
+from testkit.kafka.scripted_broker import ScriptedBroker, dripping, hanging_up, silent, web_server
 from waiting import limit
 
 PLAIN = BrokerProbe(Connection(("127.0.0.1:1",)))

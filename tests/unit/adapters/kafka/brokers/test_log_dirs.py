@@ -13,7 +13,7 @@ from bellwether.adapters.kafka.brokers.log_dirs import MOST_PARTITIONS, LogDirs,
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal
-from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
+from testkit.kafka.scripted_broker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 ASKER = LogDirs(Connection(("unknown.invalid:9092",)))

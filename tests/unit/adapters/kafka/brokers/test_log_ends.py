@@ -15,7 +15,7 @@ from bellwether.adapters.kafka.brokers.log_ends import MOST_PARTITIONS, Ends, Lo
 from bellwether.core.model.cluster import TopicPartition
 from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal
-from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
+from testkit.kafka.scripted_broker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 ASKER = LogEnds(Connection(("unknown.invalid:9092",)))

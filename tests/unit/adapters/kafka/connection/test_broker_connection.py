@@ -15,7 +15,7 @@ from bellwether.adapters.kafka.connection.broker_connection import BrokerConnect
 from bellwether.adapters.kafka.connection.connection_errors import BrokerConnectionError, error_name
 from bellwether.adapters.kafka.connection.transport import Deadline
 from bellwether.kafka_connection import Connection
-from testkit.scriptedbroker import ScriptedBroker, versions
+from testkit.kafka.scripted_broker import ScriptedBroker, versions
 
 UNKNOWN_TAG = bytes([1, 77, 3, 1, 2, 3])
 """One tagged field, number 77, of three bytes (KIP-482)."""

@@ -25,7 +25,7 @@ from bellwether.core.model.cluster import Broker
 from bellwether.kafka_connection import Connection, Security
 from bellwether.ports.errors import Terminal, Transient
 from realparts.tls import Authority
-from testkit.scriptedbroker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
+from testkit.kafka.scripted_broker import ScriptedBroker, dripping, hanging_up, silent, versions, web_server
 from waiting import limit
 
 PATIENT = Limits(opening_seconds=300, finding_seconds=300, request_seconds=300, read_seconds=900)

@@ -17,8 +17,8 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.api.v1alpha1.spec.rebalance_spec import Rebalance
 from bellwether.ports.errors import Terminal
 from bellwether.ports.jobs import JobState, JobWord
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
 
 RUN = "at-20261121-0400"
 NAME = "bellwether-plan-main-at-20261121-0400"
@@ -34,7 +34,7 @@ EXECUTORS: dict[str, Any] = {
 
 
 def asked(**runner: Any) -> tuple[LeadershipPolicy, Rebalance]:
-    policy = LeadershipPolicy.read(apiobjects.runner(**runner))
+    policy = LeadershipPolicy.read(api_objects.runner(**runner))
     assert policy.spec.rebalance is not None
     return policy, policy.spec.rebalance
 
@@ -93,7 +93,7 @@ class TestManifest:
         }
 
     def test_a_claim_is_mounted_where_the_history_lies(self):
-        body = apiobjects.rebalance(
+        body = api_objects.rebalance(
             history={"uri": "/loads"}, runner={"image": "x", "persistentVolumeClaim": {"claimName": "kept"}}
         )
         policy = LeadershipPolicy.read(body)
@@ -144,7 +144,7 @@ class TestSparkOnKubernetes:
 
     def test_a_claim_is_mounted_in_the_executors_as_in_the_driver(self):
         claim = {"claimName": "kept"}
-        body = apiobjects.rebalance(
+        body = api_objects.rebalance(
             history={"uri": "/loads"}, runner={"image": "x", **EXECUTORS, "persistentVolumeClaim": claim}
         )
         policy = LeadershipPolicy.read(body)

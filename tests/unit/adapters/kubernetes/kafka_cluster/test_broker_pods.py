@@ -12,15 +12,15 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.model.strimzi import Pod
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.testing.memory_world import ManualClock
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
-from testkit.brokerpods import pod
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.broker_pods import pod
+from testkit.kubernetes.memory_api import MemoryApi
 
 KAFKA = Wanted("default", (("app", "kafka"),))
 
 
 def wanted(**spec: Any) -> Wanted | None:
-    return Wanted.of(LeadershipPolicy.read(apiobjects.policy(**spec)))
+    return Wanted.of(LeadershipPolicy.read(api_objects.policy(**spec)))
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def watch(api: MemoryApi) -> PodWatch:
         pytest.param(
             {
                 "maintenance": {"pods": {}},
-                "kafka": apiobjects.strimzi()["spec"]["kafka"]
+                "kafka": api_objects.strimzi()["spec"]["kafka"]
                 if False
                 else {"strimzi": {"clusterName": "one", "namespace": "kafka"}},
             },

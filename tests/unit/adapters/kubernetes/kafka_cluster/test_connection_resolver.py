@@ -16,8 +16,8 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.kafka_connection import Connection, Mechanism, Protocol
 from bellwether.ports.errors import Unauthenticated
 from realparts.tls import Authority
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
 
 
 class Desk:
@@ -41,7 +41,7 @@ class Desk:
         self.api.put(SECRETS, {"metadata": {"name": name, "namespace": "default"}, "data": encoded})
 
     def connect(self, **kafka: Any) -> Connection:
-        policy = LeadershipPolicy.read(apiobjects.policy(kafka=apiobjects.kafka(**kafka)))
+        policy = LeadershipPolicy.read(api_objects.policy(kafka=api_objects.kafka(**kafka)))
         return connection(policy.spec.kafka, self.secrets)
 
     def refusal(self, **kafka: Any) -> str:
@@ -68,15 +68,15 @@ PAIR = {"certificateSecretRef": {"name": "pair", "key": "tls.crt"}, "keySecretRe
         pytest.param({}, Protocol.PLAINTEXT, None, id="in the clear"),
         pytest.param({"tls": {}}, Protocol.SSL, None, id="TLS"),
         pytest.param({"tls": {**CA, **PAIR}}, Protocol.SSL, None, id="mutual TLS"),
-        pytest.param({"tls": CA, "sasl": apiobjects.SASL}, Protocol.SASL_SSL, Mechanism.SCRAM_SHA_512, id="SCRAM"),
+        pytest.param({"tls": CA, "sasl": api_objects.SASL}, Protocol.SASL_SSL, Mechanism.SCRAM_SHA_512, id="SCRAM"),
         pytest.param(
-            {"sasl": {**apiobjects.SASL, "mechanism": "PLAIN", "allowPlaintext": True}},
+            {"sasl": {**api_objects.SASL, "mechanism": "PLAIN", "allowPlaintext": True}},
             Protocol.SASL_PLAINTEXT,
             Mechanism.PLAIN,
             id="PLAIN in the clear",
         ),
         pytest.param(
-            {"tls": CA, "sasl": apiobjects.oauth_sasl()}, Protocol.SASL_SSL, Mechanism.OAUTHBEARER, id="tokens"
+            {"tls": CA, "sasl": api_objects.oauth_sasl()}, Protocol.SASL_SSL, Mechanism.OAUTHBEARER, id="tokens"
         ),
         pytest.param({"tls": CA, "userSecretRef": {"name": "tls-user"}}, Protocol.SSL, None, id="a KafkaUser's pair"),
         pytest.param(
@@ -108,7 +108,7 @@ def test_a_pair_is_written_to_files(desk: Desk):
 
 
 def test_a_client_s_secret_and_its_authority_come_from_secrets(desk: Desk):
-    found = desk.connect(tls=CA, sasl=apiobjects.oauth_sasl(scope="kafka", caSecretRef={"name": "ca"})).security.oauth
+    found = desk.connect(tls=CA, sasl=api_objects.oauth_sasl(scope="kafka", caSecretRef={"name": "ca"})).security.oauth
     assert found is not None
     assert (found.client_id, found.client_secret, found.scope) == ("bellwether", "hunter2", "kafka")
     assert Path(found.ca_file).exists()
@@ -122,7 +122,7 @@ def test_an_authority_without_a_key_is_every_certificate_of_the_secret(desk: Des
 
 
 def test_the_same_secrets_make_the_same_connection(desk: Desk):
-    kafka = {"tls": {**CA, **PAIR}, "sasl": apiobjects.SASL}
+    kafka = {"tls": {**CA, **PAIR}, "sasl": api_objects.SASL}
     assert desk.connect(**kafka) == desk.connect(**kafka)
 
 
@@ -155,7 +155,7 @@ def test_the_same_secrets_make_the_same_connection(desk: Desk):
             id="a key in place of a certificate",
         ),
         pytest.param(
-            {"tls": {}, "sasl": {**apiobjects.SASL, "passwordSecretRef": {"name": "kafka-user", "key": "passwort"}}},
+            {"tls": {}, "sasl": {**api_objects.SASL, "passwordSecretRef": {"name": "kafka-user", "key": "passwort"}}},
             "spec.kafka.sasl.passwordSecretRef: secret default/kafka-user has no key 'passwort'; its keys: password",
             id="no such key",
         ),
@@ -165,12 +165,12 @@ def test_the_same_secrets_make_the_same_connection(desk: Desk):
             id="no user's Secret",
         ),
         pytest.param(
-            {"tls": {}, "sasl": apiobjects.oauth_sasl(clientSecretRef={"name": "nowhere", "key": "secret"})},
+            {"tls": {}, "sasl": api_objects.oauth_sasl(clientSecretRef={"name": "nowhere", "key": "secret"})},
             "spec.kafka.sasl.oauth.clientSecretRef: secret default/nowhere does not exist: create it with key 'secret'",
             id="no client's secret",
         ),
         pytest.param(
-            {"tls": {}, "sasl": apiobjects.oauth_sasl(caSecretRef={"name": "kafka-user", "key": "password"})},
+            {"tls": {}, "sasl": api_objects.oauth_sasl(caSecretRef={"name": "kafka-user", "key": "password"})},
             "spec.kafka.sasl.oauth.caSecretRef: secret default/kafka-user: key 'password' holds no PEM certificate",
             id="no authority for the token endpoint",
         ),
@@ -181,14 +181,14 @@ def test_what_is_wrong_is_said_of_its_field(desk: Desk, kafka: dict[str, Any], s
 
 
 def test_everything_is_called_by_its_field(desk: Desk):
-    plain = desk.connect(tls={**CA, **PAIR}, sasl=apiobjects.SASL).security
+    plain = desk.connect(tls={**CA, **PAIR}, sasl=api_objects.SASL).security
     assert plain.called("ca_file") == "spec.kafka.tls.caSecretRef (ca, ca.crt)"
     assert plain.called("cert_file") == "spec.kafka.tls.certificateSecretRef (pair, tls.crt)"
     assert plain.called("password") == "spec.kafka.sasl.passwordSecretRef (kafka-user, password)"
     assert plain.called("verify_hostname") == "spec.kafka.tls.verifyHostname"
     user = desk.connect(tls=CA, userSecretRef={"name": "tls-user"}).security
     assert user.called("cert_file") == "spec.kafka.userSecretRef (tls-user)"
-    oauth = desk.connect(tls=CA, sasl=apiobjects.oauth_sasl()).security.oauth
+    oauth = desk.connect(tls=CA, sasl=api_objects.oauth_sasl()).security.oauth
     assert oauth is not None
     assert oauth.called("client_secret") == "spec.kafka.sasl.oauth.clientSecretRef (kafka-user, password)"
 
@@ -202,5 +202,5 @@ def test_each_secret_is_read_once_so_that_a_pair_belongs_together(desk: Desk, mo
         return get(resource, namespace, name)
 
     monkeypatch.setattr(desk.api, "get", counted)
-    desk.connect(tls={**CA, **PAIR}, sasl=apiobjects.SASL)
+    desk.connect(tls={**CA, **PAIR}, sasl=api_objects.SASL)
     assert sorted(asked) == ["ca", "kafka-user", "pair"]

@@ -22,7 +22,7 @@ from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import SecretRea
 from bellwether.kafka_connection import Mechanism
 from bellwether.ports.errors import Unauthenticated
 from realparts.tls import Authority
-from testkit.apistores import MemoryApi
+from testkit.kubernetes.memory_api import MemoryApi
 
 SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="{}" password="{}";'
 

@@ -13,13 +13,13 @@ import pytest
 
 from bellwether.adapters.kubernetes.api_client import SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import KEPT_SECONDS, SecretReader
-from testkit.apistores import MemoryApi
+from testkit.kubernetes.memory_api import MemoryApi
 
 ONE_FILE = """
 import sys
 from bellwether.adapters.kubernetes.api_client import SECRETS
 from bellwether.adapters.kubernetes.kafka_cluster.secret_reader import KEPT_SECONDS, SecretReader
-from testkit.apistores import MemoryApi
+from testkit.kubernetes.memory_api import MemoryApi
 
 api = MemoryApi()
 api.put(SECRETS, {"metadata": {"name": "ca", "namespace": "default"}, "data": {"ca.crt": "eA=="}})

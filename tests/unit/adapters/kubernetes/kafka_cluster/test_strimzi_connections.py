@@ -16,9 +16,9 @@ from bellwether.core.model.strimzi import Pod
 from bellwether.kafka_connection import Connection, Mechanism, Protocol
 from bellwether.ports.errors import Terminal, Unauthenticated
 from realparts.tls import Authority
-from testkit import apiobjects, strimzis
-from testkit.apistores import MemoryApi
-from testkit.strimzis import KAFKAS, USERS, kafka, kafka_user, listener
+from testkit.kubernetes import api_objects, strimzi_objects
+from testkit.kubernetes.memory_api import MemoryApi
+from testkit.kubernetes.strimzi_objects import KAFKAS, USERS, kafka, kafka_user, listener
 
 INSIDE = "my-cluster-kafka-bootstrap.default.svc:9093"
 SASL = {"mechanism": "PLAIN", "username": "me", "passwordSecretRef": {"name": "mine", "key": "password"}}
@@ -32,8 +32,8 @@ def authority(tmp_path: Path) -> Authority:
 @pytest.fixture
 def api(authority: Authority) -> MemoryApi:
     made = MemoryApi()
-    strimzis.put_cluster(made, authority.path.read_text(), "hunter2")
-    made.put(SECRETS, strimzis.secret("mine", password="my own"))
+    strimzi_objects.put_cluster(made, authority.path.read_text(), "hunter2")
+    made.put(SECRETS, strimzi_objects.secret("mine", password="my own"))
     return made
 
 
@@ -44,7 +44,7 @@ def secrets(api: MemoryApi) -> Iterator[SecretReader]:
 
 
 def wanted(tls: dict[str, Any] | None = None, sasl: dict[str, Any] | None = None, **fields: Any) -> Kafka:
-    return Kafka.model_validate(apiobjects.strimzi(tls, sasl, **fields))
+    return Kafka.model_validate(api_objects.strimzi(tls, sasl, **fields))
 
 
 def test_a_user_with_a_password_connects_over_tls(secrets: SecretReader, authority: Authority):
@@ -63,7 +63,7 @@ def test_a_user_with_a_certificate_connects_with_that(secrets: SecretReader, api
     certificate, key = authority.issue("reader")
     api.put(KAFKAS, kafka(listeners=[listener("tls", 9093, user="tls")]))
     api.put(USERS, kafka_user(kind="tls"))
-    api.put(SECRETS, strimzis.secret("bellwether", user_crt=certificate.read_text(), user_key=key.read_text()))
+    api.put(SECRETS, strimzi_objects.secret("bellwether", user_crt=certificate.read_text(), user_key=key.read_text()))
     security = connection(wanted(), secrets).security
     assert (security.protocol, security.mechanism, security.username) == (Protocol.SSL, None, "")
     assert Path(security.cert_file).read_text() == certificate.read_text()
@@ -76,7 +76,7 @@ def test_nobody_connects_where_nobody_is_asked(secrets: SecretReader, api: Memor
 
 def test_what_the_policy_says_itself_goes_before_what_is_found(secrets: SecretReader, api: MemoryApi, tmp_path: Path):
     own = Authority(tmp_path / "own").path.read_text()
-    api.put(SECRETS, strimzis.secret("corporate", ca_crt=own))
+    api.put(SECRETS, strimzi_objects.secret("corporate", ca_crt=own))
     api.put(KAFKAS, kafka(listeners=[listener("tokens", 9095, user="custom")]))
     tls = {"caSecretRef": {"name": "corporate"}, "verifyHostname": False}
     security = connection(wanted(tls, SASL, listener="tokens"), secrets).security
@@ -102,7 +102,7 @@ def test_a_listener_that_is_named_may_do_without_tls(secrets: SecretReader, api:
 def test_nothing_new_is_no_other_connection(secrets: SecretReader, api: MemoryApi):
     before = connection(wanted(), secrets)
     assert connection(wanted(), secrets) == before
-    api.put(SECRETS, strimzis.scram_secret("renewed"))
+    api.put(SECRETS, strimzi_objects.scram_secret("renewed"))
     assert connection(wanted(), secrets) != before
 
 
@@ -119,12 +119,12 @@ def test_a_missing_secret_is_a_matter_of_credentials(secrets: SecretReader, api:
 
 
 def test_the_surroundings_come_with_the_connection(secrets: SecretReader, api: MemoryApi):
-    api.put(PODS, strimzis.pod(1))
+    api.put(PODS, strimzi_objects.pod(1))
     made, strimzi = surroundings(wanted(), secrets)
     assert made == connection(wanted(), secrets)
     assert strimzi is not None
     assert (strimzi.name, strimzi.pods) == ("my-cluster", {1: Pod("my-cluster-brokers-1")})
-    plain = Kafka.model_validate(apiobjects.kafka())
+    plain = Kafka.model_validate(api_objects.kafka())
     assert surroundings(plain, secrets) == (connection(plain, secrets), None)
 
 
@@ -137,7 +137,7 @@ def test_probers_learn_what_clients_outside_use(secrets: SecretReader):
 def test_probers_do_as_the_policy_says_where_it_does(secrets: SecretReader):
     found = sides(wanted(), secrets, "tls", ("outside.example:9094",))
     assert (found.listener, found.outside) == ("TLS-9093", ("outside.example:9094",))
-    plain = sides(Kafka.model_validate(apiobjects.kafka()), secrets, "EXTERNAL", ())
+    plain = sides(Kafka.model_validate(api_objects.kafka()), secrets, "EXTERNAL", ())
     assert (plain.listener, plain.outside) == ("EXTERNAL", ())
 
 

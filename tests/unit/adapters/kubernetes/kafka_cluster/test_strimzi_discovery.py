@@ -15,9 +15,9 @@ from bellwether.core.model.strimzi import Pod
 from bellwether.core.reasons import Reason
 from bellwether.ports.errors import Terminal, Transient, Unauthenticated
 from realparts.tls import Authority
-from testkit import strimzis
-from testkit.apistores import MemoryApi
-from testkit.strimzis import GROUPS, KAFKAS, REBALANCES, USERS, kafka, kafka_user, listener
+from testkit.kubernetes import strimzi_objects
+from testkit.kubernetes.memory_api import MemoryApi
+from testkit.kubernetes.strimzi_objects import GROUPS, KAFKAS, REBALANCES, USERS, kafka, kafka_user, listener
 
 WANTED = Wanted(cluster_name="my-cluster")
 PASSWORD = "kafka-user-s-own"
@@ -32,7 +32,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def api(authority: Authority) -> MemoryApi:
     """A cluster as Strimzi leaves it, with a user that has a password."""
     made = MemoryApi()
-    strimzis.put_cluster(made, authority.path.read_text(), PASSWORD)
+    strimzi_objects.put_cluster(made, authority.path.read_text(), PASSWORD)
     return made
 
 
@@ -84,7 +84,7 @@ def test_a_user_with_a_certificate_names_itself_by_that(
     certificate, key = authority.issue("reader")
     api.put(KAFKAS, kafka(listeners=[listener("tls", 9093, user="tls")]))
     api.put(USERS, kafka_user("reader", "tls"))
-    api.put(SECRETS, strimzis.secret("reader", user_crt=certificate.read_text(), user_key=key.read_text()))
+    api.put(SECRETS, strimzi_objects.secret("reader", user_crt=certificate.read_text(), user_key=key.read_text()))
     found = clusters.find(Wanted(cluster_name="my-cluster", user_name="reader"))
     assert found.credentials is not None
     assert Path(found.credentials.cert_file).read_text() == certificate.read_text()
@@ -114,7 +114,7 @@ def test_a_renewed_authority_is_another_file(api: MemoryApi, clusters: StrimziCl
     before = clusters.find(WANTED).ca_file
     assert clusters.find(WANTED).ca_file == before
     renewed = Authority(tmp_path).path.read_text()
-    api.put(SECRETS, strimzis.secret("my-cluster-cluster-ca-cert", ca_crt=renewed))
+    api.put(SECRETS, strimzi_objects.secret("my-cluster-cluster-ca-cert", ca_crt=renewed))
     after = clusters.find(WANTED).ca_file
     assert after != before
     assert Path(after).read_text().strip() == renewed.strip()
@@ -122,7 +122,7 @@ def test_a_renewed_authority_is_another_file(api: MemoryApi, clusters: StrimziCl
 
 def test_a_changed_listener_user_or_password_shows_at_the_next_look(api: MemoryApi, clusters: StrimziClusters):
     api.put(KAFKAS, kafka(bootstrap={"tls": "elsewhere:9093"}))
-    api.put(SECRETS, strimzis.scram_secret("another"))
+    api.put(SECRETS, strimzi_objects.scram_secret("another"))
     found = clusters.find(WANTED)
     assert found.listener.bootstrap == ("elsewhere:9093",)
     assert found.credentials is not None
@@ -130,7 +130,7 @@ def test_a_changed_listener_user_or_password_shows_at_the_next_look(api: MemoryA
 
 
 def test_an_older_strimzi_is_spoken_to_in_its_own_version(api: MemoryApi, secrets: SecretReader):
-    api.put(GROUPS, strimzis.served("v1beta2"))
+    api.put(GROUPS, strimzi_objects.served("v1beta2"))
     asked: list[str] = []
     get, listed = api.get, api.list
 
@@ -148,7 +148,7 @@ def test_an_older_strimzi_is_spoken_to_in_its_own_version(api: MemoryApi, secret
     clusters = StrimziClusters(secrets)
     found = clusters.find(WANTED)
     assert found.strimzi.user == "bellwether"
-    api.put(REBALANCES, strimzis.rebalance("full", "Rebalancing"))
+    api.put(REBALANCES, strimzi_objects.rebalance("full", "Rebalancing"))
     assert clusters.surroundings(found.strimzi).rebalancing == ("full",)
     assert asked[0] == "/apis/kafka.strimzi.io/v1"
     assert set(asked[2:]) <= {"/apis/kafka.strimzi.io/v1beta2", "/api/v1"}
@@ -178,7 +178,7 @@ def test_without_strimzi_it_is_said_that_there_is_none(secrets: SecretReader, ap
 
 def test_a_version_that_nobody_here_speaks_is_named(secrets: SecretReader, api: MemoryApi):
     api.delete(KAFKAS, "default", "my-cluster")
-    api.put(GROUPS, strimzis.served("v2"))
+    api.put(GROUPS, strimzi_objects.served("v2"))
     told(refused(StrimziClusters(secrets)), Reason.STRIMZI_CLUSTER_MISSING, ["serves v2 only", "v1 or v1beta2"])
 
 
@@ -236,7 +236,10 @@ def test_a_user_that_cannot_be_used_is_told_with_the_remedy(
 
 
 def test_a_cluster_that_has_not_come_up_is_not_ready(api: MemoryApi, clusters: StrimziClusters):
-    api.put(KAFKAS, kafka(bootstrap={}, conditions=[strimzis.not_ready("Creating", "Kafka cluster is being deployed")]))
+    api.put(
+        KAFKAS,
+        kafka(bootstrap={}, conditions=[strimzi_objects.not_ready("Creating", "Kafka cluster is being deployed")]),
+    )
     words = ["publishes no address of listener tls", "Strimzi says: Creating: Kafka cluster is being deployed"]
     told(refused(clusters), Reason.STRIMZI_NOT_READY, words)
     api.put(KAFKAS, kafka(bootstrap={}, conditions=[]))
@@ -244,7 +247,7 @@ def test_a_cluster_that_has_not_come_up_is_not_ready(api: MemoryApi, clusters: S
 
 
 def test_a_cluster_that_was_up_and_is_sick_now_is_found_all_the_same(api: MemoryApi, clusters: StrimziClusters):
-    api.put(KAFKAS, kafka(conditions=[strimzis.not_ready("TimeoutException", "broker 2 does not answer")]))
+    api.put(KAFKAS, kafka(conditions=[strimzi_objects.not_ready("TimeoutException", "broker 2 does not answer")]))
     assert clusters.find(WANTED).strimzi.name == "my-cluster"
 
 
@@ -275,9 +278,9 @@ def test_a_cluster_elsewhere_has_to_agree(api: MemoryApi, secrets: SecretReader,
     elsewhere = Wanted(cluster_name="my-cluster", namespace="kafka")
     api.put(KAFKAS, kafka(namespace="kafka"))
     api.put(USERS, kafka_user(namespace="kafka"))
-    api.put(SECRETS, strimzis.scram_secret("elsewhere", namespace="kafka"))
+    api.put(SECRETS, strimzi_objects.scram_secret("elsewhere", namespace="kafka"))
     name = "my-cluster-cluster-ca-cert"
-    api.put(SECRETS, strimzis.secret(name, "kafka", ca_crt=authority.path.read_text()))
+    api.put(SECRETS, strimzi_objects.secret(name, "kafka", ca_crt=authority.path.read_text()))
     clusters = StrimziClusters(secrets)
     words = ["kafka/my-cluster does not admit", "namespace default", "bellwether.dev/policies-from=default"]
     told(refused(clusters, elsewhere), Reason.STRIMZI_NOT_SHARED, words)
@@ -298,11 +301,11 @@ def test_an_api_that_is_away_is_tried_again(api: MemoryApi, clusters: StrimziClu
 
 def test_what_goes_on_around_a_cluster_is_seen(api: MemoryApi, clusters: StrimziClusters):
     api.put(KAFKAS, kafka(annotations={"strimzi.io/pause-reconciliation": "true"}))
-    api.put(REBALANCES, strimzis.rebalance("full", "Rebalancing"))
-    api.put(REBALANCES, strimzis.rebalance("of-another", "Rebalancing", cluster="other"))
+    api.put(REBALANCES, strimzi_objects.rebalance("full", "Rebalancing"))
+    api.put(REBALANCES, strimzi_objects.rebalance("of-another", "Rebalancing", cluster="other"))
     for broker in (1, 2):
-        api.put(PODS, strimzis.pod(broker, ready=broker == 1))
-    api.put(PODS, strimzis.pod(7, cluster="other"))
+        api.put(PODS, strimzi_objects.pod(broker, ready=broker == 1))
+    api.put(PODS, strimzi_objects.pod(7, cluster="other"))
     seen = clusters.surroundings(clusters.find(WANTED).strimzi)
     assert seen.paused
     assert seen.rebalancing == ("full",)

@@ -8,11 +8,11 @@ import pytest
 
 from bellwether.adapters.kubernetes.kafka_cluster import strimzi_parsing as shapes
 from bellwether.core.model.strimzi import Listener, Pod
-from testkit import strimzis
+from testkit.kubernetes import strimzi_objects
 
 
 def test_a_listener_is_what_its_spec_asks_for_and_its_status_publishes():
-    plain, tls, external = shapes.listeners(strimzis.kafka(certificates=["PEM"]))
+    plain, tls, external = shapes.listeners(strimzi_objects.kafka(certificates=["PEM"]))
     assert plain == Listener(name="plain", port=9092, bootstrap=("my-cluster-kafka-bootstrap.default.svc:9092",))
     assert tls == Listener(
         name="tls",
@@ -26,19 +26,21 @@ def test_a_listener_is_what_its_spec_asks_for_and_its_status_publishes():
 
 
 def test_several_addresses_are_told_apart():
-    one = strimzis.listener("nodes", 9094, "nodeport")
-    body = strimzis.kafka(listeners=[one], bootstrap={"nodes": "node-a:31000, node-b:31000,"})
+    one = strimzi_objects.listener("nodes", 9094, "nodeport")
+    body = strimzi_objects.kafka(listeners=[one], bootstrap={"nodes": "node-a:31000, node-b:31000,"})
     assert shapes.listeners(body)[0].bootstrap == ("node-a:31000", "node-b:31000")
 
 
 def test_a_listener_that_shows_a_certificate_of_its_own_is_known():
     own = {"configuration": {"brokerCertChainAndKey": {"secretName": "s", "certificate": "c", "key": "k"}}}
-    body = strimzis.kafka(listeners=[strimzis.listener("tls", 9093, **own), strimzis.listener("b", 9094)])
+    body = strimzi_objects.kafka(
+        listeners=[strimzi_objects.listener("tls", 9093, **own), strimzi_objects.listener("b", 9094)]
+    )
     assert [one.own_certificate for one in shapes.listeners(body)] == [True, False]
 
 
 def test_an_older_status_calls_the_name_a_type():
-    body = strimzis.kafka(listeners=[strimzis.listener("tls", 9093)])
+    body = strimzi_objects.kafka(listeners=[strimzi_objects.listener("tls", 9093)])
     body["status"]["listeners"] = [{"type": "tls", "bootstrapServers": "a:9093"}]
     assert shapes.listeners(body)[0].bootstrap == ("a:9093",)
 
@@ -51,14 +53,14 @@ def test_nothing_yet_is_no_listener(body: dict[str, Any]):
 
 
 def test_a_listener_that_is_not_published_has_no_address():
-    (found,) = shapes.listeners(strimzis.kafka(listeners=[strimzis.listener("tls", 9093)], bootstrap={}))
+    (found,) = shapes.listeners(strimzi_objects.kafka(listeners=[strimzi_objects.listener("tls", 9093)], bootstrap={}))
     assert found.bootstrap == ()
 
 
 def test_a_user_is_known_by_its_status_and_before_that_by_its_name():
-    made = shapes.user(strimzis.kafka_user("reader", "tls"))
+    made = shapes.user(strimzi_objects.kafka_user("reader", "tls"))
     assert (made.authentication, made.username, made.secret) == ("tls", "CN=reader", "reader")
-    waiting = shapes.user(strimzis.kafka_user("reader", "tls", ready=False))
+    waiting = shapes.user(strimzi_objects.kafka_user("reader", "tls", ready=False))
     assert (waiting.username, waiting.secret, waiting.cluster) == ("reader", "", "my-cluster")
 
 
@@ -76,12 +78,12 @@ def test_a_user_is_known_by_its_status_and_before_that_by_its_name():
 )
 def test_another_namespace_is_admitted_only_where_the_cluster_says_so(said: str | None, namespace: str, admitted: bool):
     annotations = {} if said is None else {shapes.SHARING_ANNOTATION: said}
-    assert shapes.admits(strimzis.kafka(annotations=annotations), namespace) is admitted
+    assert shapes.admits(strimzi_objects.kafka(annotations=annotations), namespace) is admitted
 
 
 @pytest.mark.parametrize(("said", "paused"), [("true", True), ("True", True), ("false", False), ("", False)])
 def test_a_pause_is_an_annotation_that_says_true(said: str, paused: bool):
-    assert shapes.paused(strimzis.kafka(annotations={shapes.PAUSE_ANNOTATION: said})) is paused
+    assert shapes.paused(strimzi_objects.kafka(annotations={shapes.PAUSE_ANNOTATION: said})) is paused
 
 
 @pytest.mark.parametrize(
@@ -98,20 +100,20 @@ def test_a_pause_is_an_annotation_that_says_true(said: str, paused: bool):
     ],
 )
 def test_of_all_states_of_a_rebalance_one_moves_anything(state: str, running: bool):
-    assert shapes.rebalancing([strimzis.rebalance("full", state)]) == (("full",) if running else ())
+    assert shapes.rebalancing([strimzi_objects.rebalance("full", state)]) == (("full",) if running else ())
 
 
 def test_pods_are_told_by_the_id_that_their_name_ends_in_and_only_brokers_count():
-    bodies = [strimzis.pod(12, ready=False), strimzis.pod(3), strimzis.pod(5, leads=False)]
+    bodies = [strimzi_objects.pod(12, ready=False), strimzi_objects.pod(3), strimzi_objects.pod(5, leads=False)]
     assert shapes.pods(bodies) == {3: Pod("my-cluster-brokers-3"), 12: Pod("my-cluster-brokers-12", ready=False)}
 
 
 def test_a_pod_that_somebody_else_labelled_is_nobodys():
-    stray = strimzis.pod(3)
+    stray = strimzi_objects.pod(3)
     stray["metadata"]["name"] = "debug-shell"
     assert shapes.pods([stray]) == {}
 
 
 def test_what_stops_strimzi_is_told_in_its_own_words():
-    body = strimzis.kafka(conditions=[strimzis.not_ready("InvalidResource", "no such version")])
+    body = strimzi_objects.kafka(conditions=[strimzi_objects.not_ready("InvalidResource", "no such version")])
     assert shapes.amiss(body) == "InvalidResource: no such version"

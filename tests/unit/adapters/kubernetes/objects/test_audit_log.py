@@ -18,7 +18,7 @@ from bellwether.core.reporting.audit import AuditEntry, AuditOutcome, BrokerChan
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.telemetry import logs
 from bellwether.testing.memory_world import ManualClock
-from testkit.apistores import MemoryApi
+from testkit.kubernetes.memory_api import MemoryApi
 
 DONE = AuditOutcome(4, 2)
 

@@ -9,8 +9,8 @@ from bellwether.adapters.kubernetes.api_client import EVENTS, NotFound, Object
 from bellwether.adapters.kubernetes.objects.event_recorder import DISTINCT, PER_MINUTE, SERIES_SECONDS, EventWriter
 from bellwether.ports.errors import Terminal, Transient
 from bellwether.testing.memory_world import ManualClock
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def writer(api: MemoryApi, clock: ManualClock) -> EventWriter:
 
 
 def about(broker: int = 1) -> Object:
-    return {**apiobjects.health(broker), "apiVersion": "bellwether.dev/v1alpha1"}
+    return {**api_objects.health(broker), "apiVersion": "bellwether.dev/v1alpha1"}
 
 
 def series(api: MemoryApi) -> list[tuple[str, int]]:

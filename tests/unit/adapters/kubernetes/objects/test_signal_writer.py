@@ -12,8 +12,8 @@ from bellwether.adapters.kubernetes import object_names
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS
 from bellwether.adapters.kubernetes.objects.signal_writer import ProberLease, SignalWriter
 from bellwether.core.signals import Reading, Signal, SignalType
-from testkit.apiobjects import entry, health
-from testkit.apistores import MemoryApi
+from testkit.kubernetes.api_objects import entry, health
+from testkit.kubernetes.memory_api import MemoryApi
 
 RULES = SignalType.PROMETHEUS
 SINCE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -9,8 +9,8 @@ import pytest
 from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES
 from bellwether.adapters.kubernetes.objects.status_writer import StatusWriter
 from bellwether.ports.errors import Transient
-from testkit import apiobjects
-from testkit.apistores import MemoryApi
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
 
 MINE = {"epoch": 2, "message": "all well"}
 STALE = {"epoch": 1, "message": "demoted"}
@@ -21,8 +21,8 @@ class Desk:
 
     def __init__(self) -> None:
         self.api = MemoryApi()
-        self.api.put(POLICIES, apiobjects.policy())
-        self.api.put(BROKER_HEALTHS, apiobjects.health())
+        self.api.put(POLICIES, api_objects.policy())
+        self.api.put(BROKER_HEALTHS, api_objects.health())
         self.mine, self.other = StatusWriter(self.api), StatusWriter(self.api)
 
     def policy(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.core.rebalance.problem import Problem
 from bellwether.core.settings.objective import Objective, Statistic
-from testkit.loadplanning import NOON, loads, planned, problem, slot, write_loads
+from testkit.loads.small_planner import NOON, loads, planned, problem, slot, write_loads
 
 NAME = "kafka.main.at-1"
 POSED = problem(*(slot(i, (1, 2, 3)) for i in range(4)), slot(0, (2, 3), topic="audit"))

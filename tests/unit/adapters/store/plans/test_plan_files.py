@@ -14,8 +14,8 @@ from bellwether.adapters.store.plans.plan_files import plans, read_moves, read_p
 from bellwether.adapters.store.plans.problem_files import write_problem
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing
 from bellwether.core.rebalance.problem import Problem
-from testkit.loadplanning import loads, planned, problem, slot, write_loads
-from testkit.rechecking import load_problems
+from testkit.loads.plan_verification import load_problems
+from testkit.loads.small_planner import loads, planned, problem, slot, write_loads
 
 POSED = problem(*(slot(i) for i in range(6)))
 

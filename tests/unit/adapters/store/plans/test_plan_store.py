@@ -14,7 +14,7 @@ from bellwether.adapters.store.store_errors import PlanUnfit, StoreDamaged
 from bellwether.core.rebalance.problem import BrokerInput, Problem
 from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
 from bellwether.core.settings.objective import Objective
-from testkit.loadplanning import again, loads, planned, problem, slot, write_loads
+from testkit.loads.small_planner import again, loads, planned, problem, slot, write_loads
 
 NAME = "kafka.main.at-1"
 POSED = problem(*(slot(i, (1, 2, 3)) for i in range(6)))

@@ -20,8 +20,8 @@ from bellwether.adapters.store.plans.problem_files import (
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing
 from bellwether.core.rebalance.problem import BrokerInput, Problem
 from bellwether.ports.errors import Terminal
-from testkit.loadplanning import problem, slot
-from testkit.rechecking import load_problems
+from testkit.loads.plan_verification import load_problems
+from testkit.loads.small_planner import problem, slot
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -10,7 +10,7 @@ from bellwether.adapters.store.samples import sample_files
 from bellwether.adapters.store.samples.compaction import FORGOTTEN, LINGER, Compactor, Stopped
 from bellwether.adapters.store.store_errors import StoreUnusable
 from bellwether.sampling import filenames
-from testkit.sampled import CLUSTER, DAY, MIDNIGHT, held, read, rows, told
+from testkit.loads.sample_rounds import CLUSTER, DAY, MIDNIGHT, held, read, rows, told
 
 NEXT_DAY = MIDNIGHT + timedelta(days=1, minutes=10)
 FOLDER = "samples/date=2021-11-21"

@@ -8,7 +8,7 @@ from bellwether.adapters.store.samples import sample_files
 from bellwether.adapters.store.samples.compaction_worker import Upkeep
 from bellwether.telemetry.metrics.sampler_metrics import SamplingMetrics
 from bellwether.testing.memory_world import ManualClock
-from testkit.sampled import CLUSTER, DAY, MIDNIGHT, held, rows, told
+from testkit.loads.sample_rounds import CLUSTER, DAY, MIDNIGHT, held, rows, told
 from waiting import until
 
 LATER = MIDNIGHT + timedelta(days=3)

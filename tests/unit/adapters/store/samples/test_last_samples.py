@@ -15,7 +15,7 @@ from bellwether.adapters.store.samples.sample_files import write_round
 from bellwether.core.doctor.risks import LogEndSample
 from bellwether.core.model.cluster import PartitionKey
 from bellwether.sampling.rows import Rows
-from testkit.sampled import CLUSTER
+from testkit.loads.sample_rounds import CLUSTER
 
 ORDERS = PartitionKey("id-of-orders", 3)
 OTHER = PartitionKey("id-of-other", 0)

@@ -8,7 +8,7 @@ from bellwether.adapters.store.samples import sample_files
 from bellwether.adapters.store.samples.merging import merged
 from bellwether.adapters.store.store_errors import StoreDamaged, StoreMissing
 from bellwether.sampling import filenames
-from testkit.sampled import CLUSTER, rows, told
+from testkit.loads.sample_rounds import CLUSTER, rows, told
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples import sample_files
 from bellwether.adapters.store.samples.retention import expire
-from testkit.sampled import DAY, rows
+from testkit.loads.sample_rounds import DAY, rows
 
 TODAY = DAY + timedelta(days=3)
 

@@ -7,7 +7,7 @@ import pytest
 from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples import sample_files
 from bellwether.sampling.coverage import Rounds
-from testkit.sampled import CLUSTER, DAY, held, read, rows, told
+from testkit.loads.sample_rounds import CLUSTER, DAY, held, read, rows, told
 
 FOLDER = "samples/date=2021-11-21"
 

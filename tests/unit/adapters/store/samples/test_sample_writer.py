@@ -4,7 +4,7 @@ from bellwether.adapters.store.filesystems import Store
 from bellwether.adapters.store.samples import sample_files
 from bellwether.adapters.store.samples.sample_writer import SampleWriter
 from bellwether.adapters.store.store_errors import StoreUnusable
-from testkit.sampled import CLUSTER, DAY, held, rows, told
+from testkit.loads.sample_rounds import CLUSTER, DAY, held, rows, told
 
 
 @pytest.fixture

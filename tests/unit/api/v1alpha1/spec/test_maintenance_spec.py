@@ -12,20 +12,20 @@ from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.broker_health import BrokerHealth
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.signals import Override, OverrideState, Purpose
-from testkit import apiobjects
+from testkit.kubernetes import api_objects
 
 EXAMPLE = Path(__file__).parents[5] / "examples" / "placement" / "rolling-restart"
 
 
 def pods(**fields: Any) -> Any:
-    found = LeadershipPolicy.read(apiobjects.policy(maintenance={"pods": fields})).spec.maintenance
+    found = LeadershipPolicy.read(api_objects.policy(maintenance={"pods": fields})).spec.maintenance
     assert found is not None
     return found.pods
 
 
 def test_nobodys_restarts_are_watched_unless_asked_for():
-    assert LeadershipPolicy.read(apiobjects.policy()).spec.maintenance is None
-    found = LeadershipPolicy.read(apiobjects.policy(maintenance={})).spec.maintenance
+    assert LeadershipPolicy.read(api_objects.policy()).spec.maintenance is None
+    found = LeadershipPolicy.read(api_objects.policy(maintenance={})).spec.maintenance
     assert found is not None
     assert found.pods is None
 
@@ -50,13 +50,13 @@ def test_what_is_none_is_refused_with_an_example_of_one(selector: str):
 
 
 def test_pods_of_a_strimzi_cluster_need_no_selector():
-    body = apiobjects.policy(maintenance={"pods": {}}, kafka={"strimzi": {"clusterName": "one"}})
+    body = api_objects.policy(maintenance={"pods": {}}, kafka={"strimzi": {"clusterName": "one"}})
     assert LeadershipPolicy.read(body).spec.pods_known()
 
 
 def test_an_override_reaches_the_core_with_its_purpose():
     said = {"state": "Demoted", "reason": "new disk", "until": "2026-01-02T03:04:05Z", "purpose": "Maintenance"}
-    found = BrokerHealth.read(apiobjects.health(override=said)).override_()
+    found = BrokerHealth.read(api_objects.health(override=said)).override_()
     assert isinstance(found, Override)
     assert (found.state, found.purpose) == (OverrideState.DEMOTED, Purpose.MAINTENANCE)
 
@@ -64,19 +64,19 @@ def test_an_override_reaches_the_core_with_its_purpose():
 @pytest.mark.parametrize(
     ("said", "refused"),
     [
-        ({"state": "Promoted", "until": apiobjects.LATER}, "state: must be Demoted with purpose Maintenance"),
+        ({"state": "Promoted", "until": api_objects.LATER}, "state: must be Demoted with purpose Maintenance"),
         ({"state": "Demoted"}, "until: is needed with purpose Maintenance"),
     ],
 )
 def test_what_contradicts_itself_is_refused_with_the_field(said: dict[str, str], refused: str):
     with pytest.raises(InvalidObject, match=f"spec.override.{refused}"):
-        BrokerHealth.read(apiobjects.health(override={"reason": "x", "purpose": "Maintenance", **said}))
+        BrokerHealth.read(api_objects.health(override={"reason": "x", "purpose": "Maintenance", **said}))
 
 
 def test_the_examples_files_are_understood():
     policy = yaml.safe_load((EXAMPLE / "policy.yaml").read_text())
     assert LeadershipPolicy.read(policy).metadata.name == "main"
     patch = yaml.safe_load((EXAMPLE / "drain.yaml").read_text())
-    override = BrokerHealth.read(apiobjects.health(2, **patch["spec"])).override_()
+    override = BrokerHealth.read(api_objects.health(2, **patch["spec"])).override_()
     assert override is not None
     assert override.purpose is Purpose.MAINTENANCE

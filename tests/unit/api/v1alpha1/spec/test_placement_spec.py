@@ -11,11 +11,11 @@ from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.settings import policy as core_policy
 from bellwether.core.settings.capacity import UNBOUNDED, Capacity
 from bellwether.core.settings.placement import Placement, Preference, TopicRule
-from testkit import apiobjects
+from testkit.kubernetes import api_objects
 
 
 def given(**spec: Any) -> core_policy.Policy:
-    return LeadershipPolicy.read(apiobjects.policy(**spec)).policy()
+    return LeadershipPolicy.read(api_objects.policy(**spec)).policy()
 
 
 def test_no_rack_is_preferred_and_no_broker_limited_unless_a_policy_says_so():
@@ -52,7 +52,7 @@ def test_the_limit_of_leaders_reaches_the_core():
 
 
 def test_the_limit_of_load_reaches_the_core_with_the_rebalance_that_measures_it():
-    body = apiobjects.rebalance()
+    body = api_objects.rebalance()
     body["spec"]["demotion"] = {"capacity": {"maxBytesPerSecond": 10**9}}
     assert LeadershipPolicy.read(body).policy().demotion.capacity == Capacity(max_load=10**9)
 
@@ -118,7 +118,7 @@ def test_what_makes_no_sense_is_refused_by_name(spec: dict[str, Any], said: str)
 
 
 def test_racks_are_preferred_in_one_place():
-    body = apiobjects.rebalance(objective={"preferredRacks": ["a"]})
+    body = api_objects.rebalance(objective={"preferredRacks": ["a"]})
     body["spec"]["placement"] = {"racks": ["b"]}
     with pytest.raises(InvalidObject, match=r"spec\.rebalance\.objective\.preferredRacks: must go"):
         LeadershipPolicy.read(body)

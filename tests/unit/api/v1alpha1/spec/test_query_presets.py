@@ -12,7 +12,7 @@ from bellwether.api.v1alpha1.spec.promql import Scope
 from bellwether.api.v1alpha1.spec.query_presets import BY_NAME, PRESETS, Preset
 from bellwether.core.settings import detection
 from sourcetree import ROOT
-from testkit.apiobjects import prometheus
+from testkit.kubernetes.api_objects import prometheus
 
 each_preset = pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
 

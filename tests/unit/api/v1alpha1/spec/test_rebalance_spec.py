@@ -13,19 +13,19 @@ from bellwether.core.settings import objective as core_objective
 from bellwether.core.settings import rebalance as core_rebalance
 from bellwether.core.settings.schedule import Schedule
 from sourcetree import ROOT
-from testkit import apiobjects
+from testkit.kubernetes import api_objects
 
 
-def given(body: apiobjects.Body) -> Any:
+def given(body: api_objects.Body) -> Any:
     return LeadershipPolicy.read(body).policy().rebalance
 
 
 def test_nothing_is_rebalanced_unless_a_policy_says_so():
-    assert given(apiobjects.policy()) is None
+    assert given(api_objects.policy()) is None
 
 
 def test_the_smallest_rebalance_is_the_cores_default_and_waits_for_a_person():
-    assert given(apiobjects.rebalance()) == core_rebalance.Rebalance()
+    assert given(api_objects.rebalance()) == core_rebalance.Rebalance()
     assert core_rebalance.Rebalance().approval is core_rebalance.Approval.MANUAL
     assert core_rebalance.Rebalance().schedule is None
 
@@ -43,7 +43,7 @@ def test_a_full_rebalance_reaches_the_core():
 
 def test_weights_waves_and_validity_reach_the_core():
     found = given(
-        apiobjects.rebalance(
+        api_objects.rebalance(
             approval="Automatic",
             objective={"statistic": "Peak", "weights": {"produce": 300, "replication": 5, "consume": 6, "follow": 7}},
             minimumImprovementPercent=0,
@@ -68,19 +68,19 @@ def test_weights_waves_and_validity_reach_the_core():
 
 def test_five_fields_that_cron_cannot_read_are_refused_by_name():
     with pytest.raises(InvalidObject, match=r"spec\.rebalance\.schedule: '0 25 \* \* \*' is no schedule \(Bad hour\)"):
-        given(apiobjects.rebalance(schedule="0 25 * * *"))
+        given(api_objects.rebalance(schedule="0 25 * * *"))
 
 
 @pytest.mark.parametrize("uri", ["/data", "s3://b/p?region=eu", "file:///data", "gs://b", "hdfs://nn:8020/b"])
 def test_a_history_may_be_a_path_or_a_uri(uri: str):
-    body = apiobjects.rebalance(history={"uri": uri})
+    body = api_objects.rebalance(history={"uri": uri})
     spec = LeadershipPolicy.read(body).spec.rebalance
     assert spec is not None
     assert spec.history.uri == uri
 
 
 def test_a_process_needs_no_image():
-    assert given(apiobjects.rebalance(runner={"type": "Process"})) == core_rebalance.Rebalance()
+    assert given(api_objects.rebalance(runner={"type": "Process"})) == core_rebalance.Rebalance()
 
 
 def test_the_example_is_valid_and_made_every_night():

@@ -11,13 +11,13 @@ import yaml
 from bellwether.api.v1alpha1.base_model import InvalidObject
 from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
 from bellwether.core.settings.policy import PromotionWaves
-from testkit import apiobjects
+from testkit.kubernetes import api_objects
 
 EXAMPLES = Path(__file__).parents[5] / "examples" / "placement"
 
 
 def waves(**asked: Any) -> PromotionWaves:
-    return LeadershipPolicy.read(apiobjects.policy(promotion={"waves": asked})).policy().promotion.waves
+    return LeadershipPolicy.read(api_objects.policy(promotion={"waves": asked})).policy().promotion.waves
 
 
 def test_the_example_of_waves_is_a_policy():
@@ -48,6 +48,6 @@ def test_steps_that_are_no_percentages_or_too_many_are_refused(steps: list[Any])
 
 
 def test_no_periodic_election_is_0_and_a_very_frequent_one_is_refused():
-    assert LeadershipPolicy.read(apiobjects.policy()).policy().election.interval_seconds == 0
+    assert LeadershipPolicy.read(api_objects.policy()).policy().election.interval_seconds == 0
     with pytest.raises(InvalidObject, match=r"spec\.election\.intervalSeconds: must be 0, .* or at least 5"):
-        LeadershipPolicy.read(apiobjects.policy(election={"intervalSeconds": 4}))
+        LeadershipPolicy.read(api_objects.policy(election={"intervalSeconds": 4}))

@@ -1,0 +1,1 @@
+"""Alert rules and the cases that test them."""

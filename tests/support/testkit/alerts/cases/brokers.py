@@ -1,0 +1,240 @@
+"""Cases of ``brokers.yaml``."""
+
+from __future__ import annotations
+
+from testkit.alerts.cases.alert_case import Case, of_policy, series
+
+ONE = of_policy(broker="1")
+
+
+def verdict(name: str, broker: str = "1", instance: str = "operator-a") -> str:
+    return series("broker_verdict", broker=broker, verdict=name, instance=instance)
+
+
+def told(name: str, instance: str = "operator-a", **labels: str) -> str:
+    return series(name, broker="1", instance=instance, **labels)
+
+
+def quarantined(**values: str) -> dict[str, str]:
+    """What the operator tells of broker 1: ``paused``, ``ordered``, and the times ``since`` and ``until``."""
+    moments = ("since", "until")
+    names = {name: f"{name}_timestamp_seconds" if name in moments else name for name in values}
+    return {told(f"broker_quarantine_{names[name]}"): found for name, found in values.items()}
+
+
+def pausing() -> str:
+    """What the quarantine agent beside broker 1 tells: 0 while it pauses it."""
+    return series("probe_reading", broker="1", type="Quarantine", source="broker-1", instance="agent")
+
+
+CASES = (
+    Case("BellwetherBrokerSick", "sick for a minute", "2m", {verdict("Sick"): "0x2 1x20"}, (ONE,)),
+    Case(
+        "BellwetherBrokerSick",
+        "still sick after another operator has taken over",
+        "4m",
+        {verdict("Sick"): "1x3 stale", verdict("Sick", instance="operator-b"): "_x5 1x20"},
+        (ONE,),
+    ),
+    Case(
+        "BellwetherBrokerSick",
+        "a rolling restart: down, then well",
+        "5m",
+        {verdict("Down"): "0x2 1x8 0x20", verdict("Sick"): "0x40", verdict("Healthy"): "1x2 0x8 1x20"},
+    ),
+    Case("BellwetherBrokerSick", "sick for half a minute", "2m", {verdict("Sick"): "0x2 1x2 0x20"}),
+    Case(
+        "BellwetherSickBrokerLeads",
+        "nobody moves its leaders away",
+        "4m",
+        {verdict("Sick"): "1x20", told("broker_leaders"): "12x20"},
+        (ONE,),
+    ),
+    Case(
+        "BellwetherSickBrokerLeads",
+        "its leaders have left it, and another broker's have not",
+        "4m",
+        {
+            verdict("Sick"): "1x20",
+            told("broker_leaders"): "12x2 0x20",
+            verdict("Sick", "2"): "0x20",
+            series("broker_leaders", broker="2"): "24x20",
+        },
+    ),
+    Case("BellwetherBrokerDemoted", "for five minutes", "6m", {told("broker_demoted"): "1x30"}, (ONE,)),
+    Case("BellwetherBrokerDemoted", "well again after two", "6m", {told("broker_demoted"): "1x8 0x30"}),
+    Case(
+        "BellwetherBrokerLongDemoted",
+        "for 25 hours",
+        "6m",
+        {told("broker_demoted_since_timestamp_seconds"): "-90000x30"},
+        (ONE,),
+    ),
+    Case(
+        "BellwetherBrokerLongDemoted",
+        "for 25 hours, by an operator that has just taken over",
+        "9m",
+        {
+            told("broker_demoted_since_timestamp_seconds"): "-90000x3 stale",
+            told("broker_demoted_since_timestamp_seconds", "operator-b"): "_x6 -90000x30",
+        },
+        (ONE,),
+    ),
+    Case(
+        "BellwetherBrokerLongDemoted",
+        "for an hour",
+        "6m",
+        {told("broker_demoted_since_timestamp_seconds"): "-3600x30"},
+    ),
+    Case(
+        "BellwetherBrokerHeld",
+        "by the cap",
+        "3m",
+        {told("broker_held", reason="CapReached"): "1x20"},
+        (of_policy(broker="1", reason="CapReached"),),
+    ),
+    Case("BellwetherBrokerHeld", "by the cap, briefly", "3m", {told("broker_held", reason="CapReached"): "1x4 stale"}),
+    Case(
+        "BellwetherBrokerHeld",
+        "its promotion is a person's, and the cause is elsewhere: other alerts tell",
+        "3m",
+        {told("broker_held", reason="PromotionManual"): "1x20", told("broker_held", reason="SystemicCause"): "1x20"},
+    ),
+    Case(
+        "BellwetherPromotionWaits",
+        "for an hour",
+        "62m",
+        {told("broker_held", reason="PromotionManual"): "1x300"},
+        (ONE,),
+    ),
+    Case(
+        "BellwetherPromotionWaits",
+        "somebody came after half an hour",
+        "62m",
+        {told("broker_held", reason="PromotionManual"): "1x120 stale"},
+    ),
+    Case(
+        "BellwetherSystemicCause",
+        "two of three are sick",
+        "2m",
+        {
+            told("broker_held", reason="SystemicCause"): "1x20",
+            series("broker_held", broker="2", reason="SystemicCause"): "1x20",
+        },
+        (of_policy(),),
+    ),
+    Case("BellwetherSystemicCause", "one is held by the cap", "2m", {told("broker_held", reason="CapReached"): "1x20"}),
+    Case(
+        "BellwetherDemotionDoesNotHelp",
+        "demoted, and acks=all waits for it",
+        "3m",
+        {told("broker_demoted"): "1x20", told("broker_holds_back_isr"): "1x20"},
+        (ONE,),
+    ),
+    Case(
+        "BellwetherDemotionDoesNotHelp",
+        "demoted for a load balancer's fault: it follows well",
+        "3m",
+        {told("broker_demoted"): "1x20", told("broker_holds_back_isr"): "0x20"},
+    ),
+    Case(
+        "BellwetherDemotionDoesNotHelp",
+        "it follows slowly after a restart and is not demoted",
+        "3m",
+        {told("broker_demoted"): "0x20", told("broker_holds_back_isr"): "1x20"},
+    ),
+    *(
+        Case(
+            "BellwetherQuarantineRunsOut",
+            f"paused from the start for 600 s at most: {what}",
+            at,
+            quarantined(paused="1x60", since="0x60", until="600x60"),
+            (ONE,) if fires else (),
+        )
+        for what, at, fires in (("seven minutes", "7m", False), ("nine", "9m", True), ("eleven", "11m", True))
+    ),
+    Case(
+        "BellwetherQuarantineRunsOut",
+        "an order without a pause is not obeyed, which another alert tells",
+        "9m",
+        quarantined(paused="0x60", since="0x60", until="600x60"),
+    ),
+    Case(
+        "BellwetherQuarantineRunsOut",
+        "released at its limit and still demoted, after another operator has taken over",
+        "12m",
+        {
+            told("broker_quarantine_ended", reason="QuarantineLimit"): "_x40 1x4 stale",
+            told("broker_quarantine_ended", "operator-b", reason="QuarantineLimit"): "_x46 1x40",
+            told("broker_demoted", "operator-b"): "1x90",
+        },
+        (ONE,),
+    ),
+    Case(
+        "BellwetherQuarantineRunsOut",
+        "released at its limit, and well and leading since",
+        "12m",
+        {told("broker_quarantine_ended", reason="QuarantineLimit"): "1x90", told("broker_demoted"): "1x40 0x50"},
+    ),
+    Case(
+        "BellwetherQuarantineRunsOut",
+        "released as its disk was fast again, close to the limit",
+        "10m",
+        {
+            **quarantined(paused="1x30 0x60", since="0x30 stale", until="600x30 stale"),
+            told("broker_quarantine_ended", reason="DiskRecovered"): "_x31 1x60",
+            told("broker_demoted"): "1x90",
+        },
+    ),
+    Case(
+        "BellwetherQuarantineNotObeyed",
+        "its quarantine agent did nothing for 30 s",
+        "2m",
+        {told("broker_quarantine_ended", reason="NoWarden"): "_x2 1x20", told("broker_demoted"): "1x20"},
+        (ONE,),
+    ),
+    Case(
+        "BellwetherQuarantineNotObeyed",
+        "its quarantine agent fell silent, and it has been promoted since",
+        "2m",
+        {told("broker_quarantine_ended", reason="NoWarden"): "1x20", told("broker_demoted"): "1x4 0x20"},
+    ),
+    Case(
+        "BellwetherQuarantineNotObeyed",
+        "another broker sickened, which ends a quarantine as it should",
+        "2m",
+        {told("broker_quarantine_ended", reason="OtherBrokerUnwell"): "1x20", told("broker_demoted"): "1x20"},
+    ),
+    Case(
+        "BellwetherPausedWithoutOrder",
+        "its order has ended and its quarantine agent says on that it is paused",
+        "4m",
+        quarantined(paused="1x30", ordered="1x4 0x30"),
+        (ONE,),
+    ),
+    Case(
+        "BellwetherPausedWithoutOrder",
+        "the operator is gone, and the quarantine agent itself tells",
+        "4m",
+        {pausing(): "0x30", **quarantined(paused="1x4 stale", ordered="1x4 stale")},
+        (ONE,),
+    ),
+    Case(
+        "BellwetherPausedWithoutOrder",
+        "as ordered",
+        "4m",
+        {pausing(): "1x4 0x30", **quarantined(paused="0x4 1x30", ordered="0x4 1x30")},
+    ),
+    Case(
+        "BellwetherPausedWithoutOrder",
+        "released half a minute after its order ended",
+        "4m",
+        {pausing(): "0x10 1x30", **quarantined(paused="1x10 0x30", ordered="1x8 0x30")},
+    ),
+    Case(
+        "BellwetherPausedWithoutOrder",
+        "a slow disk, of which another prober tells",
+        "4m",
+        {series("probe_reading", broker="1", type="StorageLatency", source="broker-1"): "0x30"},
+    ),
+)

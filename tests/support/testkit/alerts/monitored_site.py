@@ -1,0 +1,102 @@
+"""A site that is watched: operators and probers of its own, scraped by a real Prometheus with the chart's rules.
+
+In: a ``Site`` with a policy. Out: which alerts fire, and what PromQL answers. The rules' times are shortened
+(``alert_rules.shortened``); everything else is as it is installed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from realparts.processes import ManagedProcess
+from realparts.prometheus import PrometheusServer
+from testkit.alerts import alert_rules
+from testkit.processes.sites import POLICY, Site
+
+ZONES = ("zone-a", "zone-b")
+JOB = "bellwether"
+
+
+class WatchedSite:
+    """Operator, probers and Prometheus around a site. End it before the site."""
+
+    def __init__(self, site: Site, directory: Path) -> None:
+        self.site = site
+        self.ports: dict[str, int] = {}
+        self.processes: dict[str, ManagedProcess] = {}
+        self._directory = directory
+        self._prometheus: PrometheusServer | None = None
+
+    def operator(self, name: str = "operator") -> ManagedProcess:
+        """Start an operator; under a name that ran before, in its place."""
+        process = self.site.operator("--metrics-port", str(self._port(name)))
+        self.processes[name] = process
+        return process
+
+    def prober(self, kind: str, name: str, *arguments: str | Path) -> ManagedProcess:
+        """Start a prober of that kind."""
+        command = [sys.executable, "-m", "bellwether", "probe", kind, "--policy", POLICY, "-n", self.site.namespace]
+        served = ("--metrics-port", str(self._port(name)))
+        self.processes[name] = self.site.start(name, [*command, *served, *arguments])
+        return self.processes[name]
+
+    def vantages(self) -> None:
+        """Start a prober of external reachability in each zone."""
+        for zone in ZONES:
+            self.prober("reachability", zone, "--vantage", zone)
+
+    def watch(self, *expected: str) -> None:
+        """Start Prometheus, which scrapes all that has been started, and what is expected to be."""
+        for name in expected:
+            self._port(name)
+        targets = {f"127.0.0.1:{port}": {"pod": name} for name, port in self.ports.items()}
+        rules = alert_rules.shortened(self._directory / "rules")
+        self._prometheus = PrometheusServer(self._directory / "prometheus", targets=targets, rules=rules, job=JOB)
+        self._prometheus.start()
+
+    def ask(self, promql: str) -> list[dict[str, Any]]:
+        """The series that a query gives."""
+        assert self._prometheus is not None, "watch() comes first"
+        return self._prometheus.query(promql)
+
+    def firing(self) -> list[dict[str, str]]:
+        """The labels of every alert that fires."""
+        return [one["metric"] for one in self.ask('ALERTS{alertstate="firing"}')]
+
+    def noise(self) -> list[dict[str, str]]:
+        """The alerts that fire, but for the one whose window keeps a fault in mind for minutes."""
+        return [found for found in self.firing() if found["alertname"] != "BellwetherAvailabilityBurnsSlowly"]
+
+    def fires(self, alert: str, labels: Mapping[str, str] | None = None) -> bool:
+        """Whether an alert fires with these labels, others aside."""
+        wanted = {"alertname": alert, **(labels or {})}
+        return any(wanted.items() <= found.items() for found in self.firing())
+
+    def until_fires(self, alert: str, seconds: float = 120, **labels: str) -> float:
+        """Wait until an alert fires."""
+        what = f"{alert} fires {labels or ''}"
+        return self.site.until(lambda: self.fires(alert, labels), seconds, what, self.firing)
+
+    def until_quiet(self, alerts: Sequence[str], seconds: float = 150) -> float:
+        """Wait until none of these alerts fires."""
+        return self.site.until(
+            lambda: not any(self.fires(alert) for alert in alerts), seconds, f"{alerts} stop", self.firing
+        )
+
+    def annotations(self) -> dict[str, dict[str, str]]:
+        """What the alerts that are active say, by name."""
+        assert self._prometheus is not None, "watch() comes first"
+        return {alert["labels"]["alertname"]: alert["annotations"] for alert in self._prometheus.alerts()}
+
+    def close(self) -> None:
+        """End Prometheus; the site ends the rest."""
+        if self._prometheus is not None:
+            self._prometheus.stop()
+
+    def _port(self, name: str) -> int:
+        if name not in self.ports:
+            self.ports[name] = self.site.free_port()
+        return self.ports[name]

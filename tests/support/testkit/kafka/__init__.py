@@ -1,0 +1,1 @@
+"""Kafka for tests: real clusters, scripted brokers, clients."""

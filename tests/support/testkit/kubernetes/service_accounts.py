@@ -1,0 +1,205 @@
+"""Operator, probers, sampler and people as processes that are nobody but the chart's accounts.
+
+In: an audited API server, brokers. Out: a ``Crew``: a ``Site`` whose processes carry tokens of ServiceAccounts, which
+have what the chart gives them, in a namespace apart from the policy's; and a Secret that policies refer to.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+from bellwether.adapters.clocks import SystemClock
+from bellwether.adapters.kubernetes.api_client import BROKER_HEALTHS, POLICIES, SECRETS, Object
+from bellwether.adapters.kubernetes.objects.broker_health_objects import BrokerHealths
+from realparts.auditing import AuditedApiServer, Call
+from realparts.kafka import KafkaCluster
+from realparts.processes import ManagedProcess
+from testkit.kubernetes.chart_accounts import FULL, OPERATOR, Accounts, Grant, of_role
+from testkit.processes.sites import POLICY, Site
+from waiting import limit
+
+CREDENTIALS, TOKEN = "kafka-credentials", "a-token-that-nobody-guesses"
+REACHABILITY, REPLICATION = f"{FULL}-prober-reachability-zone-a", f"{FULL}-prober-replication"
+RULES, ALERTS, SIDECARS = f"{FULL}-prober-prometheus", f"{FULL}-prober-alertmanager", "brokers"
+PERSON = "ann"
+
+
+class Crew:
+    """See the module. ``home`` is the release's namespace; policies stand in ``site.namespace``.
+
+    ``everywhere``: the operator watches all namespaces. ``values`` of the chart are added to those that all crews have.
+    """
+
+    def __init__(
+        self,
+        server: AuditedApiServer,
+        kafka: KafkaCluster,
+        directory: Path,
+        *,
+        everywhere: bool = False,
+        **values: Any,
+    ) -> None:
+        self.server = server
+        self.site = Site(server, kafka, directory)
+        self.home = server.create_namespace(f"home-{uuid.uuid4().hex[:8]}")
+        self.everywhere = everywhere
+        self.directory = directory
+        where = {"policy": POLICY, "namespace": self.site.namespace}
+        whole: dict[str, Any] = {
+            "watchNamespaces": [] if everywhere else [self.site.namespace],
+            "rbac": {"secretNames": [CREDENTIALS]},
+            "spark": {"enabled": True, "namespaces": [self.site.namespace]},
+            "probers": [
+                {**where, "kind": "Reachability", "vantage": "zone-a"},
+                {**where, "kind": "Replication"},
+                {**where, "kind": "Prometheus"},
+            ],
+            "alertmanager": {**where, "enabled": True, "tokenSecret": {"name": "hook", "key": "token"}},
+            "sidecars": {
+                "accounts": [
+                    {
+                        "name": SIDECARS,
+                        "namespace": self.home,
+                        "policy": POLICY,
+                        "policyNamespace": self.site.namespace,
+                    }
+                ]
+            },
+            "sampler": {**where, "enabled": True, "store": "s3://samples/main"},
+            **values,
+        }
+        self.accounts = Accounts(server, self.home, whole)
+        self.accounts.make(SIDECARS)
+        self._keep_credentials()
+
+    # Processes
+
+    def operator(self, *arguments: str) -> ManagedProcess:
+        """``bellwether operator`` by its account."""
+        kubeconfig = str(self.accounts.kubeconfig(OPERATOR))
+        if not self.everywhere:
+            return self.site.operator("--lease-namespace", self.home, *arguments, KUBECONFIG=kubeconfig)
+        ports = ("--metrics-port", "0", "--health-port", "0")
+        command = [sys.executable, "-m", "bellwether", "operator", "--lease-namespace", self.home, *ports]
+        return self.site.start("operator", [*command, "--log-format", "json", *arguments], {"KUBECONFIG": kubeconfig})
+
+    def prober(self, account: str, kind: str, *arguments: str, pod: str = "") -> ManagedProcess:
+        """``bellwether probe KIND`` by that account."""
+        command = [sys.executable, "-m", "bellwether", "probe", kind, "--policy", POLICY, "-n", self.site.namespace]
+        kubeconfig = self.accounts.kubeconfig(account, pod)
+        return self.site.start(kind, [*command, "--log-format", "json", *arguments], {"KUBECONFIG": str(kubeconfig)})
+
+    def ran(self, kubeconfig: Path, *arguments: str, seconds: float = 90) -> subprocess.CompletedProcess[str]:
+        """A command of ``bellwether`` that ends by itself."""
+        environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+        command = [sys.executable, "-m", "bellwether", *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
+
+    def person(self, *roles: str) -> Path:
+        """A kubeconfig of a user who has these ClusterRoles of the chart (by their ends) in the policy's namespace."""
+        namespace = self.site.namespace
+        name = f"{PERSON}-{namespace}"
+        for end in roles:
+            role = next(
+                o for o in self.accounts.objects if o["kind"] == "ClusterRole" and o["metadata"]["name"].endswith(end)
+            )
+            whole = role["metadata"]["name"]
+            self.site.kubectl("create", "rolebinding", f"ann{end}", f"--clusterrole={whole}", f"--user={name}")
+            self.accounts.until_allowed(name, of_role(role, namespace))
+        return self.server.kubeconfig_for(name)
+
+    # What stands beforehand
+
+    def secured(self, **more: Any) -> Object:
+        """``spec.kafka`` for the listener that wants TLS and a password, both in the Secret."""
+        known = self.site.kafka.security
+        assert known is not None
+        return {
+            "bootstrapServers": known.bootstrap.split(","),
+            "tls": {"enabled": True, "caSecretRef": {"name": CREDENTIALS, "key": "ca.crt"}},
+            "sasl": {
+                "mechanism": "SCRAM-SHA-512",
+                "username": known.username,
+                "passwordSecretRef": {"name": CREDENTIALS, "key": "password"},
+            },
+            **more,
+        }
+
+    def healths(self, policy: Object, *brokers: int) -> None:
+        """BrokerHealths of the operator's making, where no operator runs."""
+        BrokerHealths(self.site.api, SystemClock()).ensure_broker_healths(policy, brokers)
+
+    def alert(self, port: int, name: str, broker: int, status: str = "firing") -> int:
+        """Send an alert to the webhook, as Alertmanager does; the status of the answer, 0 for none."""
+        labels = {"alertname": name, "pod": f"kafka-{broker}"}
+        body = {"version": "4", "alerts": [{"status": status, "labels": labels, "fingerprint": "a1"}]}
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=limit(20))
+        try:
+            client.request("POST", "/alerts", json.dumps(body), {"Authorization": f"Bearer {TOKEN}"})
+            return client.getresponse().status
+        except OSError:
+            return 0
+        finally:
+            client.close()
+
+    def entry(self, broker: int, type_: str) -> Object:
+        """An entry of that kind on a broker; empty where there is none."""
+        found = self.site.api.find(BROKER_HEALTHS, self.site.namespace, f"{POLICY}-{broker}") or {}
+        entries = (found.get("status") or {}).get("signals") or []
+        return next((dict(e) for e in entries if e["type"] == type_), {})
+
+    def policy(self, **spec: Any) -> Object:
+        """The site's policy, made or changed."""
+        if self.site.api.find(POLICIES, self.site.namespace, POLICY) is None:
+            return self.site.policy(**spec)
+        self.site.change(**spec)
+        return self.site.policy_now()
+
+    # What became of it
+
+    def calls(self, account: str) -> set[Call]:
+        """What an account has asked of the API so far."""
+        return self.server.calls(self.accounts.user(account))
+
+    def unused(self, account: str) -> set[Grant]:
+        """Grants that no request has made use of."""
+        used = {(c.group, c.resource, verb, c.namespace) for c in self.calls(account) for verb in _verbs(c)}
+        return {
+            grant
+            for grant in self.accounts.grants(account)
+            if not any(
+                (grant.group, grant.resource, grant.verb) == one[:3] and grant.namespace in ("", one[3]) for one in used
+            )
+        }
+
+    def close(self) -> None:
+        """End everything; what binds other namespaces goes, too."""
+        self.site.close()
+        self.accounts.remove()
+
+    def _keep_credentials(self) -> None:
+        known = self.site.kafka.security
+        assert known is not None
+        values = {"ca.crt": known.ca.read_bytes(), "password": known.password.encode(), "token": TOKEN.encode()}
+        body = {
+            "apiVersion": SECRETS.api_version,
+            "kind": SECRETS.kind,
+            "metadata": {"name": CREDENTIALS, "namespace": self.site.namespace},
+            "data": {key: base64.b64encode(value).decode() for key, value in values.items()},
+        }
+        self.site.api.create(SECRETS, self.site.namespace, body)
+
+
+def _verbs(call: Call) -> tuple[str, ...]:
+    """The verbs of RBAC that a request needed; server-side apply creates what is not there."""
+    if call.code in (401, 403):
+        return ()
+    return (call.verb, "create") if (call.verb, call.code) == ("patch", 201) else (call.verb,)

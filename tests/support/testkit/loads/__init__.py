@@ -1,0 +1,1 @@
+"""Load samples, problems and plans for tests."""

@@ -1,0 +1,78 @@
+"""Hand a plan to the verifier without files, and small problems of every kind to try it on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hypothesis import strategies as st
+
+from bellwether.core.model.cluster import PartitionKey
+from bellwether.core.rebalance.problem import NOBODY, BrokerInput, PartitionInput, Problem
+from bellwether.core.rebalance.rebalance_plan import RebalanceMove, RebalancePlan
+from bellwether.core.settings.objective import Objective
+from bellwether.plan_verifier.check_report import Report
+from bellwether.plan_verifier.load_table import LoadTable
+from bellwether.plan_verifier.plan_documents import plan_of, problem_of
+from bellwether.plan_verifier.plan_verifier import verify
+from testkit.loads.small_planner import Loads, problem
+
+_RACKS = ("a", "b", "c")
+
+
+def rechecked(posed: Problem, known: Loads, plan: RebalancePlan, moves: Iterable[RebalanceMove]) -> Report:
+    """What the verifier says of a plan."""
+    rows = ((k.topic_id, k.partition, *rates) for k, rates in sorted(known.items()))
+    return verify(
+        problem_of(posed.header.document()), posed.partitions, LoadTable(rows), plan_of(plan.document()), moves
+    )
+
+
+@st.composite
+def broker_slots(draw: st.DrawFn, most: int = 4) -> tuple[BrokerInput, ...]:
+    """Two brokers or more, one of them open, of any strength and in any rack."""
+    count = draw(st.integers(2, most))
+    shut = draw(st.sets(st.integers(1, count), max_size=count - 1))
+    racks = draw(st.lists(st.sampled_from([*_RACKS, None]), min_size=count, max_size=count))
+    sizes = draw(st.lists(st.integers(1, 300), min_size=count, max_size=count))
+    return tuple(
+        BrokerInput(b, racks[b - 1], sizes[b - 1], b not in shut, "Sick" if b in shut else "")
+        for b in range(1, count + 1)
+    )
+
+
+@st.composite
+def partition_slots(draw: st.DrawFn, brokers: Sequence[int], index: int) -> PartitionInput:
+    """Any partition over these brokers: with or without ISR and leader, held or not."""
+    replicas = tuple(draw(st.lists(st.sampled_from(brokers), min_size=1, max_size=3, unique=True)))
+    isr = tuple(b for b in replicas if draw(st.sampled_from([True, True, True, False])))
+    leader = draw(st.sampled_from([*replicas, *replicas, *isr, NOBODY]))
+    held = draw(st.sampled_from(["", "", "", "", "Displaced"]))
+    topic = draw(st.sampled_from(["orders", "payments"]))
+    return PartitionInput(topic, f"id-of-{topic}", index, replicas, isr, leader, held)
+
+
+@st.composite
+def objectives(draw: st.DrawFn) -> Objective:
+    """Any objective under which leading costs no less than following."""
+    produce = draw(st.integers(0, 200))
+    return Objective(
+        produce_weight=produce,
+        replication_weight=draw(st.integers(0, 200)),
+        consume_weight=draw(st.integers(0, 200)),
+        follow_weight=draw(st.integers(0, produce)),
+        preferred_racks=tuple(draw(st.lists(st.sampled_from(_RACKS), max_size=2, unique=True))),
+    )
+
+
+@st.composite
+def load_problems(draw: st.DrawFn, most: int = 6) -> tuple[Problem, dict[PartitionKey, tuple[float, float | None]]]:
+    """A problem and its loads: closed brokers, held partitions, and such without load, without leader, without ISR."""
+    brokers = draw(broker_slots())
+    ids = [b.id for b in brokers]
+    slots = [draw(partition_slots(ids, index)) for index in range(draw(st.integers(0, most)))]
+    rate = st.floats(0, 1e6, allow_nan=False) | st.integers(0, 5).map(lambda n: n / 2)
+    known: dict[PartitionKey, tuple[float, float | None]] = {}
+    for one in slots:
+        if draw(st.sampled_from([True, True, True, True, False])):
+            known[one.key] = (draw(rate), draw(st.none() | rate))
+    return problem(*slots, brokers=brokers, objective=draw(objectives())), known

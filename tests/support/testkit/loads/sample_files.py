@@ -1,0 +1,90 @@
+"""Made-up histories as the sampler's tables and files.
+
+In: for each topic and partition its samples, in any order. Out: a table of the sampler's schema, or a store with a file
+a round, or with compacted files.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from bellwether.adapters.store.filesystems import Store
+from bellwether.adapters.store.samples.sample_files import SCHEMA, described, write_round
+from bellwether.sampling import filenames
+from bellwether.sampling.rows import Rows
+from testkit.loads.load_histories import MIDNIGHT, History, Sample
+from testkit.loads.sample_rounds import CLUSTER
+
+Histories = Mapping[tuple[str, int], History]
+
+
+def rounds(histories: Histories, cluster_id: str = CLUSTER) -> list[Rows]:
+    """A round for each moment at which a partition was sampled, in the order of time."""
+    by_moment: dict[int, list[tuple[str, int, Sample]]] = defaultdict(list)
+    for (topic, partition), history in sorted(histories.items()):
+        for sample in history:
+            by_moment[sample.at].append((topic, partition, sample))
+    return [_round(at, by_moment[at], cluster_id) for at in sorted(by_moment)]
+
+
+def _round(at: int, found: list[tuple[str, int, Sample]], cluster_id: str) -> Rows:
+    return Rows(
+        cluster_id=cluster_id,
+        at=datetime.fromtimestamp(MIDNIGHT + at, UTC),
+        topic=[topic for topic, _, _ in found],
+        topic_id=[f"{topic:_<22}" for topic, _, _ in found],
+        partition=[partition for _, partition, _ in found],
+        leader=[sample.leader for _, _, sample in found],
+        leader_epoch=[sample.epoch for _, _, sample in found],
+        end_offset=[sample.end for _, _, sample in found],
+        log_bytes=[sample.size for _, _, sample in found],
+        consume=[sample.consume for _, _, sample in found],
+    )
+
+
+def samples_table(histories: Histories) -> Any:
+    """All samples as one table, in the order of time."""
+    columns: list[list[Any]] = [[] for _ in SCHEMA]
+    for one in rounds(histories):
+        ats = [one.at] * len(one)
+        parts = (ats, one.topic, one.topic_id, one.partition, one.leader, one.leader_epoch)
+        for column, values in zip(columns, (*parts, one.end_offset, one.log_bytes, one.consume), strict=True):
+            column.extend(values)
+    plain = [t.type.value_type if pa.types.is_dictionary(t.type) else t.type for t in SCHEMA]
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, plain, strict=True)]
+    return pa.Table.from_arrays(arrays, names=SCHEMA.names).cast(SCHEMA)
+
+
+def write_rounds(store: Store, histories: Histories, cluster_id: str = CLUSTER) -> list[str]:
+    """A file a round, as the sampler leaves them; their paths in the store."""
+    paths = []
+    for one in rounds(histories, cluster_id):
+        write_round(store, one, _tag(one.at))
+        paths.append(filenames.round_path(one.at, _tag(one.at)))
+    return paths
+
+
+def write_compacted(store: Store, histories: Histories, cluster_id: str = CLUSTER, *, group_rows: int = 1000) -> str:
+    """One file that holds all rounds, sorted as compaction sorts; its path in the store. All are of one day."""
+    held = rounds(histories, cluster_id)
+    ids = frozenset(filenames.name_of(filenames.round_path(one.at, _tag(one.at))) for one in held)
+    path = filenames.compacted_path(held[0].at.date(), ids, _tag(held[0].at))
+    order = [("topic", "ascending"), ("partition", "ascending"), ("at", "ascending")]
+    plain = samples_table(histories)
+    rows = plain.take(pa.compute.sort_indices(_decoded(plain), order))
+    store.write_table(path, rows.cast(described(cluster_id, ids)), row_group_size=group_rows)
+    return path
+
+
+def _decoded(table: Any) -> Any:
+    return table.set_column(1, "topic", table.column("topic").cast(pa.string()))
+
+
+def _tag(at: datetime) -> str:
+    return f"{zlib.crc32(at.isoformat().encode()):08x}"

@@ -1,0 +1,1 @@
+"""Real processes for tests: operators and probers on a real API server, and how test runs are divided."""

@@ -1,0 +1,1 @@
+"""Operators and scenarios on a simulated cluster, in memory."""

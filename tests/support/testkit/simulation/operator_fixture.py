@@ -1,0 +1,181 @@
+"""An operator: everything that the controllers of one operator share, over the API and a Kafka cluster in memory.
+
+In: a ``MemorySite`` and the body of a policy. Out: loops as ``policy_manager`` would make them, with a real Lease, a
+real undo record and real notices; only the API server and the Kafka cluster are simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from bellwether.adapters.kubernetes.api_client import POLICIES
+from bellwether.adapters.kubernetes.kafka_cluster.broker_pods import PodWatch, Wanted
+from bellwether.adapters.kubernetes.leases import ClusterLease
+from bellwether.adapters.kubernetes.objects.audit_log import ConfigMapAuditLog
+from bellwether.adapters.kubernetes.objects.signal_cache import SignalCache
+from bellwether.adapters.kubernetes.objects.undo_record_store import ConfigMapRecords
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.controllers.cluster_connection import ClusterConnection, Connector
+from bellwether.controllers.deletion.finalizer import PolicyFinalizer
+from bellwether.controllers.policy_controller import PolicyController
+from bellwether.controllers.rebalance_controller import MakeRebalanceController
+from bellwether.controllers.reporting.status_reporter import StatusReporter
+from bellwether.core.model.condition import Condition
+from bellwether.core.signals import Reading
+from bellwether.ports.errors import BellwetherError
+from bellwether.ports.world import World
+from bellwether.telemetry.metrics.operator_metrics import OperatorMetrics
+from bellwether.testing.memory_world import MemorySite
+from testkit.kubernetes import api_objects
+from testkit.kubernetes.memory_api import MemoryApi
+from testkit.values.builders import site
+
+LEASE_SECONDS = 1_000_000
+
+
+@dataclass
+class MemoryConnector:
+    """Links to the simulated cluster instead of to Kafka. ``trouble`` is raised instead, while it stands."""
+
+    operator: MemoryOperator
+    holder: str
+    trouble: BellwetherError | None = None
+    linked: int = 0
+    renewed: int = 0
+    closed: int = 0
+    led_by_another: bool = False
+    former_credentials: Condition | None = None
+    pods: PodWatch | None = None
+
+    def link(self, policy: LeadershipPolicy) -> ClusterConnection:
+        """A link whose signals are those of the site."""
+        if self.trouble is not None:
+            raise self.trouble
+        self.linked += 1
+        operator, metadata = self.operator, policy.metadata
+        process = operator.site.process()
+        lease = ClusterLease(
+            operator.api,
+            "operators",
+            operator.site.cluster_id,
+            f"{metadata.namespace}/{metadata.name}",
+            operator.site.clock,
+            duration_seconds=LEASE_SECONDS,
+            holder=self.holder,
+        )
+        records = ConfigMapRecords(operator.api, metadata.namespace, metadata.name)
+        world = World(process.clusters, process.leaders, records, lease, operator.site.signals, operator.site.clock)
+        if operator.audited:
+            trail = ConfigMapAuditLog(operator.api, metadata.namespace, metadata.name, operator.site.clock)
+            world = replace(world, trail=trail)
+        return ClusterConnection(operator.faults(world), lease, records, operator.site.cluster_id)
+
+    def renew(self, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:  # noqa: ARG002 - the linker's signature
+        """The same: there are no connections to renew. Counted; raises the trouble that stands."""
+        self.renewed += 1
+        if self.trouble is not None:
+            raise self.trouble
+        return link
+
+    def follow(self, link: ClusterConnection, policy: LeadershipPolicy) -> ClusterConnection:  # noqa: ARG002 - the linker's signature
+        """The same: nothing is renewed here but by ``renew``."""
+        return link
+
+    def restarts(self, policy: LeadershipPolicy) -> PodWatch:
+        """The pods that stand in the operator's API."""
+        self.pods = self.pods or PodWatch(self.operator.api, self.operator.site.clock)
+        self.pods.want(Wanted.of(policy))
+        return self.pods
+
+    def led_elsewhere(self, policy: LeadershipPolicy) -> bool:  # noqa: ARG002 - the linker's signature
+        """Whether another process seems to lead the policy: as the test says."""
+        return self.led_by_another
+
+    def close(self) -> None:
+        """The loop has ended."""
+        self.closed += 1
+
+    def grace_seconds(self, link: ClusterConnection) -> float:  # noqa: ARG002 - the linker's signature
+        """Short, so that tests need few turns."""
+        return 5.0
+
+
+@dataclass
+class MemoryOperator:
+    """One operator process. ``faults`` may wrap each world that is made; ``desk`` makes what rebalances are kept on.
+
+    ``audited`` keeps the audit trail, in ConfigMaps beside those that most tests count.
+    """
+
+    site: MemorySite = field(default_factory=site)
+    api: MemoryApi = field(default_factory=MemoryApi)
+    holder: str = "operator-a"
+    faults: Callable[[World], World] = lambda world: world
+    desk: MakeRebalanceController | None = None
+    audited: bool = False
+    loops: list[PolicyController] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.metrics = OperatorMetrics()
+        self.reporter = StatusReporter(self.api, self.site.clock, self.holder, self.metrics)
+        self.finalizer = PolicyFinalizer(self.api)
+        self.connector = MemoryConnector(self, self.holder)
+
+    @classmethod
+    def well(cls) -> MemoryOperator:
+        """An operator over three well brokers with six partitions."""
+        made = cls()
+        for broker in made.site.cluster.brokers:
+            made.site.signals.say(broker, Reading.PASSING)
+        return made
+
+    def body(self, name: str = "main") -> dict[str, Any]:
+        """The policy as it stands."""
+        return self.api.get(POLICIES, "default", name)
+
+    def make(self, name: str = "main", **spec: Any) -> PolicyController:
+        """A policy that enforces, unless told, and its loop."""
+        if ("leadershippolicies", "default", name) not in self.api.objects:
+            self.api.put(
+                POLICIES, api_objects.policy(name, **{"mode": "Enforce", "demotion": {"dwellSeconds": 0}, **spec})
+            )
+        return self.loop(name)
+
+    def loop(self, name: str = "main") -> PolicyController:
+        """A loop of a policy that stands; nobody starts its thread."""
+
+        def connector(_: SignalCache) -> Connector:
+            return cast(Connector, self.connector)
+
+        made = PolicyController(
+            self.body(name), connector, self.reporter, self.finalizer, self.site.clock, desk=self.desk
+        )
+        self.loops.append(made)
+        return made
+
+    def step(self, loop: PolicyController, times: int = 1, seconds: float = 1.0) -> float:
+        """Steps of a loop, each with the policy's object as it stands; the last one's wait."""
+        wait = 0.0
+        for _ in range(times):
+            found = self.api.find(POLICIES, "default", loop.policy_name)
+            if found is not None:
+                loop.update(found)
+            wait = loop.step()
+            self.site.clock.advance(seconds)
+        return wait
+
+    def change(self, name: str = "main", **spec: Any) -> None:
+        """Somebody changes a policy's spec."""
+        self.api.merge(POLICIES, "default", name, {"spec": spec})
+
+    def condition(self, type_: str = "Ready", name: str = "main") -> tuple[str, str, str]:
+        """Status, reason and message of a condition of a policy."""
+        found = next(c for c in self.body(name)["status"]["conditions"] if c["type"] == type_)
+        return found["status"], found["reason"], found["message"]
+
+    def close(self) -> None:
+        """Give the Leases up, which ends their threads."""
+        for loop in self.loops:
+            loop.release()

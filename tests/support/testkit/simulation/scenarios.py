@@ -1,0 +1,228 @@
+"""Scenarios: what befalls a cluster over time, and a timeline of what the operator made of it.
+
+In: the YAML of ``tests/scenarios`` (a cluster, a policy, a load plan where there is one, events by second). Out: for
+every second in which something changed, what changed: verdicts, who is demoted, the plan, leaders, what is held,
+conditions, notes. A turn is taken every second, so the timeline is also the measure of how soon things happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bellwether.api.v1alpha1.leadership_policy import LeadershipPolicy
+from bellwether.core.model.cluster import TopicPartition
+from bellwether.core.model.strimzi import Pod
+from bellwether.core.rebalance.waves import ApprovedPlan, RebalanceInput
+from bellwether.core.reporting.report import Report
+from bellwether.core.signals import OverrideState, Reading, SignalType
+from bellwether.testing.memory_cluster import MemoryCluster
+from bellwether.testing.memory_world import MemorySite
+from testkit.kubernetes import api_objects
+from testkit.loads.approved_plans import accepted, loadmove
+from testkit.simulation.operators import Operator
+
+GOLDEN = "golden:\n"
+
+Said = dict[str, Any]
+Act = Callable[[MemorySite, Any], None]
+
+
+def read(path: Path) -> tuple[str, Said]:
+    """A scenario's text above its golden part, and the whole as values."""
+    text = path.read_text()
+    head, found, _ = text.partition(f"\n{GOLDEN}")
+    return (f"{head}\n" if found else text), yaml.safe_load(text)
+
+
+def write(path: Path, head: str, timeline: list[Said]) -> None:
+    """The scenario with another golden part; what people wrote above it stays as it is."""
+    golden = yaml.safe_dump(timeline, sort_keys=False, width=10_000, allow_unicode=True)
+    path.write_text(f"{head}{GOLDEN}{golden}")
+
+
+def play(scenario: Mapping[str, Any]) -> list[Said]:
+    """The timeline of a scenario. Raises KeyError for an event that nobody knows."""
+    site = site_of(scenario["cluster"])
+    policy = LeadershipPolicy.read(api_objects.policy(**{"mode": "Enforce", **scenario.get("policy", {})})).policy()
+    operator = Operator(site, policy)
+    plan = _plan(site, scenario.get("plan", {}))
+    standing: Said = {key: {} for key in ("demoted", "returning", "held", "flapping", "slow", "drained")} | {
+        "plan": [],
+        "notes": [],
+    }
+    events = {int(second): happening for second, happening in scenario["events"].items()}
+    timeline: list[Said] = []
+    for second in range(int(scenario["seconds"]) + 1):
+        for what in events.get(second, []):
+            for verb, about in what.items():
+                ACTS[verb](site, about)
+                if verb in APPROVALS:
+                    operator.rebalance_input = RebalanceInput(plan if APPROVALS[verb] else None)
+        report = operator.turn()
+        now = _observed(report, site) if report is not None else {"turn": "none: the world did not answer"}
+        if "plan" in scenario:
+            now["rebalance"] = _rebalance(report)
+        changed = {key: _changed(standing.get(key), value) for key, value in now.items() if standing.get(key) != value}
+        if changed:
+            timeline.append({"at": second, **changed})
+        standing = now
+        site.clock.advance(1)
+    return timeline
+
+
+def site_of(said: Mapping[str, Any]) -> MemorySite:
+    """The site that a scenario begins with."""
+    brokers = said["brokers"]
+    cluster = MemoryCluster(brokers if isinstance(brokers, int) else dict(brokers))
+    for topic, orders in said["topics"].items():
+        internal = topic.startswith("__")
+        if isinstance(orders, int):
+            cluster.create_topic(topic, orders, internal=internal)
+        else:
+            cluster.create_topic(topic, assignment=orders, internal=internal)
+    return MemorySite(cluster, pods={})
+
+
+def _changed(before: Any, now: Any) -> Any:
+    """Of a table only the rows that changed; a row that is gone is None."""
+    if not isinstance(now, dict):
+        return now
+    rows = before if isinstance(before, dict) else {}
+    return {**{k: None for k in rows if k not in now}, **{k: v for k, v in now.items() if rows.get(k) != v}}
+
+
+def _observed(report: Report, site: MemorySite) -> Said:
+    leaders = site.cluster.snapshot().leaders()
+    conditions = {}
+    for condition in report.conditions:
+        conditions[condition.type] = f"{condition.status} {condition.reason}: {condition.message}"
+    return {
+        "verdicts": {b.broker: f"{b.verdict.state}, {b.verdict.reason}" for b in report.brokers},
+        "demoted": {b.broker: f"{b.demoted.cause}: {b.demoted.message}" for b in report.brokers if b.demoted},
+        "returning": {
+            b.broker: f"{b.restoration.message}; {b.restoration.withheld} wait"
+            for b in report.brokers
+            if b.restoration is not None
+        },
+        "flapping": {
+            b.broker: f"{b.flaps.demotions} demotions: {b.stabilization_seconds} s to be well for"
+            for b in report.brokers
+            if b.flaps is not None and b.flaps.demotions > 1
+        },
+        "drained": {
+            b.broker: f"{b.drained.status} {b.drained.reason}: {b.drained.message}"
+            for b in report.brokers
+            if b.drained is not None
+        },
+        "slow": {
+            b.broker: c.message for b in report.brokers for c in b.conditions if c.type == "HoldsBackISR" and c.status
+        },
+        "plan": [
+            f"{m.name} {list(m.seen)} -> {list(m.order)}, leader {m.leader} -> {m.leads_next if m.elect else m.leader}"
+            for m in report.plan.moves
+        ],
+        "leaders": {broker: leaders[broker] for broker in sorted(leaders)},
+        "held": {f"{h.topic}-{h.key.partition}": str(h.reason) for h in report.held_sample},
+        "conditions": conditions,
+        "notes": [f"{n.topic}-{n.partition} {n.reason}: {n.message}" for n in report.notes],
+    }
+
+
+def _plan(site: MemorySite, orders: Mapping[str, Any]) -> ApprovedPlan:
+    """An approved load plan: the order that each partition is to have, taken up as they stand in the scenario."""
+    named = {str(p.name): p for p in site.cluster.partitions()}
+    return accepted(*(loadmove(named[name], order[0]) for name, order in orders.items()))
+
+
+def _rebalance(report: Report | None) -> str:
+    """How far the plan has come, and what the next wave waits for."""
+    progress = report.progress if report is not None else None
+    if progress is None or progress.application is None:
+        return "" if progress is None or progress.waits is None else f"waits: {progress.waits.message}"
+    application = progress.application
+    text = f"{application.taken_up} of {application.moves} taken up"
+    if application.left:
+        text += ", left out: " + ", ".join(f"{n} {reason}" for reason, n in application.left.items())
+    if application.ended is not None:
+        return f"{text}; {application.ended}: {application.message}"
+    return text if progress.waits is None else f"{text}; {progress.waits.reason}: {progress.waits.message}"
+
+
+def _say(site: MemorySite, said: Mapping[str, Any]) -> None:
+    kind = said.get("type", "ExternalReachability")
+    external = kind == SignalType.EXTERNAL_REACHABILITY
+    latency = said.get("milliseconds")
+    for broker in said["brokers"]:
+        site.signals.say(
+            broker,
+            Reading(said["reading"]),
+            type=kind,
+            sources=said.get("from", ["eu-west-1a", "eu-west-1b"] if external else [f"disk-{broker}"]),
+            control=Reading(said.get("control", "Passing" if external else "Unknown")),
+            latency_seconds=None if latency is None else latency / 1000,
+        )
+
+
+def _override(site: MemorySite, said: Mapping[str, Any]) -> None:
+    seconds = said.get("forSeconds")
+    until = site.clock.now() + timedelta(seconds=seconds) if seconds is not None else None
+    site.signals.override(said["broker"], OverrideState(said["state"]), said.get("reason", ""), until)
+
+
+def _drain(site: MemorySite, said: Mapping[str, Any]) -> None:
+    until = site.clock.now() + timedelta(seconds=said["forSeconds"])
+    site.signals.drain(said["broker"], said["reason"], until)
+
+
+def _pod(site: MemorySite, said: Mapping[int, str]) -> None:
+    assert site.pods is not None
+    for broker, state in said.items():
+        site.pods.pop(broker, None)
+        if state != "gone":
+            site.pods[broker] = Pod(f"kafka-{broker}", ready=state == "ready", leaving=state == "terminating")
+
+
+def _each(act: Callable[[MemorySite, Any], object]) -> Act:
+    def of_all(site: MemorySite, several: Any) -> None:
+        for one in several:
+            act(site, one)
+
+    return of_all
+
+
+def _name(text: str) -> TopicPartition:
+    topic, _, index = text.rpartition("-")
+    return TopicPartition(topic, int(index))
+
+
+def _reorder(site: MemorySite, said: Mapping[str, Any]) -> None:
+    for name, order in said.items():
+        site.cluster.foreign_reorder(_name(name), order)
+
+
+ACTS: dict[str, Act] = {
+    "say": _say,
+    "override": _override,
+    "drain": _drain,
+    "pod": _pod,
+    "lift": _each(lambda s, broker: s.signals.lift(broker)),
+    "silence": _each(lambda s, source: s.signals.silence(source)),
+    "resume": _each(lambda s, source: s.signals.resume(source)),
+    "kill": _each(lambda s, broker: s.cluster.kill(broker)),
+    "fence": _each(lambda s, broker: s.cluster.fence(broker)),
+    "revive": _each(lambda s, broker: s.cluster.revive(broker)),
+    "recreate": _each(lambda s, topic: s.cluster.recreate_topic(topic)),
+    "delete": _each(lambda s, topic: s.cluster.delete_topic(topic)),
+    "reorder": _reorder,
+    "approve": lambda _site, _plan: None,
+    "withdraw": lambda _site, _plan: None,
+}
+"""What may befall a cluster: the verbs of a scenario's events."""
+
+APPROVALS = {"approve": True, "withdraw": False}
+"""Verbs of people who approve the scenario's load plan, or take that back: they befall the operator alone."""

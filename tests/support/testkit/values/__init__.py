@@ -1,0 +1,1 @@
+"""Values for tests: builders with defaults, Hypothesis strategies."""
