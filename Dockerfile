@@ -121,7 +121,7 @@ RUN --mount=type=secret,id=apt.conf,target=/etc/apt/apt.conf.d/zz-machine.conf \
 FROM scratch AS operator
 ARG VERSION=0.1.0
 LABEL org.opencontainers.image.title="bellwether" \
-      org.opencontainers.image.description="Moves leadership away from sick Apache Kafka brokers, and back when they are well." \
+      org.opencontainers.image.description="Moves leadership away from sick Apache Kafka brokers, and back when they are healthy." \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.vendor="The Bellwether authors"

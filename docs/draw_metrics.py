@@ -1,6 +1,6 @@
-"""Draws ``docs/reference/metrics.md`` from the metrics themselves, so that none is missing and none is left over.
+"""Generate ``docs/reference/metrics.md`` from the metric definitions.
 
-``python docs/draw_metrics.py`` writes it, ``--check`` fails when it is not what stands there.
+``python docs/draw_metrics.py`` writes it; ``--check`` fails if the committed page differs.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ PAGE = Path(__file__).parent / "reference" / "metrics.md"
 
 TEXT = """# Metrics
 
-<!-- Drawn from operator/bellwether/telemetry/ by docs/draw_metrics.py; `make generate` draws it anew. -->
+<!-- Generated from operator/bellwether/telemetry/ by docs/draw_metrics.py: make generate -->
 
-Every process serves its metrics on `--metrics-port` (9464 in the chart). Names follow Prometheus' conventions: base
-units, `_total` on counters. Labels are bounded: policies, brokers, reasons, vantages; no partition and no topic is one.
-With 1,000 brokers an operator serves about 14,000 series and a reachability prober at most 50 a broker. Histograms of
-latency have buckets from {first:g} to {last:g} s.
+Every process serves its metrics on `--metrics-port` (9464 in the chart). Names follow the Prometheus conventions: base
+units, `_total` for counters. Labels are bounded: policies, brokers, reasons, vantages, but no partitions or topics.
+With 1,000 brokers an operator serves about 14,000 series, and a reachability prober at most 50 per broker. Latency
+histograms have buckets from {first:g} to {last:g} s.
 
-`namespace` and `policy` are those of the LeadershipPolicy. A scrape must not lay the pod's namespace over them
-(`honorLabels: true`). Where several operators run only the one that leads tells of brokers and partitions, so queries
-take the `max` over instances.
+`namespace` and `policy` are those of the LeadershipPolicy. A scrape must not replace them by the pod's namespace
+(`honorLabels: true`). Only the active operator serves series about brokers and partitions, so queries use the `max`
+over instances.
 
-Alerts on these metrics are explained in [alerts](../alerts/README.md).
+[Alerts](../alerts/README.md) explains the alerts on these metrics.
 
 ## Operator
 
@@ -44,8 +44,8 @@ Alerts on these metrics are explained in [alerts](../alerts/README.md).
 
 ## Probers
 
-Every series carries the labels `namespace`, `policy`, `type` (the kind of signal) and `source` (the vantage, or the
-prober's name), too.
+Every series has the additional labels `namespace`, `policy`, `type` (the signal type) and `source` (the vantage, or the
+prober's name).
 
 {prober}
 
@@ -57,17 +57,17 @@ prober's name), too.
 
 {queries}
 
-### Webhook for alerts
+### Alertmanager webhook
 
 {webhook}
 
-### Plugged-in kinds
+### Plug-in signals
 
 {plugins}
 
 ## Sampler
 
-Every series carries the labels `namespace` and `policy`, too, where it samples the cluster of a policy.
+Every series has the additional labels `namespace` and `policy` if the sampler follows a policy.
 
 {sampler}
 """
@@ -81,7 +81,7 @@ def metrics(registry: CollectorRegistry) -> dict[str, Any]:
 
 def table(found: Iterable[Any]) -> str:
     """The rows of a table."""
-    rows = ["| metric | kind | labels | what it tells |", "|---|---|---|---|"]
+    rows = ["| metric | type | labels | meaning |", "|---|---|---|---|"]
     for metric in sorted(found, key=lambda m: m._name):
         name = f"{metric._name}_total" if metric._type == "counter" else metric._name
         labels = ", ".join(f"`{label}`" for label in metric._labelnames)
@@ -116,7 +116,7 @@ def main() -> None:
     if "--check" not in sys.argv[1:]:
         PAGE.write_text(page())
     elif PAGE.read_text() != page():
-        sys.exit("docs/reference/metrics.md is not what the metrics are; run: make generate")
+        sys.exit("docs/reference/metrics.md is outdated; run: make generate")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Writes what is generated of the chart: ``values.yaml``, its schema, its README and its copies of the CRDs.
+"""Write the generated files of the chart: ``values.yaml``, its schema, the README and the copies of the CRDs.
 
 ``python -m chartvalues.generate`` writes them below the current directory; with ``--check`` it writes nothing, prints
-what differs and exits 1 when something does. ``make generate`` and ``make verify`` call it.
+the differences and exits 1 if there are any. ``make generate`` and ``make verify`` call it.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from pathlib import Path
 from bellwether import __version__
 from bellwether.api.generated_files import Generated
 from bellwether.api.v1alpha1.schema.crd_manifests import KINDS, manifest
-from chartvalues import documents
+from chartvalues import chart_documents
 
 CHART = Path("helm/bellwether")
 
-CHART_YAML = f"""# {documents.NOTICE}
+CHART_YAML = f"""# {chart_documents.NOTICE}
 apiVersion: v2
 name: bellwether
-description: Moves leadership away from sick Apache Kafka brokers, and back when they are well.
+description: Moves partition leadership away from sick Apache Kafka brokers, and back when they are healthy.
 type: application
 version: {__version__}
 appVersion: {__version__}
@@ -29,17 +29,17 @@ keywords:
   - leader election
 """
 
-README = f"""# The chart
+README = f"""# Helm chart
 
-<!-- {documents.NOTICE} -->
+<!-- {chart_documents.NOTICE} -->
 
-Installs Bellwether: the custom resource definitions, the operator in two replicas, and as many probers as the values
+Installs Bellwether: the custom resource definitions, two replicas of the operator, and the probers that the values
 name. [How to install, upgrade and uninstall it](../../docs/install.md).
 
     helm install bellwether helm/bellwether --namespace bellwether --create-namespace
 
-`values.schema.json` refuses a value of the wrong type and a key that does not exist. Needed values have no default;
-`name[]` stands for the members of a list.
+`values.schema.json` rejects values of a wrong type and unknown keys. Required values have no default; `name[]` means
+the items of a list.
 
 {{table}}
 """
@@ -49,12 +49,13 @@ def files() -> dict[Path, str]:
     """Every generated file by its path below the root of the repository."""
     generated = {
         CHART / "Chart.yaml": CHART_YAML,
-        CHART / "values.yaml": documents.values_yaml(),
-        CHART / "values.schema.json": documents.schema_json(),
-        CHART / "README.md": README.format(table=documents.table()),
+        CHART / "values.yaml": chart_documents.values_yaml(),
+        CHART / "values.schema.json": chart_documents.schema_json(),
+        CHART / "README.md": README.format(table=chart_documents.table()),
     }
     return generated | {
-        CHART / "files" / "crds" / f"{kind.plural}.yaml": f"# {documents.NOTICE}\n{manifest(kind)}" for kind in KINDS
+        CHART / "files" / "crds" / f"{kind.plural}.yaml": f"# {chart_documents.NOTICE}\n{manifest(kind)}"
+        for kind in KINDS
     }
 
 

@@ -6,9 +6,17 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from chartvalues.running import Alertmanager, Operator, Policy, Prober, ProberDefaults, Sampler, Sidecars, Spark
-from chartvalues.shapes import Labels, Loose, Model, Namespace, OptionalName
-from chartvalues.surroundings import (
+from chartvalues.component_values import (
+    Alertmanager,
+    Operator,
+    Policy,
+    Prober,
+    ProberDefaults,
+    Sampler,
+    Sidecars,
+    Spark,
+)
+from chartvalues.platform_values import (
     Admission,
     Crds,
     Image,
@@ -23,6 +31,7 @@ from chartvalues.surroundings import (
     Tests,
     Uninstall,
 )
+from chartvalues.shared_values import KubernetesObject, Labels, Model, Namespace, OptionalName
 
 
 class Values(Model):
@@ -30,44 +39,52 @@ class Values(Model):
 
     model_config = ConfigDict(json_schema_extra={"$schema": "http://json-schema.org/draft-07/schema#"})
 
-    name_override: OptionalName = Field(default="", description="Stands in for the chart's name in names.")
-    fullname_override: OptionalName = Field(default="", description="Stands in for release and chart in names.")
-    common_labels: Labels = Field(default_factory=dict, description="Labels of every object.")
-    common_annotations: Labels = Field(default_factory=dict, description="Annotations of every object.")
-    image: Image = Field(default_factory=Image, description="The image of operator, probers and sampler.")
-    image_pull_secrets: list[PullSecret] = Field(default_factory=list, description="Credentials of the registry.")
+    name_override: OptionalName = Field(default="", description="Replaces the chart name in object names.")
+    fullname_override: OptionalName = Field(default="", description="Replaces release and chart name in object names.")
+    common_labels: Labels = Field(default_factory=dict, description="Labels for every object.")
+    common_annotations: Labels = Field(default_factory=dict, description="Annotations for every object.")
+    image: Image = Field(default_factory=Image, description="Image of the operator, the probers and the sampler.")
+    image_pull_secrets: list[PullSecret] = Field(
+        default_factory=list, description="Secrets with credentials for the image registry."
+    )
     watch_namespaces: list[Namespace] = Field(
         default_factory=list,
-        description="Namespaces whose policies are worked on, each with a Role. Empty: all, with a ClusterRole.",
+        description="Namespaces that the operator watches, with a Role in each. Empty: all, with a ClusterRole.",
     )
-    log: Log = Field(default_factory=Log, description="How all components write their logs.")
+    log: Log = Field(default_factory=Log, description="Logging of all components.")
     crds: Crds = Field(default_factory=Crds, description="The custom resource definitions.")
-    rbac: Rbac = Field(default_factory=Rbac, description="Rights.")
+    rbac: Rbac = Field(default_factory=Rbac, description="Permissions.")
     admission: Admission = Field(
-        default_factory=Admission, description="What binds each prober's account to its own entries."
+        default_factory=Admission, description="Admission policies that restrict each prober to its own signals."
     )
-    pod_security: PodSecurity = Field(default_factory=PodSecurity, description="How pods are confined.")
+    pod_security: PodSecurity = Field(default_factory=PodSecurity, description="Security contexts of the pods.")
     operator: Operator = Field(default_factory=Operator, description="The operator.")
-    prober: ProberDefaults = Field(default_factory=ProberDefaults, description="What holds for every prober.")
-    probers: list[Prober] = Field(default_factory=list, description="Probers, one Deployment each.")
-    alertmanager: Alertmanager = Field(default_factory=Alertmanager, description="The webhook for Alertmanager.")
-    sidecars: Sidecars = Field(default_factory=Sidecars, description="Sidecars of brokers.")
-    sampler: Sampler = Field(default_factory=Sampler, description="The sampler of loads.")
-    spark: Spark = Field(default_factory=Spark, description="Load plans on Spark.")
+    prober: ProberDefaults = Field(default_factory=ProberDefaults, description="Defaults for all probers.")
+    probers: list[Prober] = Field(default_factory=list, description="Probers; one Deployment for each.")
+    alertmanager: Alertmanager = Field(
+        default_factory=Alertmanager, description="Webhook that receives alerts from Alertmanager."
+    )
+    sidecars: Sidecars = Field(default_factory=Sidecars, description="Sidecars in the brokers' pods.")
+    sampler: Sampler = Field(default_factory=Sampler, description="Sampler of partition loads.")
+    spark: Spark = Field(default_factory=Spark, description="Load plans computed on Spark.")
     policies: list[Policy] = Field(
         default_factory=list,
-        description="LeadershipPolicies. They stay on uninstall, and come with the second `helm upgrade` where the"
-        " definitions were not there before the first.",
+        description="LeadershipPolicies. They are kept on uninstall. If the CRDs are new, they are created by the next"
+        " `helm upgrade`.",
     )
-    network_policy: NetworkPolicies = Field(default_factory=NetworkPolicies, description="Which connections pods have.")
-    strimzi: Strimzi = Field(default_factory=Strimzi, description="Clusters that policies name by Strimzi's objects.")
-    maintenance: Maintenance = Field(
-        default_factory=Maintenance, description="Restarts of brokers that policies have watched."
+    network_policy: NetworkPolicies = Field(
+        default_factory=NetworkPolicies, description="Network policies of the pods."
     )
-    uninstall: Uninstall = Field(default_factory=Uninstall, description="What happens before the release is deleted.")
-    monitoring: Monitoring = Field(default_factory=Monitoring, description="What a monitoring stack takes.")
-    tests: Tests = Field(default_factory=Tests, description="helm test.")
-    extra_objects: list[Loose] = Field(default_factory=list, description="Further objects of the release; templates.")
+    strimzi: Strimzi = Field(default_factory=Strimzi, description="Kafka clusters that are managed by Strimzi.")
+    maintenance: Maintenance = Field(default_factory=Maintenance, description="Detection of broker restarts.")
+    uninstall: Uninstall = Field(
+        default_factory=Uninstall, description="Restoration of replica orders before the release is deleted."
+    )
+    monitoring: Monitoring = Field(default_factory=Monitoring, description="Objects for the monitoring stack.")
+    tests: Tests = Field(default_factory=Tests, description="The test run by `helm test`.")
+    extra_objects: list[KubernetesObject] = Field(
+        default_factory=list, description="Additional objects of the release; rendered as templates."
+    )
     global_: dict[str, Any] = Field(
-        default_factory=dict, alias="global", description="What Helm hands to the parts of a larger chart; not used."
+        default_factory=dict, alias="global", description="Global values of a parent chart; not used."
     )

@@ -1,4 +1,4 @@
-"""The dashboard of availability and tail latency: four nines, what is left of them, and how fast it goes."""
+"""Grafana dashboard for availability and tail latency: objective, error budget, burn rate, probe latency."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from dashboards.panels import SCOPE, Panel, Query, board, graph, heat, number
 
 BUDGET = 0.0001
-"""What an objective of 99.99 % allows; the rules in ``files/alerts/availability.yaml`` say the same."""
+"""Error budget of the objective 99.99 %, as in the rules of ``files/alerts/availability.yaml``."""
 
 RATIO = f"namespace_policy:bellwether_unavailability:ratio_rate1m{{{SCOPE}}}"
 QUANTILES = (0.5, 0.99, 0.999)
@@ -18,12 +18,12 @@ def dashboard() -> Dashboard:
     return board(
         "bellwether-availability",
         "Bellwether: availability and tail latency",
-        "What share of the leaders the vantages reach, and how long brokers take to answer.",
+        "Share of leaders that the vantages can reach, and response times of the brokers.",
         [
-            ("Four nines", _objective()),
+            ("Objective 99.99 %", _objective()),
             ("Reachability", _reachability()),
-            ("Latency of answers", _latency()),
-            ("What acks wait for", _acks()),
+            ("Latency of probes", _latency()),
+            ("Latency of acks", _acks()),
         ],
     )
 
@@ -32,28 +32,28 @@ def _objective() -> list[Panel]:
     def over(window: str) -> Query:
         return Query(f"min(1 - avg_over_time({RATIO}[{window}]))")
 
-    why = "The share of leaders that vantages reached, weighted by what each broker leads; the worst policy shown."
+    why = "Share of reachable leaders, weighted by the leaders of each broker; the worst policy is shown."
     return [
         *(
             number(f"Availability, {window}", why, over(window), unit="percentunit", bad_above=None)
             for window in ("5m", "1h", "1d", "30d")
         ),
         number(
-            "Budget left, 30 days",
-            "1 is the whole budget of 0.01 %, below 0 the objective is missed.",
+            "Error budget left, 30 days",
+            "1 is the whole budget of 0.01 %; below 0 the objective is missed.",
             Query(f"min(1 - avg_over_time({RATIO}[30d]) / {BUDGET})"),
             unit="percentunit",
             bad_above=None,
         ),
         number(
             "Burn rate, 1 hour",
-            "How many times faster than allowed the budget goes; at 14.4 it is gone in two days.",
+            "How many times faster than allowed the budget is used; at 14.4 it lasts two days.",
             Query(f"max(avg_over_time({RATIO}[1h]) / {BUDGET})"),
             bad_above=14.4,
         ),
         graph(
             "Unavailability",
-            "The share of leaders that could not be reached, over the last minute.",
+            "Share of leaders that were unreachable over the last minute.",
             Query(RATIO, "{{namespace}}/{{policy}}"),
             unit="percentunit",
         ),
@@ -70,29 +70,29 @@ def _objective() -> list[Panel]:
 
 def _reachability() -> list[Panel]:
     def share(by: str, path: str = "external") -> str:
-        asks = f'bellwether_probe_asks_total{{{SCOPE}, path="{path}"'
-        right = f'sum by ({by}) (rate({asks}, result="ok"}}[$__rate_interval]))'
-        asked = f"sum by ({by}) (rate({asks}}}[$__rate_interval]))"
-        return f"({right} or 0 * {asked}) / ({asked} > 0)"
+        requests = f'bellwether_probe_requests_total{{{SCOPE}, path="{path}"'
+        successful = f'sum by ({by}) (rate({requests}, result="ok"}}[$__rate_interval]))'
+        total = f"sum by ({by}) (rate({requests}}}[$__rate_interval]))"
+        return f"({successful} or 0 * {total}) / ({total} > 0)"
 
-    failed = f'bellwether_probe_asks_total{{{SCOPE}, path="external", result!="ok"}}'
+    failed = f'bellwether_probe_requests_total{{{SCOPE}, path="external", result!="ok"}}'
     return [
         graph(
-            "Answered, by vantage",
-            "The share of questions over the external listener that the right broker answered.",
+            "Successful probes, by vantage",
+            "Share of probes of the external listener that the right broker answered.",
             Query(share("source"), "{{source}}"),
             unit="percentunit",
         ),
         graph(
-            "Answered, by broker",
-            "Over the external listener, and over the internal one, which is the control.",
+            "Successful probes, by broker",
+            "Share over the external listener, and over the internal one (the control).",
             Query(share("broker"), "broker {{broker}}"),
-            Query(share("broker", "internal"), "broker {{broker}}, inside"),
+            Query(share("broker", "internal"), "broker {{broker}}, internal"),
             unit="percentunit",
         ),
         graph(
-            "Not answered, by the stage at which it broke",
-            "By vantage, broker and stage; seen from one vantage alone it is the way there that is broken.",
+            "Failed probes, by stage",
+            "By vantage, broker and stage. If only one vantage fails, its network path is the probable cause.",
             Query(
                 f"sum by (source, broker, result) (rate({failed}[$__rate_interval])) or vector(0)",
                 "{{source}} broker {{broker}} {{result}}",
@@ -101,41 +101,41 @@ def _reachability() -> list[Panel]:
         ),
         graph(
             "Readings",
-            "What each vantage says of each broker: 1 passing, 0 failing, -1 unknown.",
+            "Reading of each vantage for each broker: 1 passing, 0 failing, -1 unknown.",
             Query(f'bellwether_probe_reading{{{SCOPE}, type="ExternalReachability"}}', "{{source}} broker {{broker}}"),
         ),
     ]
 
 
 def _latency() -> list[Panel]:
-    buckets = f'bellwether_probe_ask_seconds_bucket{{{SCOPE}, path="external"}}[$__rate_interval]'
+    buckets = f'bellwether_probe_request_duration_seconds_bucket{{{SCOPE}, path="external"}}[$__rate_interval]'
     return [
         graph(
-            "Time to an answer, by vantage",
-            "Through the load balancer, connecting included.",
+            "Probe duration, by vantage",
+            "Through the load balancer, including the connection setup.",
             *(Query(_quantile(q, "source", buckets), f"{{{{source}}}} p{q * 100:g}") for q in QUANTILES),
             unit="s",
         ),
         graph(
-            "Time to an answer, by broker",
+            "Probe duration, by broker",
             "The 99th percentile over all vantages.",
             Query(_quantile(0.99, "broker", buckets), "broker {{broker}}"),
             unit="s",
         ),
         heat(
-            "All answers",
-            "How many took how long.",
+            "All probes",
+            "Number of probes by duration.",
             Query(f"sum by (le) (increase({buckets}))", "{{le}}"),
         ),
     ]
 
 
 def _acks() -> list[Panel]:
-    buckets = f"bellwether_probe_disk_write_seconds_bucket{{{SCOPE}}}[$__rate_interval]"
+    buckets = f"bellwether_probe_disk_write_duration_seconds_bucket{{{SCOPE}}}[$__rate_interval]"
     return [
         graph(
-            "Time of a write, by broker",
-            "A 4 KiB write with fdatasync beside the broker's log: what acks wait for below page cache.",
+            "Disk write duration, by broker",
+            "A 4 KiB write with fdatasync on the volume of the broker's log.",
             *(
                 Query(
                     _quantile(q, "broker", buckets),
@@ -147,7 +147,7 @@ def _acks() -> list[Panel]:
         ),
         graph(
             "Replication lag",
-            "How long ago the leader's log ended where the follower's ends now; in the ISR, acks=all waits for it.",
+            "How long ago the leader's log ended where the follower's log ends now. acks=all waits for ISR members.",
             Query(
                 f"max by (broker) (bellwether_probe_replication_lag_seconds{{{SCOPE}}})",
                 "broker {{broker}}",
@@ -155,8 +155,8 @@ def _acks() -> list[Panel]:
             unit="s",
         ),
         graph(
-            "Who holds acks=all back",
-            "1 while a broker follows slowly and is in the ISR of what others lead; demoting it does not help then.",
+            "Brokers that delay acks=all",
+            "1 while a broker is a slow follower in the ISR of partitions led by others; demotion does not help then.",
             Query(f"max by (broker) (bellwether_broker_holds_back_isr{{{SCOPE}}})", "broker {{broker}}"),
         ),
     ]

@@ -1,6 +1,6 @@
-"""Writes the dashboards into the chart, or compares them with what is there.
+"""Write the dashboards into the chart, or compare them with the committed files.
 
-``python -m dashboards.generate`` writes, ``--check`` prints a difference and fails when there is one.
+``python -m dashboards.generate`` writes; ``--check`` prints the differences and fails if there are any.
 """
 
 from __future__ import annotations

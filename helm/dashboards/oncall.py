@@ -1,4 +1,4 @@
-"""The dashboard of whoever is on call: who is ill, who leads, what moved, why something is held."""
+"""Grafana dashboard for on-call: sick brokers, leaders, moves, blocked moves, signals, the operator."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.panels import SCOPE, Panel, Query, board, graph, listing, number, states
 
-STANDINGS = (
+HEALTH_STATES = (
     ("Healthy", "green"),
     ("Recovering", "blue"),
     ("Suspect", "yellow"),
@@ -17,7 +17,7 @@ STANDINGS = (
 
 
 def _max(metric: str, by: str = "", more: str = "") -> str:
-    """Whoever leads tells; a process that stands by says nothing, and each has series of its own."""
+    """Maximum over the operator replicas: only the active one has current series."""
     labels = f"namespace, policy{', ' + by if by else ''}"
     return f"max by ({labels}) ({metric}{{{SCOPE}{', ' + more if more else ''}}})"
 
@@ -35,39 +35,41 @@ def _increase(metric: str, by: str) -> str:
 
 
 def _verdicts() -> str:
-    told = [
+    queries = [
         f"{value} * {_max('bellwether_broker_verdict', 'broker, verdict', f'verdict=~{chr(34)}{name}{chr(34)}')}"
-        for value, (name, _) in enumerate(STANDINGS)
+        for value, (name, _) in enumerate(HEALTH_STATES)
     ]
-    return f"max by (broker) ({' or '.join(told)})"
+    return f"max by (broker) ({' or '.join(queries)})"
 
 
 def dashboard() -> Dashboard:
     """The dashboard."""
     now = [
         number(
-            "Sick brokers", "Judged sick by signals.", Query(_sum("bellwether_broker_verdict", more='verdict="Sick"'))
+            "Sick brokers",
+            "Brokers with the verdict Sick.",
+            Query(_sum("bellwether_broker_verdict", more='verdict="Sick"')),
         ),
-        number("Demoted brokers", "Kept from leading.", Query(_sum("bellwether_broker_demoted"))),
+        number("Demoted brokers", "Brokers that are demoted.", Query(_sum("bellwether_broker_demoted"))),
         number(
-            "Brokers held",
-            "Their demotion or promotion is held back: see why below.",
-            Query(f"{_sum('bellwether_brokers_held')} or vector(0)"),
+            "Blocked brokers",
+            "Brokers whose demotion or promotion is blocked; the reasons are below.",
+            Query(f"{_sum('bellwether_brokers_action_blocked')} or vector(0)"),
         ),
         number(
             "Partitions without leader",
-            "They can be neither read nor written.",
+            "Partitions that can be neither read nor written.",
             Query(f"sum({_max('bellwether_partitions_leaderless')})"),
         ),
         number(
-            "Moves held",
-            "Partitions that should be led by another broker, and why not yet.",
-            Query(f"sum({_max('bellwether_moves_held', 'reason')}) or vector(0)"),
+            "Blocked moves",
+            "Partitions that should be led by another broker, but whose move is blocked.",
+            Query(f"sum({_max('bellwether_partition_moves_blocked', 'reason')}) or vector(0)"),
         ),
         number(
-            "Since the last turn",
-            "The longest of the policies shown. At rest a turn is taken each minute.",
-            Query(f"max(time() - {_max('bellwether_turn_last_success_timestamp_seconds')})"),
+            "Since the last reconcile",
+            "Maximum over the policies shown. An idle policy is reconciled every minute.",
+            Query(f"max(time() - {_max('bellwether_reconcile_last_success_timestamp_seconds')})"),
             unit="s",
             bad_above=180,
         ),
@@ -75,18 +77,18 @@ def dashboard() -> Dashboard:
     verdicts = [
         states(
             "Verdicts",
-            "What the signals of each broker add up to.",
+            "Verdict of each broker.",
             Query(_verdicts(), "broker {{broker}}"),
-            STANDINGS,
+            HEALTH_STATES,
         ),
         listing(
             "Reasons of verdicts",
-            "`bellwether explain BROKER` tells the evidence.",
+            "`bellwether explain BROKER` shows the evidence.",
             Query(f"{_max('bellwether_broker_verdict_reason', 'broker, reason')} == 1"),
         ),
         listing(
-            "Alerts that fire or are about to",
-            "Each has a page in docs/alerts.",
+            "Firing and pending alerts",
+            "Each alert has a page in docs/alerts.",
             Query('ALERTS{alertname=~"Bellwether.+", namespace=~"$namespace|"}'),
             hidden=("instance", "job"),
         ),
@@ -94,35 +96,35 @@ def dashboard() -> Dashboard:
     leaders = [
         graph(
             "Leaders by broker",
-            "A demoted broker leads nothing but what is held.",
+            "A demoted broker leads only partitions whose move is blocked.",
             Query(_sum("bellwether_broker_leaders", "broker"), "broker {{broker}}"),
             stacked=True,
         ),
         graph(
-            "Out of place",
-            "Partitions with another order than their baseline, and leaders elsewhere than their baseline wants.",
+            "Displaced",
+            "Partitions whose order differs from their baseline, and leaders that are not the first of their baseline.",
             Query(f"sum({_max('bellwether_partitions_displaced')})", "displaced"),
-            Query(f"sum({_max('bellwether_partitions_displaced_for_racks')})", "of them for the racks' sake"),
-            Query(f"sum({_max('bellwether_leaders_out_of_place')})", "leaders out of place"),
+            Query(f"sum({_max('bellwether_partitions_displaced_for_racks')})", "displaced for racks"),
+            Query(f"sum({_max('bellwether_leaders_misplaced')})", "misplaced leaders"),
             Query(f"sum({_max('bellwether_undo_record_entries')})", "in the undo record"),
         ),
     ]
     moved = [
         graph(
             "Moves",
-            "Replica orders written, and leaders elected.",
+            "Replica orders changed, and leaders elected.",
             Query(_increase("bellwether_partitions_reordered_total", "policy"), "{{policy}}: reordered"),
             Query(_increase("bellwether_leaders_elected_total", "policy"), "{{policy}}: elected"),
         ),
         graph(
             "Demoted",
-            "1 while a broker is kept from leading, and while acks=all waits for it all the same.",
+            "1 while a broker is demoted, and while acks=all writes wait for it.",
             Query(_max("bellwether_broker_demoted", "broker"), "broker {{broker}}"),
-            Query(_max("bellwether_broker_holds_back_isr", "broker"), "broker {{broker}} holds acks=all back"),
+            Query(_max("bellwether_broker_holds_back_isr", "broker"), "broker {{broker}} delays acks=all"),
         ),
         graph(
             "Quarantined",
-            "1 while a broker is ordered to be paused, and while its quarantine agent says that it has paused it.",
+            "1 while an order to pause the broker is active, and while its quarantine agent has paused it.",
             Query(
                 f"{_max('bellwether_broker_quarantine_ordered', 'broker')} or vector(0)", "broker {{broker}} ordered"
             ),
@@ -130,8 +132,8 @@ def dashboard() -> Dashboard:
         ),
         graph(
             "Quarantines",
-            "Orders given, and orders that ended, by reason.",
-            Query(f"{_increase('bellwether_quarantines_begun_total', 'policy')} or vector(0)", "{{policy}}: begun"),
+            "Orders to pause a broker, and ended orders by reason.",
+            Query(f"{_increase('bellwether_quarantines_started_total', 'policy')} or vector(0)", "{{policy}}: started"),
             Query(
                 f"{_increase('bellwether_quarantines_ended_total', 'policy, reason')} or vector(0)",
                 "{{policy}}: {{reason}}",
@@ -140,28 +142,32 @@ def dashboard() -> Dashboard:
     ]
     held = [
         graph(
-            "Moves held, by reason",
-            "Each reason is explained in docs/runbook.md.",
-            Query(f"sum by (reason) ({_max('bellwether_moves_held', 'reason')}) or vector(0)", "{{reason}}"),
+            "Blocked moves, by reason",
+            "docs/runbook.md explains each reason.",
+            Query(
+                f"sum by (reason) ({_max('bellwether_partition_moves_blocked', 'reason')}) or vector(0)", "{{reason}}"
+            ),
             stacked=True,
         ),
         graph(
-            "Brokers held, by reason",
-            "Cap, systemic cause, or a promotion that is left to a person.",
-            Query(f"sum by (reason) ({_max('bellwether_brokers_held', 'reason')}) or vector(0)", "{{reason}}"),
+            "Blocked brokers, by reason",
+            "Cap, systemic cause, or manual promotion.",
+            Query(
+                f"sum by (reason) ({_max('bellwether_brokers_action_blocked', 'reason')}) or vector(0)", "{{reason}}"
+            ),
             stacked=True,
         ),
     ]
     return board(
         "bellwether-on-call",
         "Bellwether: on call",
-        "Who is sick, who leads, what moved and why something is held.",
+        "Sick brokers, leaders, moves, and reasons for blocked moves.",
         [
             ("Now", now),
             ("Brokers", verdicts),
             ("Leaders", leaders),
-            ("What moved", moved),
-            ("Why held", held),
+            ("Moves", moved),
+            ("Blocked", held),
             ("Signals", _signals()),
             ("The operator", _operator()),
         ],
@@ -172,13 +178,13 @@ def _signals() -> list[Panel]:
     return [
         graph(
             "Age of sources",
-            "How long ago each prober was last heard of, at the end of a turn; -1 for never.",
+            "Seconds since the last Lease renewal of each prober, at the last reconcile; -1 if never renewed.",
             Query(_max("bellwether_signal_age_seconds", "type, source"), "{{type}} {{source}}"),
             unit="s",
         ),
         graph(
-            "Signals by what they say",
-            "Stale and unknown ones demote nobody, and promote nobody.",
+            "Signals by state",
+            "Stale and unknown signals neither demote nor promote any broker.",
             Query(f"sum by (type, state) ({_max('bellwether_signals', 'type, state')})", "{{type}} {{state}}"),
             stacked=True,
         ),
@@ -186,21 +192,21 @@ def _signals() -> list[Panel]:
 
 
 def _operator() -> list[Panel]:
-    turns = f"bellwether_turn_seconds_bucket{{{SCOPE}}}[$__rate_interval]"
+    durations = f"bellwether_reconcile_duration_seconds_bucket{{{SCOPE}}}[$__rate_interval]"
     return [
         states(
-            "Who leads",
-            "One process holds the Lease of a policy's Kafka cluster, the others stand by.",
-            Query(f"bellwether_leadership_held{{{SCOPE}}}", "{{policy}} {{instance}}"),
-            (("stands by", "text"), ("leads", "green")),
+            "Active operator",
+            "One process holds the Lease of a policy's Kafka cluster, the others are on standby.",
+            Query(f"bellwether_operator_leading{{{SCOPE}}}", "{{policy}} {{instance}}"),
+            (("standby", "text"), ("active", "green")),
             span=12,
         ),
         graph(
-            "Turns",
-            "Time of a turn.",
+            "Reconcile duration",
+            "Duration of successful reconciles.",
             *(
                 Query(
-                    f"histogram_quantile({q}, sum by (le) (rate({turns})))",
+                    f"histogram_quantile({q}, sum by (le) (rate({durations})))",
                     f"p{q * 100:g}",
                 )
                 for q in (0.5, 0.99)
@@ -208,14 +214,14 @@ def _operator() -> list[Panel]:
             unit="s",
         ),
         graph(
-            "Turns that failed, and runs that stopped",
-            "By kind of error, and by the reason why a plan was not carried out to its end.",
-            Query(f"{_increase('bellwether_errors_total', 'kind')} or vector(0)", "failed: {{kind}}"),
-            Query(f"{_increase('bellwether_runs_stopped_total', 'reason')} or vector(0)", "stopped: {{reason}}"),
+            "Failed reconciles and aborted executions",
+            "By kind of error, and by the reason for the abort.",
+            Query(f"{_increase('bellwether_reconcile_errors_total', 'kind')} or vector(0)", "failed: {{kind}}"),
+            Query(f"{_increase('bellwether_executions_aborted_total', 'reason')} or vector(0)", "aborted: {{reason}}"),
         ),
         graph(
             "Requests to Kafka",
-            "By kind and outcome.",
+            "By request and outcome.",
             Query(
                 f"sum by (request, outcome) (rate(bellwether_kafka_requests_total{{{SCOPE}}}[$__rate_interval]))",
                 "{{request}} {{outcome}}",
@@ -223,18 +229,18 @@ def _operator() -> list[Panel]:
             unit="reqps",
         ),
         graph(
-            "Time of requests to Kafka",
-            "The 99th percentile, by kind.",
+            "Duration of requests to Kafka",
+            "The 99th percentile, by request.",
             Query(
                 f"histogram_quantile(0.99, sum by (request, le)"
-                f" (rate(bellwether_kafka_request_seconds_bucket{{{SCOPE}}}[$__rate_interval])))",
+                f" (rate(bellwether_kafka_request_duration_seconds_bucket{{{SCOPE}}}[$__rate_interval])))",
                 "{{request}}",
             ),
             unit="s",
         ),
         graph(
             "Requests to Kubernetes",
-            "Of all operators; conflicts are part of the trade.",
+            "Of all operators; some conflicts are normal.",
             Query(
                 "sum by (verb, outcome) (rate(bellwether_kubernetes_requests_total[$__rate_interval]))",
                 "{{verb}} {{outcome}}",

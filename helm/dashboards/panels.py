@@ -1,7 +1,6 @@
-"""What all dashboards share: the variables of a dashboard and the few kinds of panels that they are made of.
+"""Shared parts of the dashboards: variables and panel types.
 
-Queries are written with ``SCOPE`` as their label matchers, so that the variables ``namespace`` and ``policy`` hold for
-every panel.
+Queries use ``SCOPE`` as label matchers, so that the variables ``namespace`` and ``policy`` apply to every panel.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _HEIGHT = 8
 
 @dataclass(frozen=True)
 class Query:
-    """A PromQL expression, and how its series are called: a legend with labels in ``{{ }}``."""
+    """A PromQL expression and its legend, with labels in ``{{ }}``."""
 
     expr: str
     legend: str = ""
@@ -55,8 +54,8 @@ def board(uid: str, title: str, description: str, rows: Sequence[tuple[str, Sequ
         .timezone("browser")
         .readonly()
         .with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"))
-        .with_variable(_labels("namespace", "Namespace", "bellwether_leadership_held"))
-        .with_variable(_labels("policy", "Policy", 'bellwether_leadership_held{namespace=~"$namespace"}'))
+        .with_variable(_labels("namespace", "Namespace", "bellwether_operator_leading"))
+        .with_variable(_labels("policy", "Policy", 'bellwether_operator_leading{namespace=~"$namespace"}'))
     )
     for name, panels in rows:
         made = made.with_row(dashboard.Row(name))
@@ -95,7 +94,7 @@ def graph(title: str, why: str, *queries: Query, unit: str = "short", stacked: b
 def number(
     title: str, why: str, query: Query, unit: str = "short", bad_above: float | None = 0, span: int = 4
 ) -> Panel:
-    """One figure now; red above a bound, where there is one."""
+    """The current value; red above ``bad_above``, if set."""
     steps = [models.Threshold(value=None, color="green")]
     if bad_above is not None:
         steps.append(models.Threshold(value=bad_above + 1e-9, color="red"))
@@ -132,7 +131,7 @@ def states(title: str, why: str, query: Query, names: Sequence[tuple[str, str]],
 
 
 def listing(title: str, why: str, query: Query, hidden: Sequence[str] = (), span: int = 12) -> Panel:
-    """The labels of what there is now, a row for each series."""
+    """The labels of the current series, one row for each."""
     organize = models.DataTransformerConfig(
         id_val="organize",
         options={"excludeByName": dict.fromkeys(("Time", "Value", "__name__", *hidden), True)},

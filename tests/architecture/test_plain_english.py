@@ -1,7 +1,8 @@
 """Plain English: no literary word in README, CONTRIBUTING, the user documentation and the examples' READMEs.
 
-Decisions are history and generated pages have their words from the code: both are left out, as are code, links and
-the parts of a page that a benchmark writes.
+The chart's values, notes and README, the alert rules and the help texts of metrics (docs/reference/metrics.md) are
+checked, too. Decisions are history and are left out, as are other generated pages, code, links and the parts of a page
+that a benchmark writes.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import pytest
 
 from sourcetree import ROOT, texts
 
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/", "examples/")
-LEFT_OUT = ("docs/decisions/", "docs/reference/", "docs/states.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/", "examples/", "helm/bellwether/")
+LEFT_OUT = ("docs/decisions/", "docs/reference/crds.md", "docs/states.md")
+CHART_TEXTS = ("helm/bellwether/values.yaml", "helm/bellwether/templates/", "helm/bellwether/files/alerts/")
 
 LITERARY = (
     r"amiss|anew|anybody|befall\w*|besides?|dear(?:er|ly)?|everybody|for good|forthwith|heard of|hitherto|in vain|lest",
@@ -34,7 +36,8 @@ def literary_words(root: Path) -> list[str]:
     found = []
     for path, text in texts(root).items():
         name = path.relative_to(root).as_posix()
-        if path.suffix == ".md" and name.startswith(PAGES) and not name.startswith(LEFT_OUT):
+        page = path.suffix == ".md" and name.startswith(PAGES) and not name.startswith(LEFT_OUT)
+        if page or name.startswith(CHART_TEXTS):
             prose = NO_PROSE.sub(lambda part: "\n" * part[0].count("\n"), text)
             for number, line in enumerate(prose.splitlines(), 1):
                 found += [f"{name}:{number}: {word}" for word in WORD.findall(line)]
@@ -50,6 +53,22 @@ def test_a_literary_word_is_found_with_its_line(tmp_path: Path, word: str) -> No
     (tmp_path / "docs" / "alerts").mkdir(parents=True)
     (tmp_path / "docs" / "alerts" / "Page.md").write_text(f"```\ncode\n```\nfine, and {word} here\n")
     assert literary_words(tmp_path) == [f"docs/alerts/Page.md:4: {word}"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "docs/reference/metrics.md",
+        "helm/bellwether/README.md",
+        "helm/bellwether/values.yaml",
+        "helm/bellwether/templates/NOTES.txt",
+        "helm/bellwether/files/alerts/brokers.yaml",
+    ],
+)
+def test_the_texts_of_metrics_chart_and_alerts_are_checked(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text("# nobody is told\n")
+    assert literary_words(tmp_path) == [f"{name}:1: nobody", f"{name}:1: told"]
 
 
 @pytest.mark.parametrize("text", ["it stands by", "a stand-by", "`nobody`", "[a](mended.md)", "```\ntold\n```"])

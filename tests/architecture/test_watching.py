@@ -18,7 +18,7 @@ from testkit.alerts import alert_rules
 
 METRIC = re.compile(r"\bbellwether_[a-z_]+\b")
 LISTED = re.compile(r"^\| `(bellwether_[a-z_]+)` \| (\w+) \|", re.MULTILINE)
-SECTIONS = ("What it means", "Impact", "How to look", "What to do", "What not to do")
+SECTIONS = ("Meaning", "Impact", "Diagnosis", "Mitigation", "What not to do")
 SEVERITIES = {"critical", "warning"}
 
 
@@ -87,9 +87,15 @@ def test_rules_and_dashboards_ask_for_metrics_that_are_served() -> None:
 
 
 def test_a_metric_that_nobody_serves_is_found() -> None:
-    page = "| `bellwether_turn_seconds` | histogram | | x |\n| `bellwether_errors_total` | counter | | x |"
-    asked = ["rate(bellwether_turn_seconds_bucket[5m]) > bellwether_turn_seconds", "bellwether_errors_total"]
-    assert unknown_metrics(asked, page) == ["bellwether_turn_seconds"]
+    page = (
+        "| `bellwether_reconcile_duration_seconds` | histogram | | x |\n"
+        "| `bellwether_reconcile_errors_total` | counter | | x |"
+    )
+    asked = [
+        "rate(bellwether_reconcile_duration_seconds_bucket[5m]) > bellwether_reconcile_duration_seconds",
+        "bellwether_reconcile_errors_total",
+    ]
+    assert unknown_metrics(asked, page) == ["bellwether_reconcile_duration_seconds"]
 
 
 @pytest.mark.parametrize("rule", alert_rules.alerts(), ids=lambda rule: rule["alert"])
@@ -126,12 +132,12 @@ def test_a_runbook_page_tells_all_that_is_needed_at_night(page: Path) -> None:
 
 
 def test_a_page_that_tells_too_little_is_found() -> None:
-    page = "# A\n\nwarning, now\n\n## What it means\n\nx\n\n## Impact\n\n## How to look\n\nx\n"
-    assert incomplete(page) == ["Impact", "What to do", "What not to do"]
+    page = "# A\n\nwarning, now\n\n## Meaning\n\nx\n\n## Impact\n\n## Diagnosis\n\nx\n"
+    assert incomplete(page) == ["Impact", "Mitigation", "What not to do"]
 
 
 def test_every_alert_is_told_by_policy_but_for_those_of_a_whole_process() -> None:
-    whole = {"BellwetherKubernetesWritesFail"}
+    whole = {"BellwetherKubernetesWritesFailing"}
     for rule in alert_rules.alerts():
         if rule["alert"] not in whole:
             assert "namespace_policy:" in rule["expr"] or "namespace, policy" in rule["expr"], rule["alert"]

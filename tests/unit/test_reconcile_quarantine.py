@@ -51,7 +51,7 @@ def test_a_quarantine_is_told_from_its_order_to_the_recovery_of_the_disk():
     watched = Watched()
     watched.until_paused()
     assert watched.risk_summary.paused == {1}
-    assert (watched.of_broker("ordered"), watched.value("quarantines_begun_total")) == (1, 1)
+    assert (watched.of_broker("ordered"), watched.value("quarantines_started_total")) == (1, 1)
     watched.risk_summary.mend(1)
     watched.seconds(5)
     assert watched.risk_summary.paused == set()
@@ -60,7 +60,7 @@ def test_a_quarantine_is_told_from_its_order_to_the_recovery_of_the_disk():
     assert watched.value("quarantines_ended_total", reason="DiskRecovered") == 1
     watched.seconds(LIMIT_SECONDS)
     assert (watched.of_broker("ordered"), watched.of_broker("ended", reason="DiskRecovered")) == (None, None)
-    assert watched.value("quarantines_begun_total") == 1
+    assert watched.value("quarantines_started_total") == 1
 
 
 def test_a_disk_that_does_not_recover_is_told_before_the_limit_and_after_it():

@@ -1,12 +1,12 @@
-{{/* What the admission policies share: who is bound by them, and whose an entry or a Lease is (CEL). */}}
+{{/* Shared parts of the admission policies: restricted accounts, and owners of entries and Leases (CEL). */}}
 
-{{/* Usernames that admission lets write what it likes: the operator has a policy of its own. JSON. In: the root. */}}
+{{/* Usernames that are exempt; the operator has its own admission policy. JSON. In: the root. */}}
 {{- define "bellwether.admission.exempt" -}}
 {{- $operator := include "bellwether.account" (dict "root" . "account" .Values.operator.serviceAccount "component" "operator") }}
 {{- prepend .Values.admission.exemptServiceAccounts (printf "system:serviceaccount:%s:%s" .Release.Namespace $operator) | uniq | toJson }}
 {{- end }}
 
-{{/* Every ServiceAccount but those that are exempt; people are no ServiceAccounts. In: the root. */}}
+{{/* Match every ServiceAccount that is not exempt; users are not restricted. In: the root. */}}
 {{- define "bellwether.admission.accounts" -}}
 - name: service-accounts
   expression: request.userInfo.username.startsWith('system:serviceaccount:')
@@ -14,15 +14,15 @@
   expression: '!(request.userInfo.username in {{ include "bellwether.admission.exempt" . }})'
 {{- end }}
 
-{{/* Whether the account has any grant: CEL that needs no variable. In: the root. */}}
+{{/* Whether the account has a grant (CEL without variables). In: the root. */}}
 {{- define "bellwether.admission.granted" -}}
 request.userInfo.username in {{ include "bellwether.grants" . | fromYaml | keys | sortAlpha | toJson }}
 {{- end }}
 
 {{/*
-Variables on who asks: its account, its grants, and the ordinal that ends its pod's name, where it has one. The grants
-stand in the policy itself: an API server that once watched ConfigMaps for a policy's parameters, and stopped when that
-policy went, does not see those that come later, and would refuse everything. In: the root.
+Variables about the requester: its account, its grants, and the ordinal at the end of its pod's name, if any. The grants
+are part of the policy and not a parameter ConfigMap: an API server that has stopped its watch on parameter ConfigMaps
+after the deletion of a policy does not see new ones, and would reject every request. In: the root.
 */}}
 {{- define "bellwether.admission.who" -}}
 - name: account
@@ -39,8 +39,8 @@ policy went, does not see those that come later, and would refuse everything. In
 {{- end }}
 
 {{/*
-Whether the account was granted a type and a source. A sidecar, which shares its account with those of other brokers,
-is told by its pod, and its sources bear the broker's id. In: policy, type, source (CEL); broker (CEL), or none.
+Whether the account has a grant for a type and a source. Sidecars of several brokers share an account; they are
+distinguished by their pod, and their sources contain the broker id. In: policy, type, source (CEL); broker (CEL), or none.
 */}}
 {{- define "bellwether.admission.own" -}}
 ({{ .policy }} + '/' + {{ .type }} + '/' + {{ .source }}) in variables.grants
@@ -54,7 +54,7 @@ is told by its pod, and its sources bear the broker's id. In: policy, type, sour
 {{- end }}
 
 {{/*
-Whether a Lease has the name that its prober gives it: readable where that is a legal name, else with a digest, which
+Whether a Lease has the name that its prober uses: the readable one if it is a valid name, else one with a digest, which
 CEL cannot compute. In: name, plain (both CEL).
 */}}
 {{- define "bellwether.admission.named" -}}
@@ -62,7 +62,7 @@ CEL cannot compute. In: name, plain (both CEL).
 ? {{ .name }} == p : {{ .name }}.matches('^bellwether-prober-.*-[0-9a-f]{10}$'))
 {{- end }}
 
-{{/* A policy's binding. In: root, name, namespaces (list; empty: all). */}}
+{{/* Binding of an admission policy. In: root, name, namespaces (list; empty: all). */}}
 {{- define "bellwether.admission.binding" }}
 ---
 apiVersion: admissionregistration.k8s.io/v1

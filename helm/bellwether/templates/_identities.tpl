@@ -1,9 +1,9 @@
 {{/*
-Who reports: one identity for each prober and the webhook, with a ServiceAccount of its own, so that an admission
-policy can bind it to its own entries.
+Prober identities: each prober and the webhook has its own ServiceAccount, so that an admission policy can limit it to
+its own entries.
 */}}
 
-{{/* What kind of signal a prober writes. In: an item of values.probers. */}}
+{{/* The signal type that a prober writes. In: an item of values.probers. */}}
 {{- define "bellwether.signal" -}}
 {{- if eq .kind "Plugin" }}
 {{- .plugin }}
@@ -13,8 +13,8 @@ policy can bind it to its own entries.
 {{- end }}
 
 {{/*
-JSON {"items": [...]}: of each prober name, component, policy, namespace, signal, source, secrets, and its item of
-values.probers. Fails on what no schema can say. In: the root.
+JSON {"items": [...]} with, for each prober, name, component, policy, namespace, signal, source, secrets, and its item of
+values.probers. Fails on errors that the schema cannot detect. In: the root.
 */}}
 {{- define "bellwether.identities" -}}
 {{- $root := . }}
@@ -27,27 +27,27 @@ values.probers. Fails on what no schema can say. In: the root.
 {{- $namespaces = append $namespaces (.namespace | default $root.Release.Namespace) | uniq }}
 {{- end }}
 {{- if .Values.alertmanager.enabled }}
-{{- $policies = append $policies (required "alertmanager.policy: name the LeadershipPolicy that the webhook follows" .Values.alertmanager.policy) | uniq }}
+{{- $policies = append $policies (required "alertmanager.policy is required: the name of the LeadershipPolicy" .Values.alertmanager.policy) | uniq }}
 {{- end }}
 {{- range $index, $one := .Values.probers }}
 {{- $where := printf "probers[%d]" $index }}
 {{- $kind := lower $one.kind }}
 {{- if and (eq $one.kind "Reachability") (not $one.vantage) }}
-{{- fail (printf "%s.vantage: give the place a stable name, such as eu-west-1a" $where) }}
+{{- fail (printf "%s.vantage is required: a stable name of the place, such as eu-west-1a" $where) }}
 {{- end }}
 {{- if eq $one.kind "Plugin" }}
 {{- if not $one.plugin }}
-{{- fail (printf "%s.plugin: name the kind of signal that the package announces" $where) }}
+{{- fail (printf "%s.plugin is required: the signal type of the plug-in" $where) }}
 {{- end }}
 {{- if not $one.vantage }}
-{{- fail (printf "%s.vantage: give the prober's place a stable name" $where) }}
+{{- fail (printf "%s.vantage is required: a stable name of the place, such as eu-west-1a" $where) }}
 {{- end }}
 {{- $kind = printf "%s-%s" $kind (lower $one.plugin) }}
 {{- else if $one.plugin }}
-{{- fail (printf "%s.plugin: goes with kind Plugin, not with %s" $where $one.kind) }}
+{{- fail (printf "%s.plugin is not allowed for kind %s: remove it, or set kind: Plugin" $where $one.kind) }}
 {{- end }}
 {{- if and $one.vantage (eq $one.kind "Prometheus") }}
-{{- fail (printf "%s.vantage: a Prometheus prober has none: its rules are its sources" $where) }}
+{{- fail (printf "%s.vantage is not allowed for kind Prometheus: remove it" $where) }}
 {{- end }}
 {{- $component := printf "prober-%s%s%s" $kind (empty $one.vantage | ternary "" (printf "-%s" $one.vantage)) (gt (len $policies) 1 | ternary (printf "-%s" $one.policy) "") }}
 {{- $namespace := $one.namespace | default $root.Release.Namespace }}
@@ -65,7 +65,7 @@ values.probers. Fails on what no schema can say. In: the root.
 {{- $seen := dict }}
 {{- range $items }}
 {{- if hasKey $seen .name }}
-{{- fail (printf "%s: %s is the same prober: give each policy, kind and vantage one item, and raise replicas instead" .where (get $seen .name)) }}
+{{- fail (printf "%s is a duplicate of %s: use one item for each policy, kind and vantage, and set its replicas" .where (get $seen .name)) }}
 {{- end }}
 {{- $_ := set $seen .name .where }}
 {{- end }}
@@ -73,8 +73,8 @@ values.probers. Fails on what no schema can say. In: the root.
 {{- end }}
 
 {{/*
-Which entries each account may write, as YAML: a map from account to a list of POLICY/SIGNAL/SOURCE, where * is any
-source and @pod the broker whose id ends the pod's name. In: the root.
+The entries that each account may write, as YAML: a map from account to a list of POLICY/SIGNAL/SOURCE, where * is any
+source and @pod the broker whose id is at the end of the pod's name. In: the root.
 */}}
 {{- define "bellwether.grants" -}}
 {{- $grants := dict }}

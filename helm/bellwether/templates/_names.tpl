@@ -4,7 +4,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
-{{/* The release's name where it says what it is, else both names. */}}
+{{/* The release name if it contains the chart name, else both. */}}
 {{- define "bellwether.fullname" -}}
 {{- $name := include "bellwether.name" . }}
 {{- if .Values.fullnameOverride }}
@@ -16,7 +16,7 @@
 {{- end }}
 {{- end }}
 
-{{/* A name of at most 63 letters that Kubernetes accepts; what had to be changed is told apart by a digest. In: text. */}}
+{{/* A valid Kubernetes name of at most 63 characters, with a digest if it had to be changed. In: text. */}}
 {{- define "bellwether.legal" -}}
 {{- $legal := regexReplaceAll "[^a-z0-9-]+" (lower .) "-" | trimAll "-" }}
 {{- if and (eq $legal .) (le (len .) 63) }}
@@ -26,7 +26,7 @@
 {{- end }}
 {{- end }}
 
-{{/* What a Deployment selects its pods by. In: root, component. */}}
+{{/* Selector labels of a Deployment. In: root, component. */}}
 {{- define "bellwether.selector" -}}
 app.kubernetes.io/name: {{ include "bellwether.name" .root }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -47,8 +47,7 @@ app.kubernetes.io/part-of: bellwether
 {{- end }}
 
 {{/*
-The metadata of an object. In: root, name; and where they are wanted component, namespace (cluster: true for none),
-labels and annotations.
+Metadata of an object. In: root, name; optional: component, namespace (cluster: true for none), labels, annotations.
 */}}
 {{- define "bellwether.metadata" -}}
 {{- $labels := include "bellwether.labels" .root | fromYaml }}
@@ -84,12 +83,12 @@ annotations:
 {{- .account.name | default (printf "%s-%s" (include "bellwether.fullname" .root) .component) }}
 {{- end }}
 
-{{/* The name of an object without a namespace: two releases of one name may stand in two namespaces. In: root, name. */}}
+{{/* The name of an object without a namespace: unique across namespaces with releases of the same name. In: root, name. */}}
 {{- define "bellwether.clustername" -}}
 {{- include "bellwether.legal" (printf "%s-%s" .name .root.Release.Namespace) }}
 {{- end }}
 
-{{/* Namespaces of policies that may ask for load plans, as JSON. In: the root. */}}
+{{/* Namespaces with policies that may request load plans, as JSON. In: the root. */}}
 {{- define "bellwether.spark.namespaces" -}}
 {{- .Values.spark.namespaces | default (list .Release.Namespace) | uniq | toJson }}
 {{- end }}

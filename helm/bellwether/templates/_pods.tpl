@@ -1,6 +1,6 @@
 {{/*
-The pod template of a component. In: root, component, account, workload (values.Workload, or what of it there is),
-args; and where they are wanted ports, probes (a map of liveness, readiness, startup), env, envFrom, volumes, mounts,
+Pod template of a component. In: root, component, account, workload (all or some fields of values.Workload), args;
+optional: ports, probes (a map of liveness, readiness, startup), env, envFrom, volumes, mounts,
 zones, spread (values.Spread), grace.
 */}}
 {{- define "bellwether.pod" -}}
@@ -98,13 +98,13 @@ spec:
       labelSelector:
         matchLabels:
           {{- toYaml $selector | nindent 10 }}
-      # The pods of a roll-out are spread among themselves.
+      # Spread only the pods of the same rollout.
       matchLabelKeys: [pod-template-hash]
     {{- end }}
   {{- end }}
 {{- end }}
 
-{{/* The affinity of a workload, with the zones that it must run in laid over it. In: workload, zones. */}}
+{{/* Affinity of a workload, merged with the required zones. In: workload, zones. */}}
 {{- define "bellwether.affinity" -}}
 {{- $given := deepCopy (.workload.affinity | default dict) }}
 {{- if .zones }}
@@ -124,7 +124,7 @@ spec:
 {{- end }}
 
 {{/*
-A Deployment. In: what bellwether.pod takes, name, replicas; recreate: true where two at a time could not share a volume.
+A Deployment. In: the arguments of bellwether.pod, name, replicas; recreate: true if two pods cannot share a volume.
 */}}
 {{- define "bellwether.deployment" }}
 ---
@@ -151,12 +151,12 @@ spec:
     {{- include "bellwether.pod" . | nindent 4 }}
 {{- end }}
 
-{{/* How logs are written. In: the root. JSON. */}}
+{{/* Logging arguments. In: the root. JSON. */}}
 {{- define "bellwether.logging" -}}
 {{- list (printf "--log-format=%s" .Values.log.format) (printf "--log-level=%s" .Values.log.level) | toJson }}
 {{- end }}
 
-{{/* What the kubelet asks where the port of the metrics serves health, too. JSON. */}}
+{{/* Probes of pods that serve health on the metrics port. JSON. */}}
 {{- define "bellwether.probes.metrics" -}}
 {{- $alive := dict "httpGet" (dict "path" "/healthz" "port" "metrics") "initialDelaySeconds" 10 "periodSeconds" 10 "timeoutSeconds" 5 "failureThreshold" 6 }}
 {{- $ready := dict "httpGet" (dict "path" "/readyz" "port" "metrics") "periodSeconds" 5 "timeoutSeconds" 3 }}

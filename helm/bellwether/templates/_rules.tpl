@@ -1,4 +1,4 @@
-{{/* Exactly what each process asks the API for; a test takes each verb away and sees it fail. */}}
+{{/* RBAC rules: exactly the verbs that each process uses. A test removes each verb and expects a failure. */}}
 
 {{/* In every watched namespace. In: the root. */}}
 {{- define "bellwether.rules.operator" -}}
@@ -35,8 +35,8 @@
 {{- end }}
 
 {{/*
-The Leases of Kafka clusters, in their one namespace, which is the refuge, too, for undo records out of a namespace that
-ends. In: the root.
+Leases of Kafka clusters, in their namespace. Undo records of a terminating namespace are exported to it, too. In: the
+root.
 */}}
 {{- define "bellwether.rules.leases" -}}
 - apiGroups: [coordination.k8s.io]
@@ -49,7 +49,7 @@ ends. In: the root.
 {{- end }}
 {{- end }}
 
-{{/* Where policies name a Strimzi cluster: how it is reached, which pods it has, whether it is being rebalanced. */}}
+{{/* For policies that name a Strimzi cluster: its listeners, pods and rebalances. */}}
 {{- define "bellwether.rules.strimzi.operator" -}}
 - apiGroups: [kafka.strimzi.io]
   resources: [kafkas]
@@ -65,14 +65,14 @@ ends. In: the root.
   verbs: [list]
 {{- end }}
 
-{{/* The same for what only connects. */}}
+{{/* The same for processes that only connect to Kafka. */}}
 {{- define "bellwether.rules.strimzi.client" -}}
 - apiGroups: [kafka.strimzi.io]
   resources: [kafkas, kafkausers]
   verbs: [get]
 {{- end }}
 
-{{/* Load plans, where policies may ask for them. */}}
+{{/* Jobs for load plans. */}}
 {{- define "bellwether.rules.jobs" -}}
 - apiGroups: [batch]
   resources: [jobs]
@@ -107,7 +107,7 @@ ends. In: the root.
 {{- include "bellwether.rules.secrets" . }}
 {{- end }}
 
-{{/* Spark's driver in client mode, which makes its executors and cleans up after them by label. */}}
+{{/* Spark driver in client mode: creates executors and deletes them by label. */}}
 {{- define "bellwether.rules.spark" -}}
 - apiGroups: [""]
   resources: [pods]
@@ -123,7 +123,7 @@ ends. In: the root.
   verbs: [list, deletecollection]
 {{- end }}
 
-{{/* Only these Secrets, and only by name. In: names. */}}
+{{/* Read these Secrets by name. In: names. */}}
 {{- define "bellwether.rules.secrets" -}}
 {{- with . }}
 - apiGroups: [""]

@@ -1,7 +1,6 @@
 {{/*
-The containers that stand beside a broker, as YAML for the containers of its pod. Each takes the broker's id from the
-number that ends the pod's name. The quarantine agent's pod must share its process namespace. In: root, policy, namespace (the
-policy's).
+Sidecar containers of a broker, as YAML. Each takes the broker id from the number at the end of the pod's name. The
+quarantine agent requires a shared process namespace. In: root, policy, namespace (of the policy).
 */}}
 {{- define "bellwether.sidecars" -}}
 {{- $sidecars := .root.Values.sidecars }}
@@ -25,7 +24,7 @@ policy's).
     - --directory={{ $sidecars.directory }}
     {{- else if eq $kind "self" }}
     - --port={{ int $sidecars.externalPort }}
-    {{- range $sidecars.ignore }}
+    {{- range $sidecars.ignoredNetworks }}
     - --ignore={{ . }}
     {{- end }}
     {{- end }}
@@ -42,7 +41,7 @@ policy's).
       containerPort: {{ $port }}
   resources:
     {{- toYaml $sidecars.resources | nindent 4 }}
-  # All of it here: brokers' operators say nothing for the whole pod.
+  # All settings are here, because Kafka operators set no security context for the pod.
   securityContext:
     {{- toYaml (merge (dict "runAsNonRoot" true "runAsUser" $user "seccompProfile" (dict "type" "RuntimeDefault")) (deepCopy $.root.Values.podSecurity.container)) | nindent 4 }}
   {{- if eq $kind "storage" }}
@@ -54,7 +53,7 @@ policy's).
 {{- end }}
 
 {{/*
-The same as CEL, for an admission policy that adds them to pods. In: a container.
+The same in CEL, for the admission policy that adds the sidecars to pods. In: a container.
 */}}
 {{- define "bellwether.sidecar.cel" -}}
 {{- $container := . -}}

@@ -75,8 +75,8 @@ def measure(stage: Stage, server: ApiServer, brokers: int, seconds: float) -> di
     def grown(name: str, metric: str, **labels: str) -> float:
         return sample(said_after[name], metric, **labels) - sample(said_before[name], metric, **labels)
 
-    turns = grown("operator", "bellwether_turn_seconds_count", policy=POLICY)
-    turn_seconds = grown("operator", "bellwether_turn_seconds_sum", policy=POLICY)
+    turns = grown("operator", "bellwether_reconcile_duration_seconds_count", policy=POLICY)
+    turn_seconds = grown("operator", "bellwether_reconcile_duration_seconds_sum", policy=POLICY)
     return {
         "seconds": round(lasted, 1),
         "lease_writes_per_second": round(leases, 3),
@@ -86,7 +86,7 @@ def measure(stage: Stage, server: ApiServer, brokers: int, seconds: float) -> di
         "processes": {name: between(before[name], after[name]) for name in watched},
         "questions_per_second": {
             name: {
-                "answered": round(grown(name, "bellwether_probe_asks_total", result="ok") / lasted, 1),
+                "answered": round(grown(name, "bellwether_probe_requests_total", result="ok") / lasted, 1),
                 "mean_milliseconds": round(_mean(grown, name) * 1000, 2),
             }
             for name in probers
@@ -130,8 +130,8 @@ def _figures(taken: list[float]) -> dict[str, float]:
 
 
 def _mean(grown: Any, name: str) -> float:
-    count = grown(name, "bellwether_probe_ask_seconds_count")
-    return float(grown(name, "bellwether_probe_ask_seconds_sum") / count) if count else 0.0
+    count = grown(name, "bellwether_probe_request_duration_seconds_count")
+    return float(grown(name, "bellwether_probe_request_duration_seconds_sum") / count) if count else 0.0
 
 
 def _machine() -> dict[str, Any]:

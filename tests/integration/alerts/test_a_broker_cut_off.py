@@ -31,7 +31,7 @@ def test_a_broker_cut_off_is_told_until_it_is_well_and_every_panel_shows_somethi
     cut(kafka, 2)
     for alert in OF_A_SICK_BROKER:
         site.tell(f"{alert} fires {watched.until_fires(alert, namespace=site.namespace, policy='main'):.1f} s later")
-    watched.until_fires("BellwetherAvailabilityBurnsFast")
+    watched.until_fires("BellwetherErrorBudgetBurnFast")
 
     def told() -> bool:
         found = watched.annotations()
@@ -48,4 +48,4 @@ def test_a_broker_cut_off_is_told_until_it_is_well_and_every_panel_shows_somethi
 
     site.until(shown, 60, "every panel shows something", lambda: sorted(panel for panel, _ in silent))
     kafka.mend()
-    watched.until_quiet([*OF_A_SICK_BROKER, "BellwetherAvailabilityBurnsFast"])
+    watched.until_quiet([*OF_A_SICK_BROKER, "BellwetherErrorBudgetBurnFast"])

@@ -32,50 +32,50 @@ def test_promtool_has_nothing_to_say_against_what_is_really_served(watched: Watc
 def test_more_brokers_than_the_cap_are_a_systemic_cause(watched: WatchedSite, kafka: KafkaCluster) -> None:
     cut(kafka, 2, 3)
     watched.until_fires("BellwetherSystemicCause")
-    watched.until_fires("BellwetherSickBrokerLeads")
+    watched.until_fires("BellwetherSickBrokerLeading")
     kafka.mend()
-    watched.until_quiet(["BellwetherSystemicCause", "BellwetherSickBrokerLeads", "BellwetherBrokerDemoted"])
+    watched.until_quiet(["BellwetherSystemicCause", "BellwetherSickBrokerLeading", "BellwetherBrokerDemoted"])
 
 
 def test_vantages_that_fall_silent_are_named_and_then_the_quorum_is_lost(watched: WatchedSite) -> None:
     probers = [watched.processes[zone] for zone in ("zone-a", "zone-b")]
     probers[0].pause()
     try:
-        watched.until_fires("BellwetherProberSilent", 90, source="zone-a")
+        watched.until_fires("BellwetherProberDown", 90, source="zone-a")
         probers[1].pause()
         watched.until_fires("BellwetherVantageQuorumLost", 90)
     finally:
         for prober in probers:
             prober.resume()
-    watched.until_quiet(["BellwetherProberSilent", "BellwetherVantageQuorumLost"])
+    watched.until_quiet(["BellwetherProberDown", "BellwetherVantageQuorumLost"])
 
 
 def test_an_operator_that_is_killed_is_missed_until_another_one_leads(watched: WatchedSite) -> None:
     watched.processes["operator"].kill()
-    watched.until_fires("BellwetherOperatorAbsent", namespace=watched.site.namespace, policy="main")
+    watched.until_fires("BellwetherOperatorDown", namespace=watched.site.namespace, policy="main")
     watched.operator()
-    watched.until_quiet(["BellwetherOperatorAbsent"])
+    watched.until_quiet(["BellwetherOperatorDown"])
     watched.site.until(
-        lambda: watched.ask("max by (policy) (bellwether_leadership_held) == 1"), 60, "somebody leads", watched.firing
+        lambda: watched.ask("max by (policy) (bellwether_operator_leading) == 1"), 60, "somebody leads", watched.firing
     )
 
 
 def test_a_second_policy_for_the_cluster_is_told_until_it_is_gone(watched: WatchedSite) -> None:
     watched.site.policy("second")
     watched.until_fires("BellwetherClusterClaimed", policy="second")
-    assert not watched.fires("BellwetherNotLed")
+    assert not watched.fires("BellwetherNoActiveOperator")
     watched.site.delete(name="second")
     watched.site.until(lambda: watched.site.gone("second"), 60, "it is gone")
-    watched.until_quiet(["BellwetherClusterClaimed", "BellwetherNotLed"])
+    watched.until_quiet(["BellwetherClusterClaimed", "BellwetherNoActiveOperator"])
 
 
 def test_a_policy_whose_cluster_does_not_answer_is_told(watched: WatchedSite) -> None:
     nowhere: dict[str, Any] = {"bootstrapServers": [f"127.0.0.1:{watched.site.free_port()}"]}
     watched.site.policy("lost", kafka=nowhere)
-    for alert in ("BellwetherTurnsFail", "BellwetherNotLed", "BellwetherKafkaRequestsFail"):
+    for alert in ("BellwetherReconcileFailing", "BellwetherNoActiveOperator", "BellwetherKafkaRequestsFailing"):
         watched.until_fires(alert, policy="lost")
     watched.site.delete(name="lost")
-    watched.until_quiet(["BellwetherTurnsFail", "BellwetherNotLed", "BellwetherKafkaRequestsFail"])
+    watched.until_quiet(["BellwetherReconcileFailing", "BellwetherNoActiveOperator", "BellwetherKafkaRequestsFailing"])
 
 
 def test_an_undo_record_that_somebody_damaged_is_told(watched: WatchedSite, kafka: KafkaCluster) -> None:
@@ -88,7 +88,7 @@ def test_an_undo_record_that_somebody_damaged_is_told(watched: WatchedSite, kafk
     watched.operator()
     watched.until_fires("BellwetherUndoRecordUnavailable")
     site.kubectl("patch", name, "--type=merge", "-p", json.dumps({"data": json.loads(before)["data"]}))
-    watched.until_quiet(["BellwetherUndoRecordUnavailable", "BellwetherTurnsFail"])
+    watched.until_quiet(["BellwetherUndoRecordUnavailable", "BellwetherReconcileFailing"])
 
 
 def test_an_operator_that_is_stopped_in_good_order_hands_over_in_silence(watched: WatchedSite) -> None:
@@ -108,5 +108,5 @@ def test_an_operator_that_is_stopped_in_good_order_hands_over_in_silence(watched
 
 def held(watched: WatchedSite, name: str) -> float | None:
     """What an operator says of its leadership, as Prometheus has it."""
-    found = watched.ask(f'bellwether_leadership_held{{pod="{name}", policy="main"}}')
+    found = watched.ask(f'bellwether_operator_leading{{pod="{name}", policy="main"}}')
     return float(found[0]["value"][1]) if found else None

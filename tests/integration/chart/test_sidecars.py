@@ -75,7 +75,7 @@ def test_what_is_to_be_pasted_makes_a_pod_that_is_accepted(
 def test_admission_adds_them_to_brokers_and_to_nobody_else(
     installing: Helm, chart: Path, chartserver: ApiServer, restricted: str
 ):
-    sidecars = {**INJECTED, "ignore": ["10.0.0.0/8"]}
+    sidecars = {**INJECTED, "ignoredNetworks": ["10.0.0.0/8"]}
     values = {"sidecars": sidecars, "crds": {"install": False}, "admission": {"enabled": False}}
     given = installing.given(values)
     installing.run("install", "sides", chart, "--namespace", restricted, *given)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from chartvalues import documents
+from chartvalues import chart_documents
 from realparts.helm import Helm, HelmFailed
 
 pytestmark = pytest.mark.chart
@@ -61,7 +61,7 @@ def test_the_defaults_are_those_that_a_reader_sees(chart: Path):
     """Every value of ``values.yaml`` stands under its name in the README."""
     readme = (chart / "README.md").read_text()
     values = yaml.safe_load((chart / "values.yaml").read_text())
-    leaves = [path for path in documents.paths() if "[]" not in path]
+    leaves = [path for path in chart_documents.paths() if "[]" not in path]
     for path in leaves:
         assert f"| `{path}` |" in readme
         found = copy.deepcopy(values)
@@ -78,14 +78,14 @@ def unused(chart: Path) -> list[str]:
     words = set(re.findall(r"[A-Za-z]\w*", _templates(chart)))
     return sorted(
         path
-        for path in documents.paths()
+        for path in chart_documents.paths()
         if path not in NOT_OURS and path.removesuffix("[]").rpartition(".")[2].rpartition("[]")[2] not in words
     )
 
 
 def unknown(chart: Path) -> list[str]:
     """Paths that templates read of ``.Values`` and that do not exist."""
-    known = {path.partition("[]")[0] for path in documents.paths()}
+    known = {path.partition("[]")[0] for path in chart_documents.paths()}
     known |= {".".join(path.split(".")[:n]) for path in known for n in range(1, path.count(".") + 1)}
     read = set(re.findall(r"\.Values\.([A-Za-z][\w.]*\w)", _templates(chart)))
     # Below an object of Kubernetes' own anything may be read.

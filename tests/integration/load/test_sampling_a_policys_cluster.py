@@ -142,7 +142,7 @@ def test_a_policys_cluster_is_sampled_into_its_history_with_what_consumers_read(
             until(halves, 60, seen=log.read_text)
         with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=limit(30)) as answer:
             figures = answer.read().decode()
-        assert re.search(r'bellwether_sampler_rounds_total{[^}]*result="whole"[^}]*} [1-9]', figures)
+        assert re.search(r'bellwether_sampler_rounds_total{[^}]*result="complete"[^}]*} [1-9]', figures)
         assert re.search(r'bellwether_sampler_rows_total{[^}]*end="known"[^}]*} [1-9]', figures)
         slow = told("something is amiss; going on")  # a machine that stood still: not what this is about
         # The cluster behind the policy's addresses goes away, and its API server's word on it changes.

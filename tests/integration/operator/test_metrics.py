@@ -27,16 +27,16 @@ def test_the_operator_serves_what_it_does_what_it_knows_and_what_it_holds(bare_s
     site.until(lambda: site.displaced(1, before), 60, "broker 1 is displaced", site.partitions)
     mine = f'namespace="{site.namespace}",policy="main"'
     wanted = [
-        f"bellwether_at_rest{{{mine}}} 1.0",
-        f"bellwether_leadership_held{{{mine}}} 1.0",
+        f"bellwether_reconcile_idle{{{mine}}} 1.0",
+        f"bellwether_operator_leading{{{mine}}} 1.0",
         f'bellwether_broker_demoted{{broker="1",{mine}}} 1.0',
         f'bellwether_broker_leaders{{broker="1",{mine}}} 2.0',
         f'bellwether_broker_verdict{{broker="2",{mine},verdict="Healthy"}} 1.0',
-        f'bellwether_moves_held{{{mine},reason="OnlyReplica"}} 2.0',
-        f'bellwether_errors_total{{kind="Transient",namespace="{site.namespace}",policy="lost"}}',
-        f'bellwether_policy_trouble{{namespace="{site.namespace}",policy="lost",reason="ClusterUnreachable"}} 1.0',
+        f'bellwether_partition_moves_blocked{{{mine},reason="OnlyReplica"}} 2.0',
+        f'bellwether_reconcile_errors_total{{kind="Transient",namespace="{site.namespace}",policy="lost"}}',
+        f'bellwether_policy_error{{namespace="{site.namespace}",policy="lost",reason="ClusterUnreachable"}} 1.0',
         f'bellwether_broker_verdict_reason{{broker="2",{mine},reason="SignalsPassing"}} 1.0',
-        f"bellwether_policy_acts{{{mine}}} 1.0",
+        f"bellwether_policy_enforcing{{{mine}}} 1.0",
         f'bellwether_signals{{{mine},state="passing",type="ExternalReachability"}} 3.0',
         f'bellwether_kafka_requests_total{{namespace="{site.namespace}",outcome="ok",policy="main",request="ElectLeaders"}}',
         'bellwether_kubernetes_requests_total{outcome="ok",resource="brokerhealths",verb="patch"}',
@@ -46,8 +46,8 @@ def test_the_operator_serves_what_it_does_what_it_knows_and_what_it_holds(bare_s
     # Ages are told when the verdicts of a turn have been written.
     site.until(lambda: 0 <= float(values_of(site, port).get(age, -1)) < 15, 30, "zone-a is heard of")
     values = values_of(site, port)
-    assert float(values[f"bellwether_turn_seconds_count{{{mine}}}"]) > 0
-    assert float(values[f"bellwether_turn_seconds_sum{{{mine}}}"]) > 0
+    assert float(values[f"bellwether_reconcile_duration_seconds_count{{{mine}}}"]) > 0
+    assert float(values[f"bellwether_reconcile_duration_seconds_sum{{{mine}}}"]) > 0
     assert float(values[f"bellwether_partitions_reordered_total{{{mine}}}"]) >= len(site.baselines(site.record()))
 
 

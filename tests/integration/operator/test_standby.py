@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.apiserver]
 
 QUICK = ("--lease-duration", "6", "--lease-renew", "0.5")
-LEADING = "bellwether_leadership_held"
+LEADING = "bellwether_operator_leading"
 # 10 s of Lease, 4 s for a last request, a second between tries; a Lease that is given up needs none of it.
 KILLED_SECONDS, STOPPED_SECONDS = 20, 3
 

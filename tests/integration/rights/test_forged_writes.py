@@ -250,7 +250,7 @@ def test_an_account_without_a_grant_is_told_how_to_get_one(stage: Stage) -> None
     stranger = stage.by(STRANGER)
     with pytest.raises(Terminal, match=r"make it a prober's by the values probers or sidecars\.accounts"):
         stage.apply(stranger, 1, entry(OUTSIDE, "zone-a"))
-    with pytest.raises(Terminal, match="it is no prober's by the values of the chart"):
+    with pytest.raises(Terminal, match="no prober in the chart values has this account"):
         renew(stage, stranger, NAME_B)
     # GitOps writes overrides, other software its own Leases.
     merged(stage, stranger, {"spec": {"override": {"state": "Demoted", "reason": "disk swap"}}}, sub="")
@@ -271,11 +271,11 @@ def test_people_are_not_bound(stage: Stage, audited: AuditedApiServer) -> None:
 
 BEYOND: dict[str, tuple[str, Forge]] = {
     "an override": (
-        "spec.override is for people",
+        "spec.override is set by users",
         lambda s, a: merged(s, a, {"spec": {"override": {"state": "Demoted", "reason": "x"}}}, sub=""),
     ),
-    "a prober's entry": ("only takes entries away", lambda s, a: s.apply(a, 3, entry(OUTSIDE, "zone-a"))),
-    "a prober's word": ("only takes entries away", lambda s, a: merged(s, a, with_both(s, "Failing"))),
+    "a prober's entry": ("only removes entries", lambda s, a: s.apply(a, 3, entry(OUTSIDE, "zone-a"))),
+    "a prober's word": ("only removes entries", lambda s, a: merged(s, a, with_both(s, "Failing"))),
     "somebody else's Lease": ("only leases of its own", lambda s, a: lease(s, a, "x", name="kube-scheduler")),
 }
 

@@ -25,7 +25,7 @@ POLICY = "main"
 ROLLOUT_SECONDS = 180
 UNINSTALL_SECONDS = 240
 METRICS_PORT = 9464
-ACTING = re.compile(r"^bellwether_leadership_held\{.*\} 1\.0$", re.MULTILINE)
+ACTING = re.compile(r"^bellwether_operator_leading\{.*\} 1\.0$", re.MULTILINE)
 VANTAGES = ("zone-a", "zone-b")
 SPARK_IMAGE = "docker.io/library/bellwether-spark"
 USER = 10001
@@ -77,8 +77,8 @@ class Release:
         return list(yaml.safe_load(found["data"][f"{NAMESPACE}.{POLICY}.yaml"]))
 
     def pods(self, *, component: str = "") -> list[Mapping[str, Any]]:
-        """The release's pods, those of one component if it is named; errands, which end by themselves, are left out."""
-        wanted = f"app.kubernetes.io/component{f'={component}' if component else '!=errand'}"
+        """The release's pods, those of one component if it is named; completed hook pods are left out."""
+        wanted = f"app.kubernetes.io/component{f'={component}' if component else '!=hook'}"
         selector = f"app.kubernetes.io/instance={NAME},{wanted}"
         return list(self.kubectl.get("pods", "--namespace", NAMESPACE, "--selector", selector))
 

@@ -11,12 +11,12 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from chartvalues import documents, generate
+from chartvalues import chart_documents, generate
 from chartvalues.values import Values
 
 EXAMPLES = Path(__file__).parents[2] / "integration" / "chart"
-VALUES = yaml.safe_load(documents.values_yaml())
-SCHEMA = json.loads(documents.schema_json())
+VALUES = yaml.safe_load(chart_documents.values_yaml())
+SCHEMA = json.loads(chart_documents.schema_json())
 
 
 def test_the_defaults_as_they_are_written_are_valid_values_and_the_models_own():
@@ -24,7 +24,7 @@ def test_the_defaults_as_they_are_written_are_valid_values_and_the_models_own():
 
 
 def test_every_value_has_a_comment_above_it_that_says_what_it_means():
-    lines = documents.values_yaml().splitlines()
+    lines = chart_documents.values_yaml().splitlines()
     bare = [
         line
         for before, line in itertools.pairwise(lines)
@@ -34,15 +34,18 @@ def test_every_value_has_a_comment_above_it_that_says_what_it_means():
 
 
 def test_no_line_of_the_comments_is_longer_than_a_reader_likes():
-    assert max(len(line) for line in documents.values_yaml().splitlines() if line.lstrip().startswith("#")) <= 120
+    assert max(len(line) for line in chart_documents.values_yaml().splitlines() if line.lstrip().startswith("#")) <= 120
 
 
 def test_the_readme_has_a_row_for_every_value_with_its_default():
-    table = documents.table()
-    assert "| `operator.replicas` | `2` | One acts on each Kafka cluster" in table
-    assert "| `probers` | `[]` | Probers, one Deployment each. |" in table
-    assert "| `probers[].kind` | needed | What it looks at. |" in table
-    assert table.count("\n") == len(documents.paths()) + 1
+    table = chart_documents.table()
+    assert "| `operator.replicas` | `2` | One replica is active for each Kafka cluster" in table
+    assert "| `probers` | `[]` | Probers; one Deployment for each. |" in table
+    assert (
+        "| `probers[].kind` | required | Type of the prober: Reachability, Replication, Prometheus or Plugin. |"
+        in table
+    )
+    assert table.count("\n") == len(chart_documents.paths()) + 1
 
 
 def test_the_schema_takes_no_key_that_no_model_has():

@@ -423,5 +423,5 @@ def test_a_defect_in_one_turn_neither_ends_the_loop_nor_keeps_the_lease(operator
     assert len(calls) == 2
     assert operator.connector.closed == 1
     assert operator.metrics.registry.get_sample_value(
-        "bellwether_errors_total", {"namespace": "default", "policy": "main", "kind": "Defect"}
+        "bellwether_reconcile_errors_total", {"namespace": "default", "policy": "main", "kind": "Defect"}
     )

@@ -16,7 +16,7 @@ apiserver_request_total{code="200",group="bellwether.dev",resource="brokerhealth
 apiserver_request_duration_seconds_count{resource="leases",verb="PUT"} 9
 bellwether_probe_reading{broker="1"} 1.0
 bellwether_probe_reading{broker="2"} -1.0
-bellwether_at_rest 1.0
+bellwether_reconcile_idle 1.0
 """
 
 
@@ -37,7 +37,7 @@ def test_rates_name_what_grew_and_nothing_else() -> None:
 def test_samples_are_summed_over_those_that_carry_the_labels() -> None:
     assert sample(METRICS, "bellwether_probe_reading") == 0
     assert sample(METRICS, "bellwether_probe_reading", broker="2") == -1
-    assert sample(METRICS, "bellwether_at_rest") == 1
+    assert sample(METRICS, "bellwether_reconcile_idle") == 1
     assert sample(METRICS, "bellwether_probe") == 0
 
 

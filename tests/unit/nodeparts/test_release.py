@@ -6,12 +6,12 @@ import pytest
 
 from nodeparts import release
 
-HELD = 'bellwether_leadership_held{namespace="bellwether",policy="main"}'
+HELD = 'bellwether_operator_leading{namespace="bellwether",policy="main"}'
 
 
 @pytest.mark.parametrize(("value", "acts"), [("1.0", True), ("0.0", False)])
 def test_a_pod_acts_that_says_that_it_holds_the_lease(value: str, acts: bool) -> None:
-    said = f"# HELP bellwether_leadership_held 1 while 1.0\n{HELD} {value}\nother 1.0\n"
+    said = f"# HELP bellwether_operator_leading 1 while 1.0\n{HELD} {value}\nother 1.0\n"
     assert bool(release.ACTING.search(said)) is acts
 
 

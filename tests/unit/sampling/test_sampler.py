@@ -74,9 +74,9 @@ def minutes(rounds: list[Rows]) -> list[int]:
 def test_each_round_is_written_and_counted(life: Life) -> None:
     life.rounds(3)
     assert minutes(life.shelf.taken) == [0, 1, 2]
-    assert life.figure("rounds_total", result="whole") == 3
+    assert life.figure("rounds_total", result="complete") == 3
     assert life.figure("rows_total", end="known") == 6
-    assert life.figure("written_bytes_total", what="round") == 300
+    assert life.figure("written_bytes_total", kind="round") == 300
     assert life.figure("last_written_timestamp_seconds") == (NOON + timedelta(minutes=2)).timestamp()
     assert life.figure("partitions") == 2
 

@@ -257,7 +257,7 @@ def _verb(method: str) -> str:
 
 
 def _outcome(error: Exception) -> str:
-    for kind, outcome in ((NotFound, "absent"), (Conflict, "conflict"), (Transient, "unavailable")):
+    for kind, outcome in ((NotFound, "not_found"), (Conflict, "conflict"), (Transient, "unavailable")):
         if isinstance(error, kind):
             return outcome
     return "refused"

@@ -162,12 +162,12 @@ class Alerts:
         label = alert.labels.get(settings.broker_label)
         broker = None if label is None or len(label) > _LONGEST_LABEL else broker_id(label)
         if broker is None:
-            self._observer.took("without broker")
+            self._observer.took("no_broker")
             why = f"an alert whose label {settings.broker_label} names no broker is passed over"
             self._say("without broker", name, why, label=None if label is None else worded(label, 80))
             return None
         if broker not in brokers:
-            self._observer.took("unknown broker")
+            self._observer.took("unknown_broker")
             self._say("unknown broker", name, "an alert about a broker that is not known is passed over", broker=broker)
             return None
         return broker, alert.name

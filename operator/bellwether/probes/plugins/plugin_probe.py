@@ -38,7 +38,7 @@ class Observer(Protocol):
     """Is told what is measured, for metrics; ``telemetry`` has the real one."""
 
     def measured(self, broker: int, result: str) -> None:
-        """One measurement: ``passing``, ``failing``, ``no evidence``, ``broken`` or ``hanging``."""
+        """One measurement: ``passing``, ``failing``, ``unknown``, ``error`` or ``timeout``."""
         ...
 
     def judged(self, signal: Signal) -> None:
@@ -236,5 +236,5 @@ class PluginProbe:
 
 def _result(seen: Measurement, trouble: str) -> str:
     if trouble:
-        return "hanging" if trouble == "hangs" else "broken"
-    return "no evidence" if seen.ok is None else "passing" if seen.ok else "failing"
+        return "timeout" if trouble == "hangs" else "error"
+    return "unknown" if seen.ok is None else "passing" if seen.ok else "failing"

@@ -1,7 +1,7 @@
 """Prometheus metrics of requests to Kafka brokers and to the Kubernetes API.
 
-Told by the adapters through plain functions; served with the operator's other metrics. Labels are bounded: the kinds of
-requests that we make, the stages at which a conversation breaks, the kinds of objects that we handle.
+Updated by the adapters through plain functions; served with the operator's other metrics. Labels are bounded: request
+names, the stages at which a connection fails, and the kinds of Kubernetes objects.
 """
 
 from __future__ import annotations
@@ -15,44 +15,43 @@ from bellwether.telemetry.metrics.metric_registry import LATENCY_BUCKETS
 _POLICY = ("namespace", "policy")
 
 
-class ExchangeMetrics:
-    """Counts and times of requests, by what came of them."""
+class ClientMetrics:
+    """Counts and durations of requests, by outcome."""
 
     def __init__(self, registry: CollectorRegistry, gone: Collection[tuple[str, str]] = frozenset()) -> None:
-        """``gone`` holds policies (namespace, name) of which nothing is told any more: their loops may still ask."""
+        """``gone``: deleted policies (namespace, name), whose controllers may still send requests."""
         self._gone = gone
         self.kafka_requests = Counter(
             "bellwether_kafka_requests",
-            "Requests to brokers, opening a connection (Open) among them, by outcome: ok when an answer came, else the"
-            " stage at which the conversation broke (Connect, Tls, Sasl, Request); Silent where TLS or SASL got no"
-            " answer in time.",
+            "Requests to brokers, including opened connections (Open), by outcome: ok, the stage that failed (Connect,"
+            " Tls, Sasl, Request), or Timeout if TLS or SASL got no answer in time.",
             (*_POLICY, "request", "outcome"),
             registry=registry,
         )
         self.kafka_seconds = Histogram(
-            "bellwether_kafka_request_seconds",
-            "Time until a broker answered a request.",
+            "bellwether_kafka_request_duration_seconds",
+            "Duration of a successful request to a broker, in seconds.",
             (*_POLICY, "request"),
             buckets=LATENCY_BUCKETS,
             registry=registry,
         )
         self.certificates = Gauge(
             "bellwether_kafka_certificate_expiry_timestamp_seconds",
-            "When a certificate ends: the last of the trusted authorities' (authority), the operator's own (own), the"
-            " first of the brokers' that were seen (broker).",
+            "Unix time of a certificate's expiry, in seconds: the last of the trusted CAs to expire (authority), the"
+            " operator's client certificate (own), the first broker certificate to expire (broker).",
             (*_POLICY, "certificate"),
             registry=registry,
         )
         self.kubernetes_requests = Counter(
             "bellwether_kubernetes_requests",
-            "Requests to the Kubernetes API, by outcome: ok, conflict (somebody else was first), absent, refused,"
-            " unavailable (no answer, overloaded).",
+            "Requests to the Kubernetes API, by outcome: ok, conflict (changed by another client), not_found, refused"
+            " (forbidden or invalid), unavailable (no answer, overload).",
             ("verb", "resource", "outcome"),
             registry=registry,
         )
         self.kubernetes_seconds = Histogram(
-            "bellwether_kubernetes_request_seconds",
-            "Time of a request to the Kubernetes API, whatever came of it.",
+            "bellwether_kubernetes_request_duration_seconds",
+            "Duration of a request to the Kubernetes API, in seconds, with any outcome.",
             ("verb",),
             buckets=LATENCY_BUCKETS,
             registry=registry,
@@ -67,7 +66,7 @@ class ExchangeMetrics:
             self.kafka_seconds.labels(namespace, policy, request).observe(seconds)
 
     def certificate(self, namespace: str, policy: str, which: str, ends: float | None) -> None:
-        """When a certificate ends (Unix time); None where there is none any more."""
+        """When a certificate expires (Unix time); None if it no longer exists."""
         if (namespace, policy) in self._gone:
             return
         if ends is None:
@@ -81,6 +80,6 @@ class ExchangeMetrics:
         self.kubernetes_seconds.labels(verb).observe(seconds)
 
     def forget(self, namespace: str, policy: str) -> None:
-        """Drop everything about a policy that is gone."""
+        """Drop all series of a deleted policy."""
         for metric in (self.kafka_requests, self.kafka_seconds, self.certificates):
             metric.remove_by_labels({"namespace": namespace, "policy": policy})

@@ -1,7 +1,7 @@
 """Prometheus metrics of the replication prober. Labels are bounded: brokers of one cluster, no topics.
 
-Told by ``probes.replication.replication_probe`` what it measures; the series stand in the registry of
-``telemetry.metrics.probe_metrics``, which serves what all probers have in common.
+Updated by ``probes.replication.replication_probe``; the series are in the registry of
+``telemetry.metrics.probe_metrics``, which serves the metrics that all probers share.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ROUND_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class Sounding(Protocol):
-    """What is needed of one round's look at a broker."""
+    """The fields used from one round's measurement of a broker."""
 
     @property
     def worst_seconds(self) -> float:
@@ -41,31 +41,32 @@ class Sounding(Protocol):
 
 
 class LagMetrics:
-    """Lags by broker, and what measuring them costs."""
+    """Replication lag by broker, and the cost of measuring it."""
 
     def __init__(self, common: ProbeMetrics) -> None:
         self._common = common
         self._seconds = Gauge(
             "bellwether_probe_replication_lag_seconds",
-            "How long ago the leader's log ended where the follower's ends now: the worst of a broker's partitions.",
+            "Replication lag of a broker's worst partition, in seconds: how long ago the leader's log ended where the"
+            " follower's log ends now.",
             ["broker"],
             registry=common.registry,
         )
         self._lagging = Gauge(
             "bellwether_probe_replication_lagging_partitions",
-            "Partitions on which a follower lags above the threshold, by whether it is in the ISR (in, out).",
+            "Partitions whose follower on this broker lags above the threshold, by ISR membership (in, out).",
             ["broker", "isr"],
             registry=common.registry,
         )
-        self._looks = Counter(
-            "bellwether_probe_replication_looks",
-            "Rounds in which a broker was measured (ok), or was not (unmeasured).",
+        self._rounds = Counter(
+            "bellwether_probe_replication_rounds",
+            "Measuring rounds of a broker, by result (ok, failed).",
             ["broker", "result"],
             registry=common.registry,
         )
-        self._rounds = Histogram(
-            "bellwether_probe_replication_round_seconds",
-            "Time of one round of questions to all the brokers.",
+        self._round_seconds = Histogram(
+            "bellwether_probe_replication_round_duration_seconds",
+            "Duration of one measuring round over all brokers, in seconds.",
             buckets=_ROUND_BUCKETS,
             registry=common.registry,
         )
@@ -76,8 +77,8 @@ class LagMetrics:
         )
 
     def measured(self, broker: int, look: Sounding) -> None:
-        """One round's look at one broker; while it is not measured its gauges are absent."""
-        self._looks.labels(broker, "unmeasured" if look.problem else "ok").inc()
+        """One round's measurement of one broker; after a failed round its gauges are absent."""
+        self._rounds.labels(broker, "failed" if look.problem else "ok").inc()
         if look.problem:
             self._forget_gauges(broker)
             return
@@ -91,14 +92,14 @@ class LagMetrics:
 
     def ended(self, seconds: float, partitions: int) -> None:
         """A round over so many partitions has ended."""
-        self._rounds.observe(seconds)
+        self._round_seconds.observe(seconds)
         self._partitions.set(partitions)
 
     def gone(self, broker: int) -> None:
-        """The broker is no longer watched: its series go."""
+        """The broker is no longer watched: remove its series."""
         self._common.gone(broker)
         self._forget_gauges(broker)
-        self._looks.remove_by_labels({"broker": str(broker)})
+        self._rounds.remove_by_labels({"broker": str(broker)})
 
     def _forget_gauges(self, broker: int) -> None:
         for gauge in (self._seconds, self._lagging):

@@ -1,7 +1,7 @@
 """Prometheus metrics of the operator's own work. Labels are bounded: policies, brokers, reasons, sources of signals.
 
-Told by the policy loops; served by ``bellwether operator --metrics-port``. A process that stands by says that it does,
-what it asks of others, and nothing of brokers.
+Updated by the policy controllers; served by ``bellwether operator --metrics-port``. A standby process serves only its
+own state and the requests that it makes, and nothing about brokers.
 """
 
 from __future__ import annotations
@@ -17,80 +17,94 @@ from bellwether.core.rebalance.lifecycle import RebalanceRun
 from bellwether.core.reporting.report import Report
 from bellwether.core.signals import Signal
 from bellwether.telemetry.metrics.broker_metrics import BrokerMetrics, Patience
-from bellwether.telemetry.metrics.client_metrics import ExchangeMetrics
+from bellwether.telemetry.metrics.client_metrics import ClientMetrics
 from bellwether.telemetry.metrics.metric_registry import LabelledRegistry, PolicyGauge
 from bellwether.telemetry.metrics.quarantine_metrics import QuarantineMetrics
 from bellwether.telemetry.metrics.rebalance_metrics import RebalanceMetrics
 
 _POLICY = ("namespace", "policy")
-_TURN_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_RECONCILE_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class OperatorMetrics:
-    """What the operator says of itself, in a registry of its own."""
+    """The operator's metrics, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = LabelledRegistry("operator")
         self._gone: set[tuple[str, str]] = set()
-        self.exchanges = ExchangeMetrics(self.registry, self._gone)
+        self.exchanges = ClientMetrics(self.registry, self._gone)
         self._brokers = BrokerMetrics(self.registry)
         self._quarantines = QuarantineMetrics(self.registry)
         self._rebalances = RebalanceMetrics(self.registry)
-        self._turns = Histogram(
-            "bellwether_turn_seconds",
-            "Time that one turn took.",
+        self._reconciles = Histogram(
+            "bellwether_reconcile_duration_seconds",
+            "Duration of one successful reconcile, in seconds.",
             _POLICY,
-            buckets=_TURN_BUCKETS,
+            buckets=_RECONCILE_BUCKETS,
             registry=self.registry,
         )
         self._started = self._gauge(
-            "turn_start_timestamp_seconds",
-            "When the turn under way began; 0 between turns. A turn that stands still is a stuck loop.",
+            "reconcile_start_timestamp_seconds",
+            "Unix time at which the current reconcile started, in seconds; 0 between reconciles. A value that stays"
+            " the same is a stuck reconcile.",
         )
-        self._finished = self._gauge("turn_last_success_timestamp_seconds", "When the last turn ended well.")
-        self._errors = self._counter("errors", "Turns that failed, by kind of error.", "kind")
+        self._finished = self._gauge(
+            "reconcile_last_success_timestamp_seconds",
+            "Unix time at which the last successful reconcile ended, in seconds.",
+        )
+        self._errors = self._counter("reconcile_errors", "Failed reconciles, by kind of error.", "kind")
         self._stopped = self._counter(
-            "runs_stopped", "Turns that did not carry their plan out to its end, by reason.", "reason"
+            "executions_aborted", "Executions that were aborted before their plan was complete, by reason.", "reason"
         )
         self._leading = self._gauge(
-            "leadership_held", "1 while this process holds the Lease of the policy's cluster, 0 while it stands by."
+            "operator_leading", "1 while this process holds the Lease of the policy's Kafka cluster, 0 on standby."
         )
-        self._epoch = self._gauge("epoch", "Epoch of the undo record, raised by whoever takes over.")
-        self._acts = self._gauge("policy_acts", "1 while the policy enforces and is not suspended.")
-        self._trouble = self._told("policy_trouble", "1, with the reason why no turn can be taken.", "reason")
-        self._at_rest = self._gauge("at_rest", "1 when the last turn asked Kafka for nothing.")
-        self._held = self._told("moves_held", "Partitions whose move is held back, by reason.", "reason")
-        self._brokers_held = self._told(
-            "brokers_held", "Brokers whose demotion or promotion is held back, by reason.", "reason"
+        self._epoch = self._gauge("epoch", "Epoch of the undo record; each new Lease holder raises it.")
+        self._enforcing = self._gauge(
+            "policy_enforcing", "1 while the policy may change Kafka: mode Enforce and not suspended; else 0."
         )
-        self._partitions = self._gauge("partitions", "Partitions of the cluster in the last turn.")
+        self._policy_error = self._policy_gauge(
+            "policy_error", "1, with the reason why the policy cannot be reconciled; else absent.", "reason"
+        )
+        self._idle = self._gauge("reconcile_idle", "1 if the last reconcile had nothing to change in Kafka, else 0.")
+        self._moves_blocked = self._policy_gauge(
+            "partition_moves_blocked", "Partitions whose leader move is blocked, by reason.", "reason"
+        )
+        self._brokers_blocked = self._policy_gauge(
+            "brokers_action_blocked", "Brokers whose demotion or promotion is blocked, by reason.", "reason"
+        )
+        self._partitions = self._gauge("partitions", "Partitions of the cluster in the last reconcile.")
         self._leaderless = self._gauge("partitions_leaderless", "Partitions without a leader.")
-        self._risks = self._told(
-            "partitions_at_risk", "Partitions that miss replicas in sync, or a leader, by class of risk.", "risk"
+        self._risks = self._policy_gauge(
+            "partitions_at_risk", "Partitions with too few in-sync replicas or without a leader, by risk class.", "risk"
         )
-        self._displaced = self._gauge("partitions_displaced", "Partitions whose replica order is not their baseline.")
+        self._displaced = self._gauge(
+            "partitions_displaced", "Partitions whose replica order differs from their baseline."
+        )
         self._for_racks = self._gauge(
             "partitions_displaced_for_racks",
-            "Those of the displaced partitions that stand so for good, as the racks of spec.placement want it.",
+            "Displaced partitions whose order differs permanently because of the racks in spec.placement.",
         )
-        self._out_of_place = self._gauge(
-            "leaders_out_of_place", "Partitions led by another broker than their baseline's first."
+        self._misplaced = self._gauge(
+            "leaders_misplaced", "Partitions led by another broker than the first one of their baseline."
         )
-        self._imbalance = self._told(
+        self._imbalance = self._policy_gauge(
             "preferred_leader_imbalance",
-            "Partitions led by another broker than the first of their order: now, and before and after the last"
-            " periodic election that moved any. Absent without spec.election.intervalSeconds.",
+            "Partitions not led by the first broker of their order: now, and before and after the last periodic"
+            " election that moved leaders. Absent without spec.election.intervalSeconds.",
             "when",
         )
-        self._entries = self._gauge("undo_record_entries", "Partitions in the undo record, tombstones included.")
-        self._reordered = self._counter("partitions_reordered", "Partitions given another replica order.")
+        self._entries = self._gauge("undo_record_entries", "Partitions in the undo record, including tombstones.")
+        self._reordered = self._counter("partitions_reordered", "Partitions whose replica order was changed.")
         self._elected = self._counter("leaders_elected", "Leaders moved by preferred election.")
-        self._touched = self._counter("replica_sets_touched", "Replica sets that changed around a reorder of ours.")
+        self._conflicts = self._counter(
+            "replica_set_conflicts", "Replica sets that another tool changed while Bellwether changed their order."
+        )
         self._by_policy = (
-            self._held,
-            self._brokers_held,
+            self._moves_blocked,
+            self._brokers_blocked,
             self._risks,
-            self._trouble,
+            self._policy_error,
             self._brokers,
             self._imbalance,
             self._quarantines,
@@ -98,64 +112,64 @@ class OperatorMetrics:
         )
 
     def known(self, namespace: str, policy: str) -> None:
-        """A policy is watched from now on; nobody is said to lead it yet."""
+        """A policy is watched from now on; this process does not lead it yet."""
         self._gone.discard((namespace, policy))
         self.leading(namespace, policy, False)
 
     def turn_begins(self, namespace: str, policy: str, timestamp: float) -> None:
-        """A turn starts; ``timestamp`` is Unix time in seconds."""
+        """A reconcile starts; ``timestamp`` is Unix time in seconds."""
         if (namespace, policy) not in self._gone:
             self._started.labels(namespace, policy).set(timestamp)
 
     def turn_ends(self, namespace: str, policy: str) -> None:
-        """No turn is under way any more."""
+        """No reconcile is running any more."""
         if (namespace, policy) not in self._gone:
             self._started.labels(namespace, policy).set(0)
 
     def turn_ended(
         self, namespace: str, policy: str, seconds: float, report: Report, entries: int, acts: bool = True
     ) -> None:
-        """A turn ended well. ``acts``: the policy may change Kafka."""
+        """A reconcile succeeded. ``acts``: the policy may change Kafka."""
         labels = (namespace, policy)
         if labels in self._gone:
             return
-        self._turns.labels(*labels).observe(seconds)
+        self._reconciles.labels(*labels).observe(seconds)
         self._finished.labels(*labels).set(report.now.timestamp())
-        self._trouble.tell(namespace, policy, {})
+        self._policy_error.set_series(namespace, policy, {})
         self._epoch.labels(*labels).set(report.epoch)
-        self._acts.labels(*labels).set(acts)
-        self._at_rest.labels(*labels).set(report.settled)
+        self._enforcing.labels(*labels).set(acts)
+        self._idle.labels(*labels).set(report.settled)
         self._partitions.labels(*labels).set(report.partitions)
         self._leaderless.labels(*labels).set(report.leaderless)
         self._displaced.labels(*labels).set(report.displaced)
         self._for_racks.labels(*labels).set(report.displaced_for_racks)
-        self._out_of_place.labels(*labels).set(report.leaders_out_of_place)
+        self._misplaced.labels(*labels).set(report.leaders_out_of_place)
         self._entries.labels(*labels).set(entries)
         self._reordered.labels(*labels).inc(report.result.reordered)
         self._elected.labels(*labels).inc(report.result.elected)
-        self._touched.labels(*labels).inc(len(report.result.touched))
+        self._conflicts.labels(*labels).inc(len(report.result.touched))
         if report.result.stopped is not None:
             self._stopped.labels(*labels, str(report.result.stopped.reason)).inc()
         self._brokers.judged(namespace, policy, report)
-        self._quarantines.stand(namespace, policy, report)
-        self._imbalance.tell(namespace, policy, _imbalances(report.election))
+        self._quarantines.update(namespace, policy, report)
+        self._imbalance.set_series(namespace, policy, _imbalances(report.election))
         counts = report.risk_summary.counts
         risks = {(str(risk),): float(counts.get(risk, 0)) for risk in Risk if risk is not Risk.IN_SYNC}
-        self._risks.tell(namespace, policy, risks)
+        self._risks.set_series(namespace, policy, risks)
         held = {(str(reason),): float(count) for reason, count in report.blocked_by_reason.items()}
-        self._held.tell(namespace, policy, held)
+        self._moves_blocked.set_series(namespace, policy, held)
         reasons = [str(hold.reason) for hold in report.plan.decisions.held]
-        self._brokers_held.tell(namespace, policy, {(r,): float(reasons.count(r)) for r in reasons})
+        self._brokers_blocked.set_series(namespace, policy, {(r,): float(reasons.count(r)) for r in reasons})
 
     def turn_failed(self, namespace: str, policy: str, kind: str) -> None:
-        """A turn ended with an error of that kind."""
+        """A reconcile ended with an error of that kind."""
         if (namespace, policy) not in self._gone:
             self._errors.labels(namespace, policy, kind).inc()
 
     def troubled(self, namespace: str, policy: str, reason: Reason) -> None:
-        """No turn can be taken, and why; until one ends well or somebody else leads."""
+        """The policy cannot be reconciled, and why; until a reconcile succeeds or another process leads."""
         if (namespace, policy) not in self._gone:
-            self._trouble.tell(namespace, policy, {(str(reason),): 1.0})
+            self._policy_error.set_series(namespace, policy, {(str(reason),): 1.0})
 
     def leading(self, namespace: str, policy: str, held: bool) -> None:
         """Whether this process holds the Lease."""
@@ -164,35 +178,35 @@ class OperatorMetrics:
             return
         self._leading.labels(*labels).set(held)
         if held:
-            # Counters stand at 0 before they rise, as a rise from nothing is none to Prometheus.
-            for counter in (self._reordered, self._elected, self._touched):
+            # Counters start at 0: Prometheus does not see an increase of a series that did not exist.
+            for counter in (self._reordered, self._elected, self._conflicts):
                 counter.labels(*labels)
-            self._quarantines.led(namespace, policy)
+            self._quarantines.init_counters(namespace, policy)
             return
-        for told in self._by_policy:
-            told.forget(namespace, policy)
-        for gauge in (self._epoch, self._acts, self._at_rest, self._partitions, self._leaderless, self._displaced):
+        for group in self._by_policy:
+            group.forget(namespace, policy)
+        for gauge in (self._epoch, self._enforcing, self._idle, self._partitions, self._leaderless, self._displaced):
             gauge.remove_by_labels({"namespace": namespace, "policy": policy})
-        for gauge in (self._for_racks, self._out_of_place, self._entries):
+        for gauge in (self._for_racks, self._misplaced, self._entries):
             gauge.remove_by_labels({"namespace": namespace, "policy": policy})
 
     def rebalance(self, namespace: str, policy: str, run: RebalanceRun | None) -> None:
-        """How the rebalance by load stands; None where the policy asks for none."""
+        """State of the rebalance by load; None if the policy has none."""
         if (namespace, policy) not in self._gone:
-            self._rebalances.stands(namespace, policy, run)
+            self._rebalances.update(namespace, policy, run)
 
     def heard(self, namespace: str, policy: str, signals: Iterable[Signal], patience: Patience) -> None:
-        """How old each source's word is, and how many signals say what; ``patience`` as the policy has it."""
+        """Age of each source and count of signals by state; ``patience``: maximum ages by the policy."""
         if (namespace, policy) not in self._gone:
             self._brokers.heard(namespace, policy, signals, patience)
 
     def forget(self, namespace: str, policy: str) -> None:
-        """Drop everything about a policy that is gone; what its loop says while it ends is not listened to."""
+        """Drop all series of a deleted policy, and ignore later updates by its controller."""
         self._gone.add((namespace, policy))
-        for told in self._by_policy:
-            told.forget(namespace, policy)
+        for group in self._by_policy:
+            group.forget(namespace, policy)
         self.exchanges.forget(namespace, policy)
-        self._quarantines.drop(namespace, policy)
+        self._quarantines.remove_counters(namespace, policy)
         for metric in vars(self).values():
             if isinstance(metric, Gauge | Counter | Histogram):
                 metric.remove_by_labels({"namespace": namespace, "policy": policy})
@@ -200,7 +214,7 @@ class OperatorMetrics:
     def _gauge(self, name: str, text: str) -> Gauge:
         return Gauge(f"bellwether_{name}", text, _POLICY, registry=self.registry)
 
-    def _told(self, name: str, text: str, *labels: str) -> PolicyGauge:
+    def _policy_gauge(self, name: str, text: str, *labels: str) -> PolicyGauge:
         return PolicyGauge(f"bellwether_{name}", text, labels, self.registry)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
@@ -210,9 +224,9 @@ class OperatorMetrics:
 def _imbalances(found: PreferredElectionStatus | None) -> dict[tuple[str, ...], float]:
     if found is None:
         return {}
-    told: dict[tuple[str, ...], float] = {("now",): float(found.imbalance)}
+    series: dict[tuple[str, ...], float] = {("now",): float(found.imbalance)}
     if (last := found.last) is not None:
-        told[("before",)] = float(last.before)
+        series[("before",)] = float(last.before)
         if last.after is not None:
-            told[("after",)] = float(last.after)
-    return told
+            series[("after",)] = float(last.after)
+    return series

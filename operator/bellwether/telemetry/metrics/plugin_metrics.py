@@ -1,6 +1,6 @@
 """Prometheus metrics of a prober with a plug-in signal type, in addition to those of every prober.
 
-Told by ``probes.plugins.plugin_probe`` what is measured. Labels are bounded: brokers of one cluster, five results.
+Updated by ``probes.plugins.plugin_probe``. Labels are bounded: brokers of one cluster, five results.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from bellwether.telemetry.metrics.probe_metrics import ProbeMetrics
 
 
 class PluginMetrics:
-    """Counts of one kind's measurements, in the prober's registry."""
+    """Counts of one plug-in's measurements, in the prober's registry."""
 
     def __init__(self, metrics: ProbeMetrics) -> None:
         self._metrics = metrics
         self._measurements = Counter(
             "bellwether_probe_plugin_measurements",
-            "Measurements of a plugged-in kind, by result (passing, failing, no evidence, broken, hanging).",
+            "Measurements of a plug-in signal type, by result (passing, failing, unknown, error, timeout).",
             ["broker", "result"],
             registry=metrics.registry,
         )
@@ -32,6 +32,6 @@ class PluginMetrics:
         self._metrics.judged(signal)
 
     def gone(self, broker: int) -> None:
-        """The broker is no longer measured: its series go."""
+        """The broker is no longer measured: remove its series."""
         self._measurements.remove_by_labels({"broker": str(broker)})
         self._metrics.gone(broker)

@@ -1,7 +1,7 @@
 """Prometheus metrics of a prober. Labels are bounded: brokers of one cluster, a handful of stages, no addresses.
 
-Told by the probes what they measure; served by ``bellwether probe ... --metrics-port``. Every series carries the
-policy, the kind of signal and the source (the vantage), so that one query reads all probers of a cluster.
+Updated by the probes; served by ``bellwether probe ... --metrics-port``. Every series has the labels of the policy,
+the type of signal and the source (the vantage), so that one query reads all probers of a cluster.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ READING_VALUES = {Reading.PASSING: 1.0, Reading.FAILING: 0.0, Reading.UNKNOWN: -
 
 
 class Answer(Protocol):
-    """What is needed of an answer."""
+    """The fields used from an answer."""
 
     @property
     def ok(self) -> bool:
-        """Whether it was the right one."""
+        """Whether the right broker answered."""
         ...
 
     @property
@@ -34,12 +34,12 @@ class Answer(Protocol):
 
     @property
     def result(self) -> str:
-        """``ok``, or what it broke at."""
+        """``ok``, or the stage that failed."""
         ...
 
 
 class Sample(Protocol):
-    """What is needed of a write."""
+    """The fields used from a write."""
 
     @property
     def seconds(self) -> float:
@@ -58,80 +58,85 @@ class Sample(Protocol):
 
 
 class ProbeMetrics:
-    """Counts and times of one prober, in a registry of its own; ``labels`` are those of all its series."""
+    """Counts and durations of one prober, in a registry of its own; ``labels`` are added to all series."""
 
     def __init__(self, labels: Mapping[str, str] | None = None) -> None:
         self.health = Health()
         self.registry = LabelledRegistry("prober", labels)
-        self._results: dict[int, set[tuple[str, str]]] = {}  # by broker: to look for its series would take all of them
-        asked = ["broker", "path"]
-        self._asks = Counter(
-            "bellwether_probe_asks",
-            "Questions to brokers, by path (external, internal) and result (ok, Silent, or the stage at which"
-            " they broke).",
-            [*asked, "result"],
+        self._results: dict[
+            int, set[tuple[str, str]]
+        ] = {}  # by broker, to remove its series without a search through all
+        labelnames = ["broker", "path"]
+        self._requests = Counter(
+            "bellwether_probe_requests",
+            "Requests to brokers, by path (external, internal) and result: ok, the stage that failed (Connect, Tls,"
+            " Sasl, Request, WrongBroker), or Timeout if TLS or SASL got no answer in time.",
+            [*labelnames, "result"],
             registry=self.registry,
         )
-        self._ask_seconds = Histogram(
-            "bellwether_probe_ask_seconds",
-            "Time until the right broker answered.",
-            asked,
+        self._request_seconds = Histogram(
+            "bellwether_probe_request_duration_seconds",
+            "Duration of a successful request to a broker, in seconds.",
+            labelnames,
             buckets=LATENCY_BUCKETS,
             registry=self.registry,
         )
         self._writes = Counter(
             "bellwether_probe_disk_writes",
-            "Writes to the log directory, by result (ok, failed, stalled).",
+            "Test writes to the log directory, by result (ok, failed, stalled).",
             ["broker", "result"],
             registry=self.registry,
         )
         self._write_seconds = Histogram(
-            "bellwether_probe_disk_write_seconds",
-            "Time of a 4 KiB write with fdatasync.",
+            "bellwether_probe_disk_write_duration_seconds",
+            "Duration of a 4 KiB write with fdatasync, in seconds.",
             ["broker"],
             buckets=LATENCY_BUCKETS,
             registry=self.registry,
         )
         self._outside = Gauge(
             "bellwether_probe_outside_connections",
-            "Connections from outside on the external listener's port.",
+            "External connections to the port of the external listener.",
             ["broker"],
             registry=self.registry,
         )
-        self._heard = Gauge(
-            "bellwether_probe_heard_seconds",
-            "How long ago somebody from outside was last heard of, or since when nobody was.",
+        self._last_client = Gauge(
+            "bellwether_probe_last_client_seen_seconds",
+            "Seconds since an external client last sent data; if none ever did, since the prober's start.",
             ["broker"],
             registry=self.registry,
         )
         self._reading = Gauge(
             "bellwether_probe_reading",
-            "What the prober says of a broker: 1 passing, 0 failing, -1 unknown.",
+            "Reading of a broker: 1 passing, 0 failing, -1 unknown.",
             ["broker"],
             registry=self.registry,
         )
         self._reports = Counter(
-            "bellwether_probe_reports", "Entries written to the API, by result.", ["result"], registry=self.registry
+            "bellwether_probe_reports",
+            "Signals written to the Kubernetes API, by result (ok, failed).",
+            ["result"],
+            registry=self.registry,
         )
         for result in ("ok", "failed"):
             self._reports.labels(result)
-        self._voice = Gauge(
-            "bellwether_probe_voice",
-            "Whether this prober holds its Lease, and so is the one that reports.",
+        self._leader = Gauge(
+            "bellwether_probe_leader",
+            "1 while this prober holds its Lease and reports, 0 on standby.",
             registry=self.registry,
         )
         self._policy_read = Gauge(
             "bellwether_probe_policy_read_timestamp_seconds",
-            "When the policy was last read.",
+            "Unix time at which the policy was last read, in seconds.",
             registry=self.registry,
         )
 
     def asked(self, broker: int, path: str, answer: Answer) -> None:
         """One answer over ``external`` or ``internal``."""
         self._results.setdefault(broker, set()).add((path, answer.result))
-        self._asks.labels(broker, path, answer.result).inc()
+        self._requests.labels(broker, path, answer.result).inc()
         if answer.ok:
-            self._ask_seconds.labels(broker, path).observe(answer.seconds)
+            self._request_seconds.labels(broker, path).observe(answer.seconds)
 
     def wrote(self, broker: int, sample: Sample) -> None:
         """One write, or one that has not ended in time."""
@@ -141,32 +146,32 @@ class ProbeMetrics:
             self._write_seconds.labels(broker).observe(sample.seconds)
 
     def looked(self, broker: int, connections: int, silent_seconds: float) -> None:
-        """One look at a broker's sockets."""
+        """One read of a broker's socket table."""
         self._outside.labels(broker).set(connections)
-        self._heard.labels(broker).set(silent_seconds)
+        self._last_client.labels(broker).set(silent_seconds)
 
     def judged(self, signal: Signal) -> None:
         """A broker's reading."""
         self._reading.labels(signal.broker).set(READING_VALUES[signal.reading])
 
     def reported(self, ok: bool) -> None:
-        """One try to write an entry."""
+        """One attempt to write a signal."""
         self._reports.labels("ok" if ok else "failed").inc()
 
     def voice(self, held: bool) -> None:
         """Whether the Lease is held."""
-        self._voice.set(1.0 if held else 0.0)
+        self._leader.set(1.0 if held else 0.0)
 
     def policy_read(self, at: float) -> None:
         """The policy was read at this time (seconds since the epoch)."""
         self._policy_read.set(at)
 
     def gone(self, broker: int) -> None:
-        """The broker is no longer watched: its series go."""
+        """The broker is no longer watched: remove its series."""
         results = self._results.pop(broker, set())
         found: list[tuple[Counter | Histogram | Gauge, tuple[str, ...]]]
-        found = [(self._asks, (path, result)) for path, result in results]
-        found += [(self._ask_seconds, (path,)) for path in {path for path, _ in results}]
+        found = [(self._requests, (path, result)) for path, result in results]
+        found += [(self._request_seconds, (path,)) for path in {path for path, _ in results}]
         found += [(self._reading, ())]
         for metric, labels in found:
             with contextlib.suppress(KeyError):  # it was never measured

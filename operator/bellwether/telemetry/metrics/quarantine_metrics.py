@@ -1,7 +1,7 @@
 """Prometheus metrics of quarantines: ordered, in force, and how they ended.
 
-Told by ``telemetry.metrics.operator_metrics`` at the end of a turn. Only brokers with an order that stands or ended
-lately, or that their quarantine agents have paused, have series; so a policy that quarantines nobody has next to none.
+Updated by ``telemetry.metrics.operator_metrics`` at the end of a reconcile. Only brokers with an active or recently
+ended order, or with a process that is paused, have series.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _POLICY = ("namespace", "policy")
 
 
 class QuarantineMetrics:
-    """Orders and pauses by broker, and counts of orders by what ended them."""
+    """Orders and pauses by broker, and counts of ended orders by reason."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def gauge(name: str, text: str, *labels: str) -> PolicyGauge:
@@ -25,68 +25,69 @@ class QuarantineMetrics:
 
         self._ordered = gauge(
             "ordered",
-            "1 while an order to pause the broker stands, 0 for spec.quarantine.limitSeconds after it; else absent.",
+            "1 while an order to pause the broker is active, 0 for spec.quarantine.limitSeconds after it; else absent.",
         )
         self._paused = gauge(
             "paused",
-            "1 while the agent beside the broker says that it has paused it, 0 while it does not though an order"
-            " stands or ended lately; else absent.",
+            "1 while the broker's quarantine agent reports that it has paused the broker, 0 while it does not and an"
+            " order is active or ended recently; else absent.",
         )
         self._since = gauge(
-            "since_timestamp_seconds", "When the order to pause the broker was given; absent while none stands."
+            "since_timestamp_seconds",
+            "Unix time at which the active order to pause the broker was given, in seconds; absent without one.",
         )
         self._until = gauge(
             "until_timestamp_seconds",
-            "When the order to pause the broker ends at the latest; absent while none stands.",
+            "Unix time at which the active order to pause the broker ends, in seconds; absent without one.",
         )
         self._ended_lately = gauge(
             "ended",
-            "1, with the reason why the broker's last quarantine ended, for spec.quarantine.limitSeconds after that.",
+            "1, with the reason why the broker's last quarantine ended, for spec.quarantine.limitSeconds after it.",
             "reason",
         )
         self._gauges = (self._ordered, self._paused, self._since, self._until, self._ended_lately)
-        self._begun = Counter(
-            "bellwether_quarantines_begun", "Orders to pause a broker that were given.", _POLICY, registry=registry
+        self._started = Counter(
+            "bellwether_quarantines_started", "Orders to pause a broker.", _POLICY, registry=registry
         )
         self._ended = Counter(
             "bellwether_quarantines_ended",
-            "Orders to pause a broker that ended, by reason.",
+            "Ended orders to pause a broker, by reason.",
             (*_POLICY, "reason"),
             registry=registry,
         )
 
-    def led(self, namespace: str, policy: str) -> None:
-        """Somebody leads the policy: its count stands at 0 before it rises."""
-        self._begun.labels(namespace, policy)
+    def init_counters(self, namespace: str, policy: str) -> None:
+        """This process leads the policy: its counter starts at 0."""
+        self._started.labels(namespace, policy)
 
-    def stand(self, namespace: str, policy: str, report: Report) -> None:
-        """How quarantines stand at the end of a turn; what began or ended in it is counted."""
+    def update(self, namespace: str, policy: str, report: Report) -> None:
+        """The quarantines at the end of a reconcile; count those that started or ended in it."""
         about = [(str(b.broker), b) for b in report.brokers if b.quarantine_order is not None or b.paused]
         orders = [(broker, b.quarantine_order) for broker, b in about if b.quarantine_order is not None]
         standing = [(broker, order) for broker, order in orders if order.active]
-        self._paused.tell(namespace, policy, {(broker,): float(b.paused) for broker, b in about})
+        self._paused.set_series(namespace, policy, {(broker,): float(b.paused) for broker, b in about})
         ordered = {
             (broker,): float(b.quarantine_order is not None and b.quarantine_order.active) for broker, b in about
         }
-        self._ordered.tell(namespace, policy, ordered)
-        self._since.tell(namespace, policy, {(broker,): order.since.timestamp() for broker, order in standing})
-        self._until.tell(namespace, policy, {(broker,): order.until.timestamp() for broker, order in standing})
+        self._ordered.set_series(namespace, policy, ordered)
+        self._since.set_series(namespace, policy, {(broker,): order.since.timestamp() for broker, order in standing})
+        self._until.set_series(namespace, policy, {(broker,): order.until.timestamp() for broker, order in standing})
         ended = {(broker, str(reason_named(order.reason))): 1.0 for broker, order in orders if not order.active}
-        self._ended_lately.tell(namespace, policy, ended)
+        self._ended_lately.set_series(namespace, policy, ended)
         for _, order in orders:
-            for reason in ENDINGS:  # at 0 before they rise, as a rise from nothing is none to Prometheus
+            for reason in ENDINGS:  # start at 0: Prometheus does not see an increase of a missing series
                 self._ended.labels(namespace, policy, str(reason))
             if order.since == report.now:
-                self._begun.labels(namespace, policy).inc()
+                self._started.labels(namespace, policy).inc()
             if order.ended_at == report.now:
                 self._ended.labels(namespace, policy, str(reason_named(order.reason))).inc()
 
     def forget(self, namespace: str, policy: str) -> None:
-        """Say nothing of the brokers of a policy that another process leads, or that is gone."""
+        """Remove the brokers' series of a policy that another process leads, or that was deleted."""
         for gauge in self._gauges:
             gauge.forget(namespace, policy)
 
-    def drop(self, namespace: str, policy: str) -> None:
-        """Forget the counts of a policy that is gone, too."""
-        for counter in (self._begun, self._ended):
+    def remove_counters(self, namespace: str, policy: str) -> None:
+        """Remove the counters of a deleted policy, too."""
+        for counter in (self._started, self._ended):
             counter.remove_by_labels({"namespace": namespace, "policy": policy})

@@ -1,6 +1,6 @@
 """Prometheus metrics of the Prometheus prober's queries, in addition to those of every prober.
 
-Told by ``probes.prometheus.prometheus_probe`` what it asks and finds. Labels are bounded: a policy has at most 32
+Updated by ``probes.prometheus.prometheus_probe``. Labels are bounded: a policy has at most 32
 rules.
 """
 
@@ -14,7 +14,7 @@ from bellwether.telemetry.metrics.probe_metrics import READING_VALUES, ProbeMetr
 
 
 class QueryMetrics:
-    """Counts and times of one policy's queries, in the prober's registry."""
+    """Counts and durations of one policy's queries, in the prober's registry."""
 
     def __init__(self, metrics: ProbeMetrics) -> None:
         self._queries = Counter(
@@ -24,21 +24,21 @@ class QueryMetrics:
             registry=metrics.registry,
         )
         self._seconds = Histogram(
-            "bellwether_probe_query_seconds",
-            "Time until Prometheus answered.",
+            "bellwether_probe_query_duration_seconds",
+            "Duration of a successful query to Prometheus, in seconds.",
             ["rule"],
             buckets=LATENCY_BUCKETS,
             registry=metrics.registry,
         )
         self._reading = Gauge(
             "bellwether_probe_rule_reading",
-            "What a rule says of a broker: 1 passing, 0 failing, -1 unknown.",
+            "Reading of a broker by a rule: 1 passing, 0 failing, -1 unknown.",
             ["rule", "broker"],
             registry=metrics.registry,
         )
 
     def asked(self, rule: str, result: str, seconds: float) -> None:
-        """One question."""
+        """One query."""
         self._queries.labels(rule, result).inc()
         if result == "ok":
             self._seconds.labels(rule).observe(seconds)
@@ -48,7 +48,7 @@ class QueryMetrics:
         self._reading.labels(signal.source, signal.broker).set(READING_VALUES[signal.reading])
 
     def gone(self, rule: str, broker: int | None = None) -> None:
-        """A rule is no longer asked, or a broker is no longer known: their series go."""
+        """A rule was removed, or a broker is no longer known: remove their series."""
         if broker is not None:
             self._reading.remove_by_labels({"rule": rule, "broker": str(broker)})
             return

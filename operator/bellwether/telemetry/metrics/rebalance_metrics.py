@@ -1,6 +1,4 @@
-"""Prometheus metrics of rebalances by load, served by ``operator_metrics``. Told by
-``telemetry.metrics.operator_metrics``, which serves them.
-"""
+"""Prometheus metrics of rebalances by load, updated and served by ``telemetry.metrics.operator_metrics``."""
 
 from __future__ import annotations
 
@@ -11,45 +9,46 @@ from bellwether.telemetry.metrics.metric_registry import PolicyGauge
 
 
 class RebalanceMetrics:
-    """State, partitions and loads of the rebalance that stands."""
+    """State, partitions and loads of the current rebalance."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._state = PolicyGauge(
             "bellwether_rebalance_state",
-            "1 for the state that the rebalance by load is in, 0 for the others.",
+            "1 for the current state of the rebalance by load, 0 for the others.",
             ("state",),
             registry,
         )
         self._partitions = PolicyGauge(
             "bellwether_rebalance_partitions",
-            "Partitions of the load plan that were applied, or left out.",
-            ("what",),
+            "Partitions of the load plan, by result (applied, skipped).",
+            ("result",),
             registry,
         )
         self._load = PolicyGauge(
             "bellwether_rebalance_load_bytes_per_second",
-            "Load of the busiest broker, per 100 of capacity: before the load plan, after it, and what none can beat.",
+            "Load of the busiest broker, in bytes per second per 100 units of capacity: before the plan, after it, and"
+            " the lower bound of any plan.",
             ("when",),
             registry,
         )
 
-    def stands(self, namespace: str, policy: str, run: RebalanceRun | None) -> None:
-        """How the rebalance stands; None where the policy asks for none."""
+    def update(self, namespace: str, policy: str, run: RebalanceRun | None) -> None:
+        """Update from the current rebalance; None if the policy has none."""
         if run is None:
             self.forget(namespace, policy)
             return
-        self._state.tell(namespace, policy, {(str(state),): float(run.state is state) for state in RunState})
+        self._state.set_series(namespace, policy, {(str(state),): float(run.state is state) for state in RunState})
         left = sum(run.left.values())
-        self._partitions.tell(namespace, policy, {("applied",): run.taken_up - left, ("left",): left})
+        self._partitions.set_series(namespace, policy, {("applied",): run.taken_up - left, ("skipped",): left})
         figures = run.figures
         loads = (
             {}
             if figures is None
             else {("before",): figures.before, ("after",): figures.after, ("bound",): figures.bound}
         )
-        self._load.tell(namespace, policy, loads)
+        self._load.set_series(namespace, policy, loads)
 
     def forget(self, namespace: str, policy: str) -> None:
-        """Say nothing of a policy that another process leads, or that is gone."""
+        """Remove the series of a policy that another process leads, or that was deleted."""
         for gauge in (self._state, self._partitions, self._load):
             gauge.forget(namespace, policy)

@@ -1,7 +1,7 @@
 """Prometheus metrics of the Alertmanager webhook, in addition to those of every prober.
 
-Told by ``probes.alertmanager.alert_receiver`` and ``adapters.webhook_server`` what comes in. Labels are bounded: no
-name of an alert is one.
+Updated by ``probes.alertmanager.alert_receiver`` and ``adapters.webhook_server``. Labels are bounded: alert names are
+not a label.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class WebhookMetrics:
         self._metrics = metrics
         self._requests = Counter(
             "bellwether_probe_webhook_requests",
-            "Requests to the webhook, by status of the answer.",
+            "Requests to the webhook, by HTTP status of the response.",
             ["status"],
             registry=metrics.registry,
         )
         self._alerts = Counter(
             "bellwether_probe_webhook_alerts",
-            "Alerts in notifications that were understood, by what became of them: firing, resolved, or why they were"
-            " passed over (unlisted, without broker, unknown broker).",
+            "Alerts in valid notifications, by result: firing, resolved, or ignored because the policy does not name"
+            " the alert (unlisted) or its broker is missing (no_broker) or unknown (unknown_broker).",
             ["result"],
             registry=metrics.registry,
         )
@@ -40,9 +40,9 @@ class WebhookMetrics:
         self._alerts.labels(what).inc()
 
     def judged(self, signal: Signal) -> None:
-        """An alert's reading on a broker: the broker's series has the last one."""
+        """An alert's reading of a broker; the series has the last one."""
         self._metrics.judged(signal)
 
     def gone(self, broker: int) -> None:
-        """The broker exists no longer: its series go."""
+        """The broker no longer exists: remove its series."""
         self._metrics.gone(broker)

@@ -16,7 +16,7 @@ OURS = f'{RATIO}{{namespace="kafka",policy="main"}}'
 
 
 def asks(broker: str, result: str, source: str = "zone-a") -> str:
-    return series("probe_asks_total", broker=broker, path="external", source=source, result=result)
+    return series("probe_requests_total", broker=broker, path="external", source=source, result=result)
 
 
 def leads(broker: str, instance: str = "operator-a") -> str:

@@ -68,7 +68,7 @@ class WatchedSite:
 
     def noise(self) -> list[dict[str, str]]:
         """The alerts that fire, but for the one whose window keeps a fault in mind for minutes."""
-        return [found for found in self.firing() if found["alertname"] != "BellwetherAvailabilityBurnsSlowly"]
+        return [found for found in self.firing() if found["alertname"] != "BellwetherErrorBudgetBurnSlow"]
 
     def fires(self, alert: str, labels: Mapping[str, str] | None = None) -> bool:
         """Whether an alert fires with these labels, others aside."""

@@ -104,7 +104,7 @@ def test_a_missing_kubeconfig_says_what_to_set(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("status", "outcome"),
     [
-        (404, "absent"),
+        (404, "not_found"),
         (409, "conflict"),
         (403, "refused"),
         (422, "refused"),

@@ -200,7 +200,7 @@ def test_why_no_turn_can_be_taken_is_told_as_a_metric(desk: Desk):
     body = desk.api.get(POLICIES, "default", "main")
     desk.reporter.trouble(body, Reason.CLUSTER_CHANGED, "another cluster")
     labels = {"namespace": "default", "policy": "main", "reason": "ClusterChanged"}
-    assert desk.metrics.registry.get_sample_value("bellwether_policy_trouble", labels) == 1
+    assert desk.metrics.registry.get_sample_value("bellwether_policy_error", labels) == 1
 
 
 def test_verdicts_go_to_status_with_their_reason(desk: Desk):

@@ -155,7 +155,7 @@ def test_a_broker_that_metadata_no_longer_names_is_unknown_while_it_is_kept_and_
     bench.kept = frozenset()
     until(lambda: bench.forgotten == [3])
     assert bench.sample("reading", broker="3") is None
-    assert bench.sample("replication_looks_total", broker="3", result="ok") is None
+    assert bench.sample("replication_rounds_total", broker="3", result="ok") is None
 
 
 def test_while_the_policy_wants_nothing_nobody_is_asked(bench: Bench) -> None:
@@ -180,7 +180,7 @@ def test_figures_are_measured_by_broker(bench: Bench) -> None:
     assert bench.sample("replication_partitions") == 3
     bench.world.silent = {3}
     until(lambda: bench.sample("replication_lag_seconds", broker="3") is None)
-    assert (bench.sample("replication_looks_total", broker="3", result="unmeasured") or 0) > 0
+    assert (bench.sample("replication_rounds_total", broker="3", result="failed") or 0) > 0
 
 
 class TestOnce:

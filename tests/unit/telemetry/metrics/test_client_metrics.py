@@ -4,35 +4,35 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from bellwether.telemetry.metrics.client_metrics import ExchangeMetrics
+from bellwether.telemetry.metrics.client_metrics import ClientMetrics
 
 MINE = {"namespace": "kafka", "policy": "main", "request": "ElectLeaders"}
 
 
 def test_only_an_answer_has_a_time() -> None:
     registry = CollectorRegistry()
-    told = ExchangeMetrics(registry)
+    told = ClientMetrics(registry)
     told.kafka("kafka", "main", "ElectLeaders", "ok", 0.2)
     told.kafka("kafka", "main", "ElectLeaders", "Request", 2.0)
     assert registry.get_sample_value("bellwether_kafka_requests_total", {**MINE, "outcome": "ok"}) == 1
     assert registry.get_sample_value("bellwether_kafka_requests_total", {**MINE, "outcome": "Request"}) == 1
-    assert registry.get_sample_value("bellwether_kafka_request_seconds_count", MINE) == 1
-    assert registry.get_sample_value("bellwether_kafka_request_seconds_sum", MINE) == 0.2
+    assert registry.get_sample_value("bellwether_kafka_request_duration_seconds_count", MINE) == 1
+    assert registry.get_sample_value("bellwether_kafka_request_duration_seconds_sum", MINE) == 0.2
 
 
 def test_a_request_to_kubernetes_takes_its_time_whatever_comes_of_it() -> None:
     registry = CollectorRegistry()
-    told = ExchangeMetrics(registry)
+    told = ClientMetrics(registry)
     told.kubernetes("patch", "brokerhealths", "ok", 0.1)
     told.kubernetes("patch", "brokerhealths", "unavailable", 5.0)
     labels = {"verb": "patch", "resource": "brokerhealths", "outcome": "unavailable"}
     assert registry.get_sample_value("bellwether_kubernetes_requests_total", labels) == 1
-    assert registry.get_sample_value("bellwether_kubernetes_request_seconds_sum", {"verb": "patch"}) == 5.1
+    assert registry.get_sample_value("bellwether_kubernetes_request_duration_seconds_sum", {"verb": "patch"}) == 5.1
 
 
 def test_a_policy_that_is_gone_takes_its_requests_along() -> None:
     registry = CollectorRegistry()
-    told = ExchangeMetrics(registry)
+    told = ClientMetrics(registry)
     told.kafka("kafka", "main", "Metadata", "ok", 0.2)
     told.kafka("kafka", "other", "Metadata", "ok", 0.2)
     told.forget("kafka", "main")
@@ -42,7 +42,7 @@ def test_a_policy_that_is_gone_takes_its_requests_along() -> None:
 
 def test_when_certificates_end_is_told_by_whose_they_are() -> None:
     registry = CollectorRegistry()
-    told = ExchangeMetrics(registry)
+    told = ClientMetrics(registry)
     name, own = "bellwether_kafka_certificate_expiry_timestamp_seconds", {"namespace": "kafka", "policy": "main"}
     told.certificate("kafka", "main", "own", 100.0)
     told.certificate("kafka", "main", "broker", 200.0)

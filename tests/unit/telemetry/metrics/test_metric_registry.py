@@ -12,10 +12,10 @@ SHARED = {"namespace": "kafka", "policy": "main", "source": "zone-a"}
 
 def test_every_series_carries_the_shared_labels_and_its_own() -> None:
     registry = LabelledRegistry("prober", SHARED)
-    Counter("bellwether_probe_asks", "Asks.", ["broker"], registry=registry).labels("1").inc()
-    assert registry.get_sample_value("bellwether_probe_asks_total", {**SHARED, "broker": "1"}) == 1
+    Counter("bellwether_probe_requests", "Asks.", ["broker"], registry=registry).labels("1").inc()
+    assert registry.get_sample_value("bellwether_probe_requests_total", {**SHARED, "broker": "1"}) == 1
     text = generate_latest(registry).decode()
-    assert 'bellwether_probe_asks_total{broker="1",namespace="kafka",policy="main",source="zone-a"} 1.0' in text
+    assert 'bellwether_probe_requests_total{broker="1",namespace="kafka",policy="main",source="zone-a"} 1.0' in text
 
 
 def test_a_label_without_a_value_is_left_out() -> None:
@@ -35,7 +35,7 @@ def test_what_runs_is_told_with_its_version() -> None:
 
 def test_when_a_counter_was_made_is_no_series() -> None:
     registry = LabelledRegistry("operator")
-    Counter("bellwether_errors", "Errors.", registry=registry).inc()
+    Counter("bellwether_reconcile_errors", "Errors.", registry=registry).inc()
     assert "_created" not in generate_latest(registry).decode()
 
 
@@ -51,9 +51,9 @@ def values(registry: LabelledRegistry) -> dict[tuple[str, str], float]:
 def test_a_gauge_that_is_told_whole_drops_what_is_not_told_again() -> None:
     registry = LabelledRegistry("operator")
     gauge = PolicyGauge("bellwether_leaders", "Leaders.", ["broker"], registry)
-    gauge.tell("kafka", "main", {("1",): 5, ("2",): 3})
-    gauge.tell("kafka", "other", {("1",): 9})
-    gauge.tell("kafka", "main", {("2",): 4})
+    gauge.set_series("kafka", "main", {("1",): 5, ("2",): 3})
+    gauge.set_series("kafka", "other", {("1",): 9})
+    gauge.set_series("kafka", "main", {("2",): 4})
     assert values(registry) == {("main", "2"): 4, ("other", "1"): 9}
     gauge.forget("kafka", "main")
     gauge.forget("kafka", "main")

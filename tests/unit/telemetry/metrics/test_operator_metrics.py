@@ -53,23 +53,23 @@ def ended(metrics: OperatorMetrics, report: Report | None = None, seconds: float
 
 def test_a_turn_is_timed_and_a_stuck_one_shows(metrics: OperatorMetrics):
     metrics.turn_begins("default", "main", 1000.0)
-    assert value(metrics, "turn_start_timestamp_seconds") == 1000.0
+    assert value(metrics, "reconcile_start_timestamp_seconds") == 1000.0
     metrics.turn_ends("default", "main")
     ended(metrics)
-    assert value(metrics, "turn_start_timestamp_seconds") == 0
-    assert value(metrics, "turn_seconds_sum") == 0.2
-    assert value(metrics, "turn_last_success_timestamp_seconds") == snapshot().now.timestamp()
+    assert value(metrics, "reconcile_start_timestamp_seconds") == 0
+    assert value(metrics, "reconcile_duration_seconds_sum") == 0.2
+    assert value(metrics, "reconcile_last_success_timestamp_seconds") == snapshot().now.timestamp()
 
 
 def test_a_failed_turn_is_counted_by_kind(metrics: OperatorMetrics):
     metrics.turn_failed("default", "main", "Transient")
-    assert value(metrics, "errors_total", kind="Transient") == 1
+    assert value(metrics, "reconcile_errors_total", kind="Transient") == 1
 
 
 @pytest.mark.parametrize(("plan", "rest"), [(Plan(), 1), (Plan((move(),)), 0)])
 def test_rest_is_a_turn_that_asks_for_nothing(metrics: OperatorMetrics, plan: Plan, rest: int):
     ended(metrics, said(policy=ENFORCE, plan=plan))
-    assert value(metrics, "at_rest") == rest
+    assert value(metrics, "reconcile_idle") == rest
 
 
 def test_every_broker_has_its_verdict_its_leaders_and_whether_it_is_demoted(metrics: OperatorMetrics):
@@ -87,11 +87,11 @@ def test_a_broker_that_is_gone_and_a_reason_that_no_longer_holds_are_not_told_an
         decisions=decisions(held=[BrokerHold(1, Reason.CAP_REACHED, "x"), BrokerHold(2, Reason.CAP_REACHED, "x")]),
     )
     ended(metrics, said(policy=ENFORCE, plan=held))
-    assert value(metrics, "moves_held", reason="OnlyReplica") == 1
-    assert value(metrics, "brokers_held", reason="CapReached") == 2
+    assert value(metrics, "partition_moves_blocked", reason="OnlyReplica") == 1
+    assert value(metrics, "brokers_action_blocked", reason="CapReached") == 2
     ended(metrics, said(snapshot(cluster(partition(replicas=[1, 2]), brokers=2)), ENFORCE))
-    assert value(metrics, "moves_held", reason="OnlyReplica") is None
-    assert value(metrics, "brokers_held", reason="CapReached") is None
+    assert value(metrics, "partition_moves_blocked", reason="OnlyReplica") is None
+    assert value(metrics, "brokers_action_blocked", reason="CapReached") is None
     assert value(metrics, "broker_leaders", broker="3") is None
 
 
@@ -108,7 +108,7 @@ def test_deeds_add_up(metrics: OperatorMetrics):
         ended(metrics, said(policy=ENFORCE, result=ExecutionResult(5, 3)))
     assert value(metrics, "partitions_reordered_total") == 10
     assert value(metrics, "leaders_elected_total") == 6
-    assert value(metrics, "replica_sets_touched_total") == 0
+    assert value(metrics, "replica_set_conflicts_total") == 0
     assert value(metrics, "undo_record_entries") == 7
 
 
@@ -143,7 +143,7 @@ def test_what_the_policy_does_not_judge_by_is_not_missed(metrics: OperatorMetric
 def test_whoever_does_not_lead_says_nothing_of_brokers(metrics: OperatorMetrics):
     ended(metrics)
     metrics.leading("default", "main", False)
-    assert value(metrics, "leadership_held") == 0
+    assert value(metrics, "operator_leading") == 0
     assert value(metrics, "broker_leaders", broker="1") is None
 
 
@@ -171,7 +171,7 @@ def test_what_the_loop_of_a_deleted_policy_says_at_its_end_is_not_told(metrics: 
     left = {s.name for family in metrics.registry.collect() for s in family.samples}
     assert left == {"bellwether_build_info"}
     metrics.known("default", "main")
-    assert value(metrics, "leadership_held") == 0
+    assert value(metrics, "operator_leading") == 0
 
 
 def test_a_rebalance_tells_its_state_its_partitions_and_its_loads(metrics: OperatorMetrics):
@@ -180,8 +180,8 @@ def test_a_rebalance_tells_its_state_its_partitions_and_its_loads(metrics: Opera
     metrics.rebalance("default", "main", run)
     assert value(metrics, "rebalance_state", state="Applying") == 1
     assert value(metrics, "rebalance_state", state="Idle") == 0
-    assert value(metrics, "rebalance_partitions", what="applied") == 3
-    assert value(metrics, "rebalance_partitions", what="left") == 2
+    assert value(metrics, "rebalance_partitions", result="applied") == 3
+    assert value(metrics, "rebalance_partitions", result="skipped") == 2
     loads = [value(metrics, "rebalance_load_bytes_per_second", when=when) for when in ("before", "after", "bound")]
     assert loads == [200.0, 100.0, 99.0]
 
@@ -190,7 +190,7 @@ def test_a_policy_that_rebalances_nothing_says_nothing_of_it(metrics: OperatorMe
     metrics.rebalance("default", "main", RebalanceRun(RunState.DONE))
     metrics.rebalance("default", "main", None)
     assert value(metrics, "rebalance_state", state="Done") is None
-    assert value(metrics, "rebalance_partitions", what="applied") is None
+    assert value(metrics, "rebalance_partitions", result="applied") is None
 
 
 def test_a_process_that_lost_the_lease_says_nothing_of_a_rebalance(metrics: OperatorMetrics):
@@ -201,29 +201,29 @@ def test_a_process_that_lost_the_lease_says_nothing_of_a_rebalance(metrics: Oper
 
 def test_a_policy_is_led_by_nobody_until_somebody_does(metrics: OperatorMetrics):
     metrics.known("default", "main")
-    assert value(metrics, "leadership_held") == 0
+    assert value(metrics, "operator_leading") == 0
     metrics.leading("default", "main", True)
-    assert value(metrics, "leadership_held") == 1
+    assert value(metrics, "operator_leading") == 1
 
 
 def test_counters_stand_at_zero_before_they_rise(metrics: OperatorMetrics):
     metrics.leading("default", "main", True)
-    assert value(metrics, "replica_sets_touched_total") == 0
+    assert value(metrics, "replica_set_conflicts_total") == 0
 
 
 def test_trouble_is_told_by_its_reason_until_a_turn_ends_well(metrics: OperatorMetrics):
     metrics.troubled("default", "main", Reason.CLUSTER_CHANGED)
     metrics.troubled("default", "main", Reason.RECORD_UNAVAILABLE)
-    assert value(metrics, "policy_trouble", reason="ClusterChanged") is None
-    assert value(metrics, "policy_trouble", reason="RecordUnavailable") == 1
+    assert value(metrics, "policy_error", reason="ClusterChanged") is None
+    assert value(metrics, "policy_error", reason="RecordUnavailable") == 1
     ended(metrics)
-    assert value(metrics, "policy_trouble", reason="RecordUnavailable") is None
+    assert value(metrics, "policy_error", reason="RecordUnavailable") is None
 
 
 def test_trouble_is_over_for_whoever_stands_by(metrics: OperatorMetrics):
     metrics.troubled("default", "main", Reason.NO_ANSWER)
     metrics.leading("default", "main", False)
-    assert value(metrics, "policy_trouble", reason="NoAnswer") is None
+    assert value(metrics, "policy_error", reason="NoAnswer") is None
 
 
 def test_partitions_at_risk_are_counted_by_class_and_the_other_classes_stand_at_zero(metrics: OperatorMetrics):
@@ -242,20 +242,20 @@ def test_a_broker_has_its_reason_and_what_holds_it(metrics: OperatorMetrics):
     held = decisions(held=[BrokerHold(1, Reason.CAP_REACHED, "x")])
     ended(metrics, said(policy=ENFORCE, judged=judged, plan=Plan(decisions=held)))
     assert value(metrics, "broker_verdict_reason", broker="1", reason=str(judged[1].reason)) == 1
-    assert value(metrics, "broker_held", broker="1", reason="CapReached") == 1
+    assert value(metrics, "broker_action_blocked", broker="1", reason="CapReached") == 1
     ended(metrics)
-    assert value(metrics, "broker_held", broker="1", reason="CapReached") is None
+    assert value(metrics, "broker_action_blocked", broker="1", reason="CapReached") is None
 
 
 def test_how_far_a_way_back_has_come_is_told_while_it_lasts(metrics: OperatorMetrics):
     plan = Plan(decisions=decisions(back=[returning(1, 10)]), withheld={1: 27})
     ended(metrics, said(policy=ENFORCE, plan=plan))
-    assert value(metrics, "broker_returning_ratio", broker="1") == 0.1
-    assert value(metrics, "broker_partitions_withheld", broker="1") == 27
-    assert value(metrics, "broker_returning_ratio", broker="2") is None
+    assert value(metrics, "broker_restoration_ratio", broker="1") == 0.1
+    assert value(metrics, "broker_restoration_pending_partitions", broker="1") == 27
+    assert value(metrics, "broker_restoration_ratio", broker="2") is None
     ended(metrics)
-    assert value(metrics, "broker_returning_ratio", broker="1") is None
-    assert value(metrics, "broker_partitions_withheld", broker="1") is None
+    assert value(metrics, "broker_restoration_ratio", broker="1") is None
+    assert value(metrics, "broker_restoration_pending_partitions", broker="1") is None
 
 
 def test_the_imbalance_is_told_now_before_and_after_the_last_election(metrics: OperatorMetrics):
@@ -298,13 +298,13 @@ def test_partitions_without_a_leader_are_counted(metrics: OperatorMetrics):
 
 def test_a_run_that_stopped_is_counted_by_its_reason(metrics: OperatorMetrics):
     ended(metrics, said(policy=ENFORCE, result=ExecutionResult(stopped=Abort(Reason.NO_ANSWER, "x"))))
-    assert value(metrics, "runs_stopped_total", reason="NoAnswer") == 1
+    assert value(metrics, "executions_aborted_total", reason="NoAnswer") == 1
 
 
 def test_a_process_that_lost_the_lease_says_nothing_of_partitions_either(metrics: OperatorMetrics):
     ended(metrics)
     metrics.leading("default", "main", False)
-    assert [value(metrics, name) for name in ("partitions_leaderless", "epoch", "policy_acts")] == [None] * 3
+    assert [value(metrics, name) for name in ("partitions_leaderless", "epoch", "policy_enforcing")] == [None] * 3
 
 
 def test_no_series_is_ever_missing_while_a_turn_is_told(metrics: OperatorMetrics):

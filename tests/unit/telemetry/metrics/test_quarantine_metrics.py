@@ -80,10 +80,10 @@ def test_a_quarantine_that_ended_is_told_with_its_reason_until_another_may_begin
 
 def test_each_order_is_counted_when_it_begins_and_when_it_ends(metrics: OperatorMetrics):
     metrics.leading("default", "main", True)
-    assert value(metrics, "quarantines_begun_total") == 0
+    assert value(metrics, "quarantines_started_total") == 0
     turned(metrics, disk(), agent())
     assert (
-        value(metrics, "quarantines_begun_total"),
+        value(metrics, "quarantines_started_total"),
         value(metrics, "quarantines_ended_total", reason="NoWarden"),
     ) == (
         1,
@@ -94,7 +94,7 @@ def test_each_order_is_counted_when_it_begins_and_when_it_ends(metrics: Operator
     turned(metrics, disk(reading=GOOD), agent(1, BAD, 1), order=stands, seconds=4)
     ended = replace(stands, ended_at=NOW + timedelta(seconds=4), reason=Reason.DISK_RECOVERED)
     turned(metrics, disk(reading=GOOD), agent(1, GOOD, 1), order=ended, seconds=5)
-    assert value(metrics, "quarantines_begun_total") == 1
+    assert value(metrics, "quarantines_started_total") == 1
     counts = {reason: value(metrics, "quarantines_ended_total", reason=str(reason)) for reason in ENDINGS}
     assert counts == dict.fromkeys(ENDINGS, 0.0) | {Reason.DISK_RECOVERED: 1}
 
@@ -102,13 +102,13 @@ def test_each_order_is_counted_when_it_begins_and_when_it_ends(metrics: Operator
 def test_a_policy_that_quarantines_nobody_tells_of_no_broker(metrics: OperatorMetrics):
     metrics.leading("default", "main", True)
     metrics.turn_ended("default", "main", 0.1, said(), 0)
-    assert told(metrics) == {"bellwether_quarantines_begun_total"}
+    assert told(metrics) == {"bellwether_quarantines_started_total"}
 
 
 def test_whoever_does_not_lead_keeps_the_counts_and_says_nothing_of_brokers(metrics: OperatorMetrics):
     turned(metrics, disk(), agent())
     metrics.leading("default", "main", False)
-    assert told(metrics) == {"bellwether_quarantines_begun_total", "bellwether_quarantines_ended_total"}
+    assert told(metrics) == {"bellwether_quarantines_started_total", "bellwether_quarantines_ended_total"}
 
 
 def test_a_policy_that_is_gone_leaves_nothing(metrics: OperatorMetrics):

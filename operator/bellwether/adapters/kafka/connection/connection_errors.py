@@ -46,7 +46,7 @@ class Stage(StrEnum):
     WRONG_BROKER = "WrongBroker"
 
 
-SILENT = "Silent"
+TIMEOUT = "Timeout"
 
 
 class BrokerConnectionError(Exception):
@@ -79,13 +79,13 @@ class BrokerConnectionError(Exception):
 
     @property
     def outcome(self) -> str:
-        """In a word, for metrics: the stage, or ``Silent`` where TLS or SASL broke for want of an answer alone."""
+        """The label in metrics: the stage that failed, or ``Timeout`` if TLS or SASL got no answer in time."""
         return outcome(self.stage, silent=self.silent)
 
 
 def outcome(stage: Stage, *, silent: bool) -> str:
-    """How a conversation that broke is counted: whoever says nothing has not refused a certificate or a password."""
-    return SILENT if silent and stage in (Stage.TLS, Stage.SASL) else str(stage)
+    """The label of a failed connection: a timeout is no rejected certificate or password."""
+    return TIMEOUT if silent and stage in (Stage.TLS, Stage.SASL) else str(stage)
 
 
 def error_name(code: int) -> str:

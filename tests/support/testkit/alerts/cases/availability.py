@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from testkit.alerts.cases.alert_case import Case, of_policy, series
 
-FAST, SLOW = "BellwetherAvailabilityBurnsFast", "BellwetherAvailabilityBurnsSlowly"
+FAST, SLOW = "BellwetherErrorBudgetBurnFast", "BellwetherErrorBudgetBurnSlow"
 RATIO = 'namespace_policy:bellwether_unavailability:ratio_rate1m{namespace="kafka",policy="main"}'
 
 
 def asks(broker: str, result: str, source: str = "zone-a") -> str:
-    return series("probe_asks_total", broker=broker, path="external", source=source, result=result)
+    return series("probe_requests_total", broker=broker, path="external", source=source, result=result)
 
 
 def leads(broker: str) -> str:

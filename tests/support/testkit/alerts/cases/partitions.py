@@ -8,7 +8,7 @@ OURS = (of_policy(),)
 
 
 def held(reason: str) -> str:
-    return series("moves_held", reason=reason, instance="operator-a")
+    return series("partition_moves_blocked", reason=reason, instance="operator-a")
 
 
 def at_risk(risk: str) -> str:
@@ -16,7 +16,7 @@ def at_risk(risk: str) -> str:
 
 
 def trouble(reason: str) -> str:
-    return series("policy_trouble", reason=reason, instance="operator-a")
+    return series("policy_error", reason=reason, instance="operator-a")
 
 
 def away(displaced: str, for_racks: str = "0x140") -> dict[str, str]:
@@ -39,14 +39,14 @@ CASES = (
         {series("partitions_leaderless"): "0x2 7x2 0x20"},
     ),
     Case(
-        "BellwetherPartitionsRefuseWrites",
+        "BellwetherPartitionsRejectWrites",
         "fewer in sync than min.insync.replicas for three minutes",
         "3m",
         {at_risk("UnderMinIsr"): "0x2 3x20", at_risk("AtMinIsr"): "0x30"},
         OURS,
     ),
     Case(
-        "BellwetherPartitionsRefuseWrites",
+        "BellwetherPartitionsRejectWrites",
         "a broker restarts: none to spare, and for a minute too few",
         "6m",
         {at_risk("UnderMinIsr"): "0x2 3x4 0x30", at_risk("AtMinIsr"): "0x2 40x20 0x20"},
@@ -64,36 +64,36 @@ CASES = (
         "11m",
         {held("Reassigning"): "5x60", held("NoHealthyIsrMember"): "9x8 stale"},
     ),
-    Case("BellwetherOrderContested", "another tool reorders", "11m", {held("Contested"): "40x60"}, OURS),
-    Case("BellwetherOrderContested", "a person did it once", "11m", {held("Contested"): "40x4 stale"}),
+    Case("BellwetherReplicaOrderContested", "another tool reorders", "11m", {held("Contested"): "40x60"}, OURS),
+    Case("BellwetherReplicaOrderContested", "a person did it once", "11m", {held("Contested"): "40x4 stale"}),
     Case(
-        "BellwetherReplicaSetTouched",
+        "BellwetherReplicaSetConflict",
         "one set changed",
         "2m",
-        {series("replica_sets_touched_total", instance="operator-a"): "0x4 1x20"},
+        {series("replica_set_conflicts_total", instance="operator-a"): "0x4 1x20"},
         OURS,
     ),
     Case(
-        "BellwetherReplicaSetTouched",
+        "BellwetherReplicaSetConflict",
         "an operator with one behind it hands over to another that begins at 0",
         "5m",
         {
-            series("replica_sets_touched_total", instance="operator-a"): "1x8 stale",
-            series("replica_sets_touched_total", instance="operator-b"): "_x8 0x20",
+            series("replica_set_conflicts_total", instance="operator-a"): "1x8 stale",
+            series("replica_set_conflicts_total", instance="operator-b"): "_x8 0x20",
         },
     ),
     Case(
-        "BellwetherRunsStop",
+        "BellwetherExecutionsAborted",
         "Kafka refuses again and again",
         "8m",
-        {series("runs_stopped_total", reason="RequestRefused"): "0+1x40"},
+        {series("executions_aborted_total", reason="RequestRefused"): "0+1x40"},
         (of_policy(reason="RequestRefused"),),
     ),
     Case(
-        "BellwetherRunsStop",
+        "BellwetherExecutionsAborted",
         "one request was lost while a broker restarted",
         "8m",
-        {series("runs_stopped_total", reason="NoAnswer"): "0x4 1x40"},
+        {series("executions_aborted_total", reason="NoAnswer"): "0x4 1x40"},
     ),
     Case("BellwetherUndoRecordUnavailable", "for two minutes", "2m", {trouble("RecordUnavailable"): "1x20"}, OURS),
     Case(
@@ -103,14 +103,14 @@ CASES = (
         {trouble("RecordUnavailable"): "1x1 stale"},
     ),
     Case(
-        "BellwetherOrdersNotRestored",
+        "BellwetherReplicaOrdersNotRestored",
         "nobody is demoted and orders stay displaced",
         "31m",
         {**away("40x140"), series("broker_demoted", broker="1"): "0x140"},
         OURS,
     ),
     Case(
-        "BellwetherOrdersNotRestored",
+        "BellwetherReplicaOrdersNotRestored",
         "a broker is demoted",
         "31m",
         {
@@ -120,71 +120,71 @@ CASES = (
         },
     ),
     Case(
-        "BellwetherOrdersNotRestored",
+        "BellwetherReplicaOrdersNotRestored",
         "a dead broker's leaders wait for it to come back",
         "31m",
         {
             **away("40x140"),
             series("broker_demoted", broker="1"): "0x140",
-            series("broker_returning_ratio", broker="1"): "0x140",
+            series("broker_restoration_ratio", broker="1"): "0x140",
         },
     ),
     Case(
-        "BellwetherOrdersNotRestored",
+        "BellwetherReplicaOrdersNotRestored",
         "a broker stands still on its way back",
         "31m",
         {
             **away("40x140"),
             series("broker_demoted", broker="1"): "0x140",
-            series("broker_returning_ratio", broker="1"): "0.1x140",
+            series("broker_restoration_ratio", broker="1"): "0.1x140",
         },
         OURS,
     ),
     Case(
-        "BellwetherOrdersNotRestored",
+        "BellwetherReplicaOrdersNotRestored",
         "it was promoted, and wave after wave puts the orders back",
         "31m",
         {**away("40-1x40 0x100"), series("broker_demoted", broker="1"): "0x140"},
     ),
     Case(
-        "BellwetherOrdersNotRestored",
+        "BellwetherReplicaOrdersNotRestored",
         "they stand away for the sake of preferred racks",
         "31m",
         {**away("40x140", for_racks="40x140"), series("broker_demoted", broker="1"): "0x140"},
     ),
     Case(
-        "BellwetherOrdersNotRestored",
+        "BellwetherReplicaOrdersNotRestored",
         "most stand away for the racks' sake, and a few for no good reason",
         "31m",
         {**away("40x140", for_racks="37x140"), series("broker_demoted", broker="1"): "0x140"},
         OURS,
     ),
     Case(
-        "BellwetherOrdersNotRestored",
+        "BellwetherReplicaOrdersNotRestored",
         "each wave is watched for hours before the next one",
         "31m",
         {
             **away("40x140"),
             series("broker_demoted", broker="1"): "0x140",
-            series("broker_returning_ratio", broker="1"): "0.1x140",
-            series("broker_returning_waits", broker="1", reason="ReturningInWaves"): "1x140",
+            series("broker_restoration_ratio", broker="1"): "0.1x140",
+            series("broker_restoration_blocked", broker="1", reason="ReturningInWaves"): "1x140",
         },
     ),
     Case(
-        "BellwetherOrdersNotRestored",
+        "BellwetherReplicaOrdersNotRestored",
         "the next wave waits for a broker that is out of sync",
         "31m",
         {
             **away("40x140"),
             series("broker_demoted", broker="1"): "0x140",
-            series("broker_returning_ratio", broker="1"): "0.1x140",
-            series("broker_returning_waits", broker="1", reason="ReturningInWaves"): "1x2 stale",
-            series("broker_returning_waits", broker="1", reason="PreferredNotInIsr"): "_x3 1x140",
+            series("broker_restoration_ratio", broker="1"): "0.1x140",
+            series("broker_restoration_blocked", broker="1", reason="ReturningInWaves"): "1x2 stale",
+            series("broker_restoration_blocked", broker="1", reason="PreferredNotInIsr"): "_x3 1x140",
         },
         OURS,
     ),
     Case(
-        "BellwetherOrdersNotRestored",
+        "BellwetherReplicaOrdersNotRestored",
         "a broker is stopped for maintenance, drained",
         "31m",
         {

@@ -26,20 +26,20 @@ def webhook(status: str) -> str:
 
 CASES = (
     Case(
-        "BellwetherProberSilent",
+        "BellwetherProberDown",
         "one that spoke, and one that never did",
         "4m",
         {age("zone-a"): "3x2 90x20", age("broker-1", "StorageLatency"): "-1x20", age("zone-b"): "3x20"},
         (of_policy(source="zone-a", type=REACH), of_policy(source="broker-1", type="StorageLatency")),
     ),
     Case(
-        "BellwetherProberSilent",
+        "BellwetherProberDown",
         "a prober restarts: its new process is not believed at once",
         "4m",
         {age("zone-a"): "3x4 20 -1x2 2x20"},
     ),
     Case(
-        "BellwetherProberSilent",
+        "BellwetherProberDown",
         "an operator takes over, and has heard of nobody yet",
         "4m",
         {
@@ -61,14 +61,14 @@ CASES = (
         {age("zone-a"): "90x20", age("zone-b"): "3x20", age("zone-c"): "3x20", age("b", "StorageLatency"): "90x20"},
     ),
     Case(
-        "BellwetherVantageBlind",
+        "BellwetherVantageIsolated",
         "it reaches nobody",
         "4m",
         {reading("1"): "0x20", reading("2"): "0x20", reading("1", "zone-b"): "1x20"},
         (ZONE_A,),
     ),
     Case(
-        "BellwetherVantageBlind",
+        "BellwetherVantageIsolated",
         "one broker cannot be reached from anywhere",
         "4m",
         {reading("1"): "0x20", reading("2"): "1x20", reading("1", "zone-b"): "0x20", reading("2", "zone-b"): "1x20"},
@@ -93,27 +93,27 @@ CASES = (
         },
     ),
     Case(
-        "BellwetherProberReportsFail",
+        "BellwetherProberReportsFailing",
         "nothing is taken",
         "8m",
         {reports("failed"): "0+2x40", reports("ok"): "5x40"},
         (of_policy(source="zone-a", type=REACH),),
     ),
     Case(
-        "BellwetherProberReportsFail",
+        "BellwetherProberReportsFailing",
         "the API server was away for a minute, and nothing has changed since",
         "8m",
         {reports("failed"): "0x4 0+2x4 8x40", reports("ok"): "5x8 6x40"},
     ),
     Case(
-        "BellwetherWebhookRefuses",
+        "BellwetherWebhookRejecting",
         "the token is wrong",
         "10m",
         {webhook("401"): "0+1x60"},
         (of_policy(source="webhook"),),
     ),
     Case(
-        "BellwetherWebhookRefuses",
+        "BellwetherWebhookRejecting",
         "somebody tried a browser once",
         "10m",
         {webhook("405"): "0x4 1x60", webhook("200"): "0+1x60"},

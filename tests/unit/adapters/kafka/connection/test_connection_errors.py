@@ -10,8 +10,8 @@ from bellwether.adapters.kafka.connection.connection_errors import BrokerConnect
 
 @pytest.mark.parametrize("stage", [Stage.TLS, Stage.SASL])
 def test_whoever_says_nothing_has_refused_nothing(stage: Stage):
-    assert BrokerConnectionError(stage, "a:1", "no answer in time", silent=True).outcome == "Silent"
-    assert ProbeAnswer(False, 2.0, stage, "no answer in time", silent=True).result == "Silent"
+    assert BrokerConnectionError(stage, "a:1", "no answer in time", silent=True).outcome == "Timeout"
+    assert ProbeAnswer(False, 2.0, stage, "no answer in time", silent=True).result == "Timeout"
 
 
 @pytest.mark.parametrize("stage", [Stage.TLS, Stage.SASL])

@@ -35,8 +35,8 @@ def test_a_store_is_kept_in_shape_beside_the_rounds(store, metrics):
     second = DAY + timedelta(days=1)
     assert len(sample_files.current_files(store, second)) == 1
     assert held(store, second) == told(rows(1440)) + told(rows(1441))
-    assert metrics.registry.get_sample_value("bellwether_sampler_removed_total", {"what": "day"}) == 1
-    assert metrics.registry.get_sample_value("bellwether_sampler_written_bytes_total", {"what": "compacted"}) > 0
+    assert metrics.registry.get_sample_value("bellwether_sampler_removed_total", {"kind": "day"}) == 1
+    assert metrics.registry.get_sample_value("bellwether_sampler_written_bytes_total", {"kind": "compacted"}) > 0
 
 
 def test_old_days_go_even_before_the_cluster_is_known(store, metrics):

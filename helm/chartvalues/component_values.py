@@ -1,0 +1,285 @@
+"""Values of the chart's components: operator, probers, webhook, sidecars, sampler and Spark jobs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from chartvalues.shared_values import (
+    KubernetesObject,
+    Labels,
+    Model,
+    Name,
+    Namespace,
+    OptionalName,
+    OptionalNamespace,
+    Port,
+    Resources,
+    Scheduling,
+    SecretKey,
+    ServiceAccount,
+    Vantage,
+    Workload,
+    requests_and_limits,
+)
+
+Url = Annotated[str, Field(pattern=r"^(https?://\S+)?$")]
+
+
+class Disruption(Model):
+    """PodDisruptionBudget: how many pods may be evicted at a time."""
+
+    enabled: bool = Field(default=True, description="Create a PodDisruptionBudget if there are two or more replicas.")
+    max_unavailable: int = Field(default=1, ge=1, le=10, description="Pods that may be evicted at a time.")
+
+
+class Spread(Model):
+    """Topology spread constraints."""
+
+    enabled: bool = Field(default=True, description="Spread the replicas over zones and nodes.")
+    when_unsatisfiable: Literal["ScheduleAnyway", "DoNotSchedule"] = Field(
+        default="ScheduleAnyway", description="Behaviour if that is impossible: ScheduleAnyway or DoNotSchedule."
+    )
+
+
+class Operator(Workload):
+    """The operator."""
+
+    replicas: int = Field(
+        default=2, ge=0, le=10, description="One replica is active for each Kafka cluster; the others are on standby."
+    )
+    lease_namespace: OptionalNamespace = Field(
+        default="",
+        description="Namespace of the Kafka clusters' Leases, the same for all operators of a Kubernetes cluster."
+        " Empty: the release's namespace.",
+    )
+    lease_duration_seconds: int = Field(
+        default=10, ge=7, le=300, description="Seconds until a Lease that is not renewed expires."
+    )
+    lease_renew_seconds: float = Field(
+        default=2, ge=0.5, le=60, description="Seconds between renewals; at most a third of the duration."
+    )
+    metrics_port: Port = Field(default=9464, description="Port of /metrics.")
+    health_port: Port = Field(default=8080, description="Port of /healthz and /readyz.")
+    environment_secret_name: OptionalName = Field(
+        default="",
+        description="Secret whose keys become environment variables, such as store credentials.",
+    )
+    termination_grace_period_seconds: int = Field(
+        default=40, ge=1, le=600, description="Seconds to finish the current batch and to release the Leases."
+    )
+    resources: Resources = Field(
+        default_factory=lambda: requests_and_limits("100m", "256Mi", "1Gi"), description="CPU and memory."
+    )
+    service_account: ServiceAccount = Field(default_factory=ServiceAccount, description="ServiceAccount.")
+    disruption_budget: Disruption = Field(default_factory=Disruption, description="PodDisruptionBudget.")
+    topology_spread: Spread = Field(default_factory=Spread, description="Topology spread constraints of the replicas.")
+
+
+class ProberDefaults(Workload):
+    """Defaults for all probers."""
+
+    metrics_port: Port = Field(default=9464, description="Port of /metrics.")
+    resources: Resources = Field(
+        default_factory=lambda: requests_and_limits("50m", "128Mi", "512Mi"), description="CPU and memory."
+    )
+
+
+class Prober(Scheduling):
+    """One prober, with its own Deployment and ServiceAccount."""
+
+    kind: Literal["Reachability", "Replication", "Prometheus", "Plugin"] = Field(
+        description="Type of the prober: Reachability, Replication, Prometheus or Plugin."
+    )
+    policy: Name = Field(description="Name of the LeadershipPolicy.")
+    namespace: OptionalNamespace = Field(default="", description="The policy's namespace. Empty: the release's.")
+    vantage: Vantage = Field(
+        default="",
+        description="Stable name of the place that it probes from, such as eu-west-1a. Required for Reachability and"
+        " Plugin.",
+    )
+    plugin: str = Field(default="", max_length=63, description="Signal type of the plug-in; required for Plugin.")
+    internal: bool = Field(
+        default=True,
+        description="Whether the prober can reach the brokers' internal listener, the control of Reachability.",
+    )
+    zones: list[Name] = Field(
+        default_factory=list, description="Zones (topology.kubernetes.io/zone) in which it must run. Empty: any."
+    )
+    replicas: int = Field(default=1, ge=0, le=5, description="One replica reports, the others are on standby.")
+    secret_names: list[Name] = Field(
+        default_factory=list, description="Secrets that it may read. Empty: rbac.secretNames."
+    )
+    resources: Resources = Field(default_factory=Resources, description="CPU and memory. Empty: prober.resources.")
+    extra_args: list[str] = Field(default_factory=list, description="Further arguments of the command.")
+
+
+class Alertmanager(Workload):
+    """The webhook that receives alerts from Alertmanager."""
+
+    enabled: bool = Field(default=False, description="Enable it.")
+    policy: OptionalName = Field(default="", description="Name of the LeadershipPolicy.")
+    namespace: OptionalNamespace = Field(default="", description="The policy's namespace. Empty: the release's.")
+    replicas: int = Field(default=1, ge=0, le=5, description="One replica receives alerts, the others are on standby.")
+    port: Port = Field(default=9098, description="Port of the Service and of the webhook.")
+    metrics_port: Port = Field(default=9464, description="Port of /metrics.")
+    token_secret: SecretKey = Field(
+        default_factory=SecretKey, description="The bearer token that Alertmanager must send. Required."
+    )
+    tls_secret_name: OptionalName = Field(
+        default="", description="Secret of type kubernetes.io/tls with the certificate of the webhook. Empty: no TLS."
+    )
+    expire_after_seconds: int = Field(
+        default=43200,
+        ge=60,
+        description="Seconds after which an alert that is neither repeated nor resolved becomes Unknown.",
+    )
+    resources: Resources = Field(
+        default_factory=lambda: requests_and_limits("50m", "128Mi", "512Mi"), description="CPU and memory."
+    )
+
+
+class SidecarAccount(Model):
+    """A ServiceAccount of broker pods with sidecars."""
+
+    name: Name = Field(description="ServiceAccount of the brokers' pods; Strimzi's is <cluster>-kafka.")
+    namespace: OptionalNamespace = Field(
+        default="", description="Namespace of the ServiceAccount. Empty: the policy's."
+    )
+    policy: Name = Field(description="Name of the LeadershipPolicy.")
+    policy_namespace: OptionalNamespace = Field(default="", description="The policy's namespace. Empty: the release's.")
+
+
+class QuarantineAgent(Model):
+    """The quarantine agent: pauses its broker on the operator's order (spec.quarantine)."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Add the quarantine agent to the sidecars. It requires a shared process namespace: inject sets it;"
+        " otherwise set shareProcessNamespace: true in the pod template.",
+    )
+    run_as_user: int = Field(
+        default=1001,
+        ge=1,
+        description="User id of the broker's process; only this user may signal it without privileges.",
+    )
+    metrics_port: Port = Field(default=9467, description="Port of /metrics.")
+
+
+class Sidecars(Model):
+    """Sidecars of brokers: permissions for their accounts, and containers to inject or to paste."""
+
+    accounts: list[SidecarAccount] = Field(
+        default_factory=list,
+        description="ServiceAccounts of broker pods with sidecars. Empty: no sidecars.",
+    )
+    inject: bool = Field(
+        default=False,
+        description="Add the sidecars to broker pods when they are created, with a MutatingAdmissionPolicy; needed for"
+        " Strimzi. If false, a ConfigMap has the containers to paste into the pod template.",
+    )
+    data_volume: Name = Field(default="data", description="Name of the volume with the broker's log directory.")
+    directory: str = Field(
+        default="/var/lib/kafka/data", pattern=r"^/\S*$", description="Mount path of that volume in the sidecars."
+    )
+    run_as_user: int = Field(
+        default=10001,
+        ge=1,
+        description="User id of the sidecars. Without an fsGroup that may write, use the user id of the broker.",
+    )
+    external_port: Port = Field(default=9094, description="Container port of the external listener.")
+    ignored_networks: list[str] = Field(
+        default_factory=list,
+        description="Networks (CIDR) whose connections are ignored, such as those of health checks.",
+    )
+    pod_selector: Labels = Field(
+        default_factory=dict, description="Labels of the broker pods, for inject and the PodMonitor."
+    )
+    metrics_ports: list[Port] = Field(
+        default=[9465, 9466],
+        min_length=2,
+        max_length=2,
+        description="Ports of /metrics of the storage and the self prober.",
+    )
+    quarantine_agent: QuarantineAgent = Field(
+        default_factory=QuarantineAgent, description="The quarantine agent, the sidecar that can pause its broker."
+    )
+    resources: Resources = Field(
+        default_factory=lambda: requests_and_limits("20m", "96Mi", "256Mi"), description="CPU and memory."
+    )
+
+
+class Consumption(Model):
+    """A Prometheus with consumption metrics."""
+
+    url: Url = Field(default="", description="URL of Prometheus. Empty: consumption is not measured.")
+    query: str = Field(default="", description="PromQL query with one series per topic. Empty: the default query.")
+
+
+class Sampler(Workload):
+    """The sampler of partition loads."""
+
+    enabled: bool = Field(default=False, description="Enable it.")
+    policy: OptionalName = Field(default="", description="Name of the LeadershipPolicy whose cluster is sampled.")
+    namespace: OptionalNamespace = Field(default="", description="The policy's namespace. Empty: the release's.")
+    store: str = Field(
+        default="",
+        pattern=r"^((/|[a-z][a-z0-9+.-]*://)[^\s@]*)?$",
+        description="URI of the store. Empty: the history of the policy.",
+    )
+    period_seconds: int = Field(default=60, ge=1, le=3600, description="Seconds between rounds.")
+    metrics_port: Port = Field(default=9464, description="Port of /metrics.")
+    persistent_volume_claim: OptionalName = Field(
+        default="", description="PersistentVolumeClaim for the history. Empty: the store is not a directory."
+    )
+    mount_path: str = Field(default="/var/lib/bellwether", pattern=r"^/\S*$", description="Mount path of the claim.")
+    environment_secret_name: OptionalName = Field(
+        default="",
+        description="Secret whose keys become environment variables, such as credentials of an object store.",
+    )
+    consumption: Consumption = Field(
+        default_factory=Consumption, description="Prometheus with metrics of what consumers read."
+    )
+    secret_names: list[Name] = Field(
+        default_factory=list, description="Secrets that it may read. Empty: rbac.secretNames."
+    )
+    resources: Resources = Field(
+        default_factory=lambda: requests_and_limits("100m", "256Mi", "1Gi"), description="CPU and memory."
+    )
+    service_account: ServiceAccount = Field(default_factory=ServiceAccount, description="ServiceAccount.")
+
+
+class SparkImage(Model):
+    """The image of the Spark jobs."""
+
+    repository: str = Field(default="bellwether-spark", min_length=1, description="Repository of the image.")
+    tag: str = Field(default="", description="Tag of the image. Empty: the chart's appVersion.")
+
+
+class Spark(Model):
+    """Load plans in Jobs: permissions of the operator, and an account and a pod template for Spark."""
+
+    enabled: bool = Field(
+        default=False, description="Permit the operator to create Jobs for policies with spec.rebalance."
+    )
+    namespaces: list[Namespace] = Field(
+        default_factory=list, description="Namespaces of these policies. Empty: the release's."
+    )
+    image: SparkImage = Field(default_factory=SparkImage, description="Image of the jobs.")
+    service_account: ServiceAccount = Field(
+        default_factory=ServiceAccount, description="ServiceAccount of the Spark driver, which creates the executors."
+    )
+    executor_template: KubernetesObject = Field(
+        default_factory=dict, description="Pod manifest that is merged over the pod template of the executors."
+    )
+
+
+class Policy(Model):
+    """A LeadershipPolicy of the release."""
+
+    name: Name = Field(description="Name of the policy.")
+    namespace: OptionalNamespace = Field(default="", description="Namespace of the policy. Empty: the release's.")
+    labels: Labels = Field(default_factory=dict, description="Labels of the policy.")
+    annotations: Labels = Field(default_factory=dict, description="Annotations of the policy.")
+    spec: KubernetesObject = Field(description="Spec of the policy; see docs/reference/crds.md.")
